@@ -1,0 +1,155 @@
+"""How the numbers of a record become integers, and what those integers stand for.
+
+A column with bounds [low, high] is cut into steps of one power of two, 2^e, chosen so that between 2^41 and 2^42
+steps fit into the bounds. A value is clamped and becomes the number of steps nearest to it above `low`:
+
+    code(x) = floor((clamp(x, low, top) − low) · 2^−e + ½)   in {0, …, steps}
+
+Why a power of two (and not (high−low)/2^B): multiplying by it is exact, so every engine computes the same integer,
+and whole numbers, halves, quarters … above a whole `low` are coded without any error at all.
+The point a code stands for, low + code·2^e, lies inside the bounds, so coding adds nothing to the sensitivity.
+
+A record of a ball is centred, divided by the radius, clipped to norm 1 and cut toward zero into 2^42 steps, so that
+the integers' own norm is at most 2^42 (`BallCodes`).
+
+Sizes (library constants, never data): a code fits 42 bits and a sign, so 2^20 codes add up without overflow in a
+signed 64-bit integer; whoever adds more uses blocks of 2^20 rows, or two limbs, or wider integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.errors import DomainError
+
+Array = npt.NDArray[np.float64]
+
+BITS = 41
+"""At least 2^BITS steps lie between the bounds of a column."""
+
+BLOCK_ROWS = 1 << 20
+"""So many codes add up in a signed 64-bit integer without overflow: 2^20 · 2^42 < 2^63."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoxCodes:
+    """The coding of the columns of a box: `floor((clamp(x, low, top) − low)·scale + ½)`, each `scale` a power of two.
+
+    Guarantee: for all doubles x the code lies in {0, …, steps}, and low + code/scale lies in [low, high]. The code of
+    `top` is `steps` or less by construction and rounding is monotone, so no second clamp is needed.
+    Null, NaN and failed casts are replaced by `substitute` before clamping; ±inf clamps.
+
+    >>> ages = BoxCodes.for_bounds([0], [100], [50])
+    >>> (ages.encode(np.array([[37.0], [np.inf], [np.nan]])) / ages.scale).ravel()
+    array([ 37., 100.,  50.])
+    """
+
+    low: Array
+    top: Array
+    scale: Array
+    steps: npt.NDArray[np.int64]
+    substitute: Array
+
+    @classmethod
+    def for_bounds(cls, lower: Any, upper: Any, substitute: Any, names: Sequence[str] | None = None) -> BoxCodes:
+        """The codes of columns with lower < upper; refuses bounds that doubles cannot divide."""
+        low, high = np.array(lower, float), np.array(upper, float)
+        with np.errstate(over="ignore"):
+            width = high - low
+        # Round the exact distance down: if the subtraction was inexact, take the next double below.
+        inexact = (low + width != high) | (high - width != low)
+        width = np.where(inexact, np.nextafter(width, 0), width)
+        _, exponent = np.frexp(width)
+        exponent = exponent - 1 - BITS
+        bad = ~(np.isfinite(width) & (width > 0) & (exponent >= -1020))
+        if bad.any():
+            j = int(np.argmax(bad))
+            name = repr(names[j]) if names is not None else f"coordinate {j}"
+            raise DomainError(
+                f"bounds of {name} = [{low[j]:g}, {high[j]:g}]",
+                "their distance must be a number that doubles can cut into 2^41 parts",
+                "rescale the column to ordinary units",
+            )
+        scale = np.ldexp(1.0, -exponent)
+        steps = np.floor(width * scale)
+        top = high.copy()
+        for attempt in range(4):  # cut off the last partial step, so that the code of `top` is at most `steps`
+            over = np.floor((top - low) * scale + 0.5) > steps
+            if not over.any():
+                break
+            top[over] = np.nextafter((low + steps / scale)[over] if attempt == 0 else top[over], low[over])
+        if over.any():
+            raise DomainError(
+                "bounds too narrow for their distance from zero",
+                "doubles near the bounds must be finer than the bounds are wide",
+                "shift the column towards zero",
+            )
+        return cls(low, top, scale, steps.astype(np.int64), np.clip(np.array(substitute, float), low, high))
+
+    def encode(self, rows: Array) -> npt.NDArray[np.int64]:
+        """Codes of an array of records (rows × columns). The plain spelling; `sums` has the fast ones."""
+        x = np.where(np.isnan(rows), self.substitute, rows)
+        return ((np.clip(x, self.low, self.top) - self.low) * self.scale + 0.5).astype(np.int64)
+
+
+BALL_STEPS = 1 << 42
+"""Coded records of a ball have Euclidean norm at most this."""
+
+
+@dataclass(frozen=True, eq=False)
+class BallCodes:
+    """The coding of a ball: centre, divide by the radius, clip to norm 1, scale to 2^42 and cut toward zero.
+
+    With z = (x − centre)/radius, h = max|z_j|, u = z/h and root = ‖u‖ (plain squares of z would underflow or overflow)
+    the code is trunc(u/root · margin · 2^42) where h > 1/root, else trunc(z · margin · 2^42).
+    `margin` is below 1 by more than all rounding, so Σ code² ≤ 2^84.
+    A record with any coordinate that is null, NaN or infinite becomes the substitute: the centre, coded 0.
+    The squares are added left to right in blocks of 32 columns, block sums left to right: the same on every engine.
+    """
+
+    centre: Array
+    radius: float
+
+    @property
+    def margin(self) -> float:
+        """1 − 2^−40 up to 2^13 coordinates, wider beyond: more than the rounding of a norm of d doubles."""
+        return 1.0 - max(2.0**-40, len(self.centre) * 2.0**-52)
+
+    def encode(self, rows: Array) -> npt.NDArray[np.int64]:
+        """Codes of an array of records (rows × columns). The plain spelling; `sums` has the fast ones."""
+        odd = ~np.isfinite(rows).all(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = (np.where(odd[:, None], self.centre, rows) - self.centre) * (1.0 / self.radius)
+        z = np.where(np.isfinite(z).all(axis=1)[:, None], z, 0.0)
+        h = np.abs(z).max(axis=1)
+        safe = np.where(h > 0, h, 1.0)
+        u = z / safe[:, None]
+        total = np.zeros(len(rows))
+        for start in range(0, u.shape[1], 32):
+            block = u[:, start] * u[:, start]
+            for j in range(start + 1, min(start + 32, u.shape[1])):
+                block = block + u[:, j] * u[:, j]
+            total = total + block
+        root = np.sqrt(total)  # of the direction u; the norm of z is h·root, which may overflow where u cannot
+        shrink = 1.0 / np.where(root > 0, root, 1.0)  # root ≥ 1 unless the record is the centre itself
+        full = self.margin * float(BALL_STEPS)
+        outside = (safe > shrink)[:, None]  # h·root > 1
+        return np.trunc(np.where(outside, u * (shrink * full)[:, None], np.where(outside, 0.0, z) * full)).astype(np.int64)
+
+
+Codes = BoxCodes | BallCodes
+
+
+def nearest_to_zero(lower: Array, upper: Array) -> Array:
+    """The substitute of a sum: the point of [lower, upper] nearest 0, so that a missing value adds as little as can be."""
+    return np.clip(0.0, lower, upper)
+
+
+def centre_of(lower: Array, upper: Array) -> Array:
+    """The substitute of a mean: the centre of the bounds, computed without overflow."""
+    return lower + (upper - lower) / 2

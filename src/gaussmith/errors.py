@@ -1,0 +1,93 @@
+"""Every error Gaussmith raises, drawn as a tree.
+
+    GaussmithError
+    ├── RequestError        the request is wrong; no data value was read, nothing was spent      exit 2
+    │   ├── GuaranteeError      ε, δ, μ, ρ that mean nothing
+    │   ├── DomainError         bounds, radii, labels that mean nothing
+    │   ├── PlanError           a plan that cannot be made, read or carried out
+    │   ├── SourceError         a source that is not there, or has no such column
+    │   ├── ExpressionError     a filter or derived column outside the small language
+    │   └── LedgerError         a ledger that is missing, locked, damaged or not for this data
+    ├── BudgetError         the ledger refuses: nothing was read, nothing was spent              exit 3
+    └── DataError           the engine or the data failed after the data was opened: generic     exit 4
+
+A message has three parts, joined by ` · `: what is wrong (name=value), the rule, what to do.
+Once data is open no message may carry anything that depends on it; `DataError` takes no free text from the engine.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class GaussmithError(Exception):
+    """What went wrong, the rule it broke, and what to do about it."""
+
+    exit_code = 1
+
+    def __init__(self, what: str, rule: str = "", remedy: str = "", **objects: object) -> None:
+        self.what, self.rule, self.remedy = what, rule, remedy
+        for name, value in objects.items():
+            setattr(self, name, value)
+        super().__init__(" · ".join(part for part in (what, rule, remedy) if part))
+
+
+class RequestError(GaussmithError, ValueError):
+    """The request is wrong; no data value was read and nothing was spent."""
+
+    exit_code = 2
+
+
+class GuaranteeError(RequestError):
+    """A guarantee whose numbers mean nothing."""
+
+
+class DomainError(RequestError):
+    """A domain whose bounds, radii or labels mean nothing."""
+
+
+class PlanError(RequestError):
+    """A plan that cannot be made, read or carried out."""
+
+
+class SourceError(RequestError):
+    """A source that is not there, cannot be opened, or lacks a column."""
+
+
+class ExpressionError(RequestError):
+    """A filter or derived column outside the small language."""
+
+
+class LedgerError(RequestError):
+    """A ledger that is missing, locked, damaged or meant for other data."""
+
+
+class BudgetError(GaussmithError):
+    """The ledger refuses: what is asked exceeds what is left (`requested`, `remaining`)."""
+
+    exit_code = 3
+    requested: object
+    remaining: object
+
+
+class DataError(GaussmithError):
+    """The engine or the data failed after the data was opened; says nothing about the data."""
+
+    exit_code = 4
+
+
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """A hint such as `did you mean 'age'?` when one choice is close to `name`, else the choices themselves.
+
+    >>> nearest("agee", ["age", "income"])
+    "did you mean 'age'?"
+    >>> nearest("zzz", ["age", "income"])
+    'choose one of: age, income'
+    """
+    choices = list(choices)
+    close = difflib.get_close_matches(name, choices, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    shown = ", ".join(choices[:12]) + (", …" if len(choices) > 12 else "")
+    return f"choose one of: {shown}" if choices else "there is none to choose from"
