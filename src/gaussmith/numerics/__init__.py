@@ -1,0 +1,1 @@
+"""Numbers that err on a stated side: curves, quadratic forms, shapes and their certificates."""

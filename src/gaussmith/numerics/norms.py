@@ -1,0 +1,41 @@
+"""The largest norm of lifted differences, rounded upward: the number on which privacy rests."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+_UNIT = 2.0**-53
+_CHUNK = 1 << 22
+
+
+def largest_norm(lift: Array, points: Array) -> float:
+    """max_i ‖lift·s_i‖ over the rows s_i of `points`, never below the true value of these doubles.
+
+        ‖A s‖ ≤ ‖ |fl(A s)| + γ |A||s| ‖ · (1 + few roundings),      γ = 2k·2⁻⁵³
+
+    Guarantee: at least the exact maximum in real arithmetic, for any order of summation and with or without fused
+    multiply-add. Requires (owed): finite doubles; products below 2⁻¹⁰²² count as a whole 2⁻¹⁰²² each.
+    Rounding: above the true value by a relative 1e-13 or so for ordinary scales.
+
+    >>> largest_norm(np.eye(2), np.array([[3.0, 4.0], [1.0, 0.0]])) >= 5.0
+    True
+    """
+    m, k = lift.shape
+    gamma = 2.0 * (k + 2) * _UNIT
+    tiny = k * float(np.finfo(float).tiny)
+    size = np.abs(lift).T
+    rows = max(1, _CHUNK // max(1, m))
+    largest = 0.0
+    for start in range(0, len(points), rows):
+        block = points[start : start + rows]
+        reach = np.abs(block @ lift.T)
+        reach += gamma * (np.abs(block) @ size) + tiny
+        largest = max(largest, float(np.einsum("ij,ij->i", reach, reach).max()))
+    if not math.isfinite(largest):
+        return math.inf
+    return math.sqrt(largest * (1.0 + 2.0 * (m + 8) * _UNIT)) * (1.0 + 4.0 * _UNIT)

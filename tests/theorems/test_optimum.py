@@ -1,0 +1,172 @@
+"""The solver against closed forms, reference values, a cone solver, and points made to break it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from gaussmith.errors import PlanError
+from gaussmith.numerics.optimum import Optimum, solve
+
+Array = npt.NDArray[np.float64]
+
+
+def prefix(cells: int) -> Array:
+    """The differences of prefix sums: a person in cell i adds one to every prefix from i on."""
+    return np.triu(np.ones((cells, cells)))
+
+
+def ranges(cells: int) -> Array:
+    rows = [[1.0 if a <= i <= b else 0.0 for i in range(cells)] for a in range(cells) for b in range(a, cells)]
+    return np.array(rows).T
+
+
+def is_private_exactly(best: Optimum, points: Array) -> bool:
+    """‖lift·s‖² ≤ 1 for all s, in rational arithmetic."""
+    lift = [[Fraction(x) for x in row] for row in best.lift.tolist()]
+    for point in points.tolist():
+        s = [Fraction(x) for x in point]
+        if sum(sum(a * x for a, x in zip(row, s, strict=True)) ** 2 for row in lift) > 1:
+            return False
+    return True
+
+
+def by_cone_solver(points: Array) -> float:
+    """max tr X subject to [[M(λ), X], [Xᵀ, I]] ⪰ 0, λ in the simplex: (tr M^{1/2})², by cvxpy and Clarabel."""
+    cp = pytest.importorskip("cvxpy")
+    if points.shape[1] > len(points):
+        points = np.linalg.qr(points.T)[1].T  # the same differences in coordinates of their span
+    N, k = points.shape
+    lam, X = cp.Variable(N, nonneg=True), cp.Variable((k, k))
+    M = points.T @ cp.diag(lam) @ points
+    problem = cp.Problem(cp.Maximize(cp.trace(X)), [cp.bmat([[M, X], [X.T, np.eye(k)]]) >> 0, cp.sum(lam) == 1])
+    problem.solve(solver=cp.CLARABEL)
+    return float(problem.value) ** 2
+
+
+@pytest.mark.parametrize(
+    ("points", "at_least", "at_most"),
+    [
+        (prefix(2), 2.618033988205325, 2.6180555555555554),
+        (prefix(8), 17.866177330783085, 17.8662863132511),
+        (prefix(64), 282.2014210375348, 282.20345353664607),
+        (prefix(256), 1631.4030444563955, 1631.4165975149915),
+        (ranges(4), 16.440887335907437, 16.44090762940191),
+        (ranges(16), 413.1402168283698, 413.142444378522),
+        (ranges(64), 11024.381503416194, 11024.452753591573),
+    ],
+    ids=["prefix 2", "prefix 8", "prefix 64", "prefix 256", "ranges 4", "ranges 16", "ranges 64"],
+)
+def test_workloads_reach_the_reference_values(points: Array, at_least: float, at_most: float) -> None:
+    best = solve(points)
+    assert best.gap <= 1e-3
+    assert best.lower <= at_most
+    assert best.upper >= at_least
+    assert at_least * (1 - 1e-3) <= best.lower
+    assert best.upper <= at_most * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 6])
+def test_the_corners_of_a_sign_cube_need_their_dimension_squared(dimension: int) -> None:
+    corners = np.array(list(product([-1.0, 1.0], repeat=dimension)))
+    best = solve(corners, gap=1e-8)
+    assert best.lower <= dimension**2 <= best.upper
+    assert best.gap <= 1e-8
+
+
+def test_random_points_agree_with_a_cone_solver() -> None:
+    rng = np.random.default_rng(20240501)
+    for N, k in [(5, 3), (12, 4), (30, 5), (4, 6)]:
+        points = rng.normal(size=(N, k))
+        best = solve(points, gap=1e-6)
+        oracle = by_cone_solver(points)
+        assert best.lower <= oracle * (1 + 1e-6)
+        assert oracle <= best.upper * (1 + 1e-6)
+        assert best.gap <= 1e-6
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1e3, 3e3, 1e5, 1e7])
+@pytest.mark.parametrize("shape", [(6, 6), (40, 5), (5, 9)])
+def test_scales_far_apart_leave_no_point_without_noise(ratio: float, shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(7)
+    points = rng.normal(size=shape) * np.geomspace(1, ratio, shape[0])[:, None]
+    best = solve(points)
+    assert best.gap <= 1e-3
+    assert is_private_exactly(best, points)
+    back = points @ best.lift.T @ best.decode.T
+    assert np.allclose(back, points, rtol=1e-6, atol=1e-6)
+    # Every difference is spread over noise: along each one the noise's size is at least the difference's own.
+    along = np.linalg.norm((points / np.linalg.norm(points, axis=1, keepdims=True)) @ best.decode, axis=1)
+    assert (along >= np.linalg.norm(points, axis=1) * (1 - 1e-6)).all()
+
+
+def test_columns_in_far_apart_units_are_kept_or_refused() -> None:
+    rng = np.random.default_rng(8)
+    for ratio in (1e3, 1e7, 1e12):
+        points = rng.normal(size=(20, 4)) * np.array([1.0, 1.0, ratio, ratio**0.5])
+        best = solve(points)
+        back = points @ best.lift.T @ best.decode.T
+        assert (np.abs(back - points).max(axis=0) <= 1e-6 * np.abs(points).max(axis=0)).all()
+        assert is_private_exactly(best, points)
+    for small in (1e-7, 1e-13, 1e-20, 1e-30, 1e-100):
+        points = np.array([[1e7, 0.0, 1.0], [1e7, small, 1.0], [1.0, small, small]])
+        try:
+            best = solve(points)
+        except PlanError as refusal:
+            assert "too far apart" in refusal.what
+            continue
+        back = points @ best.lift.T @ best.decode.T
+        assert (np.abs(back - points).max(axis=0) <= 1e-6 * np.abs(points).max(axis=0)).all()
+        assert is_private_exactly(best, points)
+    with pytest.raises(PlanError, match="1e140"):
+        solve([[1e150, 0.0], [0.0, 1e-2]])
+
+
+def test_dependent_zero_and_repeated_points_change_nothing() -> None:
+    points = np.array([[1.0, 2.0, 3.0], [2.0, -1.0, 1.0]])
+    more = np.vstack([points, -points, points, 0 * points, 0.5 * points[:1]])
+    one, two = solve(points, gap=1e-9), solve(more, gap=1e-9)
+    assert one.lift.shape == (2, 3)
+    assert two.weights.shape == (9,)
+    assert abs(one.upper / two.upper - 1) <= 1e-8
+    assert np.allclose(one.covariance, two.covariance, rtol=1e-4)
+    assert is_private_exactly(two, more)
+
+
+def test_huge_and_tiny_units_only_scale_the_answer() -> None:
+    points = np.random.default_rng(3).normal(size=(10, 3))
+    base = solve(points, gap=1e-6)
+    for unit in (1e-120, 1e120):
+        best = solve(points * unit, gap=1e-6)
+        assert abs(best.upper / unit**2 / base.upper - 1) <= 1e-6
+        assert is_private_exactly(best, points * unit)
+
+
+@pytest.mark.parametrize("gap", [0.0, -1e-3, 1e-11, float("nan")])
+def test_an_impossible_gap_is_refused(gap: float) -> None:
+    with pytest.raises(PlanError, match="gap="):
+        solve([[1.0]], gap=gap)
+
+
+@pytest.mark.parametrize("points", [[[0.0, 0.0]], [[np.nan]], [[np.inf]], [], [1.0, 2.0], np.zeros((0, 3))])
+def test_points_that_mean_nothing_are_refused(points: object) -> None:
+    with pytest.raises(PlanError, match="points"):
+        solve(points)  # type: ignore[arg-type]
+
+
+def test_progress_hears_every_round() -> None:
+    heard: list[tuple[int, float]] = []
+    best = solve(prefix(16), progress=lambda rounds, gap: heard.append((rounds, gap)))
+    assert [r for r, _ in heard] == list(range(1, best.rounds + 1))
+    assert heard[-1][1] <= 1e-3 < heard[0][1]
+
+
+def test_running_out_of_rounds_is_told_not_hidden() -> None:
+    best = solve(prefix(32), gap=1e-6, max_rounds=2)
+    assert best.rounds == 2
+    assert best.gap > 1e-3
+    assert is_private_exactly(best, prefix(32))
