@@ -1,0 +1,228 @@
+"""The set-up: `./run` against a stand-in for Python, and the pinned requirement files against pyproject.toml."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+STAND_IN = """#!/bin/sh
+# Answers as an interpreter would, and notes every start of pip.
+case "$1 $2" in
+  "--version "*) echo "Python $FAKE_VERSION" ;;
+  "-c "*version_info*) [ "$FAKE_VERSION" != 3.9.2 ] ;;
+  "-c "*ensurepip*) [ -z "$FAKE_NO_VENV" ] ;;
+  "-m venv") mkdir -p "$4/bin" && cp "$0" "$4/bin/python" ;;
+  "-m pip") echo "$*" >>"$FAKE_LOG" && [ -z "$FAKE_PIP_FAILS" ] ;;
+  *) echo "$PWD|$*" ;;
+esac
+"""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A copy of the set-up in a directory with a space in its name, and a stand-in for Python."""
+
+    root: Path
+    python: Path
+    log: Path
+
+    def run(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        # A bare environment: no HOME, no variable of the machine that runs the tests but PATH.
+        base = {"PATH": os.environ["PATH"], "PYTHON": str(self.python), "FAKE_LOG": str(self.log)}
+        base |= {"FAKE_VERSION": "3.12.1", "FAKE_NO_VENV": "", "FAKE_PIP_FAILS": ""}
+        return subprocess.run(
+            [self.root / "run", *arguments],
+            cwd=cwd or self.root.parent,
+            env=base | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def pip_calls(self) -> list[str]:
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+    def stamps(self) -> list[str]:
+        return sorted(path.name for path in self.root.glob(".venv/*.stamp*"))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    root = tmp_path / "a tree"
+    root.mkdir()
+    shutil.copy(ROOT / "run", root)
+    shutil.copy(ROOT / "pyproject.toml", root)
+    shutil.copytree(ROOT / "requirements", root / "requirements")
+    python = tmp_path / "python-stand-in"
+    python.write_text(STAND_IN)
+    python.chmod(0o755)
+    return Tree(root, python, tmp_path / "pip.log")
+
+
+def test_help_needs_no_python(tree: Tree) -> None:
+    for arguments in [(), ("help",), ("--help",)]:
+        done = tree.run(*arguments, PYTHON="/nonexistent")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("usage: ./run COMMAND")
+    assert not (tree.root / ".venv").exists()
+
+
+def test_an_unknown_command_is_refused_with_the_usage(tree: Tree) -> None:
+    done = tree.run("tset")
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: ./run COMMAND")
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        (
+            {"PYTHON": "no-such-python"},
+            "run: no-such-python not found · Gaussmith needs Python 3.11 or newer · install it",
+        ),
+        ({"FAKE_VERSION": "3.9.2"}, "is Python 3.9.2 · Gaussmith needs Python 3.11 or newer · name a newer one"),
+        (
+            {"FAKE_NO_VENV": "1"},
+            "has no venv · Gaussmith keeps its packages in one · install it (on Debian and Ubuntu:",
+        ),
+    ],
+)
+def test_a_python_that_will_not_do_is_said_plainly(tree: Tree, environment: dict[str, str], message: str) -> None:
+    done = tree.run("demo", **environment)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_packages_are_installed_once_with_hashes_and_pinned_backends(tree: Tree) -> None:
+    first = tree.run("python", "-c pass")
+    assert first.returncode == 0
+    build, runtime, editable = tree.pip_calls()
+    assert "--require-hashes" in build and build.endswith("requirements/build.txt")
+    assert "--require-hashes --no-build-isolation" in runtime and runtime.endswith("requirements/runtime.txt")
+    assert editable.endswith("--no-build-isolation --no-deps --no-index --editable .")
+    assert "installing" in first.stderr
+
+    second = tree.run("demo", "--json")
+    assert (second.returncode, second.stderr) == (0, "")
+    assert second.stdout.endswith("|-m gaussmith demo --json\n")
+    assert len(tree.pip_calls()) == 3
+
+
+def test_the_tests_have_a_stage_of_their_own_that_covers_the_first(tree: Tree) -> None:
+    assert tree.run("test", "-q").stdout.endswith("|-m pytest -q\n")
+    assert [call.split()[-1] for call in tree.pip_calls()] == ["requirements/build.txt", "requirements/dev.txt", "."]
+    assert tree.stamps() == ["dev.stamp", "runtime.stamp"]
+    tree.run("demo")
+    assert len(tree.pip_calls()) == 3
+
+
+def test_a_failed_install_leaves_no_stamp_and_is_tried_again(tree: Tree) -> None:
+    done = tree.run("demo", FAKE_PIP_FAILS="1")
+    assert done.returncode == 1
+    assert "run: the packages are not complete" in done.stderr
+    assert done.stdout == ""
+    assert tree.stamps() == []
+    assert tree.run("demo").returncode == 0
+    assert tree.stamps() == ["runtime.stamp"]
+
+
+@pytest.mark.parametrize("changed", ["requirements/runtime.txt", "requirements/build.txt", "pyproject.toml"])
+def test_changed_requirements_are_installed_anew(tree: Tree, changed: str) -> None:
+    tree.run("demo")
+    with (tree.root / changed).open("a") as file:
+        file.write("# changed\n")
+    tree.run("demo")
+    assert len(tree.pip_calls()) == 6
+
+
+def test_a_moved_tree_and_another_python_are_noticed(tree: Tree, tmp_path: Path) -> None:
+    tree.run("demo")
+    moved = Tree(tree.root.rename(tmp_path / "moved"), tree.python, tree.log)
+    moved.run("demo")
+    assert len(tree.pip_calls()) == 6
+
+    other = shutil.copy(tree.python, tmp_path / "other")
+    assert "making .venv" in moved.run("demo", PYTHON=str(other)).stderr
+    assert moved.run("demo", PYTHON=str(other)).stderr == ""
+    assert len(tree.pip_calls()) == 9
+
+
+def test_commands_for_users_run_where_they_were_called(tree: Tree, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    assert tree.run("python", "x.py", cwd=elsewhere).stdout == f"{elsewhere}|x.py\n"
+    assert (
+        tree.run("gaussmith", "plan", "a b.toml", cwd=elsewhere).stdout == f"{elsewhere}|-m gaussmith plan a b.toml\n"
+    )
+    assert tree.run("test", "-k", "x", cwd=elsewhere).stdout == f"{tree.root}|-m pytest -k x\n"
+
+
+def test_benchmarks_are_chosen_by_name(tree: Tree) -> None:
+    (tree.root / "benchmarks").mkdir()
+    for name in ["speed", "error"]:
+        (tree.root / "benchmarks" / f"{name}.py").touch()
+    assert re.findall(r"benchmarks/\w+", tree.run("bench").stdout) == ["benchmarks/error", "benchmarks/speed"]
+    assert re.findall(r"benchmarks/\w+", tree.run("bench", "speed").stdout) == ["benchmarks/speed"]
+    missing = tree.run("bench", "sped")
+    assert missing.returncode == 2
+    assert "no benchmark 'sped' · one of: error speed" in missing.stderr
+
+
+def pins(name: str) -> dict[str, set[tuple[str, str]]]:
+    """The pins of a requirement file: package → {(version, marker)}."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for line in (ROOT / "requirements" / f"{name}.txt").read_text("utf-8").splitlines():
+        if line[:1].isalnum():
+            requirement = Requirement(line.removesuffix("\\").strip())
+            (version,) = [s.version for s in requirement.specifier if s.operator == "=="]
+            found.setdefault(canonicalize_name(requirement.name), set()).add((version, str(requirement.marker or "")))
+    return found
+
+
+@pytest.mark.parametrize("name", ["build", "runtime", "dev"])
+def test_every_pin_has_a_hash_and_no_option(name: str) -> None:
+    lines = (ROOT / "requirements" / f"{name}.txt").read_text("utf-8").splitlines()
+    code = [line for line in lines if not line.lstrip().startswith("#")]
+    for line, following in zip(code, [*code[1:], ""], strict=True):
+        if line[:1].isalnum():
+            assert line.endswith("\\") and following.startswith("    --hash=sha256:"), line
+        else:
+            assert re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line), line
+
+
+def test_the_files_pin_what_the_project_declares() -> None:
+    build, runtime, dev = pins("build"), pins("runtime"), pins("dev")
+    declared = {"runtime": PROJECT["project"]["dependencies"], **PROJECT["dependency-groups"]}
+    declared["build"] = declared["build"] + PROJECT["build-system"]["requires"]
+    for stage, pinned in {"build": build, "runtime": runtime, "dev": dev}.items():
+        for text in declared[stage]:
+            requirement = Requirement(text)
+            versions = {version for version, _ in pinned[canonicalize_name(requirement.name)]}
+            assert any(requirement.specifier.contains(version) for version in versions), text
+    extras = [Requirement(text) for texts in PROJECT["project"]["optional-dependencies"].values() for text in texts]
+    for requirement in extras:  # what is offered is tested
+        assert all(requirement.specifier.contains(version) for version, _ in dev[canonicalize_name(requirement.name)])
+
+
+def test_the_stages_agree_on_versions() -> None:
+    build, runtime, dev = pins("build"), pins("runtime"), pins("dev")
+    assert runtime.keys() <= dev.keys()
+    for name, versions in runtime.items():
+        assert {version for version, _ in dev[name]} == {version for version, _ in versions}, name
+    for name in build.keys() & dev.keys():
+        assert {version for version, _ in dev[name]} == {version for version, _ in build[name]}, name

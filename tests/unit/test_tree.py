@@ -1,0 +1,133 @@
+"""What holds for every file of the tree: where randomness may be, how long a file is, what no file may hold."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+RANDOM_MODULES = {"random", "secrets", "numpy.random"}
+RANDOM_NAMES = {"urandom", "getrandom", "default_rng", "rvs", "SystemRandom", "token_bytes", "randbits", "RandomState"}
+"""Names that draw random bits whatever they are reached through."""
+
+NUMPY = {"np", "numpy"}
+
+
+def draws(source: str) -> Iterator[str]:
+    """The places of a module that can draw random numbers, as `line: name`."""
+    for node in ast.walk(ast.parse(source)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Attribute):
+            owner = node.value.id if isinstance(node.value, ast.Name) else ""
+            names = [f"numpy.{node.attr}" if owner in NUMPY else node.attr]
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            names = (
+                [str(node.args[0].value)] if ast.unparse(node.func).endswith(("import_module", "__import__")) else []
+            )
+        for name in names:
+            if (
+                any(name == m or name.startswith(m + ".") for m in RANDOM_MODULES)
+                or name.split(".")[-1] in RANDOM_NAMES
+            ):
+                yield f"{node.lineno}: {name}"
+
+
+def test_randomness_lives_in_noise_alone() -> None:
+    assert SOURCES
+    inside = ROOT / "src" / "gaussmith" / "noise"
+    found = [
+        f"{path.relative_to(ROOT)}:{place}"
+        for path in SOURCES
+        if inside not in path.parents
+        for place in draws(path.read_text("utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "import random",
+        "import numpy.random as r",
+        "from numpy import random",
+        "from numpy.random import default_rng",
+        "import numpy as np\nx = np.random.normal()",
+        "import secrets as s",
+        "from secrets import token_bytes",
+        "import os\nos.urandom(8)",
+        "from os import urandom as u",
+        "def f():\n    import random",
+        "import importlib\nimportlib.import_module('random')",
+        "from scipy import stats\nstats.norm.rvs()",
+    ],
+)
+def test_planted_randomness_is_found(planted: str) -> None:
+    assert list(draws(planted))
+
+
+@pytest.mark.parametrize("innocent", ["import numpy as np\nnp.ones(3)", "from gaussmith.noise import normal_integers"])
+def test_innocent_lines_are_left_alone(innocent: str) -> None:
+    assert not list(draws(innocent))
+
+
+def test_no_source_outgrows_400_lines() -> None:
+    assert {p.name: n for p in SOURCES if (n := len(p.read_text("utf-8").splitlines())) > 400} == {}
+
+
+def test_a_module_is_a_noun_of_its_own() -> None:
+    rooms_for_anything = {"utils", "util", "base", "helpers", "misc", "common"}
+    public_functions = {"plan", "release", "compare"}  # a module of that name would hide the function
+    assert [p for p in SOURCES if p.stem in rooms_for_anything] == []
+    assert [p for p in SOURCES if p.parent.name == "gaussmith" and p.stem in public_functions] == []
+
+
+def committed_texts() -> Iterator[tuple[str, str]]:
+    """Name and text of every committed file that is text."""
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    for name in filter(None, listing.split("\0")):
+        path = ROOT / name
+        if path.is_file():
+            try:
+                yield name, path.read_text("utf-8")
+            except UnicodeDecodeError:
+                continue  # Parquet
+
+
+# Spelt in pieces, so that this file does not hold what it looks for.
+INDEX_HOST = re.compile(
+    "|".join([r"pypi\." + "org", "python" + "hosted", "--(?:extra-)?index" + "-url", "--find" + "-links"])
+)
+SOMEONES_PATH = re.compile(r"(?<![\w.$}/-])(?:/(?:home|Users|root|work|opt)/" + r"[\w.]|[A-Za-z]:\\Users\\)")
+
+
+def test_no_file_names_an_index_host_or_someones_path() -> None:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout: there is no list of committed files to look through")
+    texts = dict(committed_texts())
+    assert "pyproject.toml" in texts
+    found = [
+        f"{name}: {match.group()}"
+        for name, text in texts.items()
+        for pattern in (INDEX_HOST, SOMEONES_PATH)
+        if (match := pattern.search(text))
+    ]
+    assert found == []
+
+
+def test_planted_hosts_and_paths_are_found() -> None:
+    for planted in ["https://pypi." + "org/simple", "--find" + "-links ./wheels"]:
+        assert INDEX_HOST.search(planted)
+    for planted in ["see /ho" + "me/ada/x", '"/ro' + 'ot/.cache"', "C:\\Us" + "ers\\ada"]:
+        assert SOMEONES_PATH.search(planted)
