@@ -1,0 +1,340 @@
+"""From a tree to a formula: kinds are checked against the columns, then a row, or an engine, can compute it.
+
+**One rule for odd values.** A number is a finite double. Everything else is *missing*: null, NaN, ±infinity, a text
+that does not read as a number, a division by zero, a result beyond all doubles, and whatever is computed from a missing
+number. A comparison (also `in`, `not in`, `!=`) with something missing is false; `and`, `or`, `not` then work on plain
+true and false, so `not (age >= 18)` is true where age is missing and `age < 18` is not. `is_null` asks.
+
+**The same bits everywhere.** `+ − ·` never turn a number that is not finite into a finite one, so it is enough to look
+at the end; divisors are looked at on their own. Polars multiplies by the reciprocal when it divides a column by what
+it holds as one repeated value (a literal, a partition column, a branch that every row of a chunk took), which would
+let a row's value depend on other rows: x / y is therefore spelled x / (x·0 + y), equal for every number x and y ≠ 0.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from gaussmith.errors import nearest
+from gaussmith.expressions.grammar import COMPARISONS, Column, Expression, Literal, Node, Operation, refuse
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+NUMBER_PATTERN = (
+    r"[ \t]*[+-]?(?:(?:[0-9]{1,40}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,2})?"
+    r"|[0-9](?:\.[0-9]{0,400})?[eE][+-]?[0-2][0-9]{2})[ \t]*"
+)
+"""What reads as a number: plain or scientific, below 1e300, blanks around it. Every engine reads these alike."""
+
+DATE_PATTERN = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?:[T ][0-9:.]{0,30})?"
+"""What reads as a date: year-month-day, perhaps with a time behind it."""
+
+HEAVIEST = 2000
+"""Terms of a formula as an engine sees it (a divisor is written three times)."""
+
+DATE_PARTS = {"year": (0, 4), "month": (5, 2), "day": (8, 2)}
+COMPARE: dict[str, Callable[[Any, Any], Any]] = dict(
+    zip(COMPARISONS, (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge), strict=True)
+)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """An expression whose kinds fit the columns: `kind` is "number" or "truth"; "text" and "date" only inside."""
+
+    text: str
+    kind: str
+    tree: Node
+
+
+def columns_used(expression: Expression | Formula) -> tuple[str, ...]:
+    """The names of the columns in an expression, in order of first use.
+
+    >>> from gaussmith.expressions.grammar import parse
+    >>> columns_used(parse("weight / (height * height)"))
+    ('weight', 'height')
+    """
+
+    def walk(node: Node) -> list[str]:
+        if isinstance(node, Operation):
+            return [name for argument in node.arguments for name in walk(argument)]
+        return [node.name] if isinstance(node, Column) else []
+
+    return tuple(dict.fromkeys(walk(expression.tree)))
+
+
+def kind_of(dtype: nw.dtypes.DType) -> str:
+    """The kind of a column of this type: "number", "text", "truth", "date", or "other", which no expression can use.
+
+    Times with a zone are "other": engines disagree on the day they fall on.
+    """
+    import narwhals as nw
+
+    if dtype.is_numeric():
+        return "number"
+    if dtype == nw.Boolean:
+        return "truth"
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return "text"
+    if dtype == nw.Date or (dtype == nw.Datetime and getattr(dtype, "time_zone", None) is None):
+        return "date"
+    return "other"
+
+
+def check(expression: Expression, kinds: Mapping[str, str]) -> Formula:
+    """The formula of an expression over columns of these kinds; refuses unknown columns and kinds that do not fit.
+
+    >>> from gaussmith.expressions.grammar import parse
+    >>> check(parse("ages >= 18"), {"age": "number"})
+    Traceback (most recent call last):
+    gaussmith.errors.ExpressionError: in the expression
+        ages >= 18
+        ^
+    there is no column 'ages' · an expression uses columns of the source · did you mean 'age'?
+    """
+    checker = _Checker(expression.text, kinds)
+    kind, tree = checker.kind(expression.tree)
+    if _weight(tree) > HEAVIEST:
+        rule = f"an engine is given at most {HEAVIEST} terms (each divisor counts three times)"
+        refuse(expression.text, 0, "too long", rule, "cut it into derived columns")
+    return Formula(expression.text, kind, tree)
+
+
+@dataclass(frozen=True)
+class _Checker:
+    """Gives every node its kind and writes the conversions into the tree.
+
+    Columns end up below a reading: `double` (a number), `read` (a text as a number), `text`, `holds` (a truth, false
+    when null), `year of date`, `date of text` …; comparisons of texts are named `text ==`, `text in` …
+    """
+
+    text: str
+    kinds: Mapping[str, str]
+
+    def refuse(self, node: Node, problem: str, rule: str, remedy: str) -> NoReturn:
+        refuse(self.text, node.at, problem, rule, remedy)
+
+    def make(self, name: str, node: Node, *arguments: Node) -> Node:
+        """An operation, or its value when it has no columns: what is constant is computed here, not on engines."""
+        made = Operation(name, arguments, node.at)
+        if not all(isinstance(argument, Literal) for argument in arguments):
+            return made
+        value = _value(made, {})
+        if value is None:
+            rule = "constants are computed before any data is read"
+            self.refuse(node, "this constant is not a number", rule, "mend it, or leave it out")
+        return Literal(value, node.at)
+
+    def kind(self, node: Node) -> tuple[str, Node]:
+        """The natural kind of a node, and its tree in that kind (truth columns stay as they are)."""
+        match node:
+            case Literal(value):
+                return ("truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"), node
+            case Column(name):
+                kind = self.kinds.get(name)
+                if kind is None:
+                    rule = "an expression uses columns of the source"
+                    self.refuse(node, f"there is no column {name!r}", rule, nearest(name, self.kinds))
+                if kind == "other":
+                    rule = "it holds neither numbers, texts, truths nor dates (times with a zone are none of these)"
+                    self.refuse(node, f"column {name!r} cannot be used", rule, "convert it in the source")
+                operation = {"number": "double", "text": "text", "truth": "holds", "date": "date of date"}[str(kind)]
+                return str(kind), Operation(operation, (node,), node.at)
+        name, arguments = node.name, node.arguments
+        if name in ("and", "or", "not"):
+            return "truth", self.make(name, node, *(self.truth(argument) for argument in arguments))
+        if name in COMPARISONS:
+            return "truth", self.comparison(node)
+        if name in ("in", "not in"):
+            return "truth", self.membership(node)
+        if name == "is_null":
+            kind, tree = self.kind(arguments[0])
+            if kind == "truth":
+                tree = self.number(arguments[0])
+            return "truth", self.make("text is_null" if kind == "text" else "is_null", node, tree)
+        if name == "number":
+            return "number", self.number(arguments[0])
+        if name in DATE_PARTS:
+            kind, _ = self.kind(arguments[0])
+            if kind not in ("date", "text") or not isinstance(arguments[0], Column):
+                rule = f"{name} takes a column of dates, or of texts such as 2024-05-31"
+                self.refuse(arguments[0], f"{name} of a {kind}", rule, "give it such a column")
+            return "number", Operation(f"{name} of {kind}", arguments, node.at)
+        numbers = [self.number(argument) for argument in arguments]
+        if (
+            name == "/"
+            and isinstance(numbers[1], Literal)
+            and numbers[1].value == 0
+            and not isinstance(numbers[0], Literal)
+        ):
+            self.refuse(node, "a division by the constant 0", "it has no value on any row", "mend the divisor")
+        return "number", self.make(name, node, *numbers)
+
+    def number(self, node: Node) -> Node:
+        kind, tree = self.kind(node)
+        if kind == "number":
+            return tree
+        if kind == "truth":
+            is_column = isinstance(node, Column)
+            return Operation("double", (node,), node.at) if is_column else self.make("from truth", node, tree)
+        if kind == "text" and isinstance(node, Column):
+            return Operation("read", (node,), node.at)
+        rule = "arithmetic takes numbers (and columns that read as numbers)"
+        self.refuse(node, f"a {kind} where a number is needed", rule, "compare it, or take it out")
+
+    def truth(self, node: Node) -> Node:
+        kind, tree = self.kind(node)
+        if kind == "truth":
+            return tree
+        rule = "filters, and, or, not take something true or false"
+        self.refuse(node, f"a {kind} where a truth is needed", rule, "compare it with something")
+
+    def date(self, node: Node) -> Node:
+        """A date as the number year·10000 + month·100 + day, which keeps its order."""
+        kind, tree = self.kind(node)
+        if kind == "date":
+            return tree
+        if kind == "text" and isinstance(node, Column):
+            return Operation("date of text", (node,), node.at)
+        if isinstance(node, Literal) and isinstance(node.value, str):
+            number = _date_number(node.value)
+            if number is not None:
+                return Literal(number, node.at)
+        rule = "a date is compared with a date, such as '2024-05-31'"
+        self.refuse(node, f"this {kind} is not a date", rule, "write year-month-day")
+
+    def comparison(self, node: Operation) -> Node:
+        kinds = {self.kind(argument)[0] for argument in node.arguments}
+        if kinds == {"text"}:
+            if node.name not in ("==", "!="):
+                rule = "texts are compared with ==, != and in only"
+                self.refuse(node, f"texts compared with {node.name}", rule, "read one side with number(…)")
+            return self.make("text " + node.name, node, *(self.kind(argument)[1] for argument in node.arguments))
+        convert = self.date if "date" in kinds else self.number
+        return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
+
+    def membership(self, node: Operation) -> Node:
+        left, *members = node.arguments
+        kind, kinds = self.kind(left)[0], {self.kind(member)[0] for member in members}
+        if len(kinds) > 1:
+            self.refuse(members[0], "a list of several kinds", "a list holds constants of one kind", "cut it in two")
+        if kind == "text" and kinds == {"text"}:
+            return self.make("text " + node.name, node, self.kind(left)[1], *members)
+        if kind != "truth" and kinds == {"truth"}:
+            rule = "a list holds what the left side is"
+            self.refuse(members[0], f"truths in a list for a {kind}", rule, "mend the list")
+        convert = self.date if kind == "date" else self.number
+        return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
+
+
+def _weight(node: Node) -> int:
+    """An upper bound of the number of terms in the engine's spelling of a tree."""
+    if not isinstance(node, Operation):
+        return 1
+    inner = sum(_weight(argument) for argument in node.arguments)
+    if node.name in ("/", "floor", "min", "max"):
+        return 4 * inner + 4
+    return 2 * inner + 2 if node.name in (*COMPARISONS, "in", "not in", "is_null", "read") else inner + 1
+
+
+# ── one row, in plain Python: the reference that every engine must equal ──
+
+
+def evaluate(formula: Formula, row: Mapping[str, object]) -> float | bool | str | None:
+    """The value of a formula on one row, None when missing. The reference for the engines, and for tests.
+
+    >>> from gaussmith.expressions.grammar import parse
+    >>> bmi = check(parse("weight / (height * height)"), {"weight": "number", "height": "number"})
+    >>> evaluate(bmi, {"weight": 81.0, "height": 1.8}), evaluate(bmi, {"weight": 81.0, "height": 0.0})
+    (25.0, None)
+    """
+    value: float | bool | str | None = _value(formula.tree, row)
+    return value
+
+
+def read_number(text: str | None) -> float | None:
+    """The number that a text reads as, else None.
+
+    >>> read_number(" 2.5e1 "), read_number("1_000"), read_number("inf")
+    (25.0, None, None)
+    """
+    return float(text.strip(" \t")) if text is not None and re.fullmatch(NUMBER_PATTERN, text) else None
+
+
+def _date_number(text: str | None) -> float | None:
+    if text is None or re.fullmatch(DATE_PATTERN, text) is None:
+        return None
+    return float(int(text[0:4]) * 10000 + int(text[5:7]) * 100 + int(text[8:10]))
+
+
+def _finite(value: Any) -> float | None:
+    if value is None:
+        return None
+    value = float(value)
+    return value if math.isfinite(value) else None
+
+
+def _leaf(name: str, value: Any) -> Any:
+    """The value of a column, read as `name` says."""
+    if name == "text":
+        return None if value is None else str(value)
+    if name == "holds":
+        return value is True
+    if name == "double":
+        return _finite(value)
+    if name == "read":
+        return read_number(value)
+    part, _, kind = name.partition(" of ")
+    if kind == "text":
+        if part == "date" or value is None or re.fullmatch(DATE_PATTERN, value) is None:
+            return _date_number(value) if part == "date" else None
+        start, length = DATE_PARTS[part]
+        return float(int(value[start : start + length]))
+    if not isinstance(value, datetime.date):
+        return None
+    return float(value.year * 10000 + value.month * 100 + value.day) if part == "date" else float(getattr(value, part))
+
+
+def _value(node: Node, row: Mapping[str, object]) -> Any:
+    if isinstance(node, Literal):
+        return node.value
+    if isinstance(node, Column):
+        return row[node.name]
+    name = node.name
+    if isinstance(node.arguments[0], Column):
+        return _leaf(name, row[node.arguments[0].name])
+    values = [_value(argument, row) for argument in node.arguments]
+    if name in ("is_null", "text is_null"):
+        return values[0] is None
+    if name in ("and", "or"):
+        return all(values) if name == "and" else any(values)
+    if name in ("not", "from truth"):
+        return not values[0] if name == "not" else float(values[0])
+    name = name.removeprefix("text ")
+    if None in values:
+        return None if name in _ARITHMETIC else False
+    if name in ("in", "not in"):
+        return (values[0] in values[1:]) == (name == "in")
+    if name in COMPARISONS:
+        return bool(COMPARE[name](values[0], values[1]))
+    return _finite(_ARITHMETIC[name](*values))
+
+
+_ARITHMETIC: dict[str, Callable[..., float | None]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": lambda x, y: x / y if y != 0 else None,
+    "negative": operator.neg,
+    "abs": abs,
+    "floor": math.floor,
+    "min": min,
+    "max": max,
+}

@@ -1,0 +1,322 @@
+"""From text to a tree: the tokens and the grammar of the small language. Nothing is ever executed.
+
+    expression = "not" expression | expression OPERATOR expression | "-" expression | value
+    value      = number | "text" | 'text' | true | false | name | `any name` | function(expression, …) | (expression)
+    OPERATOR   = or   and   == != < <= > >= in "not in"   + -   * /        (weakest first; comparisons do not chain)
+    list       = (constant, …) or [constant, …], only after `in`
+
+A quote inside a text is written twice. A tree has three kinds of node: `Literal`, `Column`, `Operation`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from gaussmith.errors import ExpressionError
+
+FUNCTIONS = {
+    "is_null": (1, 1),
+    "year": (1, 1),
+    "month": (1, 1),
+    "day": (1, 1),
+    "abs": (1, 1),
+    "floor": (1, 1),
+    "min": (2, 8),
+    "max": (2, 8),
+    "number": (1, 1),
+}
+"""The functions of the language, with their smallest and largest number of arguments."""
+
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+
+LONGEST = 4000
+"""Characters of an expression."""
+
+DEEPEST = 40
+"""Brackets, signs and negations inside one another."""
+
+MOST_OPERATIONS = 100
+"""Operators in a row: their tree is as deep as they are many."""
+
+_POWERS = {"or": 10, "and": 20, **dict.fromkeys((*COMPARISONS, "in", "not"), 40), "+": 50, "-": 50, "*": 60, "/": 60}
+_NOT, _MINUS = 30, 70
+_WORDS = ("and", "or", "not", "in", "true", "false")
+_TOKEN = re.compile(
+    r"""(?P<space>\s+)
+    |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    |(?P<text>"(?:[^"]|"")*"|'(?:[^']|'')*')
+    |(?P<quoted>`(?:[^`]|``)+`)
+    |(?P<name>[^\W\d]\w*)
+    |(?P<foreign>\*\*|//|&&|\|\||<>|<<|>>|===|[&|!^%~=?:;{}$@\\](?!=))
+    |(?P<sign>==|!=|<=|>=|[-+*/<>()\[\],])""",
+    re.VERBOSE,
+)
+_INSTEAD = {
+    "=": "write == to compare",
+    "===": "write == to compare",
+    "<>": "write != for “not equal”",
+    "&": "write and",
+    "&&": "write and",
+    "|": "write or",
+    "||": "write or",
+    "!": "write not",
+    "~": "write not",
+    "**": "write x * x",
+    "^": "write x * x",
+    "//": "write floor(x / y)",
+    "%": "write x - y * floor(x / y)",
+}
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A number, a text or a truth written in the expression."""
+
+    value: float | str | bool
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the source, or a derived one."""
+
+    name: str
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operator or a function, and what it is applied to."""
+
+    name: str
+    arguments: tuple[Node, ...]
+    at: int = field(default=0, compare=False)
+
+
+Node = Literal | Column | Operation
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression as written, and its tree."""
+
+    text: str
+    tree: Node
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+def refuse(text: str, at: int, problem: str, rule: str, remedy: str) -> NoReturn:
+    """Raise an `ExpressionError` that shows the expression and a caret under the character where it goes wrong."""
+    shown = "".join(" " if letter.isspace() else letter for letter in text)
+    first = max(0, at - 60)
+    line = f"    {shown[first : first + 100]}\n    {' ' * (at - first)}^"
+    raise ExpressionError(f"in the expression\n{line}\n{problem}", rule, remedy, position=at)
+
+
+def language() -> str:
+    """The whole language in one line, for messages.
+
+    >>> language()
+    'the language has + - * / == != < <= > >= in, and or not, is_null year month day abs floor min max number'
+    """
+    return f"the language has + - * / {' '.join(COMPARISONS)} in, and or not, {' '.join(FUNCTIONS)}"
+
+
+def parse(text: str) -> Expression:
+    """The tree of an expression; refuses what the grammar does not have and shows where.
+
+    >>> parse("age >= 18").tree
+    Operation(name='>=', arguments=(Column(name='age', at=0), Literal(value=18.0, at=7)), at=4)
+    >>> parse("age >= ")
+    Traceback (most recent call last):
+    gaussmith.errors.ExpressionError: in the expression
+        age >=
+               ^
+    something is missing at the end · an operator stands between two values · complete the expression
+    """
+    if not isinstance(text, str):
+        raise ExpressionError(f"expression={text!r}", "an expression is a text", "put it in quotes")
+    if len(text) > LONGEST:
+        raise ExpressionError(
+            f"an expression of {len(text)} characters",
+            f"the language allows {LONGEST}",
+            "cut it into derived columns",
+        )
+    parser = _Parser(text, tuple(_tokens(text)))
+    tree = parser.expression(0, 0)
+    if parser.here.kind != "end":
+        parser.refuse_here()
+    return Expression(text, tree)
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
+            if text[at] in "\"'`":
+                refuse(text, at, "a quote without its partner", "a text ends with the quote that opened it", "close it")
+            refuse(text, at, f"{text[at]!r} is not in the language", language(), "take it out")
+        kind, word = match.lastgroup, match.group()
+        if kind == "foreign":
+            refuse(text, at, f"{word!r} is not in the language", language(), _INSTEAD.get(word, "take it out"))
+        after = match.end()
+        if kind == "number" and after < len(text) and (text[after].isalnum() or text[after] in "_."):
+            refuse(text, after, "a number runs into a name", "names start with a letter", "separate the two")
+        if kind == "name" and word.lower() in _WORDS:
+            kind, word = "word", word.lower()
+        if kind != "space":
+            yield _Token(kind, word, at)
+        at = after
+    yield _Token("end", "", len(text))
+
+
+def _unquote(quoted: str) -> str:
+    quote = quoted[0]
+    return quoted[1:-1].replace(quote * 2, quote)
+
+
+class _Parser:
+    """Precedence climbing over the tokens; `place` and the number of operators so far are its state."""
+
+    def __init__(self, text: str, tokens: tuple[_Token, ...]) -> None:
+        self.text, self.tokens, self.place, self.operations = text, tokens, 0, 0
+
+    @property
+    def here(self) -> _Token:
+        return self.tokens[self.place]
+
+    @property
+    def binding(self) -> int:
+        """How tightly the operator here binds; 0 if there is none."""
+        return _POWERS.get(self.here.text, 0) if self.here.kind in ("sign", "word") else 0
+
+    def take(self) -> _Token:
+        token = self.here
+        self.place += 1
+        return token
+
+    def want(self, sign: str) -> None:
+        if self.here.kind == "sign" and self.here.text == sign:
+            self.place += 1
+            return
+        refuse(self.text, self.here.at, f"{sign!r} is missing", "every bracket is closed", f"write {sign!r} here")
+
+    def refuse_here(self) -> NoReturn:
+        token = self.here
+        if token.kind == "end":
+            problem, rule = "something is missing at the end", "an operator stands between two values"
+            refuse(self.text, token.at, problem, rule, "complete the expression")
+        if self.binding == _POWERS["=="] and token.text != "not":
+            problem, rule = f"a second comparison, {token.text!r}", "comparisons do not chain"
+            refuse(self.text, token.at, problem, rule, "join two comparisons with and")
+        problem, rule = f"{token.text!r} cannot stand here", "an operator stands between two values"
+        refuse(self.text, token.at, problem, rule, "take it out, or add what is missing")
+
+    def expression(self, power: int, depth: int) -> Node:
+        """The longest expression from here whose operators bind more tightly than `power`."""
+        if depth > DEEPEST:
+            problem, rule = "too deep", f"at most {DEEPEST} brackets, signs and negations inside one another"
+            refuse(self.text, self.here.at, problem, rule, "cut it into derived columns")
+        left = self.value(depth)
+        while True:
+            token = self.here
+            binding = self.binding
+            if binding <= power:
+                return left
+            if token.text == "not":
+                after = self.tokens[self.place + 1]
+                if (after.kind, after.text) != ("word", "in"):
+                    return left
+            self.take()
+            if token.text in ("in", "not"):
+                if token.text == "not":
+                    self.take()
+                name = "in" if token.text == "in" else "not in"
+                left = Operation(name, (left, *self.constants(depth)), token.at)
+            else:
+                left = Operation(token.text, (left, self.expression(binding, depth + 1)), token.at)
+            self.operations += 1
+            if self.operations > MOST_OPERATIONS:
+                problem, rule = "too long", f"at most {MOST_OPERATIONS} operators"
+                refuse(self.text, token.at, problem, rule, "cut it into derived columns")
+            if binding == self.binding == _POWERS["=="]:
+                self.refuse_here()
+
+    def value(self, depth: int) -> Node:
+        token = self.take()
+        match token.kind, token.text:
+            case "number", word:
+                if float(word) == float("inf"):
+                    problem = "a number beyond all doubles"
+                    refuse(self.text, token.at, problem, "numbers are doubles, below 1.8e308", "write a smaller one")
+                return Literal(float(word), token.at)
+            case "text", word:
+                return Literal(_unquote(word), token.at)
+            case "quoted", word:
+                return Column(_unquote(word), token.at)
+            case "word", ("true" | "false") as word:
+                return Literal(word == "true", token.at)
+            case "word", "not":
+                return Operation("not", (self.expression(_NOT, depth + 1),), token.at)
+            case "sign", "-":
+                inner = self.expression(_MINUS, depth + 1)
+                if isinstance(inner, Literal) and type(inner.value) is float:
+                    return Literal(-inner.value, token.at)
+                return Operation("negative", (inner,), token.at)
+            case "sign", "(":
+                inner = self.expression(0, depth + 1)
+                self.want(")")
+                return inner
+            case "name", word:
+                if self.here.kind == "sign" and self.here.text == "(":
+                    return self.call(token, depth)
+                if word.lower() in ("null", "none", "nan"):
+                    problem, rule = f"{word!r} is not a value", "a comparison with a missing value is false"
+                    refuse(self.text, token.at, problem, rule, "write is_null(x)")
+                return Column(word, token.at)
+        self.place -= 1
+        self.refuse_here()
+
+    def call(self, name: _Token, depth: int) -> Node:
+        if name.text not in FUNCTIONS:
+            refuse(self.text, name.at, f"there is no function {name.text!r}", language(), "use one of these")
+        self.want("(")
+        arguments = [self.expression(0, depth + 1)]
+        while self.here.kind == "sign" and self.here.text == ",":
+            self.take()
+            arguments.append(self.expression(0, depth + 1))
+        self.want(")")
+        least, most = FUNCTIONS[name.text]
+        if not least <= len(arguments) <= most:
+            wants = f"{name.text} takes {least if least == most else f'{least} to {most}'}"
+            refuse(self.text, name.at, f"{name.text} with {len(arguments)} arguments", wants, "add or remove some")
+        return Operation(name.text, tuple(arguments), name.at)
+
+    def constants(self, depth: int) -> list[Node]:
+        """The list after `in`: constants in round or square brackets."""
+        opening = self.take()
+        if opening.kind != "sign" or opening.text not in "([":
+            problem, rule = "in without a list", "after in comes a list of constants"
+            refuse(self.text, opening.at, problem, rule, 'write it in brackets, such as in ("a", "b")')
+        members: list[Node] = []
+        while not members or self.here.text == ",":
+            if members:
+                self.take()
+            at = self.here.at
+            member = self.value(depth)
+            if not isinstance(member, Literal):
+                rule = "a list holds numbers, texts or truths"
+                refuse(self.text, at, "not a constant", rule, "compare with == and or")
+            members.append(member)
+        self.want(")" if opening.text == "(" else "]")
+        return members

@@ -1,0 +1,232 @@
+"""From a formula to an engine: one narwhals spelling that gives the same bits on Polars, DuckDB and Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.errors import ExpressionError, nearest
+from gaussmith.expressions.formulas import (
+    COMPARE,
+    DATE_PARTS,
+    DATE_PATTERN,
+    NUMBER_PATTERN,
+    Formula,
+    check,
+    columns_used,
+    kind_of,
+)
+from gaussmith.expressions.grammar import COMPARISONS, Column, Literal, Node, Operation, parse
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+def to_narwhals(formula: Formula) -> nw.Expr:
+    """A formula as a narwhals expression: Float64 with null for missing, or a Boolean that is never null.
+
+    Guarantee: on every engine the value of a row is that of `evaluate`, and depends on that row alone.
+    """
+    import narwhals as nw
+
+    if formula.kind == "truth":
+        return _truth(formula.tree)
+    if formula.kind == "text":
+        return _text(formula.tree)
+    value = _number(formula.tree)
+    return nw.when(value.is_finite()).then(value) if isinstance(formula.tree, Operation) else value
+
+
+def as_number(column: str, kind: str) -> nw.Expr:
+    """A column as doubles: texts are read, truths are 0 and 1, and what is missing is null or NaN.
+
+    Infinities stay: outside expressions they clamp.
+    """
+    import narwhals as nw
+
+    return _read(nw.col(column)) if kind == "text" else nw.col(column).cast(nw.Float64)
+
+
+def _read(column: nw.Expr) -> nw.Expr:
+    import narwhals as nw
+
+    text = column.cast(nw.String)
+    # The input of the cast is guarded, not its output: engines may compute branches that no row takes.
+    return nw.when(text.str.contains(_whole(NUMBER_PATTERN))).then(text.str.strip_chars(" \t")).cast(nw.Float64)
+
+
+def _whole(pattern: str) -> str:
+    return rf"\A(?:{pattern})\z"  # not $, which Java lets stand before a last line break
+
+
+def _text(node: Node) -> nw.Expr:
+    import narwhals as nw
+
+    if isinstance(node, Literal):
+        return nw.lit(str(node.value))
+    assert isinstance(node, Operation) and isinstance(node.arguments[0], Column)
+    return nw.col(node.arguments[0].name).cast(nw.String)
+
+
+def _part(part: str, kind: str, column: nw.Expr) -> nw.Expr:
+    """The year, month or day of a column of dates or texts, as doubles."""
+    import narwhals as nw
+
+    if part == "date":
+        year, month, day = (_part(name, kind, column) for name in DATE_PARTS)
+        return year * 10000.0 + month * 100.0 + day
+    if kind == "date":
+        parts = {"year": column.dt.year, "month": column.dt.month, "day": column.dt.day}
+        return parts[part]().cast(nw.Float64)
+    text = column.cast(nw.String)
+    start, length = DATE_PARTS[part]
+    date = nw.when(text.str.contains(_whole(DATE_PATTERN))).then(text.str.slice(start, length))
+    return date.cast(nw.Float64)
+
+
+def _number(node: Node) -> nw.Expr:
+    """Doubles in which all that is not finite means missing."""
+    import narwhals as nw
+
+    if isinstance(node, Literal):
+        return nw.lit(float(node.value))
+    assert isinstance(node, Operation)
+    name, first = node.name, node.arguments[0]
+    if isinstance(first, Column):
+        if name == "read":
+            return _read(nw.col(first.name))
+        if name == "double":
+            return nw.col(first.name).cast(nw.Float64)
+        part, _, kind = name.partition(" of ")
+        return _part(part, kind, nw.col(first.name))
+    if name == "from truth":
+        return nw.when(_truth(first)).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+    values = [_number(argument) for argument in node.arguments]
+    if name == "/":
+        x, y = values
+        return x / (x * 0.0 + nw.when(y.is_finite() & (y != 0.0)).then(y))
+    if name == "floor":
+        (x,) = values
+        small = x.is_finite() & (x.abs() < 2.0**52)  # from there on all doubles are whole; Spark's floor is an integer
+        return nw.when(small).then(nw.when(small).then(x).otherwise(nw.lit(0.0)).floor().cast(nw.Float64)).otherwise(x)
+    if name in ("min", "max"):
+        best = values[0]
+        for value in values[1:]:
+            both = best.is_finite() & value.is_finite()
+            wins = best <= value if name == "min" else best >= value
+            best = nw.when(both & wins).then(best).otherwise(nw.when(both).then(value))
+        return best
+    if name == "abs":
+        return values[0].abs()
+    if name == "negative":
+        return values[0] * -1.0
+    x, y = values
+    return x + y if name == "+" else x - y if name == "-" else x * y
+
+
+def _truth(node: Node) -> nw.Expr:
+    """True or false, never null: each question that could be null is asked inside `when`."""
+    import narwhals as nw
+
+    if isinstance(node, Literal):
+        return nw.lit(bool(node.value))
+    assert isinstance(node, Operation)
+    name, arguments = node.name, node.arguments
+    if name == "holds":
+        assert isinstance(arguments[0], Column)
+        return _decide(nw.col(arguments[0].name))
+    if name in ("and", "or"):
+        left, right = (_truth(argument) for argument in arguments)
+        return left & right if name == "and" else left | right
+    if name == "not":
+        return ~_truth(arguments[0])
+    if name == "text is_null":
+        return _text(arguments[0]).is_null()
+    if name == "is_null":
+        return ~_decide(_number(arguments[0]).is_finite())
+    is_text = name.startswith("text ")
+    name = name.removeprefix("text ")
+    spell = _text if is_text else _number
+    if name in ("in", "not in"):
+        value, members = spell(arguments[0]), [member.value for member in arguments[1:] if isinstance(member, Literal)]
+        inside = value.is_in(members if is_text else [float(member) for member in members])
+        known = ~value.is_null() if is_text else value.is_finite()
+        return _decide(known & (inside if name == "in" else ~inside))
+    assert name in COMPARISONS
+    left, right = (spell(argument) for argument in arguments)
+    question = COMPARE[name](left, right)
+    if not is_text:  # a comparison with NaN is true on some engines
+        for argument, value in zip(arguments, (left, right), strict=True):
+            if not isinstance(argument, Literal):
+                question = question & value.is_finite()
+    return _decide(question)
+
+
+def _decide(question: Any) -> nw.Expr:
+    import narwhals as nw
+
+    return nw.when(question).then(nw.lit(True)).otherwise(nw.lit(False))
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """Derived columns in their order and a filter, checked against the kinds of the source's columns.
+
+    `kinds` holds the columns of the source and the derived ones; `columns_used` those of the source that are read.
+    """
+
+    columns: tuple[tuple[str, Formula], ...]
+    where: Formula | None
+    kinds: Mapping[str, str]
+
+    @property
+    def columns_used(self) -> tuple[str, ...]:
+        """The columns of the source that the derived columns and the filter read."""
+        formulas = [formula for _, formula in self.columns] + ([self.where] if self.where else [])
+        derived = {name for name, _ in self.columns}
+        used = dict.fromkeys(name for formula in formulas for name in columns_used(formula))
+        return tuple(name for name in used if name not in derived)
+
+
+def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mapping[str, str]) -> Derivation:
+    """The checked derivation of `columns` and `where` over a source whose columns have these kinds; reads no data.
+
+    A derived column may use those before it, and the filter may use all.
+
+    >>> kinds = {"weight": "number", "height": "text"}
+    >>> derivation = plan_derivation({"bmi": "weight / (height * height)"}, "bmi < 30", kinds)
+    >>> derivation.columns_used, derivation.kinds["bmi"]
+    (('weight', 'height'), 'number')
+    """
+    known = dict(kinds)
+    formulas: list[tuple[str, Formula]] = []
+    for name, text in columns.items():
+        if name in kinds:
+            raise ExpressionError(f"columns: {name!r}", "the source has a column of this name", "choose another name")
+        formula = check(parse(text), known)
+        if formula.kind not in ("number", "truth"):
+            rule = "a derived column is a number or a truth"
+            raise ExpressionError(f"columns: {name!r} is a {formula.kind}", rule, "use the column itself")
+        formulas.append((name, formula))
+        known[name] = formula.kind
+    test = None if where is None else check(parse(where), known)
+    if test is not None and test.kind != "truth":
+        rule, remedy = "a filter is true or false", "compare it with something, such as age >= 18"
+        raise ExpressionError(f"where={where!r} is a {test.kind}", rule, remedy)
+    return Derivation(tuple(formulas), test, known)
+
+
+def derive(frame: nw.LazyFrame[Any], derivation: Derivation) -> nw.LazyFrame[Any]:
+    """The frame with the derived columns added and the rows that the filter turns down left out; runs nothing yet."""
+    for name, formula in derivation.columns:  # one step each: a formula that is used often is computed once
+        frame = frame.with_columns(to_narwhals(formula).alias(name))
+    return frame if derivation.where is None else frame.filter(to_narwhals(derivation.where))
+
+
+def kinds_of(schema: Mapping[str, Any], wanted: Sequence[str] = ()) -> dict[str, str]:
+    """The kind of every column of a narwhals schema; refuses when a wanted one is not there."""
+    for name in wanted:
+        if name not in schema:
+            raise ExpressionError(f"column {name!r}", "the source has no such column", nearest(name, schema))
+    return {name: kind_of(dtype) for name, dtype in schema.items()}

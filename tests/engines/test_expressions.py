@@ -1,0 +1,262 @@
+"""Formulas on engines: every row has the value that the plain reference gives it, whatever the other rows hold."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import narwhals as nw
+import polars as pl
+import pytest
+
+from gaussmith.expressions import (
+    Formula,
+    as_number,
+    check,
+    derive,
+    evaluate,
+    kinds_of,
+    parse,
+    plan_derivation,
+    to_narwhals,
+)
+
+INF, NAN = float("inf"), float("nan")
+NUMBERS = [
+    None,
+    NAN,
+    INF,
+    -INF,
+    0.0,
+    -0.0,
+    1.0,
+    -2.5,
+    3.0,
+    7.0,
+    0.1,
+    5e-324,
+    1e-300,
+    1e300,
+    -1.7e308,
+    4503599627370497.5,
+    2.0**63,
+]
+TEXTS = [
+    None,
+    "",
+    "a",
+    "b",
+    "it's",
+    "12",
+    " 7.5\t",
+    "1e299",
+    "-.5",
+    "5.",
+    "4.9e-299",
+    "1_000",
+    "nan",
+    "inf",
+    "12\n",
+    "2024-02-30",
+]
+TEXTS += [
+    "2024-05-31T10:00",
+    "2024-13-01",
+    "١٢",
+    "0.1",
+    "123456789.123456789123456789",
+    "9" * 40,
+    "0." + "3" * 60,
+    "é",
+    "1d",
+]
+DATES = [
+    None,
+    datetime.date(1, 1, 1),
+    datetime.date(1969, 12, 31),
+    datetime.date(2024, 2, 29),
+    datetime.date(9999, 12, 31),
+]
+WHOLES = [None, 0, 1, -1, 3, 127, 2**53 + 1, -(2**63), 2**63 - 1]
+
+
+def table(rows: int, generator: random.Random) -> pl.DataFrame:
+    pick = generator.choice
+    return pl.DataFrame(
+        {
+            "i": list(range(rows)),
+            "x": [pick(NUMBERS) for _ in range(rows)],
+            "y": [pick(NUMBERS) for _ in range(rows)],
+            "n": [pick(WHOLES) for _ in range(rows)],
+            "s": [pick(TEXTS) for _ in range(rows)],
+            "t": [pick(TEXTS) for _ in range(rows)],
+            "p": [pick([None, True, False]) for _ in range(rows)],
+            "d": [pick(DATES) for _ in range(rows)],
+        },
+        schema={
+            "i": pl.Int64,
+            "x": pl.Float64,
+            "y": pl.Float64,
+            "n": pl.Int64,
+            "s": pl.String,
+            "t": pl.String,
+            "p": pl.Boolean,
+            "d": pl.Date,
+        },
+    )
+
+
+KINDS = kinds_of(nw.from_native(table(1, random.Random(1))).schema)
+
+
+def number(depth: int, generator: random.Random) -> str:
+    """A random number of the language, as text."""
+    pick = generator.choice
+    if depth == 0:
+        return pick(["x", "y", "n", "s", "p", "3", "0.1", "1e300", "year(d)", "month(s)", "day(d)"])
+    a, b = number(depth - 1, generator), number(depth - 1, generator)
+    forms = [f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} / {b})", f"({a} / 3)", f"(7 / {a})", f"(-{a})"]
+    forms += [f"min({a}, {b})", f"max({a}, {b})", f"abs({a})", f"floor({a})", f"({truth(depth - 1, generator)} * {a})"]
+    return pick(forms)
+
+
+def truth(depth: int, generator: random.Random) -> str:
+    """A random truth of the language, as text."""
+    pick = generator.choice
+    if depth == 0:
+        leaves = [
+            "p",
+            "s == t",
+            "s != 'a'",
+            "s in ('a', 'it''s')",
+            "s not in ('a', '12')",
+            "n in (3, 127)",
+            "x not in (0, 7)",
+        ]
+        leaves += [
+            "d >= '2024-02-29'",
+            "d != s",
+            "is_null(x)",
+            "is_null(s)",
+            "is_null(p)",
+            "is_null(d)",
+            "number(s) < t",
+        ]
+        return pick(leaves)
+    a, b = number(depth - 1, generator), number(depth - 1, generator)
+    p, q = truth(depth - 1, generator), truth(depth - 1, generator)
+    sign = pick(["==", "!=", "<", "<=", ">", ">="])
+    return pick(
+        [f"({a} {sign} {b})", f"({p} and {q})", f"({p} or {q})", f"(not {p})", f"is_null({a})", f"({a} {sign} 3)"]
+    )
+
+
+def formulas(count: int, generator: random.Random, deepest: int = 3) -> list[Formula]:
+    found: list[Formula] = []
+    while len(found) < count:
+        make = generator.choice([number, truth])
+        try:
+            found.append(check(parse(make(generator.randint(0, deepest), generator)), KINDS))
+        except ValueError:  # a constant without a value, or too long
+            continue
+    return found
+
+
+def bits(value: object) -> object:
+    """A value as what must agree; −0.0 and 0.0 may not be told apart by any comparison, so they are one."""
+    return struct.pack("<d", value + 0.0) if isinstance(value, float) else value
+
+
+def on_polars(frame: pl.DataFrame) -> Any:
+    return nw.from_native(frame.lazy())
+
+
+def on_duckdb(frame: pl.DataFrame) -> Any:
+    return nw.from_native(duckdb.connect().from_arrow(frame.to_arrow()))
+
+
+def compare(frame: Any, rows: list[dict[str, Any]], tried: list[Formula]) -> None:
+    spelled = [to_narwhals(formula).alias(f"f{j}") for j, formula in enumerate(tried)]
+    result = frame.select("i", *spelled).collect("polars").to_native().sort("i")
+    for j, formula in enumerate(tried):
+        expected = [bits(evaluate(formula, row)) for row in rows]
+        assert [bits(value) for value in result[f"f{j}"].to_list()] == expected, formula.text
+
+
+@pytest.mark.parametrize("engine", [on_polars, on_duckdb])
+@pytest.mark.parametrize("rows", [1, 400])
+def test_random_formulas(engine: Callable[[pl.DataFrame], Any], rows: int) -> None:
+    generator = random.Random()
+    frame = table(rows, generator)
+    for _ in range(4):
+        compare(engine(frame), frame.to_dicts(), formulas(12, generator))
+
+
+def test_no_rows() -> None:
+    frame = table(3, random.Random()).head(0)
+    for engine in (on_polars, on_duckdb):
+        compare(engine(frame), [], formulas(12, random.Random()))
+
+
+def test_random_formulas_on_spark(spark: Any) -> None:
+    generator = random.Random()
+    frame = table(60, generator)
+    schema = "i long, x double, y double, n long, s string, t string, p boolean, d date"
+    compare(
+        nw.from_native(spark.createDataFrame(frame.rows(), schema)), frame.to_dicts(), formulas(6, generator, deepest=1)
+    )
+
+
+def test_a_row_does_not_depend_on_other_rows(tmp_path: Path) -> None:
+    """Polars divides by a repeated value through its reciprocal; the spelling keeps clear of that."""
+    for divisor in (3.0, 7.0):
+        folder = tmp_path / f"h={divisor}"
+        folder.mkdir()
+        pl.DataFrame({"x": [float(k) for k in range(500)]}).write_parquet(folder / "part.parquet")
+    scan = pl.scan_parquet(tmp_path / "**" / "*.parquet", hive_schema={"h": pl.Float64})
+    formula = check(parse("x / h"), {"x": "number", "h": "number"})
+    for engine in ("streaming", "in-memory"):
+        native: Any = nw.from_native(scan).with_columns(to_narwhals(formula).alias("q")).to_native()
+        for row in native.collect(engine=engine).to_dicts():
+            assert row["q"] == row["x"] / row["h"]
+    mixed = check(parse("x / max(x * 0, 3)"), {"x": "number"})  # one branch for every row of the chunk
+    values = nw.from_native(pl.LazyFrame({"x": [float(k) for k in range(500)]})).select(to_narwhals(mixed).alias("q"))
+    assert values.collect()["q"].to_list() == [k / 3 for k in range(500)]
+
+
+def test_derive_and_filter_everywhere() -> None:
+    frame = table(300, random.Random())
+    derivation = plan_derivation({"q": "x / n", "big": "q > 1"}, "big or s in ('a', 'b') and not p", KINDS)
+    expected = []
+    for row in frame.to_dicts():
+        row["q"] = evaluate(derivation.columns[0][1], row)
+        row["big"] = evaluate(derivation.columns[1][1], row)
+        assert derivation.where is not None
+        if evaluate(derivation.where, row):
+            expected.append((row["i"], bits(row["q"]), row["big"]))
+    for engine in (on_polars, on_duckdb):
+        result = derive(engine(frame), derivation).select("i", "q", "big").collect("polars").to_native().sort("i")
+        assert [(i, bits(q), big) for i, q, big in result.rows()] == expected
+
+
+def test_the_longest_formulas_run() -> None:
+    long = " + ".join(["x"] * 101)
+    logic = " and ".join(["(x > y)"] * 30)
+    frame = table(20, random.Random())
+    for engine in (on_polars, on_duckdb):
+        compare(engine(frame), frame.to_dicts(), [check(parse(text), KINDS) for text in (long, logic)])
+
+
+def test_columns_as_numbers() -> None:
+    frame = table(100, random.Random())
+    for engine in (on_polars, on_duckdb):
+        result = engine(frame).select("i", as_number("s", "text").alias("s"), as_number("x", "number").alias("x"))
+        native = result.collect("polars").to_native().sort("i")
+        texts = check(parse("number(s)"), KINDS)
+        assert native["s"].to_list() == [evaluate(texts, row) for row in frame.to_dicts()]
+        assert [bits(value) for value in native["x"].to_list()] == [bits(value) for value in frame["x"].to_list()]

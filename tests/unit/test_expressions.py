@@ -1,0 +1,234 @@
+"""The small language: what it parses, what it refuses and how, and that its page tells the truth."""
+
+from __future__ import annotations
+
+import datetime
+import doctest
+from pathlib import Path
+
+import pytest
+
+from gaussmith.errors import ExpressionError
+from gaussmith.expressions import check, columns_used, evaluate, kinds_of, parse, plan_derivation, read_number
+
+KINDS = {
+    "x": "number",
+    "y": "number",
+    "word": "text",
+    "yes": "truth",
+    "born": "date",
+    "body mass": "number",
+    "tags": "other",
+}
+
+
+def value(text: str, **row: object) -> object:
+    row = {name: row.get(name.replace(" ", "_")) for name in KINDS}
+    return evaluate(check(parse(text), KINDS), row)
+
+
+def test_page() -> None:
+    page = Path(__file__).parents[2] / "docs" / "expressions.md"
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    results = doctest.testfile(str(page), module_relative=False, optionflags=flags, encoding="utf-8")
+    assert results.attempted > 15 and results.failed == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 + 2 * 3 - 4 / 8", 6.5),
+        ("-2 * -3", 6.0),
+        ("- x * 2", -6.0),
+        ("2 - 3 - 4", -5.0),
+        ("16 / 4 / 2", 2.0),
+        ("(1 + 2) * 3", 9.0),
+        ("x == 3 or x == 4 and false", True),
+        ("(x == 3 or x == 4) and false", False),
+        ("not x == 4", True),
+        ("not x == 3 or true", True),
+        ("not not x == 3", True),
+        ("x in (1, 2, 3)", True),
+        ("x not in [1, 2, 3]", False),
+        ("x in (-3, 3)", True),
+        ("word == 'it''s'", True),
+        ('word != "it\'s"', False),
+        ("word in ('a', 'it''s')", True),
+        ("year(born) + month(born) / 100 + day(born) / 10000", 1999 + 12 / 100 + 31 / 10000),
+        ("born == '1999-12-31'", True),
+        ("born in ('1999-12-30', '1999-12-31')", True),
+        ("born > '1999-12-31T10:00'", False),
+        ("yes + yes", 2.0),
+        ("yes == true", True),
+        ("yes in (false, true)", True),
+        ("`body mass` / 2", 40.0),
+        ("floor(-2.5) + abs(-2.5)", -0.5),
+        ("floor(x / 2) * 1e300", 1e300),
+        ("min(x, 2, 7) + max(x, 2)", 5.0),
+        ("(x > 2) * 10", 10.0),
+        ("NOT (x > 2) OR TRUE", True),
+        (".5 + 5.", 5.5),
+        ("x\n  +\t1", 4.0),
+    ],
+)
+def test_value(text: str, expected: object) -> None:
+    row = {"x": 3, "word": "it's", "yes": True, "born": datetime.datetime(1999, 12, 31, 23, 59), "body_mass": 80}
+    assert value(text, **row) == expected
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize(
+    "text", ["x == y", "x != y", "x < y", "x <= y", "x > y", "x >= y", "x in (1, 2)", "x not in (1, 2)"]
+)
+def test_comparisons_with_something_missing_are_false(text: str, missing: object) -> None:
+    assert value(text, x=missing, y=1.0) is False
+    assert value(f"not ({text})", x=missing, y=1.0) is True
+    assert value("is_null(x)", x=missing) is True
+
+
+@pytest.mark.parametrize(
+    "text", ["x / y", "1e308 * x", "x * 1e300 * 1e300", "min(x, y / y)", "floor(x / y)", "abs(-x * x)"]
+)
+def test_what_is_not_finite_is_missing(text: str) -> None:
+    assert value(text, x=1e300, y=0.0) is None
+
+
+def test_infinity_does_not_come_back_through_a_quotient() -> None:
+    assert value("1 / (x * 10)", x=1e308) is None
+    assert value("1 / x", x=float("inf")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("12", 12.0), (" 2\t", 2.0), ("+.5", 0.5), ("-5.", -5.0), ("1e299", 1e299), ("2.5E-07", 2.5e-7), ("9" * 40, 1e40)],
+)
+def test_texts_that_read(text: str, number: float) -> None:
+    assert read_number(text) == number
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", " ", ".", "1_000", "1,5", "inf", "nan", "0x1", "1e", "1e300", "12\n", "١٢", "1d", "1 2"]
+)
+def test_texts_that_do_not_read(text: str | None) -> None:
+    assert read_number(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "part"),
+    [
+        ("", 0, "something is missing at the end"),
+        ("x +", 3, "something is missing at the end"),
+        ("x y", 2, "'y' cannot stand here"),
+        ("x not y", 2, "'not' cannot stand here"),
+        ("(x + 1", 6, "')' is missing"),
+        ("x + 1)", 5, "')' cannot stand here"),
+        ("x = 1", 2, "write == to compare"),
+        ("x && y", 2, "write and"),
+        ("x | y", 2, "write or"),
+        ("!yes", 0, "write not"),
+        ("x ** 2", 2, "write x * x"),
+        ("x % 2", 2, "write x - y * floor(x / y)"),
+        ("x // 2", 2, "write floor(x / y)"),
+        ("x; y", 1, "is not in the language"),
+        ("x § y", 2, "is not in the language"),
+        ("word == 'a", 8, "a quote without its partner"),
+        ("1.2.3", 3, "a number runs into a name"),
+        ("2x", 1, "a number runs into a name"),
+        ("1e999", 0, "a number beyond all doubles"),
+        ("1 < x < 3", 6, "comparisons do not chain"),
+        ("x in (1) in (2)", 9, "comparisons do not chain"),
+        ("x in 3", 5, "in without a list"),
+        ("x in (1, y)", 9, "not a constant"),
+        ("x in ()", 6, "cannot stand here"),
+        ("x in (1, 'a')", 6, "a list of several kinds"),
+        ("x in ('a', 'b')", 6, "a text where a number is needed"),
+        ("x in (true, false)", 6, "truths in a list for a number"),
+        ("x == null", 5, "write is_null(x)"),
+        ("sin(x)", 0, "there is no function 'sin'"),
+        ("min(x)", 0, "min takes 2 to 8"),
+        ("year(x)", 5, "year takes a column of dates"),
+        ("year('2020-01-01')", 5, "year takes a column of dates"),
+        ("z + 1", 0, "there is no column 'z'"),
+        ("wrod == 'a'", 0, "did you mean 'word'?"),
+        ("tags == 1", 0, "holds neither numbers"),
+        ("word < 'b'", 5, "texts are compared with ==, != and in only"),
+        ("born + 1", 0, "a date where a number is needed"),
+        ("'a' + 1", 0, "a text where a number is needed"),
+        ("born > 'yesterday'", 7, "write year-month-day"),
+        ("born > 5", 7, "write year-month-day"),
+        ("x and yes", 0, "a number where a truth is needed"),
+        ("not word", 4, "a text where a truth is needed"),
+        ("1 / 0", 2, "this constant is not a number"),
+        ("x + 1e308 * 10", 10, "this constant is not a number"),
+        ("x / (3 - 3)", 2, "a division by the constant 0"),
+        ("(" * 50 + "x" + ")" * 50, 41, "too deep"),
+        ("+".join(["x"] * 200), 201, "at most 100 operators"),
+        ("1/(" * 6 + "x" + ")" * 6, 0, "cut it into derived columns"),
+    ],
+)
+def test_refusals(text: str, at: int, part: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        check(parse(text), KINDS)
+    assert part in str(caught.value)
+    assert caught.value.position == at  # type: ignore[attr-defined]
+    lines = str(caught.value).split("\n")
+    if len(text) < 60:
+        assert lines[2] == " " * (4 + at) + "^" and lines[1].strip() == text.strip()
+
+
+def test_refuses_what_is_not_text_and_what_is_long() -> None:
+    with pytest.raises(ExpressionError, match="an expression is a text"):
+        parse(3)  # type: ignore[arg-type]
+    with pytest.raises(ExpressionError, match="the language allows 4000"):
+        parse("x" * 4001)
+
+
+def test_no_code_runs() -> None:
+    for text in ("__import__('os')", "x.real", "x[0]", "lambda: 1", "(x := 1)", "x if yes else y", "f'{x}'"):
+        with pytest.raises(ExpressionError):
+            check(parse(text), KINDS)
+
+
+def test_columns_used_and_derivations() -> None:
+    assert columns_used(parse("y + min(x, `body mass`) * y")) == ("y", "x", "body mass")
+    derivation = plan_derivation({"z": "x + 1", "big": "z > y"}, "big and word == 'a'", KINDS)
+    assert derivation.columns_used == ("x", "y", "word")
+    assert (derivation.kinds["z"], derivation.kinds["big"]) == ("number", "truth")
+    assert plan_derivation({}, None, KINDS).columns_used == ()
+
+
+@pytest.mark.parametrize(
+    ("columns", "where", "part"),
+    [
+        ({"x": "y + 1"}, None, "the source has a column of this name"),
+        ({"z": "word"}, None, "a derived column is a number or a truth"),
+        ({"z": "born"}, None, "a derived column is a number or a truth"),
+        ({"a": "b + 1", "b": "x"}, None, "there is no column 'b'"),
+        ({}, "x + 1", "a filter is true or false"),
+        ({}, "word", "a filter is true or false"),
+    ],
+)
+def test_derivations_refused(columns: dict[str, str], where: str | None, part: str) -> None:
+    with pytest.raises(ExpressionError, match=part):
+        plan_derivation(columns, where, KINDS)
+
+
+def test_kinds() -> None:
+    import narwhals as nw
+
+    schema = {
+        "a": nw.Int8(),
+        "b": nw.Decimal(),
+        "c": nw.String(),
+        "d": nw.Boolean(),
+        "e": nw.Date(),
+        "f": nw.Datetime("us"),
+        "g": nw.Datetime("us", "UTC"),
+        "h": nw.List(nw.Int8()),
+        "i": nw.Categorical(),
+        "j": nw.Duration(),
+    }
+    kinds = ["number", "number", "text", "truth", "date", "date", "other", "other", "text", "other"]
+    assert list(kinds_of(schema).values()) == kinds
+    with pytest.raises(ExpressionError, match="choose one of: a, b"):
+        kinds_of(schema, ["zz"])
