@@ -140,7 +140,7 @@ class MarginalPlan:
     def decode_one(self, way: Subset, noisy: Mapping[Subset, Array], count: float | None = None) -> Array:
         """One marginal from the noisy lifted residuals below it."""
         if (count is None) != (self.neighbours == "add-remove"):
-            raise PlanError(f"count={count}", "give it under replace-one, where it is public, and only there", "match it")
+            raise PlanError("count=…", "public, and asked for, under replace-one only", f"{self.neighbours} it is")
         # Slot 0 of an axis holds what does not depend on the attribute, the others its contrasts.
         full = np.zeros(tuple(self.shape[i] for i in way))
         for A in _subsets_of(way, self.shape):
