@@ -1,0 +1,367 @@
+"""How well a release protects: stated as (ε, δ), as ρ or as μ, computed with μ.
+
+A release is μ-GDP when telling two neighbouring datasets apart from it is at least as hard as telling N(0, 1) from
+N(μ, 1) by one draw. Gaussian noise is exactly that, so μ is the library's currency: μ² adds up over releases, and
+every (ε, δ) that holds can be read off one curve (`gaussmith.numerics.curve`).
+
+    ρ = μ²/2 (of Gaussian releases)        μ_total = √(μ₁² + μ₂² + …)        δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)
+
+Sides. What noise is made from (`mu`, `split`, `scaled`) is rounded down; what is said of a release (`rho`, `delta_at`,
+`epsilon_at`, `+`, `for_group`) is rounded up. So no statement is better than the truth.
+Readings. A typed ε, δ or ρ is read as its double or as its decimal, whichever is smaller, and what is said of a release
+is true under both readings; μ is its double.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
+from functools import lru_cache
+from numbers import Rational, Real
+from typing import Any
+
+from gaussmith.errors import GuaranteeError, nearest
+from gaussmith.numerics import curve
+from gaussmith.numerics.exact import fraction_down, fraction_up, smaller_reading, sqrt_downward, sqrt_upward, stated_up
+
+LARGEST_EPSILON = 100.0
+SMALLEST_EPSILON = 1e-90
+LARGEST_MU = 1e100
+SMALLEST_MU = 1e-100
+
+_FORMS = "state exactly one of: (epsilon, delta), mu, rho"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Guarantee:
+    """A guarantee, stated in one of three forms. A value: equal when stated equally, hashable, never changed.
+
+    Guarantee: a release planned for it is μ-GDP with μ = `mu`, hence satisfies what is stated; `mu` is the largest
+    double for which that is so, confirmed with 60 digits.
+    Requires (checked): exactly one form; 1e-90 ≤ ε ≤ 100, 0 < δ < 1; μ and √(2ρ) between 1e-100 and 1e100.
+    Rounding: `mu` down, statements up (see the module).
+
+    >>> g = Guarantee(epsilon=1, delta=1e-6)
+    >>> g.mu, g.epsilon, g.delta
+    (0.2367043806634357, 1.0, 1e-06)
+    >>> g.delta_at(epsilon=2), g.epsilon_at(delta=1e-9)
+    (1.078629261601283e-18, 1.3176711772645673)
+    >>> print(g + g)
+    μ=0.3348, that is ρ=0.05603
+    """
+
+    epsilon: float | None
+    delta: float | None
+    stated_mu: float | None
+    stated_rho: float | None
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mu: float | None = None,
+        rho: float | None = None,
+    ) -> None:
+        given = {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho}
+        _check_one_form({name for name, value in given.items() if value is not None})
+        number = {name: None if value is None else _double(name, value) for name, value in given.items()}
+        _check_ranges(**number)
+        for field, name in {"epsilon": "epsilon", "delta": "delta", "stated_mu": "mu", "stated_rho": "rho"}.items():
+            object.__setattr__(self, field, number[name])
+
+    @property
+    def mu(self) -> float:
+        """The Gaussian-DP parameter: the largest double that keeps what is stated (rounded down)."""
+        if self.stated_mu is not None:
+            return self.stated_mu
+        if self.stated_rho is not None:
+            return sqrt_downward(2 * smaller_reading(self.stated_rho))
+        assert self.epsilon is not None
+        assert self.delta is not None
+        return _calibrated(self.epsilon, self.delta)
+
+    @property
+    def rho(self) -> float:
+        """ρ = μ²/2, as stated or rounded up: the release is ρ-zCDP. (Conversely ρ gives μ for Gaussian noise only.)"""
+        return self.stated_rho if self.stated_rho is not None else stated_up(self.mu_squared / 2)
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """The square of the double `mu`, exactly: what adds up over releases."""
+        return Fraction(self.mu) ** 2
+
+    def charge(self) -> Fraction:
+        """What a ledger is charged for a release under this guarantee: exactly μ².
+
+        >>> Guarantee(mu=0.5).charge()
+        Fraction(1, 4)
+        """
+        return self.mu_squared
+
+    def delta_at(self, epsilon: float) -> float:
+        """The smallest δ for which a release is (epsilon, δ)-DP, rounded up; at least 5e-324. ε = 0 is allowed.
+
+            δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ);     at ε = 0:  2Φ(μ/2) − 1
+
+        >>> Guarantee(mu=1).delta_at(epsilon=0), Guarantee(mu=0.05).delta_at(epsilon=10)
+        (0.38292492254802624, 5e-324)
+        """
+        reading = self._reading_of_epsilon(epsilon)
+        answer = curve.delta_upward(reading, self.mu)
+        holds_in_decimal = curve.delta_is_at_most(smaller_reading(answer), reading, self.mu)
+        return answer if holds_in_decimal else math.nextafter(answer, math.inf)
+
+    def log_delta_at(self, epsilon: float) -> float:
+        """ln of the smallest δ for which a release is (epsilon, δ)-DP, to the nearest; for δ that no double can hold.
+
+        >>> round(Guarantee(mu=0.05).log_delta_at(epsilon=10), 3)
+        -20009.512
+        """
+        return curve.log_delta(self._reading_of_epsilon(epsilon), self.mu)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest ε ≥ 0 for which a release is (ε, delta)-DP, rounded up.
+
+        >>> Guarantee(mu=1).epsilon_at(delta=1e-6), Guarantee(mu=1).epsilon_at(delta=0.5)
+        (4.886554117462213, 0.0)
+        """
+        number = _double("delta", delta)
+        _check_delta(number)
+        answer = curve.epsilon_upward(smaller_reading(number), self.mu)
+        holds_in_decimal = curve.delta_is_at_most(smaller_reading(number), smaller_reading(answer), self.mu)
+        return answer if holds_in_decimal else math.nextafter(answer, math.inf)
+
+    def __add__(self, other: object) -> Guarantee:
+        """Both releases together: μ² adds, rounded up. `compose` adds many with one rounding."""
+        return compose((self, other)) if isinstance(other, Guarantee) else NotImplemented
+
+    def __radd__(self, other: object) -> Guarantee:
+        """So that `sum` works, which starts from 0."""
+        return self if other == 0 else NotImplemented
+
+    def for_group(self, size: int) -> Guarantee:
+        """What the same release gives to `size` people together: size·μ, exactly so for Gaussian noise; rounded up.
+
+        >>> Guarantee(mu=0.25).for_group(4)
+        Guarantee(mu=1.0)
+        """
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise GuaranteeError(
+                f"size={size!r}", "a group has a whole number of people, 1 or more", "give the size of the group"
+            )
+        return Guarantee(mu=fraction_up(size * Fraction(self.mu)))
+
+    def scaled(self, factor: float) -> Guarantee:
+        """The guarantee to plan with when μ is multiplied by `factor`, rounded down.
+
+        >>> Guarantee(mu=1).scaled(0.5)
+        Guarantee(mu=0.5)
+        """
+        number = _double("factor", factor)
+        if not 0 < number < math.inf:
+            raise GuaranteeError(
+                f"factor={number:g}", "μ is multiplied by a finite number above 0", "give such a number, say 0.5"
+            )
+        return Guarantee(mu=fraction_down(Fraction(number) * Fraction(self.mu)))
+
+    def split(self, parts: Sequence[float]) -> tuple[Guarantee, ...]:
+        """One guarantee per part, by its weight, to be spent one after another; together never more than this one.
+
+            μ_i² = μ² · parts_i / Σ parts,   each rounded down
+
+        >>> [round(g.mu, 4) for g in Guarantee(mu=1).split([3, 1])]
+        [0.866, 0.5]
+        """
+        weights = [_double("part", part) for part in parts]
+        if not weights or not all(0 < weight < math.inf for weight in weights):
+            raise GuaranteeError(
+                f"parts={weights}",
+                "a guarantee is split into one or more parts, each with a finite weight above 0",
+                "leave out parts of weight 0",
+            )
+        total = sum(map(Fraction, weights))
+        return tuple(Guarantee(mu=sqrt_downward(self.mu_squared * Fraction(weight) / total)) for weight in weights)
+
+    def to_dict(self) -> dict[str, float]:
+        """The stated form alone, for JSON; `from_dict` gives back an equal guarantee, to the last bit.
+
+        >>> Guarantee(epsilon=1, delta=1e-6).to_dict()
+        {'epsilon': 1.0, 'delta': 1e-06}
+        """
+        stated = {"epsilon": self.epsilon, "delta": self.delta, "mu": self.stated_mu, "rho": self.stated_rho}
+        return {name: value for name, value in stated.items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, stated: Mapping[str, Any]) -> Guarantee:
+        """The guarantee whose stated form is given; unknown names are refused.
+
+        >>> Guarantee.from_dict({"rho": 0.5}).mu
+        1.0
+        """
+        if not isinstance(stated, Mapping):
+            raise GuaranteeError(f"guarantee={stated!r}", "a guarantee is a table of names and numbers", _FORMS)
+        for name in stated:
+            if name not in ("epsilon", "delta", "mu", "rho"):
+                hint = nearest(str(name), ("epsilon", "delta", "mu", "rho"))
+                raise GuaranteeError(
+                    f"guarantee has a field {name!r}", "its fields are epsilon and delta, or mu, or rho", hint
+                )
+        return cls(**stated)
+
+    def __repr__(self) -> str:
+        return f"Guarantee({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
+
+    def __str__(self) -> str:
+        if self.stated_mu is not None:
+            return f"μ={self.mu:.4g}, that is ρ={self.rho:.4g}"
+        if self.stated_rho is not None:
+            return f"ρ={self.rho:.4g}, that is μ={self.mu:.4g}"
+        return f"(ε={_plain(self.epsilon)}, δ={_plain(self.delta)}), that is μ={self.mu:.4g} or ρ={self.rho:.4g}"
+
+    def describe(self) -> str:
+        """What the guarantee means, in plain words; its numbers are rounded up.
+
+        >>> print(Guarantee(mu=0.5).describe())
+        Guessing from the release whether one person's record was used is right at most 59.9 % of the time (a coin: 50).
+        >>> Guarantee(epsilon=1, delta=1e-6).describe().split(". ")[0]
+        "One person's record makes no result more than 2.72 times as likely, but for an added chance of at most 1e-06"
+        """
+        # Φ(μ/2): how often the best test between N(0, 1) and N(μ, 1) is right. The factor covers the rounding of erfc.
+        right = _three_digits_up(min(100.0, 50 * math.erfc(-self.mu / math.sqrt(8)) * (1 + 2.0**-48)))
+        guess = (
+            "Guessing from the release whether one person's record was used "
+            f"is right at most {right} % of the time (a coin: 50)."
+        )
+        if self.epsilon is None:
+            return guess
+        odds = _three_digits_up(math.exp(self.epsilon))
+        return (
+            f"One person's record makes no result more than {odds} times as likely, "
+            f"but for an added chance of at most {_plain(self.delta)}. {guess}"
+        )
+
+    def _reading_of_epsilon(self, epsilon: float) -> Fraction:
+        number = _double("epsilon", epsilon)
+        if not 0 <= number < math.inf:
+            raise GuaranteeError(
+                f"epsilon={number:g}", "the curve is read at a finite ε of 0 or more", "give such an ε, say 1"
+            )
+        return smaller_reading(number)
+
+
+def compose(guarantees: Iterable[Guarantee]) -> Guarantee:
+    """What one or more releases give together, rounded up once.
+
+        μ = √(μ₁² + μ₂² + …)
+
+    Guarantee: releases of the same people, each with its own fresh noise, are together μ-GDP, also when a later one is
+    chosen after seeing the earlier. Rounding: up to the next double.
+
+    >>> compose([Guarantee(mu=3), Guarantee(mu=4)])
+    Guarantee(mu=5.0)
+    """
+    squares = [guarantee.mu_squared for guarantee in guarantees]
+    if not squares:
+        raise GuaranteeError("guarantees=[]", "a composition has at least one release", "give one guarantee or more")
+    return Guarantee(mu=sqrt_upward(sum(squares, start=Fraction(0))))
+
+
+@lru_cache(maxsize=4096)
+def _calibrated(epsilon: float, delta: float) -> float:
+    return curve.mu_downward(smaller_reading(epsilon), smaller_reading(delta))
+
+
+def _double(name: str, value: object) -> float:
+    """A number as a double; whole numbers and fractions that no double holds are rounded down."""
+    if isinstance(value, Rational) and not isinstance(value, bool):
+        return fraction_down(Fraction(int(value.numerator), int(value.denominator)))
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    raise GuaranteeError(
+        f"{name}={value!r}", f"{name} is a number", f"write {name}= and a plain number, without quotes"
+    )
+
+
+def _check_one_form(names: set[str]) -> None:
+    if not names:
+        raise GuaranteeError("a guarantee without numbers", _FORMS, "write for example epsilon=1, delta=1e-6")
+    if names == {"epsilon"}:
+        raise GuaranteeError(
+            "epsilon without delta",
+            "Gaussian noise gives no (ε, 0); " + _FORMS,
+            "add delta=, far below 1/(number of people)",
+        )
+    if names == {"delta"}:
+        raise GuaranteeError("delta without epsilon", _FORMS, "add epsilon=, say 1")
+    if names not in ({"epsilon", "delta"}, {"mu"}, {"rho"}):
+        raise GuaranteeError(f"a guarantee stated twice ({', '.join(sorted(names))})", _FORMS, "leave out the others")
+
+
+def _check_ranges(epsilon: float | None, delta: float | None, mu: float | None, rho: float | None) -> None:
+    if epsilon is not None:
+        _check_epsilon(epsilon)
+    if delta is not None:
+        _check_delta(delta)
+    if mu is not None:
+        _check_parameter("mu", mu, SMALLEST_MU, LARGEST_MU)
+    if rho is not None:
+        _check_parameter("rho", rho, SMALLEST_MU**2, LARGEST_MU**2)
+
+
+def _check_epsilon(epsilon: float) -> None:
+    if not math.isfinite(epsilon):
+        raise GuaranteeError(f"epsilon={epsilon}", "ε is a finite number", "give a number, say epsilon=1")
+    if epsilon <= 0:
+        raise GuaranteeError(
+            f"epsilon={_plain(epsilon)}", "rule ε > 0: at 0 nothing could be learnt", "give a number, say epsilon=1"
+        )
+    if epsilon > LARGEST_EPSILON:
+        raise GuaranteeError(
+            f"epsilon={_plain(epsilon)}",
+            "rule ε ≤ 100: a factor of e^100 in likelihood means nothing",
+            "give a smaller number; 0.1 to 10 is usual",
+        )
+    if epsilon < SMALLEST_EPSILON:
+        raise GuaranteeError(
+            f"epsilon={_plain(epsilon)}",
+            "rule ε ≥ 1e-90: no noise of such a size can be drawn",
+            "give a larger number; 0.1 to 10 is usual",
+        )
+
+
+def _check_delta(delta: float) -> None:
+    if not 0 < delta < 1:
+        raise GuaranteeError(
+            f"delta={_plain(delta)}",
+            "rule 0 < δ < 1: δ is a probability",
+            "give one far below 1/(number of people), say delta=1e-9",
+        )
+
+
+def _check_parameter(name: str, value: float, smallest: float, largest: float) -> None:
+    if not math.isfinite(value):
+        raise GuaranteeError(f"{name}={value}", f"{name} is a finite number", f"give a number, say {name}=0.5")
+    if value <= 0:
+        raise GuaranteeError(
+            f"{name}={_plain(value)}",
+            f"rule {name} > 0: at 0 nothing could be learnt",
+            f"give a number, say {name}=0.5",
+        )
+    if not smallest <= value <= largest:
+        raise GuaranteeError(
+            f"{name}={_plain(value)}",
+            f"rule {smallest:g} ≤ {name} ≤ {largest:g}: beyond that there is no privacy, or no noise of such a size",
+            f"give a number in the usual range, say {name}=0.5",
+        )
+
+
+def _plain(number: float | None) -> str:
+    return repr(number).removesuffix(".0")
+
+
+def _three_digits_up(number: float) -> str:
+    return f"{float(Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(number)):g}"

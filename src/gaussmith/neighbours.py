@@ -1,0 +1,50 @@
+"""Which datasets are neighbours: what a guarantee protects.
+
+Under *add-remove* one record more or less makes a neighbour, so the number of people is secret too.
+Under *replace-one* one record is changed, so the number of people is public.
+"""
+
+from __future__ import annotations
+
+from gaussmith.errors import PlanError, nearest
+
+ADD_REMOVE = "add-remove"
+REPLACE_ONE = "replace-one"
+NEIGHBOURS = (ADD_REMOVE, REPLACE_ONE)
+
+_PROTECTION = {
+    ADD_REMOVE: "adding or removing one {unit}; the number of {units} is secret",
+    REPLACE_ONE: "changing one {unit}'s record; the number of {units} is public",
+}
+_PLURALS = {"person": "people"}
+
+
+def check(neighbours: str) -> str:
+    """One of `NEIGHBOURS`, whatever the capitals and the dash (`Add_Remove`, `add/remove`); refuses anything else.
+
+    >>> check("Add_Remove")
+    'add-remove'
+    """
+    if isinstance(neighbours, str):
+        name = "-".join(neighbours.strip().lower().replace("_", " ").replace("/", " ").replace("-", " ").split())
+        if name in NEIGHBOURS:
+            return name
+        hint = nearest(name, NEIGHBOURS)
+    else:
+        hint = nearest("", NEIGHBOURS)
+    raise PlanError(
+        f"neighbours={neighbours!r}",
+        "neighbours are 'add-remove' (the number of people is secret) or 'replace-one' (it is public)",
+        hint,
+    )
+
+
+def protects(neighbours: str, unit: str = "person") -> str:
+    """What is protected, in plain words, for reports and printouts.
+
+    >>> protects("add-remove")
+    'adding or removing one person; the number of people is secret'
+    >>> protects("replace-one", unit="household")
+    "changing one household's record; the number of households is public"
+    """
+    return _PROTECTION[check(neighbours)].format(unit=unit, units=_PLURALS.get(unit, f"{unit}s"))
