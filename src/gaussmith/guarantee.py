@@ -277,10 +277,11 @@ def _calibrated(epsilon: float, delta: float) -> float:
 
 def _double(name: str, value: object) -> float:
     """A number as a double; whole numbers and fractions that no double holds are rounded down."""
-    if isinstance(value, Rational) and not isinstance(value, bool):
-        return fraction_down(Fraction(int(value.numerator), int(value.denominator)))
-    if isinstance(value, Real) and not isinstance(value, bool):
-        return float(value)
+    if not isinstance(value, bool):  # True is the whole number 1 to Python, and a mistake here
+        if isinstance(value, Rational):
+            return fraction_down(Fraction(int(value.numerator), int(value.denominator)))
+        if isinstance(value, Real):
+            return float(value)
     raise GuaranteeError(
         f"{name}={value!r}", f"{name} is a number", f"write {name}= and a plain number, without quotes"
     )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import pickle
 import subprocess
 import sys
@@ -10,10 +11,12 @@ import time
 from dataclasses import FrozenInstanceError
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import gaussmith
 from gaussmith.errors import GuaranteeError
 from gaussmith.guarantee import Guarantee, compose
 
@@ -234,4 +237,5 @@ assert "mpmath" not in sys.modules and "scipy" not in sys.modules
 h.mu
 assert "mpmath" in sys.modules and "scipy" not in sys.modules
 """
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    sources = str(Path(gaussmith.__file__).parents[1])
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, env={**os.environ, "PYTHONPATH": sources})
