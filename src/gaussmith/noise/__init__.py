@@ -1,0 +1,12 @@
+"""The only place that draws random bits: exact normal integers.
+
+- keystream: uniform words, fresh for every call
+- normal: the fast path, blocks of proposals in numpy
+- decide: the exact slow path, for a proposal that doubles cannot decide
+"""
+
+from __future__ import annotations
+
+from gaussmith.noise.normal import DEFAULT_BITS, normal_integers
+
+__all__ = ["DEFAULT_BITS", "normal_integers"]
