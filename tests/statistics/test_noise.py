@@ -310,12 +310,17 @@ def test_a_support_cut_at_the_last_threshold_is_rejected():
 # ── freshness ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+# Python 3.12 and later warn that a fork leaves other threads (numpy's own) behind; here that is the point.
+FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+
+
 def all_distinct(draws: list[np.ndarray]) -> bool:
     """No magnitude twice, in one draw or in two (by chance below 1e-10 for a few hundred values)."""
     flat = np.abs(np.concatenate(draws))
     return len(flat) > 64 and len(np.unique(flat)) == len(flat)
 
 
+@FORKS
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_four_workers_draw_different_noise(method):
     if method not in multiprocessing.get_all_start_methods():
@@ -340,6 +345,7 @@ def test_a_draw_repeated_by_a_worker_is_noticed():
     assert not all_distinct([drawn, -drawn])
 
 
+@FORKS
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_a_keystream_carried_into_a_fork_refuses():
     stream = Keystream()

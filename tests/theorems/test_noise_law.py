@@ -180,17 +180,19 @@ def test_a_draw_is_what_settling_every_proposal_exactly_gives(bits):
     drawn = normal._draw(size, bits, words)
 
     replies = iter(log)
-    expected, doubtful = [], 0
+    expected, further = [], []
+
+    def more() -> int:
+        further.append(int(next(replies)[0]))
+        return further[-1]
+
     while len(expected) < size:
         u, x, v = ([int(word) for word in words] for words in next(replies).reshape(3, -1))
-        extra = []
         accepted = []
         for proposal in zip(u, x, v, strict=True):
-            more = lambda: extra.append(int(next(replies)[0])) or extra[-1]  # noqa: E731
             k = decide.settle(*proposal, more)
             if k is not None:
                 accepted.append((k << 64) + proposal[1])
-        doubtful += len(extra)
         accepted = accepted[: size - len(expected)]
         signs = np.unpackbits(next(replies).view(np.uint8))
         for magnitude, minus in zip(accepted, signs, strict=False):
@@ -198,7 +200,7 @@ def test_a_draw_is_what_settling_every_proposal_exactly_gives(bits):
             expected.append(-rounded if minus else rounded)
     assert next(replies, None) is None
     assert drawn.tolist() == expected
-    assert doubtful > 100
+    assert len(further) > 100
 
 
 def test_doubles_stay_within_the_stated_error():
