@@ -6,8 +6,11 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
+import zipfile
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -226,3 +229,16 @@ def test_the_stages_agree_on_versions() -> None:
         assert {version for version, _ in dev[name]} == {version for version, _ in versions}, name
     for name in build.keys() & dev.keys():
         assert {version for version, _ in dev[name]} == {version for version, _ in build[name]}, name
+
+
+@pytest.mark.skipif(find_spec("hatchling") is None, reason="the build backend is only where ./run installed it")
+def test_the_wheel_carries_data_types_and_licence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    sources = {str(p.relative_to(ROOT / "src")) for p in (ROOT / "src").rglob("*") if p.is_file()}
+    sources = {name for name in sources if "__pycache__" not in name and ".egg-info" not in name}
+    assert {"gaussmith/py.typed", "gaussmith/data/randhie.parquet"} <= sources <= names
+    assert any(name.endswith("licenses/LICENSE") for name in names)

@@ -93,6 +93,12 @@ def test_a_module_is_a_noun_of_its_own() -> None:
     assert [p for p in SOURCES if p.parent.name == "gaussmith" and p.stem in public_functions] == []
 
 
+def test_every_decision_is_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (folder / "README.md").read_text("utf-8"))
+    assert listed == sorted(path.name for path in folder.glob("[0-9]*.md"))
+
+
 def committed_texts() -> Iterator[tuple[str, str]]:
     """Name and text of every committed file that is text."""
     listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
