@@ -27,11 +27,13 @@ from gaussmith.expressions.grammar import COMPARISONS, Column, Expression, Liter
 if TYPE_CHECKING:
     import narwhals as nw
 
-NUMBER_PATTERN = (
-    r"[ \t]*[+-]?(?:(?:[0-9]{1,40}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,2})?"
-    r"|[0-9](?:\.[0-9]{0,400})?[eE][+-]?[0-2][0-9]{2})[ \t]*"
-)
-"""What reads as a number: plain or scientific, below 1e300, blanks around it. Every engine reads these alike."""
+NUMBER_PATTERN = r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[Ii][Nn][Ff](?:[Ii][Nn][Ii][Tt][Yy])?)"
+"""What reads as a number once blanks around it are gone. All engines take these, and round them alike."""
+
+TRUTH_PATTERNS = {"1": "[Tt][Rr][Uu][Ee]", "0": "[Ff][Aa][Ll][Ss][Ee]"}
+"""Texts that read as 1 and 0."""
+
+BLANKS = " \t"
 
 DATE_PATTERN = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?:[T ][0-9:.]{0,30})?"
 """What reads as a date: year-month-day, perhaps with a time behind it."""
@@ -43,6 +45,9 @@ DATE_PARTS = {"year": (0, 4), "month": (5, 2), "day": (8, 2)}
 COMPARE: dict[str, Callable[[Any, Any], Any]] = dict(
     zip(COMPARISONS, (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge), strict=True)
 )
+
+
+_READINGS = {"number": "double", "long number": "long", "text": "text", "truth": "holds", "date": "date of date"}
 
 
 @dataclass(frozen=True)
@@ -71,12 +76,15 @@ def columns_used(expression: Expression | Formula) -> tuple[str, ...]:
 
 
 def kind_of(dtype: nw.dtypes.DType) -> str:
-    """The kind of a column of this type: "number", "text", "truth", "date", or "other", which no expression can use.
+    """The kind of a column of this type: "number", "long number", "text", "truth", "date", or "other": of no use here.
 
-    Times with a zone are "other": engines disagree on the day they fall on.
+    Long numbers (more than 15 digits of a decimal, 128 bits) become doubles by way of their text, which every engine
+    rounds once. Times with a zone are "other": engines disagree on the day they fall on.
     """
     import narwhals as nw
 
+    if isinstance(dtype, nw.Int128 | nw.UInt128) or (isinstance(dtype, nw.Decimal) and _digits(dtype) > 15):
+        return "long number"
     if dtype.is_numeric():
         return "number"
     if dtype == nw.Boolean:
@@ -86,6 +94,10 @@ def kind_of(dtype: nw.dtypes.DType) -> str:
     if dtype == nw.Date or (dtype == nw.Datetime and getattr(dtype, "time_zone", None) is None):
         return "date"
     return "other"
+
+
+def _digits(decimal: object) -> int:
+    return int(getattr(decimal, "precision", None) or 38)
 
 
 def check(expression: Expression, kinds: Mapping[str, str]) -> Formula:
@@ -111,8 +123,8 @@ def check(expression: Expression, kinds: Mapping[str, str]) -> Formula:
 class _Checker:
     """Gives every node its kind and writes the conversions into the tree.
 
-    Columns end up below a reading: `double` (a number), `read` (a text as a number), `text`, `holds` (a truth, false
-    when null), `year of date`, `date of text` …; comparisons of texts are named `text ==`, `text in` …
+    Columns end up below a reading: `double` and `long` (a number), `read` (a text as a number), `text`, `holds` (a
+    truth, false when null), `year of date`, `date of text` …; comparisons of texts are named `text ==`, `text in` …
     """
 
     text: str
@@ -145,8 +157,7 @@ class _Checker:
                 if kind == "other":
                     rule = "it holds neither numbers, texts, truths nor dates (times with a zone are none of these)"
                     self.refuse(node, f"column {name!r} cannot be used", rule, "convert it in the source")
-                operation = {"number": "double", "text": "text", "truth": "holds", "date": "date of date"}[str(kind)]
-                return str(kind), Operation(operation, (node,), node.at)
+                return str(kind).removeprefix("long "), Operation(_READINGS[str(kind)], (node,), node.at)
         name, arguments = node.name, node.arguments
         if name in ("and", "or", "not"):
             return "truth", self.make(name, node, *(self.truth(argument) for argument in arguments))
@@ -260,12 +271,16 @@ def evaluate(formula: Formula, row: Mapping[str, object]) -> float | bool | str 
 
 
 def read_number(text: str | None) -> float | None:
-    """The number that a text reads as, else None.
+    """The number that a text reads as, else None. Infinite ones are missing in expressions and clamp in columns.
 
-    >>> read_number(" 2.5e1 "), read_number("1_000"), read_number("inf")
-    (25.0, None, None)
+    >>> read_number(" 2.5e1 "), read_number("TRUE"), read_number("-inf"), read_number("1_000"), read_number("nan")
+    (25.0, 1.0, -inf, None, None)
     """
-    return float(text.strip(" \t")) if text is not None and re.fullmatch(NUMBER_PATTERN, text) else None
+    trimmed = "" if text is None else text.strip(BLANKS)
+    for number, pattern in TRUTH_PATTERNS.items():
+        if re.fullmatch(pattern, trimmed):
+            return float(number)
+    return float(trimmed) if re.fullmatch(NUMBER_PATTERN, trimmed) else None
 
 
 def _date_number(text: str | None) -> float | None:
@@ -287,10 +302,10 @@ def _leaf(name: str, value: Any) -> Any:
         return None if value is None else str(value)
     if name == "holds":
         return value is True
-    if name == "double":
+    if name in ("double", "long"):
         return _finite(value)
     if name == "read":
-        return read_number(value)
+        return _finite(read_number(value))
     part, _, kind = name.partition(" of ")
     if kind == "text":
         if part == "date" or value is None or re.fullmatch(DATE_PATTERN, value) is None:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import ExpressionError, nearest
 from gaussmith.expressions.formulas import (
+    BLANKS,
     COMPARE,
     DATE_PARTS,
     DATE_PATTERN,
     NUMBER_PATTERN,
+    TRUTH_PATTERNS,
     Formula,
     check,
     columns_used,
@@ -45,15 +47,23 @@ def as_number(column: str, kind: str) -> nw.Expr:
     """
     import narwhals as nw
 
-    return _read(nw.col(column)) if kind == "text" else nw.col(column).cast(nw.Float64)
+    return _double("read" if kind == "text" else "long" if kind == "long number" else "double", nw.col(column))
 
 
-def _read(column: nw.Expr) -> nw.Expr:
+def _double(reading: str, column: nw.Expr) -> nw.Expr:
     import narwhals as nw
 
+    if reading == "double":
+        return column.cast(nw.Float64)
     text = column.cast(nw.String)
+    if reading == "long":
+        return text.cast(nw.Float64)
+    trimmed = text.str.strip_chars(BLANKS)
     # The input of the cast is guarded, not its output: engines may compute branches that no row takes.
-    return nw.when(text.str.contains(_whole(NUMBER_PATTERN))).then(text.str.strip_chars(" \t")).cast(nw.Float64)
+    number = nw.when(trimmed.str.contains(_whole(NUMBER_PATTERN))).then(trimmed)
+    for digit, pattern in TRUTH_PATTERNS.items():
+        number = nw.when(trimmed.str.contains(_whole(pattern))).then(nw.lit(digit)).otherwise(number)
+    return number.cast(nw.Float64)
 
 
 def _whole(pattern: str) -> str:
@@ -94,10 +104,8 @@ def _number(node: Node) -> nw.Expr:
     assert isinstance(node, Operation)
     name, first = node.name, node.arguments[0]
     if isinstance(first, Column):
-        if name == "read":
-            return _read(nw.col(first.name))
-        if name == "double":
-            return nw.col(first.name).cast(nw.Float64)
+        if name in ("double", "long", "read"):
+            return _double(name, nw.col(first.name))
         part, _, kind = name.partition(" of ")
         return _part(part, kind, nw.col(first.name))
     if name == "from truth":
