@@ -1,0 +1,14 @@
+"""The ledger: what was promised about a dataset, and everything spent of it.
+
+book · the rules                chain · sealed entries           units · μ² as whole numbers
+verification · recomputing it   pages · the tables               sqlite, postgres · where it lives
+failpoints · where a test may kill the process
+"""
+
+from __future__ import annotations
+
+from gaussmith.ledger.book import Ledger, Reservation
+from gaussmith.ledger.chain import Entry, Receipt
+from gaussmith.ledger.verification import Verification
+
+__all__ = ["Entry", "Ledger", "Receipt", "Reservation", "Verification"]

@@ -1,0 +1,163 @@
+"""The hash chain: every entry carries the hash of the one before, so none can be changed, dropped or moved unseen."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from gaussmith.errors import LedgerError
+
+KINDS = ("create", "reserve", "store")
+NOTHING_BEFORE = "0" * 64
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger. `charge` and `spent` are whole units of μ² (`units.py`); `time` is in seconds, UTC."""
+
+    seq: int
+    time: int
+    kind: str
+    release_id: str
+    request_hash: str
+    plan_hash: str
+    charge: int
+    spent: int
+    software: str
+    payload_hash: str
+    body: str
+    previous: str
+    hash: str = ""
+
+    @property
+    def receipt(self) -> Receipt:
+        """What proves later that this entry was once in the ledger."""
+        return Receipt(self.seq, self.hash)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The number and hash of an entry, written `12:9f…`. A ledger that lacks it was rolled back or replaced."""
+
+    seq: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.seq}:{self.hash}"
+
+    @classmethod
+    def read(cls, text: str) -> Receipt:
+        """The receipt written as `text`.
+
+        >>> Receipt.read("3:" + "0" * 64).seq
+        3
+        """
+        match = re.fullmatch(r"(0|[1-9][0-9]{0,17}):([0-9a-f]{64})", text.strip())
+        if match is None:
+            raise LedgerError(
+                f"receipt={text.strip()[:80]!r} cannot be read",
+                "a receipt reads NUMBER:HASH, the hash being 64 hex digits",
+                "copy it from the release record, or from `gaussmith ledger show`",
+            )
+        return cls(int(match[1]), match[2])
+
+
+def canonical(value: object) -> str:
+    """`value` as the one JSON text that hashes are taken of: sorted names, no blanks, ASCII.
+
+    >>> canonical({"b": 1, "a": [0.125, None]})
+    '{"a":[0.125,null],"b":1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def digest(payload: bytes) -> str:
+    """The SHA-256 of `payload` in hex."""
+    return hashlib.sha256(payload).hexdigest()
+
+
+def seal(entry: Entry) -> Entry:
+    """The same entry with its hash: SHA-256 of the canonical JSON of all other fields, the previous hash among them."""
+    fields = asdict(entry)
+    del fields["hash"]
+    # Units outgrow what other readers of JSON take as a number.
+    fields["charge"], fields["spent"] = str(entry.charge), str(entry.spent)
+    return replace(entry, hash=digest(b"gaussmith ledger entry\n" + canonical(fields).encode("ascii")))
+
+
+def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -> Entry:
+    """The entry that comes after `last` (or is the first), numbered, totalled, linked and sealed."""
+    given: dict[str, Any] = {"release_id": "", "request_hash": "", "plan_hash": "", "charge": 0, "payload_hash": ""}
+    given |= {"time": int(time.time()), **fields}
+    try:
+        text = canonical(body)
+    except (TypeError, ValueError):
+        raise LedgerError(
+            "note cannot be written as JSON", "a note holds texts, finite numbers, lists and tables", "simplify it"
+        ) from None
+    return seal(
+        Entry(
+            seq=0 if last is None else last.seq + 1,
+            kind=kind,
+            spent=given["charge"] + (0 if last is None else last.spent),
+            software=software(),
+            body=text,
+            previous=NOTHING_BEFORE if last is None else last.hash,
+            **given,
+        )
+    )
+
+
+def check_seal(entry: Entry, where: str) -> Entry:
+    """The entry itself, once its hash has been recomputed and found right."""
+    if seal(entry).hash != entry.hash:
+        raise broken(where, f"entry {entry.seq} was changed: its hash does not fit its content")
+    return entry
+
+
+def check_links(entries: Iterable[Entry], where: str) -> None:
+    """Nothing, once every entry's number, hash and link to the one before it have been recomputed and found right."""
+    previous, expected = NOTHING_BEFORE, 0
+    for entry in entries:
+        if entry.seq != expected:
+            raise broken(where, f"entry {expected} is missing")
+        check_seal(entry, where)
+        if entry.previous != previous:
+            raise broken(where, f"entry {entry.seq} does not follow entry {entry.seq - 1}: the history was rewritten")
+        if (entry.kind == "create") != (entry.seq == 0) or entry.kind not in KINDS:
+            raise broken(where, f"entry {entry.seq} is of a kind that cannot stand there")
+        previous, expected = entry.hash, expected + 1
+    if expected == 0:
+        raise broken(where, "there is no entry at all")
+
+
+def broken(where: str, what: str) -> LedgerError:
+    """The error for a ledger that contradicts itself."""
+    return LedgerError(
+        f"ledger={where} fails verification: {what}",
+        "entries are only ever added, each sealed by the next",
+        "stop releasing from it; restore the newest intact copy and check it against the receipts of past releases",
+    )
+
+
+@functools.cache
+def software() -> str:
+    """The version of Gaussmith that writes: a privacy bug found later is traced by it to the releases it touched."""
+    import gaussmith
+
+    version = getattr(gaussmith, "__version__", None)
+    if version is None:
+        from importlib.metadata import PackageNotFoundError
+        from importlib.metadata import version as installed
+
+        try:
+            version = installed("gaussmith")
+        except PackageNotFoundError:
+            version = "0+source"
+    return str(version)

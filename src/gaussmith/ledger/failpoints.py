@@ -1,0 +1,36 @@
+"""Places where a test may kill the process, to show that a crash there neither loses nor doubles a charge.
+
+Only when the environment variable GAUSSMITH_FAILPOINT names one of `NAMES`: the process then kills itself (SIGKILL: no
+clean-up, no flush) on reaching it. An unknown name is refused, so that a misspelt test cannot pass.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from gaussmith.errors import LedgerError, nearest
+
+VARIABLE = "GAUSSMITH_FAILPOINT"
+
+NAMES = (
+    "before-reserve-commit",
+    "after-reserve-commit",
+    "after-reserve-head",
+    "before-data",
+    "after-noise",
+    "before-store-commit",
+    "after-store-commit",
+    "after-store-head",
+)
+
+
+def failpoint(name: str) -> None:
+    """Kill the process here if the environment asks for it; otherwise nothing."""
+    wanted = os.environ.get(VARIABLE)
+    if not wanted:
+        return
+    if wanted not in NAMES:
+        raise LedgerError(f"{VARIABLE}={wanted} is no failpoint", "it must name one", nearest(wanted, NAMES))
+    if wanted == name:
+        os.kill(os.getpid(), signal.SIGKILL)

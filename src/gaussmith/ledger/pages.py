@@ -1,0 +1,234 @@
+"""The tables of a ledger and what one transaction may do with them: the same SQL for SQLite and PostgreSQL.
+
+The storages (`sqlite.py`, `postgres.py`) open transactions; the rules (`book.py`) decide what is written in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from gaussmith.errors import LedgerError
+from gaussmith.ledger.chain import Entry, Receipt, broken, check_seal, digest
+
+FORMAT = 1
+
+TABLES = (
+    """CREATE TABLE gaussmith_ledgers (
+        name TEXT PRIMARY KEY, format BIGINT NOT NULL, head_seq BIGINT NOT NULL, head_hash TEXT NOT NULL)""",
+    """CREATE TABLE gaussmith_entries (
+        ledger TEXT NOT NULL, seq BIGINT NOT NULL, time BIGINT NOT NULL, kind TEXT NOT NULL, release_id TEXT NOT NULL,
+        request_hash TEXT NOT NULL, plan_hash TEXT NOT NULL, charge TEXT NOT NULL, spent TEXT NOT NULL,
+        software TEXT NOT NULL, payload_hash TEXT NOT NULL, body TEXT NOT NULL,
+        previous TEXT NOT NULL, hash TEXT NOT NULL,
+        PRIMARY KEY (ledger, seq), UNIQUE (ledger, kind, release_id))""",
+    """CREATE TABLE gaussmith_results (
+        ledger TEXT NOT NULL, release_id TEXT NOT NULL, payload {bytes} NOT NULL, PRIMARY KEY (ledger, release_id))""",
+)
+
+COLUMNS = (
+    "seq",
+    "time",
+    "kind",
+    "release_id",
+    "request_hash",
+    "plan_hash",
+    "charge",
+    "spent",
+    "software",
+    "payload_hash",
+    "body",
+    "previous",
+    "hash",
+)
+
+
+class Execute(Protocol):
+    """Runs one statement with `?` for its values and gives its rows back one by one."""
+
+    def __call__(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]: ...
+
+
+class Storage(Protocol):
+    """Where a ledger lives. `where` names it in messages, without any password."""
+
+    where: str
+
+    def create(self, first: Entry) -> None:
+        """A new ledger whose only entry is `first`; refused when there is one already."""
+        ...
+
+    def reading(self) -> AbstractContextManager[Pages]:
+        """One consistent view."""
+        ...
+
+    def writing(self, step: str) -> AbstractContextManager[Pages]:
+        """The only writer: leaving it commits durably, an exception leaves everything as it was."""
+        ...
+
+    def check_file(self) -> None:
+        """Nothing, once the storage itself is found in order."""
+        ...
+
+
+class Pages:
+    """One transaction's view of one ledger. `pinned` is a head kept outside the tables, if the storage keeps one."""
+
+    def __init__(self, execute: Execute, name: str, where: str) -> None:
+        self._execute, self._name, self.where = execute, name, where
+        self.pinned: Receipt | None = None
+
+    def begin(self, first: Entry) -> None:
+        """Write a new ledger's first entry."""
+        list(
+            self._execute(
+                "INSERT INTO gaussmith_ledgers (name, format, head_seq, head_hash) VALUES (?, ?, ?, ?)",
+                (self._name, FORMAT, first.seq, first.hash),
+            )
+        )
+        self._insert(first)
+
+    def append(self, entry: Entry, payload: bytes | None = None) -> None:
+        """Add an entry, its payload if it has one, and move the head."""
+        self._insert(entry)
+        if payload is not None:
+            list(
+                self._execute(
+                    "INSERT INTO gaussmith_results (ledger, release_id, payload) VALUES (?, ?, ?)",
+                    (self._name, entry.release_id, payload),
+                )
+            )
+        list(
+            self._execute(
+                "UPDATE gaussmith_ledgers SET head_seq = ?, head_hash = ? WHERE name = ?",
+                (entry.seq, entry.hash, self._name),
+            )
+        )
+
+    def check_format(self) -> bool:
+        """Whether there is a ledger of this name; one of another format is refused."""
+        rows = list(self._execute("SELECT format FROM gaussmith_ledgers WHERE name = ?", (self._name,)))
+        if rows and rows[0][0] != FORMAT:
+            raise LedgerError(
+                f"ledger={self.where} has format={rows[0][0]}",
+                f"this version of Gaussmith reads format {FORMAT}",
+                "use the version that wrote it, or a newer one",
+            )
+        return bool(rows)
+
+    def head(self) -> Receipt:
+        """The newest entry as the ledger's own row has it."""
+        rows = list(self._execute("SELECT head_seq, head_hash FROM gaussmith_ledgers WHERE name = ?", (self._name,)))
+        return Receipt(int(rows[0][0]), str(rows[0][1]))
+
+    def last(self) -> Entry | None:
+        """The newest entry there is."""
+        return next(self._select("ORDER BY seq DESC LIMIT 1"), None)
+
+    def at(self, seq: int) -> Entry | None:
+        """The entry of that number."""
+        return next(self._select("AND seq = ?", seq), None)
+
+    def find(self, kind: str, release_id: str) -> Entry | None:
+        """The one entry of that kind for that release."""
+        return next(self._select("AND kind = ? AND release_id = ?", kind, release_id), None)
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries, oldest first."""
+        return self._select("ORDER BY seq")
+
+    def ends(self) -> tuple[Entry, Entry]:
+        """The first and last entry, once they are sealed and no head tells of more entries, or of others.
+
+        This is what every charge asks, in constant time; `verification.py` looks at all the rest.
+        """
+        first, last = self.at(0), self.last()
+        if first is None or last is None:
+            raise broken(self.where, "there is no entry at all")
+        check_seal(first, self.where)
+        check_seal(last, self.where)
+        for head in (self.head(), self.pinned):
+            if head is not None and head != last.receipt:
+                self._check_behind(head, last)
+        return first, last
+
+    def stored(self, release_id: str) -> bytes | None:
+        """The stored bytes of that release, once they are those of the chain; None when nothing was stored."""
+        entry, payload = self.find("store", release_id), self.payload(release_id)
+        if entry is None:
+            return None
+        if payload is None or digest(payload) != check_seal(entry, self.where).payload_hash:
+            raise broken(self.where, f"the stored release id={release_id!r} is missing or was changed")
+        return payload
+
+    def payload(self, release_id: str) -> bytes | None:
+        """The stored bytes of that release."""
+        statement = "SELECT payload FROM gaussmith_results WHERE ledger = ? AND release_id = ?"
+        rows = list(self._execute(statement, (self._name, release_id)))
+        return bytes(rows[0][0]) if rows else None
+
+    def stored_ids(self) -> set[str]:
+        """The releases that have stored bytes."""
+        rows = self._execute("SELECT release_id FROM gaussmith_results WHERE ledger = ?", (self._name,))
+        return {str(row[0]) for row in rows}
+
+    def _check_behind(self, head: Receipt, last: Entry) -> None:
+        if head.seq > last.seq:
+            what = f"its head is entry {head.seq}, its last is entry {last.seq}: it was truncated or rolled back"
+            raise broken(self.where, what)
+        entry = self.at(head.seq)
+        if entry is None or entry.receipt != head:
+            raise broken(self.where, f"entry {head.seq} is not the one its head names: the history was rewritten")
+
+    def _insert(self, entry: Entry) -> None:
+        values = [str(getattr(entry, c)) if c in ("charge", "spent") else getattr(entry, c) for c in COLUMNS]
+        marks = ", ".join("?" * (len(COLUMNS) + 1))
+        list(
+            self._execute(
+                f"INSERT INTO gaussmith_entries (ledger, {', '.join(COLUMNS)}) VALUES ({marks})", [self._name, *values]
+            )
+        )
+
+    def _select(self, rest: str, *values: Any) -> Iterator[Entry]:
+        statement = f"SELECT {', '.join(COLUMNS)} FROM gaussmith_entries WHERE ledger = ? {rest}"
+        return (self._entry(row) for row in self._execute(statement, (self._name, *values)))
+
+    def _entry(self, row: tuple[Any, ...]) -> Entry:
+        fields = dict(zip(COLUMNS, row, strict=True))
+        try:
+            return Entry(**{**fields, "charge": int(fields["charge"]), "spent": int(fields["spent"])})
+        except (TypeError, ValueError):
+            raise unreadable(self.where) from None
+
+
+def missing(where: str, create: str) -> LedgerError:
+    """The error for a ledger that is not there."""
+    return LedgerError(f"no ledger at {where}", "a release is charged to a ledger that exists", f"create it: {create}")
+
+
+def existing(where: str) -> LedgerError:
+    """The error for creating a ledger over another."""
+    return LedgerError(
+        f"ledger={where} exists already",
+        "a ledger is never overwritten: that would forget what was spent",
+        "use it as it is, or choose another name",
+    )
+
+
+def locked(where: str, timeout: float) -> LedgerError:
+    """The error for a ledger that others kept busy for too long."""
+    return LedgerError(
+        f"ledger={where} is locked by another process since {timeout:g} s or more",
+        "charges are made one at a time",
+        "try again; with the same release id nothing is charged twice",
+    )
+
+
+def unreadable(where: str) -> LedgerError:
+    """The error for a ledger whose storage is damaged."""
+    return LedgerError(
+        f"ledger={where} is damaged and cannot be read",
+        "a ledger that cannot be read in full is not charged",
+        "restore the newest intact copy and check it against the receipts of past releases",
+    )

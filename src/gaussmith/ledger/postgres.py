@@ -1,0 +1,180 @@
+"""A ledger on a PostgreSQL server, for several machines: `postgresql://user@host/database?ledger=NAME`.
+
+One row per ledger is the lock (`SELECT … FOR UPDATE`) and holds the head. Nothing that the driver says about a
+connection is repeated in a message, since that is where passwords would show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from gaussmith.errors import LedgerError
+from gaussmith.ledger.chain import Entry
+from gaussmith.ledger.failpoints import failpoint
+from gaussmith.ledger.pages import TABLES, Pages, existing, locked, missing, unreadable
+
+SCHEMES = ("postgresql", "postgres")
+CREATION_LOCK = 0x474D4C31  # any constant will do, as long as all who create tables use the same
+
+
+class PostgresStorage:
+    """A ledger on the server that `url` names."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self._url, self._name, self.where = split(url)
+        self._timeout = timeout
+
+    def create(self, first: Entry) -> None:
+        """Make the tables where there are none, then the ledger, in one transaction."""
+        with self._session() as (connection, pages):
+            # Two sessions creating the same table at once can fail on PostgreSQL even with IF NOT EXISTS,
+            # which also asks for the right to create tables where they are all there.
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (CREATION_LOCK,))
+            if connection.execute("SELECT to_regclass('gaussmith_results')").fetchone() == (None,):
+                for statement in TABLES:
+                    connection.execute(statement.format(bytes="BYTEA"))
+            if pages.check_format():
+                raise existing(self.where)
+            pages.begin(first)
+            connection.commit()
+
+    @contextmanager
+    def reading(self) -> Iterator[Pages]:
+        """A snapshot."""
+        with self._session(snapshot=True) as (_, pages):
+            self._find(pages)
+            yield pages
+
+    @contextmanager
+    def writing(self, step: str) -> Iterator[Pages]:
+        """The ledger's row locked from the first statement on; on leaving, commit (flushed to disk by the server)."""
+        with self._session() as (connection, pages):
+            connection.execute("SELECT 1 FROM gaussmith_ledgers WHERE name = %s FOR UPDATE", (self._name,))
+            self._find(pages)
+            yield pages
+            failpoint(f"before-{step}-commit")
+            connection.commit()
+            failpoint(f"after-{step}-commit")
+            failpoint(f"after-{step}-head")
+
+    def check_file(self) -> None:
+        """Nothing: the server looks after its own pages."""
+
+    def _find(self, pages: Pages) -> None:
+        if not pages.check_format():
+            raise missing(self.where, f"gaussmith ledger init '{self.where}' --epsilon 3 --delta 1e-6")
+
+    @contextmanager
+    def _session(self, snapshot: bool = False) -> Iterator[tuple[Any, Pages]]:
+        psycopg = _driver()
+        with self._translated(psycopg):
+            # No prepared statements: poolers that hand a server session to several clients lose track of them.
+            connection = psycopg.connect(
+                self._url,
+                connect_timeout=max(2, round(self._timeout)),
+                prepare_threshold=None,
+                application_name="gaussmith",
+            )
+            try:
+                # Once the row is locked, READ COMMITTED sees what its last holder wrote; the server's default may not.
+                level = psycopg.IsolationLevel
+                connection.isolation_level = level.REPEATABLE_READ if snapshot else level.READ_COMMITTED
+                connection.read_only = snapshot
+                # All settings end with the transaction: a pooler may hand this session to someone else afterwards.
+                milliseconds = max(1, round(self._timeout * 1000))
+                settings = connection.execute(
+                    "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
+                    " set_config('lock_timeout', %s, true),"
+                    " set_config('idle_in_transaction_session_timeout', '60s', true)",
+                    (f"{milliseconds}ms",),
+                ).fetchone()
+                if settings[0] != "on":
+                    raise LedgerError(
+                        f"ledger={self.where} is on a server with fsync=off",
+                        "a charge must survive a power failure",
+                        "switch fsync on, or keep the ledger elsewhere",
+                    )
+                if settings[1] in ("off", "local"):
+                    connection.execute("SET LOCAL synchronous_commit = on")
+
+                def execute(statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+                    cursor = connection.execute(statement.replace("?", "%s"), tuple(values))
+                    return iter(cursor) if cursor.description else iter(())
+
+                yield connection, Pages(execute, self._name, self.where)
+            finally:
+                # Closing rolls back what was not committed.
+                connection.close()
+
+    @contextmanager
+    def _translated(self, psycopg: Any) -> Iterator[None]:
+        errors = psycopg.errors
+        try:
+            yield
+        except (errors.LockNotAvailable, errors.QueryCanceled):
+            raise locked(self.where, self._timeout) from None
+        except errors.UndefinedTable:
+            raise missing(self.where, f"gaussmith ledger init '{self.where}' --epsilon 3 --delta 1e-6") from None
+        except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction):
+            raise LedgerError(
+                f"ledger={self.where} may not be written by this user, or its server only reads",
+                "the user needs SELECT and INSERT on gaussmith_entries and gaussmith_results, "
+                "SELECT and UPDATE on gaussmith_ledgers",
+                "ask for these rights (to create a ledger: CREATE on the schema as well)",
+            ) from None
+        except psycopg.OperationalError as error:
+            raise LedgerError(
+                f"ledger={self.where} cannot be reached{f' (SQLSTATE {error.sqlstate})' if error.sqlstate else ''}",
+                "the server must accept the connection and keep it until the charge is written",
+                "check server, database, user and password; then try again with the same release id: "
+                "nothing is charged twice",
+            ) from None
+        except psycopg.Error:
+            raise unreadable(self.where) from None
+
+
+def split(url: str) -> tuple[str, str, str]:
+    """What to hand to the driver, the ledger's name, and what may be printed (no user, no password, no other setting).
+
+    >>> split("postgresql://ana:secret@db.example:5433/study?sslmode=require&ledger=visits")[1:]
+    ('visits', 'postgresql://db.example:5433/study?ledger=visits')
+    """
+    try:
+        parts = urlsplit(url)
+        settings = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+        names = [value for key, value in settings if key == "ledger"]
+        # An @ behind the host is a password with an unescaped / or ?: what looks like the host would be a part of it.
+        if parts.scheme not in SCHEMES or len(names) > 1 or parts.fragment or "@" in parts.path + parts.query:
+            raise ValueError
+    except ValueError:
+        raise LedgerError(
+            "the ledger's address cannot be read",
+            "it reads postgresql://USER@HOST/DATABASE?ledger=NAME",
+            "correct it; in a password write @ as %40, / as %2F, ? as %3F, # as %23",
+        ) from None
+    name = names[0] if names else "default"
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
+        raise LedgerError(
+            f"ledger={name[:80]!r} is no name for a ledger",
+            "letters, digits, _, . and -, at most 64 of them",
+            "choose another name",
+        )
+    rest = urlencode([(key, value) for key, value in settings if key != "ledger"], quote_via=quote)
+    host = parts.netloc.rpartition("@")[2]
+    address = f"{parts.scheme}://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
+    return address, name, f"{parts.scheme}://{host}{parts.path}?ledger={name}"
+
+
+def _driver() -> Any:
+    try:
+        import psycopg
+        import psycopg.errors
+    except ImportError:
+        raise LedgerError(
+            "psycopg is not installed", "a ledger on PostgreSQL needs it", "pip install gaussmith[postgres]"
+        ) from None
+    return psycopg

@@ -1,0 +1,214 @@
+"""A ledger in a file: SQLite in WAL mode with full synchronisation, with `NAME.head` beside it, which never goes back.
+
+The head file names the newest entry. It is written after the commit and before anything is returned. So a ledger that
+is *behind* its head was truncated or replaced by an older copy, and one that is ahead of it saw a crash in between.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from gaussmith.errors import LedgerError
+from gaussmith.ledger.chain import Entry, Receipt
+from gaussmith.ledger.failpoints import failpoint
+from gaussmith.ledger.pages import TABLES, Pages, existing, locked, missing, unreadable
+
+APPLICATION_ID = 0x474D4C31  # "GML1": how a file is known to be a ledger before any table of it is read
+
+# Accidents only: whoever can write the file can drop these. The chain is what finds out.
+GUARDS = tuple(
+    f"""CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table}
+        BEGIN SELECT RAISE(ABORT, 'a ledger is only ever added to'); END"""
+    for table in ("gaussmith_entries", "gaussmith_results")
+    for verb in ("UPDATE", "DELETE")
+)
+
+
+class SqliteStorage:
+    """A ledger in the file `path`."""
+
+    def __init__(self, path: str | os.PathLike[str], timeout: float) -> None:
+        self.where = os.fspath(path)
+        # A link is followed, so that the head lies beside the file itself whatever name it is reached by.
+        self._path = Path(path).expanduser().resolve()
+        self._head = self._path.with_name(self._path.name + ".head")
+        self._timeout = timeout
+
+    def create(self, first: Entry) -> None:
+        """Build the file aside, then link it into place: it appears whole or not at all, and only where none was."""
+        if self._path.exists():
+            raise existing(self.where)
+        pinned = self._read_head()
+        if pinned is not None and pinned.seq > 0:
+            raise LedgerError(
+                f"no ledger at {self.where}, but {self._head.name} shows that one with charges was there",
+                "a ledger that spent something is not started afresh",
+                "restore it, or choose another name",
+            )
+        draft = self._path.with_name(f".{self._path.name}.{os.getpid()}-{threading.get_ident()}.new")
+        try:
+            with suppress(FileNotFoundError):
+                draft.unlink()
+            with self._translated():
+                connection = sqlite3.connect(draft, isolation_level=None)
+                try:
+                    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                    connection.execute("PRAGMA journal_mode = WAL")
+                    connection.execute("PRAGMA synchronous = FULL")
+                    connection.execute("BEGIN IMMEDIATE")
+                    for statement in (*(t.format(bytes="BLOB") for t in TABLES), *GUARDS):
+                        connection.execute(statement)
+                    _pages(connection, self.where).begin(first)
+                    connection.execute("COMMIT")
+                finally:
+                    connection.close()
+            _flush(draft)
+            os.link(draft, self._path)
+            self._write_head(first.receipt)
+        except FileExistsError:
+            raise existing(self.where) from None
+        except OSError as error:
+            raise LedgerError(
+                f"ledger={self.where} cannot be created ({error.strerror})",
+                "its directory must exist and be writable",
+                "choose another place",
+            ) from None
+        finally:
+            with suppress(OSError):
+                draft.unlink()
+
+    @contextmanager
+    def reading(self) -> Iterator[Pages]:
+        """A snapshot. The head is read before it: read after, a charge made in between would look like a roll-back."""
+        pinned = self._read_head()
+        with self._translated(), self._open() as connection:
+            connection.execute("BEGIN")
+            yield self._checked(connection, pinned)
+
+    @contextmanager
+    def writing(self, step: str) -> Iterator[Pages]:
+        """The write lock from the first statement on; on leaving, commit (WAL flushed to disk), then move the head."""
+        with self._translated(), self._open() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield self._checked(connection, self._read_head())
+            failpoint(f"before-{step}-commit")
+            connection.execute("COMMIT")
+            failpoint(f"after-{step}-commit")
+            # The lock again, so that of two processes the one with the older entry cannot write the head last.
+            connection.execute("BEGIN IMMEDIATE")
+            self._write_head(_pages(connection, self.where).head())
+            failpoint(f"after-{step}-head")
+
+    def check_file(self) -> None:
+        """Nothing, once SQLite itself finds every page of the file in order."""
+        with self._translated(), self._open() as connection:
+            if connection.execute("PRAGMA integrity_check").fetchone() != ("ok",):
+                raise unreadable(self.where)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        # One connection per transaction: nothing to share between threads, nothing to inherit over a fork.
+        if not self._path.exists():
+            raise missing(self.where, f"gaussmith ledger init {self.where} --epsilon 3 --delta 1e-6")
+        if not self._path.is_file():
+            raise self._foreign()
+        connection = sqlite3.connect(
+            self._path.as_uri() + "?mode=rw", uri=True, isolation_level=None, timeout=self._timeout
+        )
+        try:
+            if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+                raise self._foreign()
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA fullfsync = ON")
+            yield connection
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        finally:
+            # Closing rolls back what was not committed.
+            connection.close()
+
+    def _checked(self, connection: sqlite3.Connection, pinned: Receipt | None) -> Pages:
+        pages = _pages(connection, self.where)
+        if not pages.check_format():
+            raise unreadable(self.where)
+        pages.pinned = pinned
+        if pinned is None and pages.head().seq > 0 and not self._head.exists():
+            raise LedgerError(
+                f"ledger={self.where} has lost its head file {self._head.name}",
+                "a ledger moves together with its head, which shows that it was not rolled back",
+                "bring it back from where the ledger came from",
+            )
+        return pages
+
+    def _read_head(self) -> Receipt | None:
+        try:
+            return Receipt.read(self._head.read_text("ascii"))
+        except FileNotFoundError:
+            return None
+        except (LedgerError, ValueError, OSError):
+            raise LedgerError(
+                f"head={self._head.name} of ledger={self.where} cannot be read",
+                "it holds one line NUMBER:HASH",
+                "bring it back from where the ledger came from",
+            ) from None
+
+    def _write_head(self, head: Receipt) -> None:
+        if self._read_head() == head:
+            return
+        draft = self._head.with_name(f".{self._head.name}.{os.getpid()}.new")
+        draft.write_text(f"{head}\n", "ascii")
+        _flush(draft)
+        os.replace(draft, self._head)
+        if os.name == "posix":
+            _flush(self._head.parent)
+
+    def _foreign(self) -> LedgerError:
+        return LedgerError(
+            f"{self.where} is not a Gaussmith ledger",
+            "only a file made by `gaussmith ledger init` is charged",
+            "check the path, or create a ledger under another name",
+        )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise locked(self.where, self._timeout) from None
+            if code == sqlite3.SQLITE_NOTADB:
+                raise self._foreign() from None
+            if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL):
+                raise self._unwritable(str(error)) from None
+            raise unreadable(self.where) from None
+        except OSError as error:
+            raise self._unwritable(error.strerror or "input or output failed") from None
+
+    def _unwritable(self, reason: str) -> LedgerError:
+        return LedgerError(
+            f"ledger={self.where} cannot be written ({reason})",
+            "its file and directory must be writable, with room on the disk",
+            "check permissions and space; then try again with the same release id: nothing is charged twice",
+        )
+
+
+def _pages(connection: sqlite3.Connection, where: str) -> Pages:
+    def execute(statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        return connection.execute(statement, values)
+
+    return Pages(execute, "file", where)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

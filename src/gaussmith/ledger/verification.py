@@ -1,0 +1,137 @@
+"""Recomputing a whole ledger: what `gaussmith ledger verify` does."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gaussmith.errors import LedgerError
+from gaussmith.ledger.chain import Entry, Receipt, broken, check_links, digest
+from gaussmith.ledger.pages import Pages
+from gaussmith.ledger.units import budget_square, budget_units, charge_units
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a ledger holds that was found in order. `software` counts the charges made by each version of Gaussmith."""
+
+    head: Receipt
+    entries: int
+    releases: int
+    pending: tuple[str, ...]
+    spent: int
+    budget: int
+    software: dict[str, int]
+
+
+def verify_pages(pages: Pages, expected: Iterable[str], records: Iterable[bytes]) -> Verification:
+    """A summary, once every hash, charge, total, stored release and head of a ledger is recomputed and found right."""
+    entries, where = list(pages.entries()), pages.where
+    check_links(entries, where)
+    with_charge, stored = _check_accounts(entries, where)
+    last = entries[-1]
+    _check_receipt(entries, pages.head(), where, "its head")
+    if pages.head() != last.receipt:
+        raise broken(where, f"its head is entry {pages.head().seq}, and more entries were put behind it")
+    if pages.pinned is not None:
+        _check_receipt(entries, pages.pinned, where, "its head")
+    _check_results(pages, stored, where)
+    for text in expected:
+        _check_expected(entries, text, where)
+    known = {entry.payload_hash for entry in stored.values()}
+    for number, record in enumerate(records, start=1):
+        if digest(record) not in known:
+            raise broken(
+                where,
+                f"record {number} was not stored in it: the ledger was rolled back, or the record is from elsewhere",
+            )
+    return Verification(
+        head=last.receipt,
+        entries=len(entries),
+        releases=len(stored),
+        pending=tuple(release_id for release_id in with_charge if release_id not in stored),
+        spent=last.spent,
+        budget=int(json.loads(entries[0].body)["budget"]),
+        software=dict(Counter(entry.software for entry in with_charge.values())),
+    )
+
+
+def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry], dict[str, Entry]]:
+    from gaussmith.guarantee import Guarantee
+
+    reserved: dict[str, Entry] = {}
+    stored: dict[str, Entry] = {}
+    budget, spent = 0, 0
+    for entry in entries:
+        due = 0
+        try:
+            body = json.loads(entry.body)
+            if entry.kind == "create":
+                square = Fraction(body["square"])
+                budget = budget_units(square)
+                _check_close(square, budget_square(Guarantee.from_dict(body["guarantee"])), entry, where)
+                if str(budget) != body["budget"]:
+                    raise broken(where, "its budget is not that of its guarantee")
+            elif entry.kind == "reserve":
+                due = charge_units(body["mu"])
+                _check_close(Fraction(body["mu"]) ** 2, Guarantee.from_dict(body["guarantee"]).charge(), entry, where)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            if isinstance(error, LedgerError):
+                raise
+            raise broken(where, f"entry {entry.seq} has a body that cannot be read") from None
+        spent += due
+        if entry.charge != due:
+            raise broken(where, f"entry {entry.seq} charges another amount than its guarantee costs")
+        if entry.spent != spent:
+            raise broken(where, f"entry {entry.seq} has a wrong total")
+        if spent > budget:
+            raise broken(where, f"entry {entry.seq} exceeds the budget")
+        if entry.kind == "reserve":
+            if entry.release_id in reserved:
+                raise broken(where, f"id={entry.release_id!r} is charged twice")
+            reserved[entry.release_id] = entry
+        elif entry.kind == "store":
+            origin = reserved.get(entry.release_id)
+            if origin is None or origin.request_hash != entry.request_hash or entry.release_id in stored:
+                raise broken(where, f"entry {entry.seq} stores what was not charged, or was stored before")
+            stored[entry.release_id] = entry
+    return reserved, stored
+
+
+def _check_close(recorded: Fraction, square: Fraction, entry: Entry, where: str) -> None:
+    # Not to the last bit: the version that wrote it may have computed μ for (ε, δ) a little less tightly, or more.
+    if abs(recorded - square) > square / 10**9:
+        raise broken(where, f"entry {entry.seq} records another μ than its guarantee has")
+
+
+def _check_results(pages: Pages, stored: dict[str, Entry], where: str) -> None:
+    for release_id, entry in stored.items():
+        payload = pages.payload(release_id)
+        if payload is None or digest(payload) != entry.payload_hash:
+            raise broken(where, f"the stored release id={release_id!r} is missing or was changed")
+    for release_id in sorted(pages.stored_ids() - set(stored)):
+        raise broken(where, f"the stored release id={release_id!r} is not in the chain")
+
+
+def _check_expected(entries: list[Entry], text: str, where: str) -> None:
+    if re.fullmatch(r"[0-9a-f]{64}", text.strip()):
+        if all(entry.hash != text.strip() for entry in entries):
+            raise broken(
+                where, f"it does not contain the expected head {text.strip()[:12]}…: it was rolled back or replaced"
+            )
+    else:
+        _check_receipt(entries, Receipt.read(text), where, "the expected head")
+
+
+def _check_receipt(entries: list[Entry], receipt: Receipt, where: str, name: str) -> None:
+    if receipt.seq >= len(entries):
+        raise broken(
+            where,
+            f"{name} is entry {receipt.seq}, its last is entry {len(entries) - 1}: it was truncated or rolled back",
+        )
+    if entries[receipt.seq].receipt != receipt:
+        raise broken(where, f"entry {receipt.seq} is not the one {name} names: the history was rewritten")

@@ -1,0 +1,327 @@
+"""Edited, truncated, rolled-back and forged ledgers fail verification, and most of them are not even charged."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gaussmith.errors import LedgerError
+from gaussmith.guarantee import Guarantee
+from gaussmith.ledger import Entry, Ledger
+from gaussmith.ledger.chain import NOTHING_BEFORE, canonical, follow, seal
+from gaussmith.ledger.pages import COLUMNS
+
+EIGHTH = Guarantee(mu=0.125)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Entries: 0 create · 1 reserve a · 2 store a · 3 reserve b · 4 store b · 5 reserve c."""
+    path = tmp_path_factory.mktemp("original") / "study.ledger"
+    ledger = Ledger.create(path, Guarantee(mu=0.25), dataset="visits")
+    for name in "ab":
+        ledger.reserve(name, f"request {name}", EIGHTH)
+        ledger.store(name, f"release {name}".encode())
+    ledger.reserve("c", "request c", EIGHTH)
+    return path
+
+
+@pytest.fixture
+def path(original: Path, tmp_path: Path) -> Path:
+    """A copy of its own for every test."""
+    copy(original, tmp_path / "study.ledger", "", ".head")
+    return tmp_path / "study.ledger"
+
+
+def copy(path: Path, place: Path, *suffixes: str) -> None:
+    for suffix in suffixes:
+        shutil.copy(path.with_name(path.name + suffix), place.with_name(place.name + suffix))
+
+
+def run(path: Path, *statements: str) -> None:
+    """What someone with a database tool can do, the guards against accidents dropped first."""
+    with sqlite3.connect(path) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            connection.execute(statement)
+    connection.close()
+
+
+def test_the_ledger_is_in_order_to_begin_with(path: Path) -> None:
+    found = Ledger(path).verify()
+    assert (found.entries, found.releases, found.pending) == (6, 2, ("c",))
+    assert found.spent == 3 * 2 ** (256 - 6)
+    assert found.budget == 4 * 2 ** (256 - 6)
+    assert found.head == Ledger(path).head
+    assert sum(found.software.values()) == 3
+
+
+def test_accidents_are_stopped_by_the_file_itself(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    for table in ("gaussmith_entries", "gaussmith_results"):
+        for statement in (f"DELETE FROM {table}", f"UPDATE {table} SET release_id = 'x'"):
+            with pytest.raises(sqlite3.IntegrityError, match="a ledger is only ever added to"):
+                connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize("seq", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize("column", [column for column in COLUMNS if column != "seq"])
+def test_an_edited_field(path: Path, seq: int, column: str) -> None:
+    change = f"{column} + 1" if column == "time" else "'1'" if column in ("charge", "spent") else f"{column} || 'x'"
+    run(path, f"UPDATE gaussmith_entries SET {column} = {change} WHERE seq = {seq}")
+    with pytest.raises(LedgerError, match=f"fails verification: entry {seq} was changed: its hash does not fit"):
+        Ledger(path).verify()
+
+
+EDITS: dict[str, tuple[tuple[str, ...], str]] = {
+    "first entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 0",), "there is no entry at all"),
+    "middle entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 2",), "entry 2 is missing"),
+    "last entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 5",), "truncated or rolled back"),
+    "last entry gone, row set back": (
+        (
+            "DELETE FROM gaussmith_entries WHERE seq = 5",
+            "UPDATE gaussmith_ledgers SET head_seq = 4, head_hash = (SELECT hash FROM gaussmith_entries WHERE seq = 4)",
+        ),
+        "its head is entry 5, its last is entry 4: it was truncated or rolled back",
+    ),
+    "all entries gone": (("DELETE FROM gaussmith_entries",), "there is no entry at all"),
+    "entries swapped": (
+        (
+            "UPDATE gaussmith_entries SET seq = 99 WHERE seq = 1",
+            "UPDATE gaussmith_entries SET seq = 1 WHERE seq = 3",
+            "UPDATE gaussmith_entries SET seq = 3 WHERE seq = 99",
+        ),
+        "entry 1 was changed",
+    ),
+    "charge erased": (("UPDATE gaussmith_entries SET charge = '0' WHERE seq = 1",), "entry 1 was changed"),
+    "charge no number": (("UPDATE gaussmith_entries SET charge = 'x' WHERE seq = 1",), "is damaged"),
+    "head row set back": (
+        ("UPDATE gaussmith_ledgers SET head_seq = 4, head_hash = (SELECT hash FROM gaussmith_entries WHERE seq = 4)",),
+        "its head is entry 4, and more entries were put behind it",
+    ),
+    "head row wrong": (("UPDATE gaussmith_ledgers SET head_seq = 4",), "entry 4 is not the one its head names"),
+    "head row ahead": (("UPDATE gaussmith_ledgers SET head_seq = 6",), "truncated or rolled back"),
+    "ledger row gone": (("DELETE FROM gaussmith_ledgers",), "is damaged"),
+    "table gone": (("DROP TABLE gaussmith_results",), "is damaged"),
+    "release changed": (
+        ("UPDATE gaussmith_results SET payload = x'00' WHERE release_id = 'a'",),
+        "the stored release id='a' is missing or was changed",
+    ),
+    "release gone": (
+        ("DELETE FROM gaussmith_results WHERE release_id = 'b'",),
+        "the stored release id='b' is missing or was changed",
+    ),
+    "release renamed": (
+        ("UPDATE gaussmith_results SET release_id = 'd' WHERE release_id = 'b'",),
+        "the stored release id='b' is missing or was changed",
+    ),
+    "release slipped in": (
+        ("INSERT INTO gaussmith_results SELECT ledger, 'd', payload FROM gaussmith_results WHERE release_id = 'b'",),
+        "the stored release id='d' is not in the chain",
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=str)
+def test_an_edited_ledger(path: Path, edit: str) -> None:
+    statements, message = EDITS[edit]
+    run(path, *statements)
+    with pytest.raises(LedgerError) as error:
+        Ledger(path).verify()
+    assert message in str(error.value)
+
+
+def test_changed_bytes_are_never_returned(path: Path) -> None:
+    run(path, "UPDATE gaussmith_results SET payload = x'00' WHERE release_id = 'a'")
+    ledger = Ledger(path)
+    for attempt in (lambda: ledger.result("a"), lambda: ledger.reserve("a", "request a", EIGHTH)):
+        with pytest.raises(LedgerError, match="the stored release id='a' is missing or was changed"):
+            attempt()
+
+
+@pytest.fixture
+def rolled_back(path: Path, tmp_path: Path) -> Callable[..., Any]:
+    """Spend something more, then put the older copy back: of the ledger alone, or of its head file too."""
+
+    def roll_back(*suffixes: str) -> Any:
+        copy(path, tmp_path / "old", "", ".head")
+        ledger = Ledger(path)
+        receipt = ledger.reserve("d", "request d", EIGHTH).receipt
+        record = ledger.store("d", b"release d")
+        head = ledger.head
+        assert ledger.verify([str(receipt), head.hash], records=[record, b"release a"]).head == head
+        copy(tmp_path / "old", path, *suffixes)
+        return receipt, head, record
+
+    return roll_back
+
+
+def test_an_older_copy_is_behind_its_head_and_gets_no_charge(path: Path, rolled_back: Callable[..., Any]) -> None:
+    rolled_back("")
+    for attempt in (lambda: Ledger(path), lambda: Ledger(path).verify()):
+        with pytest.raises(LedgerError, match="its head is entry 7, its last is entry 5: it was truncated or rolled"):
+            attempt()
+
+
+def test_an_open_ledger_notices_the_older_copy_too(path: Path, rolled_back: Callable[..., Any]) -> None:
+    ledger = Ledger(path)
+    rolled_back("")
+    with pytest.raises(LedgerError, match="truncated or rolled back"):
+        ledger.reserve("e", "request e", EIGHTH)
+    with pytest.raises(LedgerError, match="truncated or rolled back"):
+        ledger.reserve("a", "request a", EIGHTH)
+
+
+def test_ledger_and_head_rolled_back_together_are_shown_by_receipts_and_records(
+    path: Path, rolled_back: Callable[..., Any]
+) -> None:
+    receipt, head, record = rolled_back("", ".head")
+    ledger = Ledger(path)
+    ledger.verify(records=[b"release a", b"release b"])  # by itself it is a ledger like any other: docs/ledger.md
+    for expected in (str(receipt), str(head), [str(ledger.head), str(head)]):
+        with pytest.raises(LedgerError, match="its last is entry 5: it was truncated or rolled back"):
+            ledger.verify(expect_head=expected)
+    with pytest.raises(LedgerError, match="does not contain the expected head"):
+        ledger.verify(expect_head=head.hash)
+    with pytest.raises(LedgerError, match="record 2 was not stored in it: the ledger was rolled back, or"):
+        ledger.verify(records=[b"release a", record])
+    ledger.reserve("e", "another request", EIGHTH)
+    with pytest.raises(LedgerError, match="entry 6 is not the one the expected head names"):
+        ledger.verify(expect_head=str(receipt))
+
+
+def test_another_ledger_in_its_place(path: Path, tmp_path: Path) -> None:
+    other = Ledger.create(tmp_path / "other", Guarantee(mu=100))
+    for _ in range(8):
+        other.reserve(None, "request", EIGHTH)
+    copy(tmp_path / "other", path, "")
+    with pytest.raises(LedgerError, match="entry 5 is not the one its head names: the history was rewritten"):
+        Ledger(path)
+
+
+def test_a_crash_between_commit_and_head_is_no_roll_back(path: Path, tmp_path: Path) -> None:
+    copy(path, tmp_path / "old", ".head")
+    ledger = Ledger(path)
+    ledger.reserve("d", "request d", EIGHTH)
+    copy(tmp_path / "old", path, ".head")
+    assert ledger.verify().entries == 7
+    assert ledger.reserve("d", "request d", EIGHTH).state == "pending"
+    assert path.with_name("study.ledger.head").read_text().strip() == str(ledger.head)
+
+
+# Forgeries with every hash recomputed. Ledger and head agree, so only the accounts give them away.
+
+
+def forge(path: Path, entries: list[Entry]) -> None:
+    run(path, "DELETE FROM gaussmith_entries")
+    previous = NOTHING_BEFORE
+    with sqlite3.connect(path) as connection:
+        for seq, entry in enumerate(entries):
+            fields = {**vars(entry), "seq": seq, "previous": previous}
+            sealed = seal(Entry(**fields))
+            previous = sealed.hash
+            values = {**vars(sealed), "charge": str(sealed.charge), "spent": str(sealed.spent)}
+            marks = ", ".join("?" * (len(COLUMNS) + 1))
+            statement = f"INSERT INTO gaussmith_entries (ledger, {', '.join(COLUMNS)}) VALUES ({marks})"
+            connection.execute(statement, ["file", *(values[column] for column in COLUMNS)])
+        head = (len(entries) - 1, previous)
+        connection.execute("UPDATE gaussmith_ledgers SET head_seq = ?, head_hash = ?", head)
+    connection.close()
+    path.with_name(path.name + ".head").write_text(f"{head[0]}:{head[1]}\n")
+
+
+def changed(entry: Entry, **fields: Any) -> Entry:
+    return Entry(**{**vars(entry), **fields})
+
+
+UNIT = 2 ** (256 - 6)
+
+
+def body(mu: float) -> str:
+    return canonical({"guarantee": {"mu": mu}, "mu": mu, "note": {}})
+
+
+FORGERIES: dict[str, tuple[Callable[[list[Entry]], list[Entry]], str]] = {
+    "honest": (lambda e: e, ""),
+    "charge made small": (lambda e: [*e[:5], changed(e[5], charge=1, spent=2 * UNIT + 1)], "another amount than"),
+    "charge made negative": (lambda e: [*e[:5], changed(e[5], charge=-UNIT, spent=UNIT)], "another amount than"),
+    "total not moved": (lambda e: [*e[:5], changed(e[5], spent=2 * UNIT)], "entry 5 has a wrong total"),
+    "mu made small": (
+        lambda e: [
+            *e[:5],
+            changed(e[5], charge=UNIT // 4, spent=2 * UNIT + UNIT // 4, body=canonical(
+                {"guarantee": {"mu": 0.125}, "mu": 0.0625, "note": {}})),
+        ],
+        "entry 5 records another μ than its guarantee has",
+    ),
+    "budget exceeded": (
+        lambda e: [*e, *(follow(e[5], "reserve", {"guarantee": {"mu": 0.25}, "mu": 0.25}, charge=4 * UNIT),)],
+        "entry 6 exceeds the budget",
+    ),
+    "budget raised": (
+        lambda e: [changed(e[0], body=e[0].body.replace(str(4 * UNIT), str(40 * UNIT))), *e[1:]],
+        "its budget is not that of its guarantee",
+    ),
+    "guarantee raised": (
+        lambda e: [changed(e[0], body=e[0].body.replace('"mu":0.25', '"mu":2.5')), *e[1:]],
+        "entry 0 records another μ than its guarantee has",
+    ),
+    "body unreadable": (lambda e: [*e[:5], changed(e[5], body="{")], "entry 5 has a body that cannot be read"),
+    "body empty": (lambda e: [*e[:5], changed(e[5], body="[]")], "entry 5 has a body that cannot be read"),
+    "mu no number": (
+        lambda e: [*e[:5], changed(e[5], body=e[5].body.replace('"mu":0.125,"note"', '"mu":-1,"note"'))],
+        "entry 5 has a body that cannot be read",
+    ),
+    "a charge dropped": (
+        lambda e: [*e[:3], *(changed(x, spent=x.spent - UNIT) for x in e[4:])],
+        "entry 3 stores what was not charged",
+    ),
+    "stored for another request": (
+        lambda e: [*e[:4], changed(e[4], request_hash="other"), e[5]],
+        "entry 4 stores what was not charged, or was stored before",
+    ),
+    "a second beginning": (
+        lambda e: [*e, changed(e[0], release_id="x", spent=3 * UNIT)],
+        "entry 6 is of a kind that cannot stand",
+    ),
+    "an unknown kind": (lambda e: [*e[:5], changed(e[5], kind="refund")], "entry 5 is of a kind that cannot stand"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("forgery", FORGERIES, ids=str)
+def test_a_forged_ledger(path: Path, forgery: str) -> None:
+    make, message = FORGERIES[forgery]
+    ledger = Ledger(path)
+    head, entries = ledger.head, ledger.entries()
+    forge(path, make(entries))
+    if not message:
+        assert ledger.verify(expect_head=str(head)).entries == 6
+        return
+    with pytest.raises(LedgerError) as error:
+        ledger.verify()
+    assert message in str(error.value)
+    with pytest.raises(LedgerError):
+        ledger.verify(expect_head=str(head))
+
+
+def test_a_forged_beginning_is_not_opened(path: Path) -> None:
+    entries = Ledger(path).entries()
+    forge(path, [changed(entries[0], body="{}"), *entries[1:]])
+    with pytest.raises(LedgerError, match="is damaged and cannot be read"):
+        Ledger(path)
+
+
+def test_an_id_cannot_be_charged_twice_even_by_hand(path: Path) -> None:
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        run(
+            path,
+            f"INSERT INTO gaussmith_entries (ledger, {', '.join(COLUMNS)}) "
+            f"SELECT ledger, 6, {', '.join(COLUMNS[1:])} FROM gaussmith_entries WHERE seq = 1",
+        )
