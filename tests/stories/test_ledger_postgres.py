@@ -1,0 +1,295 @@
+"""What is particular to a ledger on PostgreSQL: addresses, passwords, locks, rights, edits, a server that crashes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from gaussmith.errors import BudgetError, DataError, LedgerError
+from gaussmith.guarantee import Guarantee
+from gaussmith.ledger import Ledger
+from gaussmith.ledger.postgres import split
+
+EIGHTH = Guarantee(mu=0.125)
+
+
+@pytest.fixture
+def ledger(postgres_location: str) -> Ledger:
+    return Ledger.create(postgres_location, Guarantee(mu=0.25), dataset="visits")
+
+
+def run(postgres: Any, statement: str, *values: object) -> list[Any]:
+    """What someone with the rights of the owner can do."""
+    import psycopg
+
+    with psycopg.connect(postgres.address, autocommit=True) as connection:
+        connection.execute("SET default_transaction_read_only = off")
+        cursor = connection.execute(statement, values)
+        return cursor.fetchall() if cursor.description else []
+
+
+def name_of(location: str) -> str:
+    return split(location)[1]
+
+
+def test_the_same_protocol(ledger: Ledger, postgres_location: str) -> None:
+    assert ledger.reserve("r", "request", EIGHTH, note={"a": "ü%?"}).state == "new"
+    assert ledger.reserve("r", "request", EIGHTH).state == "pending"
+    assert ledger.store("r", b"\0first") == b"\0first"
+    assert ledger.store("r", b"second") == b"\0first"
+    again = Ledger(postgres_location)
+    assert again.reserve("r", "request", EIGHTH).payload == again.result("r") == b"\0first"
+    assert again.dataset == "visits"
+    assert json.loads(again.entries()[1].body)["note"] == {"a": "ü%?"}
+    with pytest.raises(LedgerError, match="id='r' belongs to another request"):
+        again.reserve("r", "another", EIGHTH)
+    with pytest.raises(BudgetError, match=r"what fits: mu=0.216506 at most"):
+        again.reserve("s", "request", Guarantee(mu=0.3))
+    found = again.verify(expect_head=str(ledger.head), records=[b"\0first"])
+    assert (found.entries, found.releases, found.spent) == (3, 1, 2 ** (256 - 6))
+
+
+def test_several_ledgers_share_a_database(postgres: Any, ledger: Ledger, postgres_location: str) -> None:
+    other = Ledger.create(postgres_location + "-other", EIGHTH)
+    other.reserve("r", "request", EIGHTH)
+    assert (ledger.spent, other.remaining) == (0, 0)
+    assert ledger.reserve("r", "another request", EIGHTH).state == "new"
+    ledger.verify()
+    other.verify()
+
+
+def test_missing_and_existing(postgres: Any, ledger: Ledger, postgres_location: str) -> None:
+    with pytest.raises(LedgerError) as error:
+        Ledger(f"{postgres.address}&ledger=nowhere")
+    assert str(error.value) == (
+        "no ledger at postgresql:///postgres?ledger=nowhere · a release is charged to a ledger that exists · "
+        "create it: gaussmith ledger init 'postgresql:///postgres?ledger=nowhere' --epsilon 3 --delta 1e-6"
+    )
+    with pytest.raises(LedgerError, match="exists already · a ledger is never overwritten"):
+        Ledger.create(postgres_location, EIGHTH)
+
+
+def test_a_database_without_tables(postgres: Any) -> None:
+    with pytest.raises(LedgerError, match=r"no ledger at postgresql:///template1\?ledger=default"):
+        Ledger(postgres.address.replace("/postgres?", "/template1?"))
+
+
+def test_of_many_who_create_it_one_does(postgres: Any, postgres_location: str) -> None:
+    outcomes: list[str] = []
+
+    def create() -> None:
+        try:
+            Ledger.create(postgres_location, EIGHTH)
+            outcomes.append("made")
+        except LedgerError as error:
+            outcomes.append(error.what.rpartition(" ")[0].rpartition(" ")[2])
+
+    threads = [threading.Thread(target=create) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["exists"] * 5 + ["made"]
+
+
+def test_no_password_in_any_message(postgres: Any, postgres_location: str) -> None:
+    wrong = postgres_location.replace("postgres:s3cret-Passw0rd", "stranger:wr0ng-Passw0rd")
+    nowhere = "postgresql://ana:wr0ng-Passw0rd@127.0.0.1:1/x?ledger=y&password=wr0ng-Passw0rd"
+    odd = postgres_location.replace("s3cret-Passw0rd", "wr0ng-Passw0rd") + "&wr0ng=wr0ng-Passw0rd"
+    open_it: Callable[[str], Ledger] = partial(Ledger, timeout=3)
+    create_it: Callable[[str], Ledger] = partial(Ledger.create, guarantee=EIGHTH, timeout=3)
+    for location, attempt in itertools.product((wrong, nowhere, odd), (open_it, create_it)):
+        with pytest.raises(LedgerError) as error:
+            attempt(location)
+        assert "wr0ng" not in str(error.value)
+        assert error.value.__cause__ is None
+        assert error.value.__suppress_context__
+    with pytest.raises(
+        LedgerError, match=r"ledger=postgresql://127.0.0.1:1/x\?ledger=y cannot be reached · the server"
+    ):
+        Ledger(nowhere, timeout=3)
+    assert "s3cret" not in repr(Ledger.create(postgres_location, EIGHTH))
+
+
+def test_a_locked_ledger(postgres: Any, ledger: Ledger, postgres_location: str) -> None:
+    import psycopg
+
+    ledger.reserve("before", "request", EIGHTH)
+    impatient = Ledger(postgres_location, timeout=0.1)
+    with psycopg.connect(postgres.address) as connection:
+        name = name_of(postgres_location)
+        connection.execute("SELECT 1 FROM gaussmith_ledgers WHERE name = %s FOR UPDATE", (name,))
+        assert impatient.spent > 0  # reading goes on
+        with pytest.raises(
+            LedgerError, match=r"is locked by another process since 0.1 s or more · charges are made one"
+        ):
+            impatient.reserve("r", "request", EIGHTH)
+        with pytest.raises(DataError, match=r"the release id='before' could not be stored: .* is locked"):
+            impatient.store("before", b"bytes")
+    assert impatient.store("before", b"bytes") == b"bytes"
+
+
+def test_the_rights_that_suffice_and_those_that_do_not(postgres: Any, ledger: Ledger, postgres_location: str) -> None:
+    run(postgres, "DROP ROLE IF EXISTS clerk")
+    run(postgres, "CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
+    location = postgres_location.replace("postgres:s3cret-Passw0rd@", "clerk:clerk@")
+    try:
+        with pytest.raises(
+            LedgerError, match="may not be written by this user, or its server only reads · the user needs"
+        ):
+            Ledger(location)
+        run(postgres, "GRANT SELECT, INSERT ON gaussmith_entries, gaussmith_results TO clerk")
+        run(postgres, "GRANT SELECT, UPDATE ON gaussmith_ledgers TO clerk")
+        clerk = Ledger(location)
+        clerk.reserve("r", "request", EIGHTH)
+        assert clerk.store("r", b"bytes") == b"bytes"
+        assert clerk.verify().releases == 1
+        with pytest.raises(LedgerError, match="may not be written"):
+            Ledger.create(location + "-new", EIGHTH)
+    finally:
+        run(postgres, "DROP OWNED BY clerk")
+        run(postgres, "DROP ROLE clerk")
+
+
+def test_a_charge_does_not_trust_the_settings_of_the_session(postgres: Any, ledger: Ledger) -> None:
+    run(postgres, "ALTER ROLE postgres SET synchronous_commit = off")
+    run(postgres, "ALTER ROLE postgres SET default_transaction_isolation = 'serializable'")
+    run(postgres, "ALTER ROLE postgres SET default_transaction_read_only = on")
+    try:
+        ledger.reserve("r", "request", EIGHTH)
+        ledger.verify()
+        with ledger._storage.writing("store") as pages:
+            assert list(pages._execute("SHOW synchronous_commit")) == [("on",)]
+            assert list(pages._execute("SHOW transaction_isolation")) == [("read committed",)]
+    finally:
+        run(postgres, "ALTER ROLE postgres RESET ALL")
+
+
+def test_a_server_that_does_not_flush_is_refused(postgres: Any, ledger: Ledger) -> None:
+    run(postgres, "ALTER SYSTEM SET fsync = off")
+    run(postgres, "SELECT pg_reload_conf()")
+    try:
+        # The server takes a moment to read its settings again.
+        with pytest.raises(LedgerError, match="is on a server with fsync=off · a charge must survive a power failure"):
+            for _ in range(1000):
+                ledger.reserve("r", "request", EIGHTH)
+    finally:
+        run(postgres, "ALTER SYSTEM RESET fsync")
+        run(postgres, "SELECT pg_reload_conf()")
+    while run(postgres, "SHOW fsync") != [("on",)]:
+        time.sleep(0.01)
+
+
+def test_charges_survive_a_crash_of_the_server(postgres: Any, ledger: Ledger) -> None:
+    ledger.reserve("a", "request", EIGHTH)
+    ledger.store("a", b"bytes")
+    head = ledger.reserve("b", "request", EIGHTH).receipt
+    postgres.stop(signal.SIGQUIT)
+    try:
+        with pytest.raises(LedgerError, match="cannot be reached"):
+            ledger.reserve("c", "request", EIGHTH)
+        with pytest.raises(DataError, match=r"the release id='b' could not be stored: .* cannot be reached"):
+            ledger.store("b", b"bytes")
+    finally:
+        postgres.start()
+    assert ledger.verify(expect_head=str(head), records=[b"bytes"]).pending == ("b",)
+    assert ledger.reserve("b", "request", EIGHTH).state == "pending"
+
+
+EDITS = {
+    "edited": ("UPDATE gaussmith_entries SET charge = '0' WHERE ledger = %s AND seq = 1", "entry 1 was changed"),
+    "truncated": ("DELETE FROM gaussmith_entries WHERE ledger = %s AND seq = 3", "was truncated or rolled back"),
+    "release changed": (
+        "UPDATE gaussmith_results SET payload = 'x' WHERE ledger = %s",
+        "the stored release id='a' is missing or was changed",
+    ),
+    "release gone": (
+        "DELETE FROM gaussmith_results WHERE ledger = %s",
+        "the stored release id='a' is missing or was changed",
+    ),
+    "newer format": ("UPDATE gaussmith_ledgers SET format = 2 WHERE name = %s", "has format=2 · this version of"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_ledger(postgres: Any, ledger: Ledger, postgres_location: str, edit: str) -> None:
+    ledger.reserve("a", "request", EIGHTH)
+    ledger.store("a", b"bytes")
+    ledger.reserve("b", "request", EIGHTH)
+    ledger.verify()
+    statement, message = EDITS[edit]
+    run(postgres, statement, name_of(postgres_location))
+    with pytest.raises(LedgerError) as error:
+        ledger.verify()
+    assert message in str(error.value)
+
+
+def test_a_ledger_rolled_back_with_its_head_is_shown_by_receipts(
+    postgres: Any, ledger: Ledger, postgres_location: str
+) -> None:
+    older = ledger.reserve("a", "request", EIGHTH).receipt
+    newer = ledger.reserve("b", "request", EIGHTH).receipt
+    name = name_of(postgres_location)
+    run(postgres, "DELETE FROM gaussmith_entries WHERE ledger = %s AND seq = 2", name)
+    statement = "UPDATE gaussmith_ledgers SET head_seq = %s, head_hash = %s WHERE name = %s"
+    run(postgres, statement, older.seq, older.hash, name)
+    assert ledger.verify(expect_head=str(older)).entries == 2
+    with pytest.raises(
+        LedgerError, match="the expected head is entry 2, its last is entry 1: it was truncated or rolled"
+    ):
+        ledger.verify(expect_head=str(newer))
+
+
+def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(LedgerError) as error:
+        Ledger("postgresql://db.example/study")
+    assert str(error.value) == (
+        "psycopg is not installed · a ledger on PostgreSQL needs it · pip install gaussmith[postgres]"
+    )
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ana:se/cret@db/study",
+        "postgresql://ana:se?cret@db/study",
+        "postgresql://ana:se?c=ret@db/study",
+        "postgresql://ana:se#cret@db/study",
+        "postgresql://ana:secret@[db/study",
+        "postgresql://db/study?ledger=a&ledger=b",
+        "postgresql://db/study?secret",
+        "http://db/study",
+    ],
+)
+def test_an_address_that_cannot_be_read(address: str) -> None:
+    with pytest.raises(LedgerError) as error:
+        Ledger(address)
+    assert str(error.value) == (
+        "the ledger's address cannot be read · it reads postgresql://USER@HOST/DATABASE?ledger=NAME · "
+        "correct it; in a password write @ as %40, / as %2F, ? as %3F, # as %23"
+    )
+
+
+@pytest.mark.parametrize("name", ["", "a b", "x" * 65, "ü", "a;b"])
+def test_a_name_that_no_ledger_may_have(name: str) -> None:
+    with pytest.raises(LedgerError, match=r"is no name for a ledger · letters, digits, _, . and -, at most 64 of them"):
+        split(f"postgresql://db/study?ledger={name}")
+
+
+def test_what_goes_to_the_driver() -> None:
+    assert split("postgres://a:b%40c@h:5/d?sslmode=require&ledger=x&host=/run/pg") == (
+        "postgres://a:b%40c@h:5/d?sslmode=require&host=%2Frun%2Fpg",
+        "x",
+        "postgres://h:5/d?ledger=x",
+    )
+    assert split("postgresql:///d") == ("postgresql:///d", "default", "postgresql:///d?ledger=default")
