@@ -64,13 +64,14 @@ def find_programs(home: Path, account: dict[str, Any]) -> Path:
     """The directory of a PostgreSQL that this account may run; the wheel is copied where it lies out of its reach."""
     wheel = importlib.util.find_spec("pgserver")
     if wheel is not None and wheel.submodule_search_locations:
-        installed = Path(wheel.submodule_search_locations[0]) / "pginstall"
-        if can_run(installed / "bin", account):
-            return installed / "bin"
-        if (installed / "bin").is_dir():
-            shutil.copytree(installed, home / "pginstall")
-            if can_run(home / "pginstall" / "bin", account):
-                return home / "pginstall" / "bin"
+        package, copy = Path(wheel.submodule_search_locations[0]), home / "wheel"
+        if can_run(package / "pginstall" / "bin", account):
+            return package / "pginstall" / "bin"
+        for part in ("pgserver/pginstall", "pgserver.libs"):
+            if (package.parent / part).is_dir():
+                shutil.copytree(package.parent / part, copy / part)
+        if can_run(copy / "pgserver" / "pginstall" / "bin", account):
+            return copy / "pgserver" / "pginstall" / "bin"
     found = shutil.which("postgres")
     if found is not None and can_run(Path(found).resolve().parent, account):
         return Path(found).resolve().parent

@@ -153,7 +153,7 @@ class Ledger:
                 _, last = pages.ends()
                 earlier = None if release_id is None else pages.find("reserve", release_id)
                 if earlier is not None:
-                    made = self._resume(pages, earlier, request_hash, charge)
+                    made = self._resume(pages, earlier, request_hash, guarantee, charge)
                 elif charge <= (left := self.budget - last.spent):
                     name = release_id or _fresh_id(pages, last)
                     entry = follow(
@@ -269,15 +269,20 @@ class Ledger:
         with self._storage.reading() as pages:
             return verify_pages(pages, expected, records)
 
-    def _resume(self, pages: Pages, earlier: Entry, request_hash: str, charge: int) -> Reservation:
+    def _resume(
+        self, pages: Pages, earlier: Entry, request_hash: str, guarantee: Guarantee, charge: int
+    ) -> Reservation:
         check_seal(earlier, self.where)
-        if earlier.request_hash != request_hash or earlier.charge != charge:
+        payload = pages.stored(earlier.release_id)
+        same = earlier.request_hash == request_hash and json.loads(earlier.body)["guarantee"] == guarantee.to_dict()
+        # Another version may compute a larger μ for the same (ε, δ). What is stored is given back all the same, but
+        # nothing new is made under a charge that was too small for it.
+        if not same or (payload is None and charge > earlier.charge):
             raise LedgerError(
                 f"id={earlier.release_id!r} belongs to another request in ledger={self.where}",
                 "one id stands for one request and its one answer",
                 "repeat that request as it was, or choose another id",
             )
-        payload = pages.stored(earlier.release_id)
         state: Literal["pending", "done"] = "pending" if payload is None else "done"
         return Reservation(earlier.release_id, state, earlier.charge, earlier.receipt, payload)
 

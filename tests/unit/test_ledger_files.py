@@ -1,0 +1,253 @@
+"""Ledgers in files: made once, shared, and where they cannot be used refused in words of their own."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import warnings
+from pathlib import Path
+
+import pytest
+
+from gaussmith.errors import DataError, LedgerError
+from gaussmith.guarantee import Guarantee
+from gaussmith.ledger import Ledger, Receipt
+from gaussmith.ledger.failpoints import VARIABLE, failpoint
+
+EIGHTH = Guarantee(mu=0.125)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "study.ledger"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Ledger:
+    """Room for exactly 100 releases at μ = 1/8."""
+    return Ledger.create(path, Guarantee(mu=1.25))
+
+
+def words(error: pytest.ExceptionInfo[Exception]) -> str:
+    """The message, which must have its three parts."""
+    text = str(error.value)
+    assert text.count(" · ") == 2, text
+    return text
+
+
+def test_no_ledger(path: Path) -> None:
+    with pytest.raises(LedgerError) as error:
+        Ledger(path)
+    assert words(error) == (
+        f"no ledger at {path} · a release is charged to a ledger that exists · "
+        f"create it: gaussmith ledger init {path} --epsilon 3 --delta 1e-6"
+    )
+    assert error.value.exit_code == 2
+    assert not path.exists()
+
+
+def test_a_ledger_is_not_overwritten(ledger: Ledger, path: Path) -> None:
+    ledger.reserve("r", "request", EIGHTH)
+    with pytest.raises(LedgerError) as error:
+        Ledger.create(path, Guarantee(mu=9))
+    assert words(error).startswith(f"ledger={path} exists already · a ledger is never overwritten")
+    assert Ledger(path).spent > 0
+
+
+def test_of_many_who_create_it_one_does(path: Path) -> None:
+    outcomes: list[str] = []
+
+    def create() -> None:
+        try:
+            Ledger.create(path, EIGHTH)
+            outcomes.append("made")
+        except LedgerError as error:
+            outcomes.append(error.rule)
+
+    threads = [threading.Thread(target=create) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["a ledger is never overwritten: that would forget what was spent"] * 7 + ["made"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["study.ledger", "study.ledger.head"]
+    Ledger(path).verify()
+
+
+def test_a_spent_ledger_that_was_deleted_is_not_started_afresh(ledger: Ledger, path: Path) -> None:
+    path.unlink()
+    Ledger.create(path, EIGHTH)  # nothing had been charged
+    Ledger(path).reserve("r", "request", EIGHTH)
+    path.unlink()
+    with pytest.raises(LedgerError) as error:
+        Ledger.create(path, EIGHTH)
+    assert "study.ledger.head shows that one with charges was there" in words(error)
+
+
+def test_a_crash_while_creating_leaves_a_ledger_or_none(path: Path) -> None:
+    Ledger.create(path, EIGHTH)
+    path.with_name("study.ledger.head").unlink()  # killed after the file was put in place, before its head was
+    Ledger(path).reserve("r", "request", EIGHTH)
+    assert path.with_name("study.ledger.head").read_text() == f"{Ledger(path).head}\n"
+
+
+def test_no_place_for_a_ledger(tmp_path: Path) -> None:
+    with pytest.raises(
+        LedgerError, match=r"cannot be written \(unable to open database file\) · its file and directory"
+    ):
+        Ledger.create(tmp_path / "nowhere" / "study.ledger", EIGHTH)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello, this is text\n" * 500, None])
+def test_not_a_ledger(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "other"
+    if content is None:
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE gaussmith_ledgers (name TEXT)")
+        connection.close()
+    else:
+        path.write_bytes(content)
+    before = path.read_bytes()
+    with pytest.raises(LedgerError) as error:
+        Ledger(path)
+    assert words(error).startswith(f"{path} is not a Gaussmith ledger · ")
+    assert path.read_bytes() == before
+    with pytest.raises(LedgerError, match="is not a Gaussmith ledger"):
+        Ledger(tmp_path)
+
+
+def test_a_damaged_file(ledger: Ledger, path: Path) -> None:
+    for number in range(12):
+        ledger.reserve(None, "request", EIGHTH, note={"number": number})
+    content = bytearray(path.read_bytes())
+    content[4096 : len(content)] = b"\xa5" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(LedgerError) as error:
+        Ledger(path)
+    assert words(error).startswith(f"ledger={path} is damaged and cannot be read · ")
+    path.write_bytes(content[:5000])
+    with pytest.raises(LedgerError, match="is damaged and cannot be read"):
+        Ledger(path)
+
+
+def test_damage_out_of_the_way_is_found_by_verify(ledger: Ledger, path: Path) -> None:
+    for number in range(12):
+        ledger.reserve(None, "request", EIGHTH, note={"number": number})
+    content = bytearray(path.read_bytes())
+    place = content.index(b'"number":10')
+    content[place + 9 : place + 11] = b"11"
+    path.write_bytes(content)
+    Ledger(path)
+    with pytest.raises(LedgerError, match="fails verification: entry 11 was changed: its hash does not fit"):
+        Ledger(path).verify()
+
+
+def test_a_newer_format(ledger: Ledger, path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE gaussmith_ledgers SET format = 2")
+    connection.close()
+    with pytest.raises(LedgerError) as error:
+        Ledger(path)
+    assert words(error) == (
+        f"ledger={path} has format=2 · this version of Gaussmith reads format 1 · "
+        "use the version that wrote it, or a newer one"
+    )
+
+
+def test_a_locked_ledger(ledger: Ledger, path: Path) -> None:
+    impatient = Ledger(path, timeout=0.05)
+    ledger.reserve("before", "request", EIGHTH)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    assert impatient.spent > 0  # reading goes on
+    with pytest.raises(LedgerError) as error:
+        impatient.reserve("r", "request", EIGHTH)
+    assert words(error) == (
+        f"ledger={path} is locked by another process since 0.05 s or more · charges are made one at a time · "
+        "try again; with the same release id nothing is charged twice"
+    )
+    with pytest.raises(DataError) as failure:
+        impatient.store("before", b"bytes")
+    assert failure.value.exit_code == 4
+    assert words(failure).startswith("the release id='before' could not be stored: ledger=")
+    assert words(failure).endswith("its charge stays; try again with the same id, which is not charged again")
+    connection.close()
+    assert impatient.store("before", b"bytes") == b"bytes"
+
+
+def test_a_charge_whose_head_fails_names_its_fresh_id(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gaussmith.ledger.sqlite.os.replace", full)
+        with pytest.raises(LedgerError) as error:
+            ledger.reserve(None, "request", EIGHTH)
+    assert words(error).startswith(
+        f"ledger={path} cannot be written (No space left on device), while charging id='release-1' · "
+    )
+    assert ledger.reserve("release-1", "request", EIGHTH).state == "pending"
+    assert Receipt.read(path.with_name("study.ledger.head").read_text()) == ledger.head
+
+
+def test_a_lost_or_spoilt_head(ledger: Ledger, path: Path) -> None:
+    ledger.reserve("r", "request", EIGHTH)
+    head = path.with_name("study.ledger.head")
+    text = head.read_text()
+    for spoilt in ("", "1:abc", "x" * 100, "\xff"):
+        head.write_text(spoilt, "latin-1")
+        with pytest.raises(
+            LedgerError, match=r"head=study.ledger.head of ledger=.* cannot be read · it holds one line"
+        ):
+            ledger.reserve("s", "request", EIGHTH)
+    head.unlink()
+    for attempt in (ledger.verify, lambda: Ledger(path), lambda: ledger.reserve("s", "request", EIGHTH)):
+        with pytest.raises(LedgerError, match=r"has lost its head file study.ledger.head · a ledger moves together"):
+            attempt()
+    head.write_text(text)
+    assert ledger.verify().entries == 2
+
+
+def test_a_link_leads_to_the_same_ledger(ledger: Ledger, path: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link"
+    link.symlink_to(path)
+    Ledger(link).reserve("r", "request", EIGHTH)
+    assert ledger.verify().pending == ("r",)
+    assert list(link.parent.iterdir()) == [link]
+
+
+def test_names_that_need_care_in_addresses(tmp_path: Path) -> None:
+    path = tmp_path / "a ?b#c%20.ledger"
+    Ledger.create(path, EIGHTH).reserve("r", "request", EIGHTH)
+    assert Ledger(path).verify().pending == ("r",)
+
+
+def test_threads_and_forks_share_a_ledger(ledger: Ledger) -> None:
+    threads = [threading.Thread(target=ledger.reserve, args=(f"r{n}", "request", EIGHTH)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with warnings.catch_warnings():
+        # Newer Pythons warn of a fork beside other threads, such as those numpy keeps for its products.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            ledger.reserve("child", "request", EIGHTH)
+        finally:
+            os._exit(0)
+    ledger.reserve("parent", "request", EIGHTH)
+    os.waitpid(child, 0)
+    assert set(ledger.verify().pending) == {*(f"r{n}" for n in range(8)), "child", "parent"}
+
+
+def test_a_misspelt_failpoint_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    failpoint("before-data")
+    monkeypatch.setenv(VARIABLE, "before-reserve-comit")
+    with pytest.raises(LedgerError, match="is no failpoint · it must name one · did you mean 'before-reserve-commit'"):
+        failpoint("before-data")
