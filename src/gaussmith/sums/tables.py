@@ -1,0 +1,67 @@
+"""pandas and PyArrow at the door: their columns as Polars ones, typed without a look at the data."""
+
+from __future__ import annotations
+
+import typing
+from typing import Any
+
+import numpy as np
+
+if typing.TYPE_CHECKING:
+    import polars as pl
+
+
+def type_of_pandas(empty: Any) -> pl.DataType:
+    """The Polars type of a pandas column, from a slice of no rows. Object columns are objects, whatever they hold."""
+    import polars as pl
+
+    if empty.dtype == object:
+        return pl.Object()
+    return series_from_pandas(empty).dtype
+
+
+def series_from_pandas(column: Any) -> pl.Series:
+    """A pandas column as a Polars one: missing in every pandas spelling becomes null or NaN. Objects become text."""
+    import polars as pl
+
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        return pl.Series(column.to_numpy())
+    if dtype == object:
+        texts = [str(v) if ok else None for v, ok in zip(column, column.notna(), strict=True)]
+        return pl.Series(texts, dtype=pl.String)
+    series: pl.Series = pl.from_pandas(column)  # type: ignore[assignment]
+    return series
+
+
+def lazy_from_arrow(source: Any) -> pl.LazyFrame | None:
+    """A PyArrow table, batch, reader or dataset as a Polars lazy frame, read when it is summed; None for other objects."""
+    import polars as pl
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    if isinstance(source, (pa.Table, pa.RecordBatch)):
+        frame = pl.from_arrow(source)
+        return frame.lazy() if isinstance(frame, pl.DataFrame) else None
+    if isinstance(source, pa.RecordBatchReader):
+        return _lazy_from_reader(source)
+    if hasattr(source, "scanner") and hasattr(source, "schema"):
+        return pl.scan_pyarrow_dataset(source)
+    return None
+
+
+def _lazy_from_reader(reader: Any) -> pl.LazyFrame:
+    """A stream of record batches, which can be read once: a second reading fails rather than finding no records."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    schema = pl.from_arrow(reader.schema.empty_table()).schema  # type: ignore[union-attr]
+    unread = [reader]
+
+    def batches(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, size: int | None
+    ) -> typing.Iterator[pl.DataFrame]:
+        for batch in unread.pop():
+            frame = pl.from_arrow(batch).select(columns or schema.names())  # type: ignore[union-attr]
+            yield frame if predicate is None else frame.filter(predicate)
+
+    return register_io_source(batches, schema=schema)

@@ -1,0 +1,217 @@
+"""Promises 4 and 5: one table of odd values, every engine, the same integers; nothing in the values can make it fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Context, Decimal
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pytest
+
+from gaussmith.codes import BallCodes, BoxCodes
+from gaussmith.errors import SourceError
+from gaussmith.sums import Totals, open_source, total
+from gaussmith.sums.frames import total_frame
+from gaussmith.sums.sources import narwhals_frame
+from gaussmith.sums.text import number_from_text
+
+NASTY = [0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), None]
+NASTY += [100.0, np.nextafter(100, 0), np.nextafter(0, -1), 1 / 3, 49.999999999999993, -1e-9, 2.0**53 + 1, 17.25]
+
+
+def decimals(digits: int, scale: int, rows: int) -> list[Decimal]:
+    """Random decimals of so many digits, signs mixed."""
+    random = np.random.default_rng()
+    parts = random.integers(0, 10**9, (rows, 5)).tolist()
+    wide = Context(prec=60)
+    numbers = [int("".join(f"{p:09d}" for p in row)) % 10**digits * (-1) ** row[0] for row in parts]
+    return [Decimal(v).scaleb(-scale, wide) for v in numbers]
+
+
+def table(rows: int) -> pl.DataFrame:
+    """Every numeric type, with every value that is odd in it. Fresh values on each run."""
+    random = np.random.default_rng()
+    pick = [NASTY[i] for i in random.integers(0, len(NASTY), rows)]
+    some: list[Any] = [
+        v if odd else float(w)
+        for v, w, odd in zip(pick, random.normal(50, 40, rows), random.random(rows) < 0.5, strict=True)
+    ]
+    gaps = random.random(rows) < 0.2
+
+    def gappy(values: list[Any]) -> list[Any]:
+        return [None if gap else v for v, gap in zip(values, gaps, strict=True)]
+
+    with np.errstate(over="ignore"):
+        single = np.array([np.nan if v is None else v for v in some], np.float64).astype(np.float32)
+    edge = np.array([2**53 + 1, 2**63 - 1, -(2**63), 2**62 + 1], np.int64)
+    i64 = np.where(random.random(rows) < 0.3, random.choice(edge, rows), random.integers(-(2**63), 2**63 - 1, rows))
+    return pl.DataFrame(
+        {
+            "f64": pl.Series(some, dtype=pl.Float64),
+            "f32": pl.Series(single),
+            "i64": pl.Series(gappy(i64.tolist()), dtype=pl.Int64),
+            "u64": pl.Series(random.integers(0, 2**64 - 1, rows, dtype=np.uint64)),
+            "i8": pl.Series(random.integers(-128, 128, rows), dtype=pl.Int8),
+            "u16": pl.Series(gappy(random.integers(0, 2**16, rows).tolist()), dtype=pl.UInt16),
+            "i32": pl.Series(random.integers(-(2**31), 2**31, rows), dtype=pl.Int32),
+            "yes": pl.Series(gappy((random.random(rows) < 0.5).tolist()), dtype=pl.Boolean),
+            "money": pl.Series(gappy(decimals(12, 2, rows)), dtype=pl.Decimal(12, 2)),
+            "wide": pl.Series(decimals(38, 10, rows), dtype=pl.Decimal(38, 10)),
+            "whole": pl.Series(decimals(38, 0, rows), dtype=pl.Decimal(38, 0)),
+            "none": pl.Series([None] * rows, dtype=pl.Float64),
+            "far": pl.Series(random.normal(1e9, 1e-3, rows)),
+        }
+    )
+
+
+LOW = [0.0, 0, -(2.0**62), 2.0**53, -100, 10, -1e9, 0, -5e9, -1e27, -1e37, -1, 1e9 - 1]
+HIGH = [100.0, 1 / 3, 2.0**62, 2.0**63, 100, 60000, 1.5e9, 1, 5e9, 1e27, 1e38, 2, 1e9 + 1]
+BOX = BoxCodes.for_bounds(LOW, HIGH, [50, 0.1, 7, 2.0**60, 0, 11.5, 0, 0.5, 0.01, 0, 3, 1.5, 1e9])
+BALL = BallCodes((np.array(LOW) + np.array(HIGH)) / 2, 1e20)
+SMALL_BALL = BallCodes(np.zeros(13), 2.5e-308)
+CODINGS = {"box": BOX, "ball": BALL, "small ball": SMALL_BALL}
+
+
+def expected(data: pl.DataFrame, codes: BoxCodes | BallCodes) -> Totals:
+    """The plain spelling of `codes.py`, on values that Python itself turned into doubles."""
+    rows = [[float("nan") if v is None else float(v) for v in row] for row in data.iter_rows()]
+    coded = codes.encode(np.array(rows, np.float64).reshape(-1, data.width))
+    return Totals([sum(column) for column in coded.T.tolist()] if rows else [0] * data.width, data.height)
+
+
+def arrays(data: pl.DataFrame) -> Any:
+    rows = [[float("nan") if v is None else float(v) for v in row] for row in data.iter_rows()]
+    return np.array(rows, np.float64).reshape(-1, data.width)
+
+
+def plain_pandas(data: pl.DataFrame) -> Any:
+    """pandas on numpy dtypes, which has no missing booleans and no decimals: these are floats there."""
+    return data.with_columns(pl.col("yes", "money", "wide", "whole").cast(pl.Float64)).to_pandas()
+
+
+def nullable_pandas(data: pl.DataFrame) -> Any:
+    kinds = {"i64": "Int64", "u64": "UInt64", "u16": "UInt16", "yes": "boolean"}
+    arrow = data.to_pandas(use_pyarrow_extension_array=True)
+    return arrow.astype(kinds)
+
+
+def duckdb_relation(data: pl.DataFrame) -> Any:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.register("data", data.to_arrow())
+    return connection.sql("select * from data")
+
+
+def json_lines(data: pl.DataFrame, path: Path) -> None:
+    """Written here: Polars would write infinite values as null. Numbers and strings alternate."""
+
+    def token(value: Any) -> Any:
+        if isinstance(value, Decimal) or (isinstance(value, float) and not np.isfinite(value)):
+            return str(value)
+        return value
+
+    path.write_text(
+        "".join(json.dumps({k: token(v) for k, v in row.items()}) + "\n" for row in data.iter_rows(named=True))
+    )
+
+
+def file_of(suffix: str) -> Callable[[pl.DataFrame, Path], Any]:
+    def write(data: pl.DataFrame, folder: Path) -> str:
+        path = folder / f"data{suffix}"
+        text = data.with_columns(pl.col("f32").cast(pl.Float64))  # 0.1 in single precision is another number in text
+        if suffix == ".parquet":
+            data.write_parquet(path)
+        elif suffix == ".arrow":
+            data.write_ipc(path)
+        elif suffix == ".csv":
+            text.write_csv(path)
+        else:
+            json_lines(text, path)
+        return str(path)
+
+    return write
+
+
+ENGINES: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
+    "numpy": lambda data, _: arrays(data),
+    "numpy Fortran": lambda data, _: np.asfortranarray(arrays(data)),
+    "lists": lambda data, _: [list(row) for row in data.with_columns(pl.col(pl.Decimal).cast(pl.Float64)).iter_rows()],
+    "polars eager": lambda data, _: data,
+    "polars lazy": lambda data, _: data.lazy(),
+    "polars chunks": lambda data, _: pl.concat([data[:1], data[1:1], data[1:]], rechunk=False),
+    "pandas": lambda data, _: plain_pandas(data),
+    "pandas nullable": lambda data, _: nullable_pandas(data),
+    "pandas arrow": lambda data, _: data.to_pandas(use_pyarrow_extension_array=True),
+    "pyarrow table": lambda data, _: data.to_arrow(),
+    "pyarrow reader": lambda data, _: data.to_arrow().to_reader(100),
+    "duckdb": lambda data, _: duckdb_relation(data),
+    "parquet": file_of(".parquet"),
+    "ipc": file_of(".arrow"),
+    "csv": file_of(".csv"),
+    "json lines": file_of(".ndjson"),
+}
+
+
+@pytest.fixture(scope="module", params=[0, 1, 3000])
+def data(request: pytest.FixtureRequest) -> pl.DataFrame:
+    return table(request.param)
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_gives_the_same_integers(engine: str, coding: str, data: pl.DataFrame, tmp_path: Path) -> None:
+    if data.height == 0 and engine == "json lines":
+        with pytest.raises(SourceError):  # no first line to tell the names of the columns
+            open_source(ENGINES[engine](data, tmp_path))
+        return
+    source = open_source(ENGINES[engine](data, tmp_path))
+    codes = CODINGS[coding]
+    assert total(source, codes) == expected(data, codes)
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_expressions_on_polars_give_the_same_integers(coding: str, data: pl.DataFrame) -> None:
+    source, codes = open_source(data), CODINGS[coding]
+    assert total_frame(narwhals_frame(source, data.columns), codes, data.columns, "polars") == expected(data, codes)
+
+
+@pytest.mark.parametrize(("coding", "rows"), [("box", 0), ("box", 3000), ("ball", 3000), ("small ball", 3000)])
+def test_spark_gives_the_same_integers(rows: int, coding: str, spark: Any, tmp_path: Path) -> None:
+    data = table(rows)
+    data.write_parquet(tmp_path / "data.parquet")
+    source = open_source(spark.read.parquet(str(tmp_path / "data.parquet")).repartition(5))
+    assert source.kind == "spark"
+    assert total(source, CODINGS[coding]) == expected(data, CODINGS[coding])
+
+
+def test_text_is_read_alike_on_spark(spark: Any) -> None:
+    """The rule of `gaussmith.sums.text` through Java's regular expressions and conversion, against Python's."""
+    numbers = ["1", " 2\t", "+.5", "-5.", "1E5", "-1e400", "1e400", "1e-400", "9007199254740993", "-inf", "Infinity"]
+    others = ["", "nan", "1d", "1f", "0x10", "1_000", "1\n", "٣", "1e", ".", "yes", "5 kg", "NULL"]
+    frame = spark.createDataFrame([(text,) for text in [*numbers, *others, "TRUE", "false", None]], "x string")
+    found = nw.from_native(frame).select(number_from_text(nw.col("x"))).collect("polars").to_native()["x"].to_list()
+    assert found == [float(text) for text in numbers] + [None] * len(others) + [1.0, 0.0, None]
+
+
+def test_wide_boxes_and_balls_in_blocks(tmp_path: Path) -> None:
+    random = np.random.default_rng()
+    rows = random.normal(0, 1, (50, 70))
+    rows[3, 69] = np.nan
+    data = pl.DataFrame({f"x{j}": rows[:, j] for j in range(70)})
+    for codes in (BoxCodes.for_bounds([-1.0] * 70, [2.0] * 70, [0.25] * 70), BallCodes(np.full(70, 0.1), 7.0)):
+        wanted = expected(data, codes)
+        assert total(open_source(rows), codes) == wanted
+        assert total(open_source(data), codes) == wanted
+        assert total(open_source(duckdb_relation(data)), codes) == wanted
+
+
+def test_missing_booleans_of_plain_pandas_are_refused_before_they_are_looked_at() -> None:
+    frame = table(30).select("yes").to_pandas()
+    with pytest.raises(SourceError, match=r"column='yes' holds Python objects · its type must be known without"):
+        total(open_source(frame), BoxCodes.for_bounds([0], [1], [0]))

@@ -1,0 +1,369 @@
+"""Promise 12 for data: what is wrong is refused before a value is read, in words; after that, only one sentence."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from gaussmith.codes import BoxCodes
+from gaussmith.errors import DataError, SourceError
+from gaussmith.sums import check_columns, data_error, open_source, total
+
+PAIR = BoxCodes.for_bounds([0, 0], [100, 100], [0, 0])
+STEP = 2**35
+
+
+def add(source: object, columns: list[str] | None = None, codes: BoxCodes = PAIR) -> list[float]:
+    """Sums in the user's units."""
+    return [s / STEP for s in total(open_source(source), codes, columns).sums]
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.parquet"
+    pl.DataFrame({"age": [37, 45], "income": [1.5, None], "name": ["a", "b"]}).write_parquet(path)
+    return path
+
+
+# ---- what cannot be opened -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("nowhere.parquet", "source='nowhere.parquet' · there is no such file or directory · check the path; relative"),
+        ("none-*.csv", "source='none-*.csv' · no file matches this pattern · check the path"),
+        ("s3://bucket/a.parquet", "a path must be on this machine · open it with Polars and pass the frame"),
+        (3.5, "source is a float · this type of data is not known · pass a numpy array, a list of rows, a path"),
+        ({"age": [1]}, "source is a dict · this type of data is not known"),
+        (np.array([["a"]]), "array of dtype <U1 · an array must hold numbers: integers, floats or booleans · convert"),
+        (np.array([[None]]), "array of dtype object · an array must hold numbers"),
+        (np.zeros((2, 2), complex), "array of dtype complex128 · an array must hold numbers"),
+        (np.zeros(2, "M8[s]"), "array of dtype datetime64[s] · an array must hold numbers"),
+        (
+            np.zeros((2, 2, 2)),
+            "array with 3 dimensions · an array has one row per record and one column per coordinate",
+        ),
+        (np.float64(1), "array with 0 dimensions"),
+        ([[1, 2], [3]], "rows of different lengths · every record has the same number of coordinates"),
+        (pa.scalar(1), "source is a Int64Scalar · this type of data is not known"),
+        (pd.Timestamp(0), "source is a Timestamp · this type of data is not known"),
+        (pl.col("a"), "source is a Expr · this type of data is not known"),
+        (pl.scan_parquet("nowhere.parquet"), "source is a LazyFrame whose columns cannot be told"),
+    ],
+)
+def test_what_cannot_be_opened_is_refused(source: object, message: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        open_source(source)
+    assert message in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_unknown_suffix(tmp_path: Path) -> None:
+    for name in ("data.xlsx", "data", "data.parquet.gz"):
+        (tmp_path / name).write_text("x")
+        with pytest.raises(
+            SourceError, match="has an unknown suffix · a file's suffix tells its format: .parquet, .pq"
+        ):
+            open_source(tmp_path / name)
+
+
+def test_mixed_formats(tmp_path: Path, people: Path) -> None:
+    (tmp_path / "more.csv").write_text("age\n1\n")
+    with pytest.raises(SourceError, match="matches files of CSV and Parquet · one source has one format · narrow"):
+        open_source(str(tmp_path / "*"))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv", "ndjson"])
+def test_files_that_are_not_what_they_say(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"data.{suffix}"
+    for content in (b"", b"secret\x00value 42 {"):
+        path.write_bytes(content)
+        if suffix == "csv" and content:
+            assert open_source(path).width == 1  # any line is a header
+            continue
+        with pytest.raises(SourceError) as caught:
+            open_source(path)
+        assert "cannot be opened as" in str(caught.value)
+        assert "secret" not in str(caught.value) and "42" not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+def test_truncated_parquet(people: Path) -> None:
+    people.write_bytes(people.read_bytes()[:-20])
+    with pytest.raises(SourceError, match="cannot be opened as Parquet · its beginning or end is missing, damaged"):
+        open_source(people)
+
+
+def test_unreadable_file(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(SourceError, match="may not be read · the file must be readable by the user who runs this"):
+        open_source(people)
+
+
+def test_directories(tmp_path: Path) -> None:
+    root = tmp_path / "visits"
+    for year in (2023, 2024):
+        (root / f"year={year}").mkdir(parents=True)
+        pl.DataFrame({"a": [year - 2000.0], "b": [1.0]}).write_parquet(root / f"year={year}" / "part.parquet")
+    (root / "_temporary").mkdir()
+    pl.DataFrame({"a": [99.0], "b": [99.0]}).write_parquet(root / "_temporary" / "part.parquet")
+    source = open_source(root)
+    assert source.names == ("a", "b", "year")
+    assert add(source, ["a", "b"]) == [47.0, 2.0]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(SourceError, match=r"a directory must hold Parquet files · for another format give a pattern"):
+        open_source(empty)
+
+
+# ---- columns ---------------------------------------------------------------------------------------------------------
+
+
+def test_schema_is_read_and_no_value(people: Path) -> None:
+    source = open_source(people)
+    assert (source.kind, source.names, source.width) == ("polars", ("age", "income", "name"), 3)
+    assert source.types == {"age": "Int64", "income": "Float64", "name": "String"}
+    assert "1.5" not in repr(source)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["age", "incom"], "column='incom' · .*people.parquet' has no such column · did you mean 'income'?"),
+        (["age", "zzz"], "has no such column · choose one of: age, income, name"),
+        (["age", "name"], "column='name' is text · numbers are needed · cast it to a number first"),
+        (["age"], "1 column named · the domain has 2 coordinates · name as many columns as the domain has"),
+        (None, "people.parquet' has 3 columns · the domain has 2 coordinates"),
+        (["age", "age"], "column='age' occurs twice in columns · names of columns are distinct"),
+    ],
+)
+def test_wrong_columns(columns: list[str] | None, message: str, people: Path) -> None:
+    with pytest.raises(SourceError, match=message):
+        check_columns(open_source(people), columns, 2)
+
+
+def test_arrays_have_a_width_and_no_names() -> None:
+    source = open_source(np.zeros((4, 3)))
+    assert (source.kind, source.names, source.width, source.types) == ("array", None, 3, {})
+    with pytest.raises(SourceError, match="the array has 3 columns · the domain has 2 coordinates"):
+        check_columns(source, None, 2)
+    with pytest.raises(SourceError, match=r"columns=\['a'\] for an array · an array's columns have no names · leave"):
+        check_columns(source, ["a"], 3)
+    assert check_columns(source, None, 3) == ()
+    assert check_columns(open_source([]), None, 7) == ()
+    assert open_source(np.zeros(5)).width == 1
+
+
+ODD_TYPES: dict[str, Any] = {
+    "date": pl.Date,
+    "moment": pl.Datetime("us", "UTC"),
+    "time": pl.Time,
+    "span": pl.Duration("us"),
+    "bytes": pl.Binary,
+    "list": pl.List(pl.Float64),
+    "pair": pl.Array(pl.Float64, 2),
+    "struct": pl.Struct({"a": pl.Int64}),
+    "huge": pl.UInt128,
+}
+
+
+@pytest.mark.parametrize("name", ODD_TYPES)
+def test_types_that_are_no_numbers(name: str) -> None:
+    source = open_source(pl.DataFrame(schema={name: ODD_TYPES[name]}))
+    with pytest.raises(SourceError, match=f"column='{name}' is of type .* · numbers are needed: integers, floats"):
+        check_columns(source, [name], 1)
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["a"])])
+def test_text_is_no_number_in_a_typed_source(kind: Any) -> None:
+    with pytest.raises(SourceError, match="column='x' is text"):
+        check_columns(open_source(pl.DataFrame(schema={"x": kind})), ["x"], 1)
+
+
+def test_duplicate_names(tmp_path: Path) -> None:
+    (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
+    sources = [
+        str(tmp_path / "twice.csv"),
+        pd.DataFrame([[1, 2]], columns=["a", "a"]),
+        pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]),
+    ]
+    for source in sources:
+        with pytest.raises(SourceError, match="column='a' occurs twice in .* · names of columns are distinct"):
+            open_source(source)
+
+
+def test_pandas_names_need_not_be_text() -> None:
+    assert add(pd.DataFrame({0: [1.0, 2.0], 1: [3, 4]}), ["1", "0"]) == [7.0, 3.0]
+
+
+def test_series_and_narwhals_frames() -> None:
+    import narwhals as nw
+
+    one = BoxCodes.for_bounds([0], [100], [0])
+    for source in (pl.Series("x", [1, None, 2]), pd.Series([1, 2]), nw.from_native(pl.DataFrame({"x": [1, 2]}))):
+        assert add(source, codes=one) == [3.0]
+
+
+def test_a_column_without_any_value_is_missing_everywhere() -> None:
+    some = BoxCodes.for_bounds([0], [100], [7])
+    assert add(pl.DataFrame({"x": [None, None]}), codes=some) == [14.0]
+
+
+@pytest.mark.parametrize("kind", ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", ">f8", "g"])
+def test_arrays_of_every_numeric_dtype(kind: str) -> None:
+    rows = np.array([[0, 1], [1, 1], [1, 0]]).astype(kind)
+    assert add(rows) == [2.0, 2.0]
+    assert add(rows[::-1, ::-1]) == [2.0, 2.0]
+
+
+def test_long_doubles_beyond_doubles_clamp() -> None:
+    assert add(np.array([[np.longdouble("1e4000"), 1]], np.longdouble)) == [100.0, 1.0]
+
+
+def test_masked_values_are_missing() -> None:
+    rows = np.ma.array([[50.0, 1.0], [60.0, 2.0]], mask=[[True, False], [False, False]])
+    assert add(rows) == [60.0, 3.0]
+
+
+def test_lists_take_what_is_no_number_as_missing() -> None:
+    assert add([[1, None], ["2", True], [10**400, -(10**400)], [float("nan"), 3.5]]) == [101.0, 4.5]
+
+
+def test_objects_that_become_arrays() -> None:
+    class Tensor:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.array([[1.0, 2.0]])
+
+    assert add(Tensor()) == [1.0, 2.0]
+
+
+# ---- text formats ----------------------------------------------------------------------------------------------------
+
+
+def test_csv_is_text_and_read_by_our_rule(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'a,b,c\n1, 2 ,x\n"3",4e0\n5,6,7,8\nnan,oops,\n1_000,1e400,\xff\n\n+.5,TRUE,\n"1,5",-inf,\n')
+    source = open_source(path)
+    assert source.types == {"a": "String", "b": "String", "c": "String"}
+    found = total(source, PAIR, ["a", "b"])
+    assert ([s / STEP for s in found.sums], found.records) == ([9.5, 113.0], 8)
+
+
+def test_json_lines_are_read_line_by_line(tmp_path: Path) -> None:
+    lines = [
+        '{"b": 1, "a": 2, "c": {"a": 9}}',
+        '{"a": "3", "b": true}',
+        "not json",
+        "",
+        '{"a": 1e400, "b": -1e400}',
+        '{"a": [1], "b": {"x": 1}}',
+        "[1, 2]",
+        '{"a": 1, "a": 4}',
+        '{"a": null}',
+        '{"a": 1,}',
+        "[" * 5000,
+        '{"a": "\\u0035", "b": 0.5}',
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes("\n".join(lines).encode() + b'\n{"a": "\xff"}\n')
+    found = total(open_source(path), PAIR, ["a", "b"])
+    assert ([s / STEP for s in found.sums], found.records) == ([2 + 3 + 100 + 4 + 5, 1 + 1 + 0.5], 12)
+
+
+def test_odd_column_names_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "a.ndjson"
+    path.write_text('{"it\'s \\"a\\".b": 5, "": 6}\n')
+    assert add(path, ['it\'s "a".b', ""]) == [5.0, 6.0]
+
+
+def test_tsv_and_compressed_text(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("a\tb\n1\t2\n")
+    with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
+        file.write("a,b\n1,2\n")
+    with gzip.open(tmp_path / "a.ndjson.gz", "wt") as file:
+        file.write('{"a":1,"b":2}\n')
+    for name in ("a.tsv", "a.csv.gz", "a.ndjson.gz"):
+        assert add(tmp_path / name) == [1.0, 2.0]
+
+
+def test_files_of_a_pattern_are_matched_by_name(tmp_path: Path) -> None:
+    for i in range(13):
+        (tmp_path / f"{i:02}.csv").write_text("a,b\n1,2\n" if i % 2 else "b,c,a\n2,9,1\n")
+    assert add(str(tmp_path / "*.csv"), ["a", "b"]) == [13.0, 26.0]
+    for i in range(3):
+        frame = pl.DataFrame({"a": [1.0], "b": [2.0], f"more{i}": ["x"]})
+        frame.select(frame.columns[:: -1 if i else 1]).write_parquet(tmp_path / f"{i}.parquet")
+    assert add(str(tmp_path / "*.parquet"), ["a", "b"]) == [3.0, 6.0]
+
+
+# ---- after the data is open ------------------------------------------------------------------------------------------
+
+
+def failing_sources(tmp_path: Path) -> list[Any]:
+    """Each opens well and fails later, with an engine error that quotes the data."""
+    pl.DataFrame({"a": [1.0], "b": [2.0]}).write_parquet(tmp_path / "1.parquet")
+    pl.DataFrame({"a": ["secret 42"], "b": [2.0]}).write_parquet(tmp_path / "2.parquet")
+    (tmp_path / "secret42.csv").write_text("a,b\n1,2\nsecret 42,3\n")
+    lazy = pl.scan_csv(tmp_path / "secret42.csv", schema={"a": pl.Float64, "b": pl.Float64})
+
+    def explode(batch: pl.DataFrame) -> pl.DataFrame:
+        raise RuntimeError("secret 42")
+
+    (tmp_path / "quote.csv").write_text('a,b\n1,2\n"secret 42,3\n')
+    data = (tmp_path / "1.parquet").read_bytes()
+    (tmp_path / "cut-1.parquet").write_bytes(data)
+    (tmp_path / "cut-2.parquet").write_bytes(data[:-30])
+    return [
+        str(tmp_path / "?.parquet"),
+        str(tmp_path / "cut-*.parquet"),
+        lazy,
+        pl.LazyFrame({"a": [1.0], "b": [1.0]}).map_batches(explode, streamable=True),
+        str(tmp_path / "quote.csv"),
+    ]
+
+
+@pytest.mark.parametrize("case", range(5))
+def test_failures_after_opening_say_one_thing(case: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source = open_source(failing_sources(tmp_path)[case])
+    with pytest.raises(DataError) as caught:
+        total(source, PAIR, ["a", "b"])
+    assert str(caught.value) == str(data_error())
+    assert str(caught.value).startswith("the data could not be read to its end · nothing more is said, because")
+    assert caught.value.__context__ is None and caught.value.__cause__ is None
+    assert "secret" not in "".join(capfd.readouterr())
+
+
+def test_a_stream_can_be_read_once() -> None:
+    table = pl.DataFrame({"a": [1.0], "b": [2.0]}).to_arrow()
+    source = open_source(table.to_reader())
+    assert add(source) == [1.0, 2.0]
+    with pytest.raises(DataError, match="the data could not be read to its end"):
+        add(source)
+
+
+def test_progress_tells_bytes_and_never_rows(tmp_path: Path) -> None:
+    for i in range(5):
+        pl.DataFrame({"a": np.ones(10**i), "b": np.ones(10**i)}).write_parquet(tmp_path / f"{i}.parquet")
+    told: list[float | None] = []
+    found = total(open_source(str(tmp_path / "*.parquet")), PAIR, progress=told.append)
+    assert found.records == 11111 and found.sums == [11111 * STEP] * 2
+    assert told[0] is None and told[-1] == 1.0
+    fractions = [f for f in told if f is not None]
+    assert fractions == sorted(fractions) and all(0 < f <= 1 for f in fractions)
+    told.clear()
+    assert total(open_source(np.ones((9, 2))), PAIR, progress=told.append).records == 9
+    assert told == [None, 1.0]
+
+
+def test_nothing_is_printed(people: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    total(open_source(people), PAIR, ["age", "income"])
+    assert capfd.readouterr() == ("", "")
