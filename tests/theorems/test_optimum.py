@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from gaussmith.errors import PlanError
+from gaussmith.numerics.norms import largest_distance, largest_norm
 from gaussmith.numerics.optimum import Optimum, solve
 
 Array = npt.NDArray[np.float64]
@@ -25,14 +27,16 @@ def ranges(cells: int) -> Array:
     return np.array(rows).T
 
 
-def is_private_exactly(best: Optimum, points: Array) -> bool:
+def is_private_exactly(best: Optimum, points: Array, pairs: bool = False) -> bool:
     """‖lift·s‖² ≤ 1 for all s, in rational arithmetic."""
     lift = [[Fraction(x) for x in row] for row in best.lift.tolist()]
+    lifted = []
     for point in points.tolist():
         s = [Fraction(x) for x in point]
-        if sum(sum(a * x for a, x in zip(row, s, strict=True)) ** 2 for row in lift) > 1:
-            return False
-    return True
+        lifted.append([sum((a * x for a, x in zip(row, s, strict=True)), Fraction(0)) for row in lift])
+    if pairs:
+        lifted = [[x - y for x, y in zip(a, b, strict=True)] for a, b in combinations(lifted, 2)]
+    return all(sum(y * y for y in row) <= 1 for row in lifted)
 
 
 def by_cone_solver(points: Array) -> float:
@@ -144,6 +148,111 @@ def test_huge_and_tiny_units_only_scale_the_answer() -> None:
         best = solve(points * unit, gap=1e-6)
         assert abs(best.upper / unit**2 / base.upper - 1) <= 1e-6
         assert is_private_exactly(best, points * unit)
+
+
+@pytest.mark.parametrize("cells", [2, 5, 8, 20])
+def test_pairs_are_solved_as_if_written_down(cells: int) -> None:
+    written = np.array([a - b for a, b in combinations(prefix(cells), 2)])
+    one = solve(prefix(cells), pairs=True, gap=1e-6)
+    two = solve(written, gap=1e-6)
+    assert abs(one.upper / two.upper - 1) <= 2e-6
+    assert one.lower <= two.upper and two.lower <= one.upper
+    assert one.lift.shape == (cells - 1, cells)
+    if cells <= 8:
+        assert is_private_exactly(one, prefix(cells), pairs=True)
+
+
+def test_replacing_a_record_in_prefix_sums_reaches_the_reference_value() -> None:
+    best = solve(prefix(8), pairs=True, gap=1e-5)
+    assert 17.4676 <= best.upper and best.lower <= 17.4693
+    assert best.upper <= 17.4693
+
+
+@pytest.mark.parametrize("cells", [64, 128])
+def test_many_pairs_close_the_gap_too(cells: int) -> None:
+    best = solve(prefix(cells), pairs=True)
+    assert best.gap <= 1e-3
+    Y = prefix(cells) @ best.lift.T
+    assert max(float(((Y - y) ** 2).sum(axis=1).max()) for y in Y) <= 1 + 1e-12
+    assert np.allclose((Y - Y[0]) @ best.decode.T, prefix(cells) - prefix(cells)[0], atol=1e-9)
+
+
+def test_cells_alone_and_with_an_empty_one_reach_their_closed_forms_under_replacement() -> None:
+    for d in (2, 3, 7):
+        exactly = solve(np.eye(d), pairs=True, gap=1e-8)
+        assert exactly.lower <= 2 * (d - 1) * (1 + 1e-10) and exactly.upper >= 2 * (d - 1) * (1 - 1e-10)
+        at_most = solve(np.vstack([np.eye(d), np.zeros(d)]), pairs=True, gap=1e-8)
+        total = 2 * (d - 1) + 2 / (d + 1)
+        assert at_most.lower <= total * (1 + 1e-10) and at_most.upper >= total * (1 - 1e-10)
+
+
+def test_the_worst_answer_agrees_with_a_cone_solver() -> None:
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(17)
+    for points in (rng.normal(size=(6, 3)), prefix(4), np.diag([1.0, 0.1, 0.01])):
+        k = points.shape[1]
+        targets = np.linspace(1, 2, k)
+        Sigma, largest = cp.Variable((k, k), symmetric=True), cp.Variable()
+        hidden = [cp.bmat([[Sigma, s[:, None]], [s[None, :], np.ones((1, 1))]]) >> 0 for s in points]
+        limits = [Sigma[j, j] <= largest * targets[j] ** 2 for j in range(k)]
+        cp.Problem(cp.Minimize(largest), hidden + limits).solve(solver=cp.CLARABEL)
+        best = solve(points, objective="worst", targets=targets, gap=1e-4)
+        assert best.gap <= 1e-4
+        assert best.lower <= largest.value * (1 + 1e-6)
+        assert largest.value <= best.upper * (1 + 1e-6)
+        assert (np.diag(best.covariance) / targets**2).max() <= best.upper
+        assert is_private_exactly(best, points)
+
+
+@pytest.mark.parametrize("points", [prefix(40), ranges(12), 1e9 * prefix(5), np.eye(7)])
+def test_the_worst_answer_is_levelled_and_no_better_than_the_average(points: Array) -> None:
+    worst, total = solve(points, objective="worst"), solve(points)
+    assert worst.gap <= 1e-3
+    assert worst.upper <= np.diag(total.covariance).max() * (1 + 1e-3)
+    assert worst.upper * points.shape[1] >= total.lower
+    assert np.allclose(points @ worst.lift.T @ worst.decode.T, points, rtol=1e-9, atol=1e-9 * points.max())
+
+
+def test_pairs_and_the_worst_answer_go_together() -> None:
+    written = np.array([a - b for a, b in combinations(prefix(10), 2)])
+    one = solve(prefix(10), pairs=True, objective="worst", gap=1e-4)
+    two = solve(written, objective="worst", gap=1e-4)
+    assert one.lower <= two.upper and two.lower <= one.upper
+    assert max(one.gap, two.gap) <= 1e-4
+
+
+def test_the_largest_norm_is_never_below_the_exact_one() -> None:
+    rng = np.random.default_rng(23)
+    for spread in (0.0, 3.0, 12.0):
+        lift = rng.normal(size=(4, 6)) * 10 ** rng.uniform(-spread, spread, (4, 6))
+        points = rng.normal(size=(7, 6)) * 10 ** rng.uniform(-spread, spread, (7, 6))
+        exact_lift = [[Fraction(x) for x in row] for row in lift.tolist()]
+        lifted = [
+            [sum((a * Fraction(x) for a, x in zip(row, p, strict=True)), Fraction(0)) for row in exact_lift]
+            for p in points.tolist()
+        ]
+        norm = largest_norm(lift, points)
+        truth = max(sum(y * y for y in row) for row in lifted)
+        assert Fraction(norm) ** 2 >= truth
+        distance = largest_distance(lift, points)
+        apart = max(sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) for a, b in combinations(lifted, 2))
+        assert Fraction(distance) ** 2 >= apart
+        assert norm <= math.sqrt(truth) * (1 + 1e-12)
+        assert distance <= math.sqrt(apart) * (1 + 1e-10)
+
+
+def test_an_unknown_wish_is_refused() -> None:
+    with pytest.raises(PlanError, match="objective='best'"):
+        solve([[1.0]], objective="best")  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match="targets with objective"):
+        solve([[1.0]], targets=[1.0])
+    for targets in ([1.0, 2.0], [0.0], [np.nan]):
+        with pytest.raises(PlanError, match="targets that are not"):
+            solve([[1.0]], objective="worst", targets=targets)
+    with pytest.raises(PlanError, match="do not differ"):
+        solve([[1.0, 2.0]], pairs=True)
+    with pytest.raises(PlanError, match="do not differ"):
+        solve([[1.0, 2.0], [1.0, 2.0]], pairs=True)
 
 
 @pytest.mark.parametrize("gap", [0.0, -1e-3, 1e-11, float("nan")])

@@ -7,8 +7,8 @@ tr Σ. Its dual is concave: for weights λ on the differences let M(λ) = Σ λ_
 
 and the two sides meet at the best λ, where Σ* = (tr M^{1/2}) M^{1/2}.
 
-The weights are only a search: whatever they are, the result is a *lift* A with ‖A s‖ ≤ 1, checked over all the
-differences with rounding upward, and its pseudo-inverse. Privacy rests on that check alone.
+The weights are only a search (`search`, `worst`): whatever they are, the result is a *lift* A with ‖A s‖ ≤ 1, checked
+over all the differences with rounding upward, and its pseudo-inverse. Privacy rests on that check alone.
 
 M is never decomposed for the result: its eigenvalues spread as the fourth power of the differences' scales, and a
 small one lost in rounding would leave its difference without noise. √λ·S is, whose singular values are the square
@@ -17,17 +17,18 @@ roots. (Search rounds may use M where its spread is mild: a search cannot harm.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.norms import largest_norm
+from gaussmith.numerics.differences import Differences, Pairs, Rows
+from gaussmith.numerics.search import Progress, search, singular
+from gaussmith.numerics.worst import search_worst
 
 Array = npt.NDArray[np.float64]
-Progress = Callable[[int, float], None]
 
 SMALLEST_GAP = 1e-10
 """Doubles cannot certify a smaller relative gap."""
@@ -35,12 +36,19 @@ SMALLEST_GAP = 1e-10
 _DEPENDENT = 1e-11
 """Unit differences whose distance from the span of the others is below this lie in it."""
 
+_TOO_FAR = (
+    "points whose scales are too far apart",
+    "every difference must lie in the range of the noise, in every answer",
+    "rescale the answers or weigh them by their range",
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """A shape at μ = 1 with both sides of its certificate: lower ≤ least possible total ≤ upper = total of this shape.
+    """A shape at μ = 1 with both sides of its certificate: lower ≤ least possible price ≤ upper = price of this shape.
 
     `lift` (m × k) has ‖lift·s‖ ≤ 1 for every difference; `decode` (k × m) takes lifted coordinates back to answers.
+    The price is the answers' total variance or, for the objective "worst", the largest of variance / target².
     """
 
     weights: Array
@@ -53,7 +61,7 @@ class Optimum:
     @property
     def gap(self) -> float:
         """By how much, relatively, the shape can exceed the best one: upper / lower − 1."""
-        return float(self.upper / self.lower - 1.0)
+        return self.upper / self.lower - 1.0
 
     @property
     def covariance(self) -> Array:
@@ -62,15 +70,26 @@ class Optimum:
 
 
 def solve(
-    points: npt.ArrayLike, *, gap: float = 1e-3, max_rounds: int = 2000, progress: Progress | None = None
+    points: npt.ArrayLike,
+    *,
+    pairs: bool = False,
+    objective: Literal["total", "worst"] = "total",
+    targets: npt.ArrayLike | None = None,
+    gap: float = 1e-3,
+    max_rounds: int = 2000,
+    progress: Progress | None = None,
 ) -> Optimum:
-    """The shape of least total error that hides every difference in `points` (N × k); its total errs upward.
+    """The shape of least error that hides every difference in `points` (N × k); its price errs upward.
 
-        minimise tr Σ   subject to   s_iᵀ Σ⁺ s_i ≤ 1,  i = 1 … N
+        minimise tr Σ,  or max_j Σ_jj/target_j²,   subject to   s_iᵀ Σ⁺ s_i ≤ 1,  i = 1 … N
 
-    Guarantee: ‖lift·s_i‖ ≤ 1 for every row s_i as given, in exact arithmetic; lower ≤ the least total of any Gaussian
-    noise for these differences. If `max_rounds` runs out the shape is as valid and `.gap` tells the truth about it.
-    Requires (checked): finite points, one of them not zero; 1e-10 ≤ gap. The sign of a difference does not matter.
+    `pairs`: the differences are those of all pairs of points (replacing one record), without writing them down.
+    `targets`: with objective "worst", the standard errors aimed at, one per answer; a price of p at μ = 1 means that
+    they are all met at μ = √p.
+
+    Guarantee: ‖lift·s‖ ≤ 1 for every difference of the points as given, in exact arithmetic; lower ≤ the least price
+    of any Gaussian noise for them. If `max_rounds` runs out the shape is as valid, and `.gap` tells the truth about it.
+    Requires (checked): finite points that differ; 1e-10 ≤ gap. The sign of a difference does not matter.
     Rounding: the lift is scaled down by the certified excess of its largest norm; a difference that the decoded shape
     would not give back is refused, never left without noise.
 
@@ -78,133 +97,122 @@ def solve(
     >>> print(f"{best.lower:.4f}", best.gap <= 1e-6)
     2.6667 True
     """
-    _check_gap(gap)
-    given = _check_points(points)
-    span = _span_of(given)
-    weights, rounds = _search(span.points, gap, max_rounds, progress)
-    return _certify(given, span, weights, rounds)
-
-
-@dataclass(frozen=True, eq=False)
-class _Span:
-    """The differences that are not zero, scaled, in coordinates of their own span (basis: k × r, orthonormal)."""
-
-    kept: npt.NDArray[np.intp]
-    scale: float
-    points: Array
-    basis: Array | None
-
-
-def _check_gap(gap: float) -> None:
     if not gap >= SMALLEST_GAP:
         raise PlanError(
             f"gap={gap!r}",
             f"a gap is a relative distance to the optimum, at least {SMALLEST_GAP:g}: doubles cannot certify less",
             "ask for gap=1e-3, or down to 1e-9 if you must",
         )
+    array = _check_points(points)
+    given: Differences = Pairs(array) if pairs else Rows(array)
+    scale = _scale_of(given)
+    if objective == "total":
+        if targets is not None:
+            raise PlanError("targets with objective='total'", "targets are for the worst answer", "use weights instead")
+        return _least_total(given, scale, gap, max_rounds, progress)
+    if objective == "worst":
+        return _least_worst(given, scale, _check_targets(targets, array.shape[1]), gap, max_rounds, progress)
+    raise PlanError(f"objective={objective!r}", "'total' or 'worst'", "choose one of the two")
 
 
 def _check_points(points: npt.ArrayLike) -> Array:
-    given = np.array(points, dtype=np.float64)
-    if given.ndim != 2 or 0 in given.shape:
-        raise PlanError(f"points of shape {given.shape}", "one row per difference, one column per answer", "pass N × k")
-    if not np.isfinite(given).all():
+    array = np.array(points, dtype=np.float64)
+    if array.ndim != 2 or 0 in array.shape:
+        raise PlanError(f"points of shape {array.shape}", "one row per difference, one column per answer", "pass N × k")
+    if not np.isfinite(array).all():
         raise PlanError("points with NaN or infinite entries", "differences are finite numbers", "bound the domain")
-    if not given.any():
-        raise PlanError("points that are all zero", "there is nothing to protect", "drop the answers that never change")
-    return given
+    return array
 
 
-def _span_of(given: Array) -> _Span:
-    """Scale by a power of two, drop zeros, rotate into the span if it is not the whole space."""
-    peaks = np.abs(given).max(axis=1)
-    kept = np.flatnonzero(peaks > 0)
+def _check_targets(targets: npt.ArrayLike | None, answers: int) -> Array:
+    aims = np.ones(answers) if targets is None else np.array(targets, dtype=np.float64)
+    if aims.shape != (answers,) or not (np.isfinite(aims).all() and (aims > 0).all()):
+        raise PlanError("targets that are not one number > 0 per answer", "standard errors to aim at", "give them all")
+    return aims
+
+
+def _scale_of(given: Differences) -> float:
+    """A power of two near the largest difference; refuses what doubles cannot square."""
+    peaks = np.abs(given.generators()).max(axis=1) if given.size else np.zeros(1)
+    if not peaks.any():
+        raise PlanError("points that do not differ", "there is nothing to protect", "drop answers that never change")
     scale = float(2.0 ** np.clip(np.frexp(peaks.max())[1], -1000, 1000))
-    points = given[kept] / scale
-    if np.abs(points).max(axis=1).min() < 1e-140:
+    if (peaks[peaks > 0] / scale).min() < 1e-140:
         raise PlanError("points whose sizes differ by over 1e140", "doubles must hold their squares", "rescale them")
+    return scale
+
+
+def _least_total(
+    given: Differences, scale: float, gap: float, max_rounds: int, progress: Progress | None
+) -> Optimum:
+    basis = _span_of(given)
+    inside = given.times(basis / scale)
+    weights, rounds = search(inside, gap, max_rounds, progress)
+    m, V = singular(inside.factor(weights))
+    V = basis @ V
+    trace = float(m.sum())
+    lift = (V / np.sqrt(m * trace)).T / scale
+    decode = V * (np.sqrt(m * trace) * scale)
+    lower = (trace * scale) ** 2 / float(weights.sum())
+    return _certify(given, lift, decode, weights, rounds, lower, np.zeros(0))
+
+
+def _least_worst(
+    given: Differences, scale: float, targets: Array, gap: float, max_rounds: int, progress: Progress | None
+) -> Optimum:
+    inside = given.times(np.diag(1.0 / targets / scale))
+    weights, shares, rounds = search_worst(inside, gap, max_rounds, progress)
+    B = inside.factor(weights)
+    U, m, Vt = np.linalg.svd(B * np.sqrt(shares), full_matrices=False)
+    kept = m > 1e-13 * m[0]
+    U, m, Vt = U[:, kept], m[kept], Vt[kept]
+    trace = float(m.sum())
+    lift = (Vt * (np.sqrt(shares) / targets / scale)) / np.sqrt(m * trace)[:, None]
+    # Bᵀ U/m rather than V/√shares: an answer with hardly a share must not be divided by it.
+    decode = (B.T @ U) * np.sqrt(trace / m) * (targets * scale)[:, None]
+    lower = (trace * scale) ** 2 / float(weights.sum() * shares.sum())
+    return _certify(given, lift, decode, weights, rounds, lower, targets)
+
+
+def _span_of(given: Differences) -> Array:
+    """An orthonormal basis (k × r) of the differences' span; the identity if that is the whole space."""
+    points = given.generators()
+    peaks = np.abs(points).max(axis=1, keepdims=True)
     # Rows scaled to one and columns too: neither changes the span's dimension, both keep small units visible.
-    unit = points / np.abs(points).max(axis=1, keepdims=True)
+    unit = points[peaks[:, 0] > 0] / peaks[peaks[:, 0] > 0]
     columns = np.abs(unit).max(axis=0)
-    k = points.shape[1]
     lengths = np.linalg.svd(unit / np.where(columns > 0, columns, 1.0), compute_uv=False)
     rank = int((lengths > _DEPENDENT * lengths[0]).sum())
-    if rank == k:
-        return _Span(kept, scale, points, None)
-    basis = np.ascontiguousarray(np.linalg.svd(unit, full_matrices=False)[2][:rank].T)
-    return _Span(kept, scale, points @ basis, basis)
+    if rank == points.shape[1]:
+        return np.eye(rank)
+    return np.ascontiguousarray(np.linalg.svd(unit, full_matrices=False)[2][:rank].T)
 
 
-def _decompose(points: Array, weights: Array) -> tuple[Array, Array]:
-    """Singular values (descending) and right singular vectors (k × r) of √λ·S, small ones to relative accuracy."""
-    B = np.sqrt(weights)[:, None] * points
-    if B.shape[0] > 2 * B.shape[1]:
-        # Large rows first: then Householder's errors stay small beside each row, not only beside the largest.
-        B = B[np.argsort(-np.abs(B).max(axis=1))]
-    _, m, Vt = np.linalg.svd(B, full_matrices=False)
-    if m[-1] > 1e-7 * m[0] or B.shape[0] < B.shape[1]:
-        return m, Vt.T
-    from scipy.linalg.lapack import dgejsv  # one-sided Jacobi: relative accuracy under row and column scaling
-
-    m, _, V, work, _, info = dgejsv(B, joba=3, jobu=3, jobv=0)
-    if info != 0 or not (m > 0).all():
-        raise PlanError(
-            "points whose scales are too far apart",
-            "every difference must be hidden by noise that doubles can represent",
-            "rescale the answers or weigh them by their range",
-        )
-    return m * (work[0] / work[1]), V
-
-
-def _search(points: Array, gap: float, max_rounds: int, progress: Progress | None) -> tuple[Array, int]:
-    """λ_i ← λ_i c_i², renormalised, until the largest cost is below 1 + gap."""
-    lam = np.full(len(points), 1.0 / len(points))
-    target = 1.0 + 0.98 * gap
-    rounds = 0
-    while True:
-        m, V = _decompose(points, lam)
-        cost = ((points @ V) ** 2 / m).sum(axis=1) / m.sum()
-        rounds += 1
-        if progress is not None:
-            progress(rounds, float(cost.max() - 1.0))
-        if cost.max() <= target or rounds >= max_rounds:
-            return lam, rounds
-        lam = lam * cost**2
-        lam /= lam.sum()
-
-
-def _certify(given: Array, span: _Span, weights: Array, rounds: int) -> Optimum:
-    """Lift, decode and both bounds for these weights; refuses a shape that would lose a difference."""
-    m, V = _decompose(span.points, weights)
-    if span.basis is not None:
-        V = span.basis @ V
-    trace = float(m.sum())
-    # The trace of √λ·S is accurate to a few roundings per row and column; the bound gives them all away.
-    slack = 8.0 * (sum(given.shape) + 16) * np.finfo(float).eps
-    lower = float((trace * span.scale) ** 2 / weights.sum() * (1.0 - slack))
-    lift = (V / np.sqrt(m * trace)).T / span.scale
-    decode = V * (np.sqrt(m * trace) * span.scale)
+def _certify(
+    given: Differences, lift: Array, decode: Array, weights: Array, rounds: int, lower: float, targets: Array
+) -> Optimum:
+    """Scale until every norm is certified, refuse a shape that would lose a difference, round both bounds outward."""
     for _ in range(3):
-        norm = largest_norm(lift, given)
+        norm = given.largest_norm(lift)
         if norm <= 1.0:
             break
         step = norm * (1.0 + 2.0**-50)
         lift, decode = lift / step, decode * step
     else:
-        raise PlanError("points whose norms cannot be certified", "‖lift·s‖ ≤ 1 for all", "rescale the answers")
-    _check_recovery(given, lift, decode)
-    upper = float((decode**2).sum() * (1.0 + slack))
-    all_weights = np.zeros(len(given))
-    all_weights[span.kept] = weights
-    return Optimum(all_weights, np.ascontiguousarray(lift), np.ascontiguousarray(decode), upper, lower, rounds)
-
-
-def _check_recovery(given: Array, lift: Array, decode: Array) -> None:
-    """Refuse when decode·lift·s differs from s, for any difference, by more than 1e-6 of an answer's range."""
-    error = np.abs((given @ lift.T) @ decode.T - given).max(axis=0)
-    if (error > 1e-6 * np.abs(given).max(axis=0)).any():
-        raise PlanError(
-            "points whose scales are too far apart",
-            "every difference must lie in the range of the noise, in every answer",
-            "rescale the answers or weigh them by their range",
-        )
+        raise PlanError(*_TOO_FAR)
+    points = given.generators()
+    error = np.abs((points @ lift.T) @ decode.T - points).max(axis=0)
+    if not (error <= 1e-6 * np.abs(points).max(axis=0)).all():
+        raise PlanError(*_TOO_FAR)
+    # Sums of singular values and of squares are good to a few roundings per row and column: give them all away.
+    slack = 8.0 * (given.size + given.answers + 16) ** 0.5 * 64.0 * 2.0**-52
+    variances = np.einsum("ij,ij->i", decode, decode)
+    price = float(variances.sum()) if len(targets) == 0 else float((variances / targets**2).max())
+    return Optimum(
+        weights,
+        np.ascontiguousarray(lift),
+        np.ascontiguousarray(decode),
+        price * (1.0 + slack),
+        lower * (1.0 - slack),
+        rounds,
+    )
