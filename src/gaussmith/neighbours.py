@@ -6,6 +6,8 @@ Under *replace-one* one record is changed, so the number of people is public.
 
 from __future__ import annotations
 
+import re
+
 from gaussmith.errors import PlanError, nearest
 
 ADD_REMOVE = "add-remove"
@@ -25,17 +27,13 @@ def check(neighbours: str) -> str:
     >>> check("Add_Remove")
     'add-remove'
     """
-    if isinstance(neighbours, str):
-        name = "-".join(neighbours.strip().lower().replace("_", " ").replace("/", " ").replace("-", " ").split())
-        if name in NEIGHBOURS:
-            return name
-        hint = nearest(name, NEIGHBOURS)
-    else:
-        hint = nearest("", NEIGHBOURS)
+    name = "-".join(re.split(r"[\s_/-]+", str(neighbours).strip().lower()))
+    if name in NEIGHBOURS:
+        return name
     raise PlanError(
         f"neighbours={neighbours!r}",
         "neighbours are 'add-remove' (the number of people is secret) or 'replace-one' (it is public)",
-        hint,
+        nearest(name, NEIGHBOURS),
     )
 
 
