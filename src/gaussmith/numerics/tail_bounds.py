@@ -1,0 +1,108 @@
+"""Published bounds on Q = Σ λ_j Z_j²: each gives an α with P(Q > α) ≤ tail, in the range in which it was proved.
+
+`quadratic_forms.quantile` gives the smallest such α and is what plans use. These stand beside it for comparison. With
+m = Σ λ_j, V = Var Q = 2 Σ λ_j², Λ = max λ_j and L = ln(1/tail):
+
+    chebyshev             m + √(V/tail)                          any tail
+    bernstein             m + 2√(V L)                            L ≤ V/(16 Λ²)            (lemma 3.2 of the report)
+    laurent_massart       m + √(2 V L) + 2 Λ L                   any tail
+    truncated_bernstein   m + (C L' + √(C² L'² + 18 V L'))/3     any tail (see there); C = 16 Λ, L' = ln(2/tail)
+    square_tail           the law of a single λZ² itself         (lemma 3.1 of the report)
+
+They are computed in doubles and rounded to nearest, not to a side.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy.typing as npt
+
+from gaussmith.errors import DomainError
+from gaussmith.numerics import quadratic_forms
+
+
+def chebyshev(weights: npt.ArrayLike, tail: float) -> float:
+    """A value that Q exceeds with probability at most `tail`, from its variance alone: m + √(V/tail).
+
+    Guarantee: P(Q > result) ≤ P(|Q − m| ≥ √(V/tail)) ≤ tail. Requires (checked): 0 < tail < 1.
+
+    >>> round(chebyshev([1.0], 0.02), 9)
+    11.0
+    """
+    m, V, _ = _moments(weights)
+    return m + math.sqrt(V / quadratic_forms.check_tail(tail))
+
+
+def bernstein(weights: npt.ArrayLike, tail: float) -> float:
+    """A value that Q exceeds with probability at most `tail`, by the report's lemma 3.2: m + 2√(V ln(1/tail)).
+
+    Guarantee: P(Q > result) ≤ tail. Requires (checked): ln(1/tail) ≤ V/(16 Λ²), which asks for many weights of similar
+    size; beyond it the formula can lie below the true quantile, and is refused.
+
+    >>> round(bernstein([1.0] * 100, 0.01), 6)
+    160.697085
+    """
+    m, V, top = _moments(weights)
+    L = -math.log(quadratic_forms.check_tail(tail))
+    limit = V / (16 * top * top)
+    if L > limit:
+        raise DomainError(
+            f"tail={tail:g} for Bernstein's bound",
+            f"with these weights lemma 3.2 holds for tails from {math.exp(-limit):.3g}: ln(1/tail) ≤ Σλ²/(8 max λ²)",
+            "use Laurent–Massart's bound (laurent_massart), which holds for any tail, or the exact quantile",
+        )
+    return m + 2 * math.sqrt(V * L)
+
+
+def laurent_massart(weights: npt.ArrayLike, tail: float) -> float:
+    """A value that Q exceeds with probability at most `tail`: m + 2‖λ‖₂√x + 2‖λ‖_∞ x, x = ln(1/tail).
+
+    Guarantee: P(Q ≥ result) ≤ tail for any weights and any tail (Laurent and Massart 2000, lemma 1).
+
+    >>> round(laurent_massart([1.0], math.exp(-1)), 9)
+    5.0
+    """
+    m, V, top = _moments(weights)
+    x = -math.log(quadratic_forms.check_tail(tail))
+    return m + math.sqrt(2 * V * x) + 2 * top * x
+
+
+def truncated_bernstein(weights: npt.ArrayLike, tail: float) -> float:
+    """The report's m + t with 2 exp(−(t²/2)/(V + C t/3)) = tail: Bernstein's inequality as if the terms were bounded.
+
+    A heuristic as it was derived: the terms λ_j Z_j² are taken to stay below C = 16 Λ, which one in 15 787 does not, so
+    that the inequality used does not apply. Its conclusion is nevertheless true, because the terms satisfy Bernstein's
+    moment condition with 2Λ in place of C/3, and 2Λ < 16Λ/3; it is merely larger than need be.
+
+    >>> truncated_bernstein([1.0], 1e-4) > laurent_massart([1.0], 1e-4)
+    True
+    """
+    m, V, top = _moments(weights)
+    C, L = 16 * top, math.log(2 / quadratic_forms.check_tail(tail))
+    return m + (C * L + math.sqrt((C * L) ** 2 + 18 * V * L)) / 3
+
+
+def square_tail(variance: float, value: float) -> float:
+    """P(X² > value) for X ~ N(0, variance), exactly: 2(1 − Φ(√(value/variance))), the report's lemma 3.1.
+
+    >>> square_tail(4.0, 4.0 * 16) < 1e-4
+    True
+    """
+    (checked,) = quadratic_forms.check_weights([variance])
+    return math.erfc(math.sqrt(max(value, 0.0) / (2 * checked)))
+
+
+def square_quantile(variance: float, tail: float) -> float:
+    """The value that X² exceeds with probability `tail`, X ~ N(0, variance).
+
+    >>> round(square_quantile(1.0, 0.05), 9)
+    3.841458821
+    """
+    return quadratic_forms.quantile([variance], tail)
+
+
+def _moments(weights: npt.ArrayLike) -> tuple[float, float, float]:
+    """The mean and the variance of Q, and the largest weight."""
+    lam = quadratic_forms.check_weights(weights)
+    return float(lam.sum()), 2 * float((lam * lam).sum()), float(lam.max())
