@@ -1,0 +1,164 @@
+"""What is asked of the summed records: sums, means, linear answers, the count, and how much each matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.domains import Domain
+from gaussmith.errors import PlanError, nearest
+from gaussmith.numerics.linear import Array
+
+SUM, MEAN = "sum", "mean"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """One row per answer: the coordinate it is about and whether it is a sum or a mean; or a matrix of linear answers.
+
+    `weights[i]` says how much the squared error of answer i matters (for a mean: of n times its error); the count,
+    where asked, has weight 1.
+    """
+
+    names: tuple[str, ...]
+    index: npt.NDArray[np.int64]
+    means: npt.NDArray[np.bool_]
+    matrix: Array | None
+    count: bool
+    weights: Array
+    weighting: str
+
+    @property
+    def size(self) -> int:
+        """How many answers there are, the count left out."""
+        return len(self.weights)
+
+    @property
+    def any_mean(self) -> bool:
+        return bool(self.means.any())
+
+    def coordinate_weights(self, dimension: int) -> Array:
+        """ω_j: how much the squared error of coordinate j matters over all answers."""
+        if self.matrix is not None:
+            return np.einsum("i,ij,ij->j", self.weights, self.matrix, self.matrix)
+        return np.bincount(self.index, weights=self.weights, minlength=dimension)
+
+    def count_weight(self, domain: Domain) -> float:
+        """How much the squared error of the number of records matters where no centre enters: means and the count."""
+        spread = self.weights[self.means] * domain.spread[self.index[self.means]]
+        return float(spread.sum()) + (1.0 if self.count else 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {
+            "names": list(self.names),
+            "count": self.count,
+            "weights": self.weights.tolist(),
+            "weighting": self.weighting,
+        }
+        if self.matrix is not None:
+            fields["matrix"] = self.matrix.tolist()
+        else:
+            fields["index"] = self.index.tolist()
+            fields["means"] = self.means.tolist()
+        return fields
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Answers:
+        matrix = np.array(fields["matrix"], float) if "matrix" in fields else None
+        size = len(fields["weights"])
+        return cls(
+            tuple(fields["names"]),
+            np.array(fields.get("index", []), np.int64),
+            np.array(fields.get("means", [False] * size), bool),
+            matrix,
+            bool(fields["count"]),
+            np.array(fields["weights"], float),
+            str(fields["weighting"]),
+        )
+
+
+def ask(
+    domain: Domain,
+    answers: Any = "sums",
+    count: bool = False,
+    weights: Any = "equal",
+    kinds: Sequence[tuple[int, str, str]] | None = None,
+) -> Answers:
+    """The answers asked of a domain: "sums", "means", or a matrix with one column per coordinate.
+
+    `kinds`, used by table requests, lists (coordinate, "sum" or "mean", name) one by one.
+    """
+    d = domain.dimension
+    matrix = None
+    if kinds is not None:
+        names = tuple(name for _, _, name in kinds)
+        index = np.array([j for j, _, _ in kinds], np.int64)
+        means = np.array([kind == MEAN for _, kind, _ in kinds], bool)
+    elif isinstance(answers, str):
+        if answers not in ("sums", "means"):
+            raise PlanError(
+                f"answers={answers!r}",
+                'it is "sums", "means" or a matrix with one column per coordinate',
+                nearest(answers, ["sums", "means"]),
+            )
+        names = domain.names if domain.names is not None else tuple(map(str, range(d)))
+        index = np.arange(d)
+        means = np.full(d, answers == "means")
+    else:
+        matrix = _matrix(answers, d)
+        names = tuple(map(str, range(len(matrix))))
+        index = np.zeros(0, np.int64)
+        means = np.zeros(len(matrix), bool)
+    size = len(names)
+    if size == 0 and not count:
+        raise PlanError("nothing is asked", "a plan has at least one answer", "ask for a sum, a mean or the count")
+    numbers, label = _weights(weights, domain, index, matrix, size)
+    return Answers(names, index, means, matrix, bool(count), numbers, label)
+
+
+def _matrix(answers: Any, dimension: int) -> Array:
+    try:
+        matrix = np.array(answers, dtype=float)
+    except (TypeError, ValueError):
+        matrix = np.zeros((0, 0, 0))
+    if matrix.ndim != 2 or matrix.shape[1] != dimension or len(matrix) == 0 or not np.isfinite(matrix).all():
+        raise PlanError(
+            f"answers of shape {matrix.shape}",
+            f"a matrix of answers has one row per answer and {dimension} columns of finite numbers",
+            "give a matrix that fits the domain",
+        )
+    if not matrix.any(axis=1).all():
+        raise PlanError("an answer that is always zero", "every row must use some coordinate", "leave that row out")
+    return matrix
+
+
+def _weights(
+    weights: Any, domain: Domain, index: npt.NDArray[np.int64], matrix: Array | None, size: int
+) -> tuple[Array, str]:
+    if isinstance(weights, str):
+        if weights == "equal":
+            return np.ones(size), "equal"
+        if weights == "relative":
+            reach = 2 * domain.radius
+            ranges = np.abs(matrix) @ reach if matrix is not None else reach[index]
+            return 1.0 / (ranges * ranges), "relative"
+        raise PlanError(
+            f"weights={weights!r}",
+            'weights are "equal", "relative" or one number per answer',
+            nearest(weights, ["equal", "relative"]),
+        )
+    try:
+        numbers = np.array(weights, float)
+    except (TypeError, ValueError):
+        numbers = np.zeros(0)
+    if numbers.shape != (size,) or not (np.isfinite(numbers) & (numbers > 0)).all():
+        raise PlanError(
+            f"weights of shape {numbers.shape}",
+            f"there must be {size} positive finite numbers, one per answer",
+            "leave out what does not matter instead of giving it weight 0",
+        )
+    return numbers, "given"

@@ -1,0 +1,107 @@
+"""How close to the limit a plan is: lower bounds on the total error of *any* Gaussian noise with the same guarantee.
+
+For any law on the differences s (scaled to the weights), M = E[s sᵀ] gives: no noise covariance at μ = 1 has a weighted
+total below (tr M^{1/2})². Each bound here is one such law, so it is valid whatever shape the plan has.
+
+    box, add-remove     signs of a Gaussian vector with the correlations of the answers' columns:
+                        M = W′ (2/π) arcsin(R) W′ᵀ                                   (MATH 3, "How good")
+    box, replace-one    independent signs: M diagonal, the bound equals the elliptical shape's total
+    ball                a direction with a preferred mean; the preference is searched
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gaussmith.answers import Answers
+from gaussmith.domains import Ball, Box, Domain
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.linear import Array
+from gaussmith.shapes.lifted import offset_weight
+
+_DENSE = 1500
+_ROUNDING = 1e-9
+
+
+def lower_bound(domain: Domain, answers: Answers, neighbours: str) -> float:
+    """No Gaussian noise at μ = 1 has a smaller weighted total; rounded down."""
+    omega = answers.coordinate_weights(domain.dimension)
+    if neighbours != ADD_REMOVE:
+        if isinstance(domain, Ball):
+            root = 2 * domain.ball_radius * np.sqrt(omega.sum())
+        else:
+            root = _replace_root(domain, answers)
+        return float(root * root) * (1 - _ROUNDING)
+    root = _ball_root(domain, answers) if isinstance(domain, Ball) else _box_root(domain, answers)
+    return float(root * root) * (1 - _ROUNDING)
+
+
+def _replace_root(domain: Box, answers: Answers) -> float:
+    if answers.matrix is None:
+        return float(np.sqrt(answers.coordinate_weights(domain.dimension)) @ (2 * domain.radius))
+    columns = answers.matrix * np.sqrt(answers.weights)[:, None] * (2 * domain.radius)
+    return _signs_root(columns)
+
+
+def _signs_root(columns: Array) -> float:
+    """tr M^{1/2} for M = W (2/π) arcsin(R) Wᵀ, R the cosines between the columns of W."""
+    columns = columns[:, np.linalg.norm(columns, axis=0) > 0]
+    norms = np.linalg.norm(columns, axis=0)
+    cosines = np.clip((columns / norms).T @ (columns / norms), -1.0, 1.0)
+    H = (2 / np.pi) * np.arcsin(cosines)
+    values = np.linalg.eigvalsh(columns @ H @ columns.T)
+    return float(np.sqrt(np.clip(values, 0.0, None)).sum())
+
+
+def _box_root(domain: Box, answers: Answers) -> float:
+    from gaussmith.shapes.solved import weighted_rows
+
+    if domain.dimension == 0:
+        return float(np.sqrt(offset_weight(domain, answers)))
+    if domain.dimension <= _DENSE and answers.size <= _DENSE:
+        return _signs_root(weighted_rows(domain, answers))
+    if answers.matrix is not None or len(np.unique(answers.index)) < answers.size:
+        # Independent signs: M ⪰ diag, and the square root is monotone.
+        return float(np.sqrt(answers.coordinate_weights(domain.dimension)) @ domain.radius)
+    # One answer per coordinate: M is diagonal plus a matrix of rank two in the columns' vector and the centre's.
+    from gaussmith.numerics.traces import trace_sqrt_lower
+
+    root = np.sqrt(answers.weights)
+    extra = answers.count_weight(domain)
+    D = np.append(root * domain.radius[answers.index], 0.0)
+    b = np.append(root * np.where(answers.means, 0.0, domain.centre[answers.index]), np.sqrt(extra))
+    length = np.linalg.norm(b)
+    if length == 0:
+        return float(D.sum())
+    h = (2 / np.pi) * np.arcsin(np.clip(b / length, -1.0, 1.0))
+    h[-1] = 0.0
+    return float(trace_sqrt_lower(D * D, np.column_stack([D * h, b]), np.array([[0.0, 1.0], [1.0, 1.0]])))
+
+
+def _ball_root(domain: Ball, answers: Answers) -> float:
+    """max over θ of tr M^{1/2} for directions u = cos θ·v + sin θ·ω, v towards the centre, ω spread as the weights ask."""
+    C, d = domain.ball_radius, domain.dimension
+    extra = answers.count_weight(domain)
+    if answers.matrix is not None or d > _DENSE or answers.size != d:
+        omega = answers.coordinate_weights(d)
+        # Two directions in which the bound is plain: the spread alone, and the centre alone.
+        return float(max(C * np.sqrt(omega.sum()), np.sqrt(offset_weight(domain, answers))))
+    root = np.sqrt(answers.weights)
+    W = np.diag(root)[np.argsort(answers.index)]
+    b = np.append(root * np.where(answers.means, 0.0, domain.centre[answers.index]), np.sqrt(extra))
+    towards = W.T @ b[:-1]
+    length = np.linalg.norm(towards)
+    v = towards / length if length > 0 else np.eye(d)[0]
+    a = np.append(W @ v, 0.0)
+    # Directions across v, weighted so that the spread alone attains its optimum.
+    across = W.T @ W if length == 0 else (np.eye(d) - np.outer(v, v)) @ (W.T @ W) @ (np.eye(d) - np.outer(v, v))
+    spread = np.trace(across)
+    Q = across / spread if spread > 0 else np.zeros((d, d))
+    S = np.zeros((d + 1, d + 1))
+    S[:d, :d] = W @ Q @ W.T
+    best = 0.0
+    for cosine in np.linspace(0.0, 1.0, 65):
+        M = np.outer(b, b) + C * cosine * (np.outer(a, b) + np.outer(b, a)) + C * C * cosine**2 * np.outer(a, a)
+        M += C * C * (1 - cosine**2) * S
+        best = max(best, float(np.sqrt(np.clip(np.linalg.eigvalsh(M), 0.0, None)).sum()))
+    return best

@@ -1,0 +1,25 @@
+"""What one record can be. Each domain knows its codes, its core in integers, and its largest lifted difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gaussmith.domains.ball import Ball
+from gaussmith.domains.box import Box
+from gaussmith.errors import PlanError
+
+Domain = Box | Ball
+
+_KINDS: dict[str, Any] = {"box": Box, "ball": Ball}
+
+
+def domain_from_dict(fields: dict[str, Any]) -> Domain:
+    """The domain that `to_dict` described; refuses what it does not know."""
+    kind = fields.get("kind")
+    if kind not in _KINDS:
+        raise PlanError(f"domain kind = {kind!r}", "this version does not know it", "upgrade gaussmith, or plan again")
+    domain: Domain = _KINDS[kind].from_dict(fields)
+    return domain
+
+
+__all__ = ["Ball", "Box", "Domain", "domain_from_dict"]

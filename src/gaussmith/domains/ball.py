@@ -1,0 +1,148 @@
+"""A ball: records within a radius of a centre; longer ones are pulled back to its surface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.codes import BALL_STEPS, BallCodes
+from gaussmith.errors import DomainError, PlanError
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.exact import product_upward, sqrt_upward, sum_squares_upward, sum_upward
+from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Ball:
+    """The records x with ‖x − centre‖ ≤ radius.
+
+    >>> Ball(3, radius=2)
+    Ball(3 coordinates, radius 2)
+    """
+
+    centre: Array
+    ball_radius: float
+    names: tuple[str, ...] | None
+
+    def __init__(
+        self,
+        dimension: int,
+        radius: float,
+        centre: npt.ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < 1:
+            raise DomainError(
+                f"dimension={dimension!r}", "a ball has a whole number of coordinates, at least one", "write Ball(3, 1)"
+            )
+        if isinstance(radius, bool) or not isinstance(radius, int | float | np.number) or not 0 < radius < 1e150:
+            raise DomainError(
+                f"radius={radius!r}",
+                "the radius is a positive number below 1e150",
+                "give the longest record you want to count in full",
+            )
+        if float(radius) < 1e-150:
+            raise DomainError(f"radius={radius!r}", "the radius must be at least 1e-150", "rescale the columns")
+        middle = np.zeros(int(dimension)) if centre is None else np.array(centre, float)
+        if middle.shape != (dimension,) or not (np.abs(middle) < 1e150).all():
+            raise DomainError(
+                f"centre of shape {middle.shape}",
+                f"it must hold {dimension} finite numbers below 1e150",
+                "give one number per coordinate",
+            )
+        if names is not None and (len(names) != dimension or len(set(names)) != len(names)):
+            raise DomainError(
+                f"{len(set(names))} different names for {dimension} coordinates",
+                "every coordinate has its own name",
+                "give one name per coordinate",
+            )
+        middle.flags.writeable = False
+        object.__setattr__(self, "centre", middle)
+        object.__setattr__(self, "ball_radius", float(radius))
+        object.__setattr__(self, "names", tuple(names) if names is not None else None)
+
+    def name(self, j: int) -> str:
+        return self.names[j] if self.names is not None else str(j)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.centre)
+
+    @cached_property
+    def radius(self) -> Array:
+        """The radius once per coordinate: what core 1 stands for."""
+        return np.full(self.dimension, self.ball_radius)
+
+    @property
+    def spread(self) -> Array:
+        """The mean square distance of a mean from the centre, per coordinate, when it may lie anywhere in the ball."""
+        return np.full(self.dimension, self.ball_radius**2 / (self.dimension + 2))
+
+    @property
+    def coded(self) -> tuple[Array, Array]:
+        """Centre and radius of the points that codes stand for: the ball's own."""
+        return self.centre, self.radius
+
+    def codes(self, substitutes: Array | None = None) -> BallCodes:
+        """How records become integers. A record with an odd value becomes the centre, whatever is asked."""
+        return BallCodes(self.centre, self.ball_radius)
+
+    def core(self, sums: Sequence[int], records: int, codes: BallCodes, neighbours: str) -> list[int]:
+        """The summed core in integers; each record adds a vector of norm at most 2^42, and 1 to the last."""
+        return [*sums, records] if neighbours == ADD_REMOVE else list(sums)
+
+    def units(self, codes: BallCodes, neighbours: str) -> Array:
+        units = np.full(self.dimension, 1.0 / BALL_STEPS)
+        return np.append(units, 1.0) if neighbours == ADD_REMOVE else units
+
+    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        """An upper bound of ‖lift · s‖ over all differences, rounded up: s = ±(z, 1), ‖z‖ ≤ extent, or s = z, ‖z‖ ≤ 2·extent."""
+        reach = 1.0 if extent is None else float(np.max(extent))
+        private = neighbours == ADD_REMOVE
+        expected = self.dimension + private
+        if lift.shape[1] != expected:
+            raise PlanError(
+                f"a lift of {lift.shape[1]} columns", f"the domain has {expected} coordinates", "plan again"
+            )
+        if isinstance(lift, Diagonal):
+            inner, border = np.abs(lift.entries[: self.dimension]), np.zeros(0)
+            last = np.abs(lift.entries[self.dimension :])
+        elif isinstance(lift, Bordered):
+            varying = lift.index < self.dimension
+            inner, border = np.abs(lift.inner[varying]), np.abs(lift.border[varying])
+            last = np.abs(lift.inner[~varying]) + np.abs(lift.border[~varying])
+        else:
+            raise PlanError("a ball with a dense lift", "a ball is lifted row by row", "plan again")
+        if not private:
+            return product_upward(float(inner.max()) * 2.0, reach)
+        # ‖lift·(z, 1)‖² ≤ (max inner · ‖z‖ + ‖border‖)² + last²
+        round_part = sum_upward(
+            [product_upward(float(inner.max()), reach), sqrt_upward(sum_squares_upward(border))]
+        )
+        return sqrt_upward(sum_squares_upward(np.append(last, round_part)))
+
+    def to_dict(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {"kind": "ball", "radius": self.ball_radius, "centre": self.centre.tolist()}
+        if self.names is not None:
+            fields["names"] = list(self.names)
+        return fields
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Ball:
+        return cls(len(fields["centre"]), fields["radius"], fields["centre"], fields.get("names"))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ball) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.centre.tobytes(), self.ball_radius, self.names))
+
+    def __repr__(self) -> str:
+        around = ", around a centre" if self.centre.any() else ""
+        plural = "s" if self.dimension > 1 else ""
+        return f"Ball({self.dimension} coordinate{plural}, radius {self.ball_radius:.6g}{around})"

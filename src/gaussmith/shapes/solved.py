@@ -1,0 +1,49 @@
+"""The solved shape: the optimum itself, to a stated gap, for boxes with few enough corners."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gaussmith.answers import Answers
+from gaussmith.domains import Box
+from gaussmith.numerics.linear import Array, Dense
+from gaussmith.shapes import Shape
+
+GAP = 1e-4
+"""How close to the certified optimum a small box is solved."""
+
+
+def solved(domain: Box, answers: Answers, gap: float = GAP) -> tuple[Shape, float]:
+    """The solved shape of a box under add-remove, and the lower bound on any shape's total that comes with it."""
+    from gaussmith.numerics.optimum import solve
+
+    W = weighted_rows(domain, answers)
+    signs = np.hstack([domain.corners(), np.ones((2**domain.dimension, 1))])
+    best = solve(signs @ W.T, gap=gap)
+    rows = best.decode
+    size = answers.size
+    counted = len(W) > size
+    features = rows[:size] / np.sqrt(answers.weights)[:, None]
+    if counted:
+        features = np.vstack([features, rows[size:] / W[size, -1]])
+    return Shape("solved", Dense(best.lift @ W), Dense(features), counted), best.lower
+
+
+def weighted_rows(domain: Box, answers: Answers) -> Array:
+    """W′: what each answer takes from the core (z, 1), scaled by the root of its weight; a row for the count if it matters."""
+    d = domain.dimension
+    root = np.sqrt(answers.weights)[:, None]
+    if answers.matrix is not None:
+        rows = np.column_stack([answers.matrix * domain.radius, answers.matrix @ domain.centre])
+    else:
+        rows = np.zeros((answers.size, d + 1))
+        at = np.arange(answers.size)
+        rows[at, answers.index] = domain.radius[answers.index]
+        rows[at, -1] = np.where(answers.means, 0.0, domain.centre[answers.index])
+    rows = rows * root
+    extra = answers.count_weight(domain)
+    if extra:
+        tail = np.zeros((1, d + 1))
+        tail[0, -1] = np.sqrt(extra)
+        rows = np.vstack([rows, tail])
+    return rows
