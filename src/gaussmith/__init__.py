@@ -1,1 +1,71 @@
-"""Gaussmith: private sums, means, counts and histograms, with noise forged to the shape of the data."""
+"""Gaussmith releases sums, means, counts and histograms of sensitive vectors under differential privacy,
+with Gaussian noise forged to the shape of the data.
+
+A tour in four steps:
+
+1. Say what one record can be.
+
+>>> import gaussmith as gm
+>>> people = gm.Box({"age": (0, 100), "visits": (0, 80)})
+
+2. Say how well people are protected, and plan. No data is needed: the errors are known beforehand.
+
+>>> plan = gm.plan(people, gm.Guarantee(epsilon=1, delta=1e-6), answers="means", count=True, weights="relative")
+>>> {name: round(error, 3) for name, error in plan.errors(rows=10_000).items()}
+{'age': 0.036, 'visits': 0.029, 'count': 7.448}
+
+3. Release, from an array, a frame of any common library, or a file.
+
+>>> import numpy as np
+>>> r = plan.release(np.full((10_000, 2), [40.0, 3.0]))
+>>> low, high = r["age"].interval(0.999999)
+>>> low < 40 < high
+True
+
+4. Print it, save it (`r.to_json()`), make a page of it (`r.report("out.html")`).
+
+Nothing is seeded, nothing heavy is imported until it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Guarantee": "gaussmith.guarantee",
+    "Box": "gaussmith.domains",
+    "Ball": "gaussmith.domains",
+    "Records": "gaussmith.domains",
+    "Plan": "gaussmith.plans",
+    "plan": "gaussmith.planner",
+    "Release": "gaussmith.releases",
+    "Request": "gaussmith.request",
+    "release": "gaussmith.job",
+}
+
+if TYPE_CHECKING:
+    from gaussmith.domains import Ball, Box, Records
+    from gaussmith.guarantee import Guarantee
+    from gaussmith.job import release
+    from gaussmith.planner import plan
+    from gaussmith.plans import Plan
+    from gaussmith.releases import Release
+    from gaussmith.request import Request
+
+__all__ = ["Ball", "Box", "Guarantee", "Plan", "Records", "Release", "Request", "plan", "release"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        from importlib import import_module
+
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'gaussmith' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

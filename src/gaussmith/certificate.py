@@ -79,29 +79,23 @@ def _box_root(domain: Box, answers: Answers) -> float:
 
 
 def _ball_root(domain: Ball, answers: Answers) -> float:
-    """max over θ of tr M^{1/2} for directions u = cos θ·v + sin θ·ω, v towards the centre, ω spread as the weights ask."""
+    """The largest tr M^{1/2} over laws of directions that prefer the centre's: E cos = m, E cos² = q, even across it.
+
+    Equal weights w: M splits into d−1 equal directions across, and a 2 × 2 block (towards the centre, and the count)
+    with trace w(|c|² + 2|c|Cm + C²q) + e and determinant w·e·C²(q − m²), e the weight of the count.
+    """
     C, d = domain.ball_radius, domain.dimension
-    extra = answers.count_weight(domain)
-    if answers.matrix is not None or d > _DENSE or answers.size != d:
-        omega = answers.coordinate_weights(d)
-        # Two directions in which the bound is plain: the spread alone, and the centre alone.
-        return float(max(C * np.sqrt(omega.sum()), np.sqrt(offset_weight(domain, answers))))
-    root = np.sqrt(answers.weights)
-    W = np.diag(root)[np.argsort(answers.index)]
-    b = np.append(root * np.where(answers.means, 0.0, domain.centre[answers.index]), np.sqrt(extra))
-    towards = W.T @ b[:-1]
-    length = np.linalg.norm(towards)
-    v = towards / length if length > 0 else np.eye(d)[0]
-    a = np.append(W @ v, 0.0)
-    # Directions across v, weighted so that the spread alone attains its optimum.
-    across = W.T @ W if length == 0 else (np.eye(d) - np.outer(v, v)) @ (W.T @ W) @ (np.eye(d) - np.outer(v, v))
-    spread = np.trace(across)
-    Q = across / spread if spread > 0 else np.zeros((d, d))
-    S = np.zeros((d + 1, d + 1))
-    S[:d, :d] = W @ Q @ W.T
-    best = 0.0
-    for cosine in np.linspace(0.0, 1.0, 65):
-        M = np.outer(b, b) + C * cosine * (np.outer(a, b) + np.outer(b, a)) + C * C * cosine**2 * np.outer(a, a)
-        M += C * C * (1 - cosine**2) * S
-        best = max(best, float(np.sqrt(np.clip(np.linalg.eigvalsh(M), 0.0, None)).sum()))
-    return best
+    omega = answers.coordinate_weights(d)
+    E, e = offset_weight(domain, answers), answers.count_weight(domain)
+    plain = float(max(C * np.sqrt(omega.sum()), np.sqrt(E)))  # the spread alone, and the centre alone
+    means = answers.means
+    if answers.matrix is not None or answers.size != d or np.ptp(omega) > 0 or means.any() != means.all():
+        return plain
+    w = float(omega[0])
+    length = np.sqrt(max(E - e, 0.0) / w)
+    q = np.append(np.linspace(0.0, 1.0, 257), 1.0 / d)[:, None]
+    m = np.sqrt(q) * np.linspace(0.0, 1.0, 129)[None, :]
+    trace = w * (length**2 + 2 * length * C * m + C * C * q) + e
+    determinant = w * e * C * C * np.maximum(q - m * m, 0.0)
+    across = C * np.sqrt(w * (1 - q) * (d - 1))
+    return max(plain, float((np.sqrt(trace + 2 * np.sqrt(determinant)) + across).max()))

@@ -6,11 +6,12 @@ from typing import Any
 
 from gaussmith.domains.ball import Ball
 from gaussmith.domains.box import Box
+from gaussmith.domains.records import Records
 from gaussmith.errors import PlanError
 
-Domain = Box | Ball
+Domain = Box | Ball | Records
 
-_KINDS: dict[str, Any] = {"box": Box, "ball": Ball}
+_KINDS: dict[str, Any] = {"box": Box, "ball": Ball, "records": Records}
 
 
 def domain_from_dict(fields: dict[str, Any]) -> Domain:
@@ -22,4 +23,4 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
     return domain
 
 
-__all__ = ["Ball", "Box", "Domain", "domain_from_dict"]
+__all__ = ["Ball", "Box", "Domain", "Records", "domain_from_dict"]

@@ -16,6 +16,7 @@ from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
 from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix
+from gaussmith.numerics.norms import largest_norm
 
 MOST_CORNERS = 1 << 12
 """A dense lift is certified by visiting every corner; more corners than this are refused."""
@@ -204,14 +205,6 @@ def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:
     if fixed:
         signs = np.hstack([signs, np.ones((len(signs), 1))])
     return largest_norm(lift, signs * bounds)
-
-
-def largest_norm(lift: Array, points: Array) -> float:
-    """max over rows p of ‖lift·p‖, rounded up: products of doubles err by at most (q+2)·2^−53 of the absolute product."""
-    values = np.abs(points @ lift.T)
-    slack = (lift.shape[1] + 2) * 2.0**-52 * (np.abs(points) @ np.abs(lift).T)
-    squares = np.nextafter(values + slack, np.inf) ** 2
-    return sqrt_upward(float(squares.sum(axis=1).max()) * (1 + (lift.shape[0] + 4) * 2.0**-52))
 
 
 def _numbers(which: str, values: Any) -> Array:

@@ -42,6 +42,9 @@ class Matrix(Protocol):
     def row_norms(self) -> Array:
         """The Euclidean norm of each row."""
 
+    def row(self, i: int) -> Array:
+        """One row, written out."""
+
     def dense(self) -> Array:
         """All entries, for matrices small enough."""
 
@@ -69,6 +72,11 @@ class Diagonal:
 
     def row_norms(self) -> Array:
         return np.abs(self.entries)
+
+    def row(self, i: int) -> Array:
+        row = np.zeros(len(self.entries))
+        row[i] = self.entries[i]
+        return row
 
     def dense(self) -> Array:
         return np.diag(self.entries)
@@ -107,6 +115,12 @@ class Bordered:
     def row_norms(self) -> Array:
         at_last = self.index == self.columns - 1  # there both entries meet in one column
         return np.where(at_last, np.abs(self.inner + self.border), np.hypot(self.inner, self.border))
+
+    def row(self, i: int) -> Array:
+        row = np.zeros(self.columns)
+        row[self.index[i]] += self.inner[i]
+        row[-1] += self.border[i]
+        return row
 
     def dense(self) -> Array:
         full = np.zeros(self.shape)
@@ -162,6 +176,9 @@ class Dense:
 
     def row_norms(self) -> Array:
         return np.linalg.norm(self.matrix, axis=1)
+
+    def row(self, i: int) -> Array:
+        return np.asarray(self.matrix[i])
 
     def dense(self) -> Array:
         return self.matrix

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from gaussmith.answers import Answers
-from gaussmith.domains import Ball, Domain
+from gaussmith.domains import Ball, Domain, Records
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array, Bordered, Dense, Diagonal, Matrix
 from gaussmith.shapes import Shape
@@ -42,6 +42,8 @@ def lifted(domain: Domain, answers: Answers, neighbours: str) -> Shape:
 
 def name_of(domain: Domain, neighbours: str) -> str:
     """What this shape is called for a domain."""
+    if isinstance(domain, Records):
+        return "count"
     if isinstance(domain, Ball):
         return "lifted ball" if neighbours == ADD_REMOVE and domain.centre.any() else "round"
     if neighbours != ADD_REMOVE or not domain.centre.any():

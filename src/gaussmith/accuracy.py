@@ -1,0 +1,70 @@
+"""What the noise does to an answer: intervals, for sums and for ratios, one at a time and all at once.
+
+Intervals cover the noise alone: not clipping to the bounds, not the sampling of people into the data.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+
+from gaussmith.errors import PlanError
+from gaussmith.numerics.linear import Array
+
+
+def normal_width(confidence: float, answers: int = 1) -> float:
+    """Half the width, in standard errors, of central intervals that hold for all `answers` at once with `confidence`.
+
+    For one answer exact. For several by Šidák's inequality: the chance that all centred intervals of a Gaussian vector
+    hold is at least the product of the single chances, whatever the correlations; exact where the noise is independent.
+
+    >>> round(normal_width(0.95), 3), round(normal_width(0.95, answers=10), 3)
+    (1.96, 2.8)
+    """
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
+        raise PlanError(f"confidence={confidence!r}", "a confidence lies strictly between 0 and 1", "write 0.95")
+    # 1 − (1−confidence…) in a form that keeps its digits when the confidence is close to 1
+    miss = -math.expm1(math.log(confidence) / answers)
+    return -NormalDist().inv_cdf(miss / 2)
+
+
+def sum_intervals(values: Array, errors: Array, width: float) -> tuple[Array, Array]:
+    """Central intervals of answers whose noise is Gaussian."""
+    return values - width * errors, values + width * errors
+
+
+def fieller_intervals(
+    numerators: Array, count: float, variances: Array, count_variance: float, covariances: Array, width: float
+) -> tuple[Array, Array]:
+    """Intervals of numerator/count when both carry Gaussian noise, by Fieller: exact coverage, whatever the count.
+
+        { ρ : (N − ρ n̂)² ≤ width² (Var N − 2ρ Cov + ρ² Var n̂) }
+
+    Where the noise leaves the count's sign open the set is unbounded: then the interval is the whole line, and says so.
+    """
+    z2 = width * width
+    A = count * count - z2 * count_variance
+    B = numerators * count - z2 * covariances
+    C = numerators * numerators - z2 * variances
+    root = np.sqrt(np.maximum(B * B - A * C, 0.0))
+    if A <= 0:  # the count may be zero
+        whole = np.full(len(numerators), np.inf)
+        return -whole, whole
+    return (B - root) / A, (B + root) / A
+
+
+def delta_intervals(
+    numerators: Array, count: float, variances: Array, count_variance: float, covariances: Array, width: float
+) -> tuple[Array, Array]:
+    """Intervals of numerator/count by the delta method: symmetric, good where the count is many standard errors."""
+    ratio = numerators / count
+    errors = ratio_errors(ratio, count, variances, count_variance, covariances)
+    return ratio - width * errors, ratio + width * errors
+
+
+def ratio_errors(ratio: Array, count: float, variances: Array, count_variance: float, covariances: Array) -> Array:
+    """The standard error of numerator/count to first order."""
+    spread = variances - 2 * ratio * covariances + ratio * ratio * count_variance
+    return np.asarray(np.sqrt(np.maximum(spread, 0.0)) / abs(count))

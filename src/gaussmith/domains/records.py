@@ -1,0 +1,67 @@
+"""Records of which nothing is asked but their number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaussmith.codes import BoxCodes
+from gaussmith.errors import PlanError
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.linear import Array, Diagonal, Matrix
+
+
+@dataclass(frozen=True)
+class Records:
+    """The domain of a private count and nothing else.
+
+    >>> import gaussmith as gm
+    >>> gm.plan(gm.Records(), gm.Guarantee(mu=1), count=True).count_standard_error
+    1.0
+    """
+
+    @property
+    def dimension(self) -> int:
+        return 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ()
+
+    def name(self, j: int) -> str:
+        raise IndexError(j)
+
+    @property
+    def lower(self) -> Array:
+        return np.zeros(0)
+
+    upper = centre = radius = spread = lower
+
+    @property
+    def coded(self) -> tuple[Array, Array]:
+        return np.zeros(0), np.zeros(0)
+
+    def codes(self, substitutes: Array) -> BoxCodes:
+        return BoxCodes.for_bounds([], [], [])
+
+    def core(self, sums: Sequence[int], records: int, codes: BoxCodes, neighbours: str) -> list[int]:
+        return [records] if neighbours == ADD_REMOVE else []
+
+    def units(self, codes: BoxCodes, neighbours: str) -> Array:
+        return np.ones(1 if neighbours == ADD_REMOVE else 0)
+
+    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        """One record more or less changes the number by one."""
+        if not isinstance(lift, Diagonal) or lift.shape[1] != (neighbours == ADD_REMOVE):
+            raise PlanError("a lift that does not fit a count", "a count has one coordinate", "plan again")
+        return float(np.abs(lift.entries).sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "records"}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Records:
+        return cls()

@@ -1,0 +1,81 @@
+"""From real numbers to the grid: the integer lift, its certified norm, and the charge for rounding.
+
+The lift of a plan is made of doubles. Multiplied by `scale` and rounded, its products with the integer core are whole
+numbers Y; neighbours' Y differ by at most ‖C s‖ + √m, where m is the number of lifted coordinates (each is rounded by
+at most half a unit on either side). Noise is round(2^52 Z) per coordinate. So the release is exactly μ-GDP when
+
+    max ‖C s‖ + √m  ≤  μ · 2^52,
+
+which is checked with every rounding upward, on the very doubles that are used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from gaussmith.codes import BALL_STEPS, BallCodes, Codes
+from gaussmith.domains import Domain
+from gaussmith.errors import PlanError
+from gaussmith.numerics.exact import sqrt_upward
+from gaussmith.numerics.linear import Array, Matrix
+
+NOISE_BITS = 52
+"""Noise is drawn as round(2^NOISE_BITS · Z)."""
+
+_SHRINKS = (1.0 - 2.0**-50, 1.0 - 2.0**-46, 1.0 - 2.0**-40)
+"""Room for the rounding of the lift's doubles, as little as will do; the check, not this factor, keeps the promise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The integer lift of a plan and its scale: one lifted unit is `scale` grid steps."""
+
+    lift: Matrix
+    scale: float
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation of the noise in lifted units: 1/μ and a trifle for rounding."""
+        return 2.0**NOISE_BITS / self.scale
+
+
+def extents(codes: Codes) -> Array:
+    """The largest absolute core integer of one record, for each varying coordinate."""
+    if isinstance(codes, BallCodes):
+        return np.full(len(codes.centre), float(BALL_STEPS))
+    return codes.steps.astype(float)
+
+
+def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: float) -> Grid:
+    """The integer lift for a guarantee μ, certified; refuses a μ too small for the grid.
+
+    Guarantee: with Y = round(grid.lift · core), neighbours' Y lie within μ·2^52 of each other, in exact arithmetic.
+    Rounding: all of it charged; what is not certified is refused.
+    """
+    norm = domain.largest(lift, neighbours)
+    charge = sqrt_upward(float(lift.shape[0]))
+    room = mu * 2.0**NOISE_BITS
+    if not room > 2.0 * charge:
+        raise PlanError(
+            f"μ={mu:g} for {lift.shape[0]} lifted coordinates",
+            "the guarantee must leave room for rounding: μ·2^52 must exceed twice the root of their number",
+            "use a larger ε or δ, or fewer columns",
+            mu=mu,
+        )
+    units = domain.units(codes, neighbours)
+    if norm == 0:  # all that is asked is public
+        return Grid(lift.scaled(units), room)
+    for shrink in _SHRINKS:
+        scale = (room - charge) / norm * shrink
+        integer_lift = lift.scaled(units * scale)
+        reach = domain.largest(integer_lift, neighbours, extents(codes))
+        if Fraction(reach) + Fraction(charge) <= Fraction(mu) * 2**NOISE_BITS:
+            return Grid(integer_lift, scale)
+    raise PlanError(
+        "the lift could not be certified",
+        "its largest difference must stay within the guarantee after rounding",
+        "plan again; if this persists, the domain's scales lie too far apart",
+    )

@@ -1,0 +1,168 @@
+"""Chooses the shape of the noise. Sees the domain, the question and the guarantee; never data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gaussmith.answers import Answers, ask
+from gaussmith.codes import centre_of, nearest_to_zero
+from gaussmith.domains import Ball, Box, Domain, Records
+from gaussmith.errors import PlanError, nearest
+from gaussmith.guarantee import Guarantee
+from gaussmith.neighbours import ADD_REMOVE, check
+from gaussmith.numerics.linear import Array
+from gaussmith.plans import Plan
+from gaussmith.shapes import Shape, total
+from gaussmith.shapes.lifted import lifted
+from gaussmith.shapes.straight import elliptical, isotropic
+
+MOST_SOLVED_CORNERS = 1024
+"""Boxes with more corners than this get the closed form, whose distance from the optimum is certified instead."""
+
+_NAMED = {"isotropic": isotropic, "elliptical": elliptical, "lifted": lifted}
+
+
+def plan(
+    domain: Domain,
+    guarantee: Guarantee,
+    *,
+    neighbours: str = ADD_REMOVE,
+    answers: Any = "sums",
+    count: bool = False,
+    weights: Any = "equal",
+    missing: Mapping[str, float] | None = None,
+    shape: str = "best",
+) -> Plan:
+    """The most accurate plan for these answers under this guarantee.
+
+    neighbours: "add-remove" (the number of people is secret) or "replace-one" (it is public).
+    answers:    "sums", "means", or a matrix with one column per coordinate and one row per answer.
+    count:      True: the number of records is an answer too, with weight 1.
+    weights:    "equal", "relative" (to each answer's range), or one positive number per answer.
+    missing:    what stands in for a missing value, by column; else the point of the bounds nearest zero for sums,
+                their centre for means.
+    shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved".
+
+    >>> import gaussmith as gm
+    >>> p = gm.plan(gm.Box([0] * 16, [1] * 16), gm.Guarantee(epsilon=1, delta=1e-6))
+    >>> p.standard_errors[0].round(2)
+    10.56
+    """
+    if not isinstance(domain, Box | Ball | Records):
+        raise PlanError(
+            f"domain of type {type(domain).__name__}",
+            "a plan starts from what one record can be",
+            "give a gaussmith.Box or gaussmith.Ball",
+        )
+    if not isinstance(guarantee, Guarantee):
+        raise PlanError(
+            f"guarantee of type {type(guarantee).__name__}",
+            "a plan needs a guarantee",
+            "write gaussmith.Guarantee(epsilon=1, delta=1e-6)",
+        )
+    asked = ask(domain, answers, count, weights)
+    return plan_answers(domain, guarantee, asked, check(neighbours), missing, shape)
+
+
+def plan_answers(
+    domain: Domain,
+    guarantee: Guarantee,
+    answers: Answers,
+    neighbours: str,
+    missing: Mapping[str, float] | None = None,
+    shape: str = "best",
+) -> Plan:
+    """The plan for answers already spelled out."""
+    stand_ins = substitutes(domain, answers, missing or {})
+    if shape != "best":
+        chosen, bound = _by_name(shape, domain, answers, neighbours)
+        return Plan(domain, guarantee, neighbours, answers, chosen, stand_ins, (), bound)
+    candidates = list(_candidates(domain, answers, neighbours))
+    bound = max((b for _, b in candidates if b is not None), default=None)
+    priced = [(total(s, answers, domain.spread), s) for s, _ in candidates]
+    _, best = min(priced, key=lambda pair: pair[0])
+    others = tuple((s.name, price) for price, s in priced if s is not best)
+    return Plan(domain, guarantee, neighbours, answers, best, stand_ins, others, bound)
+
+
+def _candidates(domain: Domain, answers: Answers, neighbours: str) -> list[tuple[Shape, float | None]]:
+    """Every shape that fits, with a lower bound where one comes for free; in order of preference when equal."""
+    found: list[tuple[Shape, float | None]] = [(lifted(domain, answers, neighbours), None)]
+    if neighbours == ADD_REMOVE and _worth_solving(domain, answers):
+        assert isinstance(domain, Box)
+        from gaussmith.shapes.solved import solved
+
+        found.append(solved(domain, answers))
+    if answers.matrix is None and domain.dimension:
+        if isinstance(domain, Box):
+            found.append((elliptical(domain, answers, neighbours), None))
+        found.append((isotropic(domain, answers, neighbours), None))
+    return found
+
+
+def _worth_solving(domain: Domain, answers: Answers) -> bool:
+    """Few corners, and not a case where the closed form is already the optimum (means, or a single coordinate)."""
+    if not isinstance(domain, Box) or not 1 < domain.dimension or 2**min(domain.dimension, 60) > MOST_SOLVED_CORNERS:
+        return False
+    if answers.matrix is not None:
+        return len(answers.matrix) <= 64
+    return not answers.means.all() and bool(domain.centre[answers.index[~answers.means]].any())
+
+
+def _by_name(name: str, domain: Domain, answers: Answers, neighbours: str) -> tuple[Shape, float | None]:
+    if name == "solved" and isinstance(domain, Box) and neighbours == ADD_REMOVE:
+        from gaussmith.shapes.solved import solved
+
+        return solved(domain, answers)
+    if name not in _NAMED:
+        raise PlanError(
+            f"shape={name!r}", "it names a shape that fits the domain", nearest(name, ["best", "solved", *_NAMED])
+        )
+    return _NAMED[name](domain, answers, neighbours), None
+
+
+def substitutes(domain: Domain, answers: Answers, missing: Mapping[str, float]) -> Array:
+    """What stands in for a missing value of each coordinate.
+
+    The point of the bounds nearest zero where sums are asked, the centre where means are; a coordinate asked both ways
+    needs its own word in `missing`.
+    """
+    if isinstance(domain, Ball):
+        if missing:
+            raise PlanError(
+                f"missing={dict(missing)!r}",
+                "in a ball a record with a missing value becomes the centre",
+                "leave out missing=",
+            )
+        return domain.centre
+    known = [domain.name(j) for j in range(domain.dimension)] if missing else []
+    for name in missing:
+        if name not in known:
+            raise PlanError(f"missing={{{name!r}: …}}", "it must name a column of the domain", nearest(name, known))
+    summed = np.zeros(domain.dimension, bool)
+    averaged = np.zeros(domain.dimension, bool)
+    if answers.matrix is not None:
+        summed[:] = True
+    summed[answers.index[~answers.means[: len(answers.index)]]] = True
+    averaged[answers.index[answers.means[: len(answers.index)]]] = True
+    for j in np.flatnonzero(summed & averaged):
+        if domain.name(int(j)) not in missing:
+            raise PlanError(
+                f"column {domain.name(int(j))!r} is asked both as a sum and as a mean",
+                "a missing value has a different stand-in for each",
+                f"say which: missing={{{domain.name(int(j))!r}: 0}}",
+            )
+    values = np.where(averaged, centre_of(domain.lower, domain.upper), nearest_to_zero(domain.lower, domain.upper))
+    for name, value in missing.items():
+        j = known.index(name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not domain.lower[j] <= value <= domain.upper[j]:
+            raise PlanError(
+                f"missing={{{name!r}: {value!r}}}",
+                f"a stand-in lies between the bounds {domain.lower[j]:g} and {domain.upper[j]:g}",
+                "choose a value inside them",
+            )
+        values[j] = float(value)
+    return np.asarray(values)

@@ -1,0 +1,277 @@
+"""A plan: which noise will be added, how large the errors will be, and how close to the limit that is.
+
+A plan is a value. It never sees data; it can be printed, saved, sent, hashed, and released from any number of times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gaussmith.answers import Answers
+from gaussmith.codes import Codes
+from gaussmith.domains import Domain, domain_from_dict
+from gaussmith.errors import PlanError
+from gaussmith.grid import Grid, make_grid
+from gaussmith.guarantee import Guarantee
+from gaussmith.neighbours import ADD_REMOVE, check, protects
+from gaussmith.numerics.linear import Array
+from gaussmith.shapes import Shape, total, weighted_variances
+
+if TYPE_CHECKING:
+    from gaussmith.releases import Release
+
+FORMAT = 1
+"""The version of the JSON form."""
+
+MOST_COVARIANCES = 20_000
+
+_FIELDS = {
+    "format", "domain", "guarantee", "neighbours", "answers", "shape", "substitutes", "alternatives", "bound",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What `gaussmith.plan` returns.
+
+    >>> import gaussmith as gm
+    >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True)
+    >>> plan.standard_errors.round(2), round(plan.count_standard_error, 2)
+    (array([100.]), 1.42)
+    """
+
+    domain: Domain
+    guarantee: Guarantee
+    neighbours: str
+    answers: Answers
+    shape: Shape
+    substitutes: Array
+    alternatives: tuple[tuple[str, float], ...] = ()
+    bound: float | None = field(default=None)
+    """A lower bound at μ = 1 already known from solving; else computed when asked."""
+
+    # -- errors ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _variances(self) -> tuple[Array, float]:
+        per_answer, count = weighted_variances(self.shape, self.answers, self.domain.spread)
+        unit = self.noise_scale**2
+        return per_answer * unit, count * unit
+
+    @property
+    def standard_errors(self) -> Array:
+        """Of the answers, in order, never of the count; of a mean: n times its error, wherever in its range it lies."""
+        return np.sqrt(self._variances[0])
+
+    @property
+    def count_standard_error(self) -> float | None:
+        """Of the count, if it is asked; 0 where the number of records is public."""
+        if not self.answers.count:
+            return None
+        return float(np.sqrt(self._variances[1]))
+
+    @property
+    def total_variance(self) -> float:
+        """The weighted total, the count included when asked: what the shape was chosen to make small."""
+        per_answer, count = self._variances
+        return float(self.answers.weights @ per_answer) + (count if self.answers.count else 0.0)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """No Gaussian noise with this guarantee has a smaller weighted total."""
+        from gaussmith.certificate import lower_bound
+
+        at_unit = lower_bound(self.domain, self.answers, self.neighbours)
+        return max(at_unit, self.bound or 0.0) / self.guarantee.mu**2
+
+    @property
+    def optimality(self) -> float:
+        """total_variance / lower_bound: 1 is the best any Gaussian noise can do."""
+        return max(1.0, self.total_variance / self.lower_bound) if self.lower_bound else 1.0
+
+    def covariance(self) -> Array:
+        """Of the noise in the answers, the count last if asked; of a mean: of n times the mean."""
+        size = self.answers.size
+        if size > MOST_COVARIANCES:
+            raise PlanError(
+                f"{size} answers",
+                f"a covariance matrix is written down for at most {MOST_COVARIANCES}",
+                "use plan.standard_errors, or plan fewer answers",
+            )
+        F = self.shape.features.dense()
+        keep = np.arange(size + (1 if self.answers.count and self.shape.counted else 0))
+        C = F[keep] @ F[keep].T
+        if self.answers.any_mean and self.shape.counted:
+            means = np.flatnonzero(self.answers.means)
+            C[means, means] += self.domain.spread[self.answers.index[means]] * self.shape.variances()[-1]
+        C = C * self.noise_scale**2
+        if self.answers.count and not self.shape.counted:  # the number of records is public
+            C = np.pad(C, ((0, 1), (0, 1)))
+        return np.asarray(C)
+
+    def errors(self, rows: int | None = None) -> dict[str, float]:
+        """The standard error of each answer in its own units; means need a guess of the number of rows.
+
+        >>> import gaussmith as gm
+        >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), answers="means")
+        >>> round(plan.errors(rows=10_000)["age"], 4)
+        0.0079
+        """
+        if self.answers.any_mean and (rows is None or isinstance(rows, bool) or not rows > 0):
+            raise PlanError(
+                f"rows={rows!r}",
+                "the error of a mean depends on the number of rows",
+                "give a guess, such as rows=10_000",
+            )
+        errors = self.standard_errors
+        if self.answers.any_mean:
+            errors = np.where(self.answers.means, errors / float(rows or 1), errors)
+        named = dict(zip(self.answers.names, errors.tolist(), strict=True))
+        if self.count_standard_error is not None:
+            named["count"] = self.count_standard_error
+        return named
+
+    # -- the integer mechanism --------------------------------------------------------------------------------------
+
+    @cached_property
+    def codes(self) -> Codes:
+        """How records become integers."""
+        return self.domain.codes(self.substitutes)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The certified integer lift."""
+        return make_grid(self.shape.lift, self.domain, self.codes, self.neighbours, self.guarantee.mu)
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation of the noise on a lifted coordinate."""
+        return self.grid.noise_scale
+
+    # -- words and pictures -----------------------------------------------------------------------------------------
+
+    @property
+    def protects(self) -> str:
+        """What is protected, in plain words."""
+        return protects(self.neighbours)
+
+    @property
+    def public_count(self) -> bool:
+        return self.neighbours != ADD_REMOVE
+
+    def explain(self) -> str:
+        """What was chosen, what the alternatives would have cost, and why; in plain words."""
+        from gaussmith.explanation import explain
+
+        return explain(self)
+
+    def __str__(self) -> str:
+        from gaussmith.explanation import plan_table
+
+        return plan_table(self)
+
+    def _repr_html_(self) -> str:
+        from gaussmith.explanation import plan_html
+
+        return plan_html(self)
+
+    def chart(self, columns: tuple[str, str] | None = None) -> Any:
+        """A picture of the noise over the domain (an Altair chart)."""
+        from gaussmith.report import plan_chart
+
+        return plan_chart(self, columns)
+
+    # -- the doorway to data ----------------------------------------------------------------------------------------
+
+    def release(
+        self, data: Any, columns: list[str] | None = None, ledger: Any = None, id: str | None = None
+    ) -> Release:
+        """Release the planned answers from data: an array, a frame of any supported library, or a path."""
+        if ledger is not None or id is not None:
+            from gaussmith.job import release_plan
+
+            return release_plan(self, data, columns, ledger, id)
+        from gaussmith.mechanism import release
+
+        return release(self, data, columns)
+
+    # -- saved form -------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "domain": self.domain.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "neighbours": self.neighbours,
+            "answers": self.answers.to_dict(),
+            "shape": self.shape.to_dict(),
+            "substitutes": self.substitutes.tolist(),
+            "alternatives": [[name, value] for name, value in self.alternatives],
+            "bound": self.bound,
+        }
+
+    def to_json(self) -> str:
+        """The plan as canonical JSON: the same plan is always the same text."""
+        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, fields: Any) -> Plan:
+        """The plan that `to_dict` described, its privacy certified anew; refuses what it does not know."""
+        if not isinstance(fields, dict) or fields.get("format") != FORMAT:
+            seen = fields.get("format") if isinstance(fields, dict) else None
+            raise PlanError(
+                f"plan format = {seen!r}", f"this version reads format {FORMAT}", "plan again with this version"
+            )
+        if set(fields) != _FIELDS:
+            odd = sorted(set(fields) ^ _FIELDS)
+            raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")
+        try:
+            plan = cls(
+                domain_from_dict(fields["domain"]),
+                Guarantee.from_dict(fields["guarantee"]),
+                check(fields["neighbours"]),
+                Answers.from_dict(fields["answers"]),
+                Shape.from_dict(fields["shape"]),
+                np.array(fields["substitutes"], float),
+                tuple((str(name), float(value)) for name, value in fields["alternatives"]),
+                fields["bound"],
+            )
+            plan.grid  # certifies the lift, or refuses
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            raise PlanError(
+                f"a damaged plan ({type(error).__name__})", "every field must be as it was saved", "plan again"
+            ) from None
+        rows = plan.shape.features.shape[0]
+        if rows != plan.answers.size + plan.shape.counted:
+            raise PlanError(f"{rows} features", "a plan has one per answer and one for the count", "plan again")
+        return plan
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Plan:
+        try:
+            fields = json.loads(text)
+        except ValueError:
+            raise PlanError("a plan that is not JSON", "plans are saved by plan.to_json()", "check the file") from None
+        return cls.from_dict(fields)
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the canonical JSON."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.hash == other.hash
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+
+def unit_total(plan: Plan) -> float:
+    """The weighted total at μ = 1, before rounding to the grid."""
+    return total(plan.shape, plan.answers, plan.domain.spread)
