@@ -1,0 +1,67 @@
+"""The exact product of doubles and integers, against rationals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaussmith.errors import PlanError
+from gaussmith.numerics.linear import Bordered, Dense, Diagonal, matrix_from_dict
+
+doubles = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e40, max_value=1e40)
+integers = st.integers(-(2**90), 2**90)
+
+
+def rounded(x: Fraction) -> int:
+    return (x + Fraction(1, 2)).__floor__()
+
+
+@given(st.lists(st.tuples(doubles, integers), min_size=1, max_size=6))
+def test_diagonal_products_are_exact(pairs):
+    entries, vector = zip(*pairs, strict=True)
+    product = Diagonal(np.array(entries)).exact_times(vector)
+    assert product == [rounded(Fraction(a) * k) for a, k in pairs]
+
+
+@given(st.lists(st.tuples(doubles, doubles, integers), min_size=2, max_size=5))
+def test_dense_and_bordered_products_are_exact(triples):
+    first, second, vector = zip(*triples, strict=True)
+    dense = Dense(np.array([first, second]))
+    assert dense.exact_times(vector) == [
+        rounded(sum((Fraction(a) * k for a, k in zip(row, vector, strict=True)), Fraction(0)))
+        for row in (first, second)
+    ]
+    n = len(vector)
+    bordered = Bordered(np.arange(n), np.array(first), np.array(second), n)
+    assert bordered.exact_times(vector) == [
+        rounded(Fraction(a) * vector[i] + Fraction(b) * vector[-1])
+        for i, (a, b) in enumerate(zip(first, second, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        Diagonal(np.array([1.0, -2.0, 0.5])),
+        Bordered(np.array([0, 1, 2]), np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.0, 4.0]), 3),
+        Dense(np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 3.0]])),
+    ],
+)
+def test_every_structure_agrees_with_its_dense_form(matrix):
+    full = matrix.dense()
+    v = np.array([3.0, -1.0, 2.0])
+    assert matrix.shape == full.shape
+    assert matrix.times(v) == pytest.approx(full @ v)
+    assert matrix.row_norms() == pytest.approx(np.linalg.norm(full, axis=1))
+    assert matrix.scaled(v).dense() == pytest.approx(full * v)
+    assert all((matrix.row(i) == full[i]).all() for i in range(len(full)))
+    assert (matrix_from_dict(matrix.to_dict()).dense() == full).all()
+
+
+def test_unknown_kinds_are_refused():
+    with pytest.raises(PlanError, match="matrix kind = 'sparse'"):
+        matrix_from_dict({"kind": "sparse"})

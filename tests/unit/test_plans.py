@@ -1,0 +1,168 @@
+"""Plans as values: saved, hashed, explained; what they refuse."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import gaussmith as gm
+from gaussmith.errors import DomainError, PlanError
+
+G = gm.Guarantee(epsilon=1, delta=1e-6)
+BOX = gm.Box({"age": (0, 100), "income": (0, 2e5)})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"count": True, "weights": "relative"},
+        {"answers": "means", "count": True},
+        {"neighbours": "replace-one", "answers": "means"},
+        {"answers": [[1, 1], [1, -1]], "weights": [1, 2]},
+        {"shape": "isotropic"},
+    ],
+)
+def test_a_plan_survives_json_with_its_hash_and_errors(options):
+    plan = gm.plan(BOX, G, **options)
+    again = gm.Plan.from_json(plan.to_json())
+    assert again == plan
+    assert again.hash == plan.hash
+    assert again.to_json() == plan.to_json()
+    assert (again.standard_errors == plan.standard_errors).all()
+    assert again.lower_bound == plan.lower_bound
+
+
+def test_different_plans_have_different_hashes():
+    plans = [gm.plan(BOX, G), gm.plan(BOX, G, count=True), gm.plan(BOX, gm.Guarantee(epsilon=1, delta=1e-7))]
+    assert len({p.hash for p in plans}) == 3
+
+
+def test_a_plan_with_less_noise_than_its_guarantee_needs_is_refused():
+    fields = gm.plan(BOX, G, shape="lifted").to_dict()
+    fields["shape"]["lift"]["entries"][0] *= 3  # still certified: the grid makes room for whatever the norm is
+    tampered = gm.Plan.from_json(json.dumps(fields))
+    honest = gm.plan(BOX, G, shape="lifted")
+    assert tampered.noise_scale > honest.noise_scale
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f.update(format=99), "plan format = 99"),
+        (lambda f: f.update(extra=1), "plan fields ['extra']"),
+        (lambda f: f.pop("shape"), "plan fields ['shape']"),
+        (lambda f: f["domain"].update(kind="torus"), "domain kind = 'torus'"),
+        (lambda f: f.update(neighbours="friends"), "friends"),
+        (lambda f: f["shape"]["lift"].update(kind="magic"), "matrix kind = 'magic'"),
+        (lambda f: f["shape"].pop("counted"), "a damaged plan"),
+        (lambda f: f["shape"].update(counted=not f["shape"]["counted"]), "features"),
+    ],
+)
+def test_plans_that_are_not_understood_are_refused(change, words):
+    fields = gm.plan(BOX, G, count=True).to_dict()
+    change(fields)
+    with pytest.raises(PlanError, match=None) as caught:
+        gm.Plan.from_json(json.dumps(fields))
+    assert words in str(caught.value)
+
+
+def test_a_plan_that_is_not_json_is_refused():
+    with pytest.raises(PlanError, match="not JSON"):
+        gm.Plan.from_json("age: 100")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (lambda: gm.Box([1], [0]), DomainError, "bounds of '0' = [1, 0] · the lower bound must be below"),
+        (lambda: gm.Box([1], [1]), DomainError, "must differ"),
+        (lambda: gm.Box([float("nan")], [1]), DomainError, "finite numbers"),
+        (lambda: gm.Box([0], [float("inf")]), DomainError, "finite numbers"),
+        (lambda: gm.Box([0]), DomainError, "upper bounds are missing"),
+        (lambda: gm.Box([0, 0], [1]), DomainError, "2 lower and 1 upper bounds"),
+        (lambda: gm.Box([], []), DomainError, "without coordinates"),
+        (lambda: gm.Box({"age": (0,)}), DomainError, "bounds of 'age' = (0,)"),
+        (lambda: gm.Box({"age": (0, 1)}, [1]), DomainError, "upper given beside a mapping"),
+        (lambda: gm.Box("ab", "cd"), DomainError, "bounds are numbers"),
+        (lambda: gm.Box([[0]], [[1]]), DomainError, "2 dimensions"),
+        (lambda: gm.Box([0, 0], [1, 1], ["a", "a"]), DomainError, "1 different names for 2"),
+        (lambda: gm.Box([-1e308], [1e308]), DomainError, "rescale the column"),
+        (lambda: gm.Box([0], [1e-310]), DomainError, "rescale the column"),
+        (lambda: gm.Ball(0, 1), DomainError, "dimension=0"),
+        (lambda: gm.Ball(3, 0), DomainError, "radius=0"),
+        (lambda: gm.Ball(3, float("nan")), DomainError, "radius=nan"),
+        (lambda: gm.Ball(3, 1e-200), DomainError, "at least 1e-150"),
+        (lambda: gm.Ball(3, 1, [0, 0]), DomainError, "centre of shape (2,)"),
+        (lambda: gm.Ball(2, 1, names=["a"]), DomainError, "1 different names for 2"),
+        (lambda: gm.plan(BOX, G, neighbours="replace"), PlanError, "replace"),
+        (lambda: gm.plan(BOX, G, answers="mean"), PlanError, "did you mean 'means'?"),
+        (lambda: gm.plan(BOX, G, answers=[[1, 2, 3]]), PlanError, "2 columns"),
+        (lambda: gm.plan(BOX, G, answers=[[0, 0]]), PlanError, "always zero"),
+        (lambda: gm.plan(BOX, G, weights="relativ"), PlanError, "did you mean 'relative'?"),
+        (lambda: gm.plan(BOX, G, weights=[1, 0]), PlanError, "2 positive finite numbers"),
+        (lambda: gm.plan(BOX, G, shape="eliptical"), PlanError, "did you mean 'elliptical'?"),
+        (lambda: gm.plan("age", G), PlanError, "domain of type str"),
+        (lambda: gm.plan(BOX, 1.0), PlanError, "guarantee of type float"),
+        (lambda: gm.plan(BOX, G, missing={"agee": 1}), PlanError, "did you mean 'age'?"),
+        (lambda: gm.plan(BOX, G, missing={"age": 200}), PlanError, "between the bounds 0 and 100"),
+        (lambda: gm.plan(gm.Ball(2, 1), G, missing={"0": 1}), PlanError, "becomes the centre"),
+        (lambda: gm.plan(gm.Records(), G), PlanError, "nothing is asked"),
+        (lambda: gm.plan(BOX, gm.Guarantee(mu=1e-16)).grid, PlanError, "room for rounding"),
+        (lambda: gm.plan(BOX, G, answers="means").errors(), PlanError, "rows=None"),
+        (lambda: gm.plan(gm.Box(np.zeros(20_001), np.ones(20_001)), G).covariance(), PlanError, "20001 answers"),
+    ],
+)
+def test_wrong_plans_are_refused_in_words(arguments, error, words):
+    with pytest.raises(error) as caught:
+        arguments()
+    assert words in str(caught.value)
+    assert caught.value.rule
+    assert caught.value.remedy
+
+
+def test_covariance_has_the_standard_errors_on_its_diagonal():
+    for options in ({"count": True}, {"answers": "means", "count": True}, {"neighbours": "replace-one", "count": True}):
+        plan = gm.plan(BOX, G, **options)
+        diagonal = np.sqrt(np.diag(plan.covariance()))
+        assert diagonal[:2] == pytest.approx(plan.standard_errors)
+        assert diagonal[2] == pytest.approx(plan.count_standard_error)
+
+
+def test_total_is_the_weighted_sum_of_squared_errors():
+    plan = gm.plan(BOX, G, count=True, weights=[2.0, 1e-6])
+    expected = 2 * plan.standard_errors[0] ** 2 + 1e-6 * plan.standard_errors[1] ** 2 + plan.count_standard_error**2
+    assert plan.total_variance == pytest.approx(expected)
+
+
+def test_errors_are_in_the_units_of_the_answers():
+    plan = gm.plan(BOX, G, answers="means", count=True)
+    errors = plan.errors(rows=1000)
+    assert errors["age"] == pytest.approx(plan.standard_errors[0] / 1000)
+    assert errors["count"] == plan.count_standard_error
+
+
+def test_replace_one_gives_the_count_exactly_and_free():
+    plan = gm.plan(BOX, G, neighbours="replace-one", count=True)
+    assert plan.count_standard_error == 0
+    assert plan.total_variance == pytest.approx(gm.plan(BOX, G, neighbours="replace-one").total_variance)
+
+
+def test_the_explanation_names_the_choice_the_alternatives_and_the_limit():
+    text = gm.plan(gm.Box(np.zeros(16), np.ones(16)), G).explain()
+    for words in ("lifted box", "2.56 × the total squared error", "no Gaussian noise", "never the data", "secret"):
+        assert words in text
+
+
+def test_printing_a_plan_reads_as_a_table():
+    text = str(gm.plan(BOX, G, count=True, weights="relative"))
+    assert text.splitlines()[0].split() == ["answer", "standard", "error", "of", "the", "standard", "Gaussian's"]
+    assert "adding or removing one person; the number of people is secret" in text
+    assert "<table>" in gm.plan(BOX, G)._repr_html_()
+
+
+def test_names_of_columns_are_escaped_in_html():
+    page = gm.plan(gm.Box({"<script>": (0, 1)}), G)._repr_html_()
+    assert "<script>" not in page

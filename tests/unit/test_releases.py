@@ -1,0 +1,122 @@
+"""Releases as values: names, intervals, tables, records."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import gaussmith as gm
+from gaussmith.accuracy import normal_width
+from gaussmith.errors import PlanError
+from gaussmith.releases import Release
+
+G = gm.Guarantee(epsilon=1, delta=1e-6)
+PEOPLE = gm.Box({"age": (0, 100), "visits": (0, 80)})
+ROWS = np.tile([40.0, 3.0], (1000, 1))
+
+
+def test_a_release_names_its_answers():
+    r = gm.plan(PEOPLE, G, count=True).release(ROWS)
+    assert r.names == ("age", "visits", "count")
+    assert r["age"].value == r.values[0] == r[0].value
+    assert r["count"].value == r.count
+    assert [a.name for a in r] == ["age", "visits", "count"]
+    assert len(r) == 3
+    with pytest.raises(PlanError, match="did you mean 'visits'"):
+        r["visit"]
+
+
+def test_intervals_surround_their_values_and_widen():
+    r = gm.plan(PEOPLE, G, count=True).release(ROWS)
+    for answer in r:
+        low, high = answer.interval(0.95)
+        assert low < answer.value < high
+        assert high - low == pytest.approx(2 * normal_width(0.95) * answer.standard_error)
+        wide = answer.interval(0.95, simultaneous=True)
+        assert wide[0] < low < high < wide[1]
+
+
+def test_confidence_and_method_are_checked():
+    r = gm.plan(PEOPLE, G).release(ROWS)
+    for confidence in (0, 1, 1.5, float("nan"), True, "95%"):
+        with pytest.raises(PlanError, match="strictly between 0 and 1"):
+            r.interval(confidence)
+    with pytest.raises(PlanError, match="did you mean 'fieller'"):
+        r.interval(0.95, method="fiellr")
+
+
+def test_the_count_is_none_unless_asked():
+    assert gm.plan(PEOPLE, G).release(ROWS).count is None
+    assert gm.plan(PEOPLE, G, answers="means").release(ROWS).count is None
+
+
+def test_replace_one_gives_the_count_exactly():
+    r = gm.plan(PEOPLE, G, neighbours="replace-one", answers="means", count=True).release(ROWS)
+    assert r.count == 1000
+    assert r.count_standard_error == 0
+    assert "exact: public" in str(r)
+
+
+def test_fieller_of_an_empty_table_is_the_whole_line_and_says_so():
+    """With no records the count's sign is open: most of the time nothing can be said about a mean."""
+    plan = gm.plan(PEOPLE, G, answers="means")
+    open_ended = [plan.release(np.zeros((0, 2))) for _ in range(40)]
+    unknown = [r for r in open_ended if np.isinf(r["age"].interval(0.95)[0])]
+    assert unknown
+    assert "unknown: too few records" in str(unknown[0])
+    assert unknown[0].to_polars()["lower"][0] == -np.inf
+    assert json.loads(unknown[0].to_json())["answers"][0]["lower"] is None
+
+
+def test_fieller_and_delta_agree_where_the_count_is_large():
+    r = gm.plan(PEOPLE, G, answers="means").release(np.tile([40.0, 3.0], (1_000_000, 1)))
+    fieller, delta = r.interval(0.95), r.interval(0.95, method="delta")
+    assert fieller[0] == pytest.approx(delta[0], rel=1e-3)
+    assert fieller[1] == pytest.approx(delta[1], rel=1e-3)
+
+
+def test_tables_have_the_promised_columns():
+    table = gm.plan(PEOPLE, G, count=True).release(ROWS).to_polars()
+    assert table.columns == ["answer", "value", "standard_error", "lower", "upper"]
+    assert table["answer"].to_list() == ["age", "visits", "count"]
+    assert table.schema["value"] == pl.Float64
+
+
+def test_a_record_holds_the_guarantee_the_plan_and_the_answers_and_comes_back():
+    r = gm.plan(PEOPLE, G, answers="means", count=True).release(ROWS)
+    record = json.loads(r.to_json())
+    assert record["plan_hash"] == r.plan.hash
+    assert record["guarantee"] == {"epsilon": 1, "delta": 1e-6, "mu": G.mu, "rho": G.rho}
+    assert record["gaussmith"] == gm.__version__
+    again = Release.from_json(r.to_json())
+    assert (again.values == r.values).all()
+    assert again.count == r.count
+    assert again.to_json() == r.to_json()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}'])
+def test_records_that_are_not_releases_are_refused(text):
+    with pytest.raises(PlanError):
+        Release.from_json(text)
+    with pytest.raises(PlanError, match="release format = 7"):
+        Release.from_json('{"format": 7}')
+
+
+def test_printing_reads_as_a_table():
+    text = str(gm.plan(PEOPLE, G, answers="means", count=True).release(ROWS))
+    lines = text.splitlines()
+    assert lines[0].split() == ["answer", "value", "±", "standard", "error", "95", "%", "interval"]
+    assert lines[1].startswith("age")
+    assert "Intervals cover the noise; not clipping" in text
+    assert "<table>" in gm.plan(PEOPLE, G).release(ROWS)._repr_html_()
+
+
+def test_covariance_of_a_release_matches_its_errors():
+    for options in ({"count": True}, {"answers": "means", "count": True}):
+        r = gm.plan(PEOPLE, G, **options).release(np.tile([40.0, 3.0], (100_000, 1)))
+        diagonal = np.sqrt(np.diag(r.covariance()))
+        assert diagonal[:2] == pytest.approx(r.standard_errors)
+        assert diagonal[2] == pytest.approx(r.count_standard_error)

@@ -1,0 +1,99 @@
+"""Requests: what they plan, their TOML twin, what they refuse before anything is opened."""
+
+from __future__ import annotations
+
+import pytest
+
+import gaussmith as gm
+from gaussmith.errors import GaussmithError
+
+G = gm.Guarantee(epsilon=1, delta=1e-6)
+
+
+def test_answers_are_named_by_column_and_kind():
+    request = gm.Request("x.csv", sums={"visits": (0, 80)}, means={"age": (0, 100)}, count=True, guarantee=G)
+    assert request.plan.answers.names == ("visits_sum", "age_mean")
+    assert request.plan.answers.count
+    assert request.columns == ["visits", "age"]
+
+
+def test_a_column_asked_both_ways_is_one_coordinate_when_its_bounds_agree():
+    request = gm.Request("x.csv", sums={"age": (0, 100)}, means={"age": (0, 100)}, missing={"age": 40}, guarantee=G)
+    assert request.plan.domain.dimension == 1
+    assert request.plan.answers.names == ("age_sum", "age_mean")
+    apart = gm.Request("x.csv", sums={"age": (0, 100)}, means={"age": (18, 90)}, missing={"age": 40}, guarantee=G)
+    assert apart.plan.domain.dimension == 2
+    assert apart.columns == ["age", "age"]
+
+
+def test_the_count_alone_can_be_asked():
+    request = gm.Request("x.csv", count=True, guarantee=gm.Guarantee(mu=1))
+    assert request.plan.count_standard_error == pytest.approx(1)
+    assert request.columns == []
+
+
+def test_toml_says_the_same(tmp_path):
+    file = tmp_path / "request.toml"
+    file.write_text(
+        'source = "visits.parquet"\ncount = true\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
+        "sums = { visits = [0, 80] }\nmeans = { age = [0, 100] }\n"
+    )
+    request = gm.Request.from_toml(file)
+    twin = gm.Request("x", sums={"visits": (0, 80)}, means={"age": (0, 100)}, count=True, guarantee=G)
+    assert request.plan == twin.plan
+    assert request.source == str(tmp_path / "visits.parquet")
+
+
+def test_hashes_tell_requests_apart():
+    one = gm.Request("a.csv", count=True, guarantee=G)
+    assert one.hash == gm.Request("a.csv", count=True, guarantee=G).hash
+    assert one.hash != gm.Request("b.csv", count=True, guarantee=G).hash
+    assert one.hash != gm.Request("a.csv", count=True, sums={"x": (0, 1)}, guarantee=G).hash
+
+
+TOML = 'source = "x.csv"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (TOML, "nothing is asked"),
+        (TOML + "cuont = true", "unknown key 'cuont' · a request has no such key · did you mean 'count'?"),
+        (TOML + "count = 1", "count=1"),
+        (TOML + "sums = { age = [0] }", "bounds of 'age' = [0]"),
+        (TOML + 'sums = { age = ["0", "9"] }', "needs two numbers"),
+        (TOML + "sums = { age = [nan, 1] }", "needs two numbers"),
+        (TOML + "sums = { age = [9, 0] }", "the lower bound must be below"),
+        (TOML + "sums = { age = [9, 9] }", "must differ"),
+        (TOML + "sums = { age = [0, inf] }", "finite"),
+        (TOML + "sums = 3", "sums=3"),
+        (TOML + "count = true\nmissing = 3", "missing=3"),
+        (TOML + "count = true\nmissing = { age = 3 }", "missing names 'age'"),
+        (TOML + "sums = { age = [0, 9] }\nmissing = { age = 30 }", "between the bounds 0 and 9"),
+        (TOML + "sums = { age = [0, 9] }\nmeans = { age = [0, 9] }", "asked both as a sum and as a mean"),
+        (TOML + 'count = true\nneighbours = "replace"', "replace"),
+        (TOML + 'sums = { age = [0, 9] }\nweights = "none"', "weights='none'"),
+        ("count = true\nguarantee = { epsilon = 1, delta = 1e-6 }", "no source"),
+        ('source = "x.csv"\ncount = true', "no guarantee"),
+        ('source = "x.csv"\ncount = true\nguarantee = 1', "guarantee=1"),
+        ('source = "x.csv"\ncount = true\nguarantee = { eps = 1 }', "unknown key 'eps' in guarantee"),
+        ('source = "x.csv"\ncount = true\nguarantee = { epsilon = 0, delta = 1e-6 }', "epsilon"),
+        ('source = "x.csv"\ncount = true\nguarantee = { epsilon = 1, delta = 1 }', "delta"),
+        ("source = ", "not TOML"),
+    ],
+)
+def test_wrong_requests_are_refused_in_words(tmp_path, text, words):
+    file = tmp_path / "r.toml"
+    file.write_text(text)
+    with pytest.raises(GaussmithError) as caught:
+        gm.Request.from_toml(file)
+    assert words in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_a_request_file_that_is_not_there_or_not_text_is_refused(tmp_path):
+    with pytest.raises(GaussmithError, match="does not exist"):
+        gm.Request.from_toml(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(GaussmithError, match="cannot be read as text"):
+        gm.Request.from_toml(tmp_path / "bytes.toml")
