@@ -44,8 +44,8 @@ class Answers:
     def coordinate_weights(self, dimension: int) -> Array:
         """ω_j: how much the squared error of coordinate j matters over all answers."""
         if self.matrix is not None:
-            return np.einsum("i,ij,ij->j", self.weights, self.matrix, self.matrix)
-        return np.bincount(self.index, weights=self.weights, minlength=dimension)
+            return np.asarray(self.weights @ (self.matrix * self.matrix))
+        return np.bincount(self.index, weights=self.weights, minlength=dimension).astype(float)
 
     def count_weight(self, domain: Domain) -> float:
         """How much the squared error of the number of records matters where no centre enters: means and the count."""
@@ -72,7 +72,7 @@ class Answers:
         size = len(fields["weights"])
         return cls(
             tuple(fields["names"]),
-            np.array(fields.get("index", []), np.int64),
+            np.array(fields.get("index", [0] * size), np.int64),
             np.array(fields.get("means", [False] * size), bool),
             matrix,
             bool(fields["count"]),
@@ -111,7 +111,7 @@ def ask(
     else:
         matrix = _matrix(answers, d)
         names = tuple(map(str, range(len(matrix))))
-        index = np.zeros(0, np.int64)
+        index = np.zeros(len(matrix), np.int64)  # of no meaning here: a linear answer has no coordinate of its own
         means = np.zeros(len(matrix), bool)
     size = len(names)
     if size == 0 and not count:

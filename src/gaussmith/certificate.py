@@ -4,7 +4,7 @@ For any law on the differences s (scaled to the weights), M = E[s sᵀ] gives: n
 total below (tr M^{1/2})². Each bound here is one such law, so it is valid whatever shape the plan has.
 
     box, add-remove     signs of a Gaussian vector with the correlations of the answers' columns:
-                        M = W′ (2/π) arcsin(R) W′ᵀ                                   (MATH 3, "How good")
+                        M = W′ (2/π) arcsin(R) W′ᵀ
     box, replace-one    independent signs: M diagonal, the bound equals the elliptical shape's total
     ball                a direction with a preferred mean; the preference is searched
 """
@@ -25,18 +25,21 @@ _ROUNDING = 1e-9
 
 def lower_bound(domain: Domain, answers: Answers, neighbours: str) -> float:
     """No Gaussian noise at μ = 1 has a smaller weighted total; rounded down."""
-    omega = answers.coordinate_weights(domain.dimension)
-    if neighbours != ADD_REMOVE:
-        if isinstance(domain, Ball):
-            root = 2 * domain.ball_radius * np.sqrt(omega.sum())
-        else:
-            root = _replace_root(domain, answers)
-        return float(root * root) * (1 - _ROUNDING)
-    root = _ball_root(domain, answers) if isinstance(domain, Ball) else _box_root(domain, answers)
-    return float(root * root) * (1 - _ROUNDING)
+    private = neighbours == ADD_REMOVE
+    if isinstance(domain, Ball):
+        root = _ball_root(domain, answers) if private else _ball_replace_root(domain, answers)
+    elif isinstance(domain, Box):
+        root = _box_root(domain, answers) if private else _box_replace_root(domain, answers)
+    else:
+        root = float(np.sqrt(offset_weight(domain, answers))) if private else 0.0
+    return root * root * (1 - _ROUNDING)
 
 
-def _replace_root(domain: Box, answers: Answers) -> float:
+def _ball_replace_root(domain: Ball, answers: Answers) -> float:
+    return float(2 * domain.ball_radius * np.sqrt(answers.coordinate_weights(domain.dimension).sum()))
+
+
+def _box_replace_root(domain: Box, answers: Answers) -> float:
     if answers.matrix is None:
         return float(np.sqrt(answers.coordinate_weights(domain.dimension)) @ (2 * domain.radius))
     columns = answers.matrix * np.sqrt(answers.weights)[:, None] * (2 * domain.radius)
@@ -56,8 +59,6 @@ def _signs_root(columns: Array) -> float:
 def _box_root(domain: Box, answers: Answers) -> float:
     from gaussmith.shapes.solved import weighted_rows
 
-    if domain.dimension == 0:
-        return float(np.sqrt(offset_weight(domain, answers)))
     if domain.dimension <= _DENSE and answers.size <= _DENSE:
         return _signs_root(weighted_rows(domain, answers))
     if answers.matrix is not None or len(np.unique(answers.index)) < answers.size:

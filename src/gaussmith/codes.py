@@ -63,7 +63,7 @@ class BoxCodes:
             width = high - low
         # Round the exact distance down: if the subtraction was inexact, take the next double below.
         inexact = (low + width != high) | (high - width != low)
-        width = np.where(inexact, np.nextafter(width, 0), width)
+        width = np.where(inexact & np.isfinite(width), np.nextafter(width, 0), width)
         _, exponent = np.frexp(width)
         exponent = exponent - 1 - BITS
         bad = ~(np.isfinite(width) & (width > 0) & (exponent >= -1020))
@@ -90,6 +90,15 @@ class BoxCodes:
                 "shift the column towards zero",
             )
         return cls(low, top, scale, steps.astype(np.int64), np.clip(np.array(substitute, float), low, high))
+
+    @property
+    def extents(self) -> Array:
+        """The largest absolute core integer of one record, coordinate by coordinate."""
+        return self.steps.astype(float)
+
+    def centred(self, sums: Sequence[int], records: int) -> list[int]:
+        """The summed core: twice each code, less its steps, so that a record adds between −steps and +steps."""
+        return [2 * s - records * top for s, top in zip(sums, self.steps.tolist(), strict=True)]
 
     def encode(self, rows: Array) -> npt.NDArray[np.int64]:
         """Codes of an array of records (rows × columns). The plain spelling; `sums` has the fast ones."""
@@ -120,12 +129,21 @@ class BallCodes:
         """1 − 2^−40 up to 2^13 coordinates, wider beyond: more than the rounding of a norm of d doubles."""
         return 1.0 - max(2.0**-40, len(self.centre) * 2.0**-52)
 
+    @property
+    def extents(self) -> Array:
+        """The largest norm of one record's core integers, once per coordinate."""
+        return np.full(len(self.centre), float(BALL_STEPS))
+
+    def centred(self, sums: Sequence[int], records: int) -> list[int]:
+        """The summed core: codes of a ball are centred already."""
+        return list(sums)
+
     def encode(self, rows: Array) -> npt.NDArray[np.int64]:
         """Codes of an array of records (rows × columns). The plain spelling; `sums` has the fast ones."""
-        odd = ~np.isfinite(rows).all(axis=1)
+        odd = ~np.asarray(np.isfinite(rows).all(axis=1))
         with np.errstate(over="ignore", invalid="ignore"):
             z = (np.where(odd[:, None], self.centre, rows) - self.centre) * (1.0 / self.radius)
-        z = np.where(np.isfinite(z).all(axis=1)[:, None], z, 0.0)
+        z = np.where(np.asarray(np.isfinite(z).all(axis=1))[:, None], z, 0.0)
         h = np.abs(z).max(axis=1)
         safe = np.where(h > 0, h, 1.0)
         u = z / safe[:, None]
@@ -139,15 +157,17 @@ class BallCodes:
         shrink = 1.0 / np.where(root > 0, root, 1.0)  # root ≥ 1 unless the record is the centre itself
         full = self.margin * float(BALL_STEPS)
         outside = (safe > shrink)[:, None]  # h·root > 1
-        return np.trunc(np.where(outside, u * (shrink * full)[:, None], np.where(outside, 0.0, z) * full)).astype(np.int64)
+        return np.trunc(np.where(outside, u * (shrink * full)[:, None], np.where(outside, 0.0, z) * full)).astype(
+            np.int64
+        )
 
 
 Codes = BoxCodes | BallCodes
 
 
 def nearest_to_zero(lower: Array, upper: Array) -> Array:
-    """The substitute of a sum: the point of [lower, upper] nearest 0, so that a missing value adds as little as can be."""
-    return np.clip(0.0, lower, upper)
+    """The substitute of a sum: the point of [lower, upper] nearest 0, so that a missing value adds little."""
+    return np.minimum(np.maximum(0.0, lower), upper)
 
 
 def centre_of(lower: Array, upper: Array) -> Array:

@@ -137,7 +137,9 @@ def _release_rows(release: Release) -> list[list[str]]:
             ends = f"{lower[i]:,.{digits}f} to {upper[i]:,.{digits}f}"
             rows.append([answer.name, f"{answer.value:,.{digits}f}", f"{answer.standard_error:,.{digits}f}", ends])
         else:
-            rows.append([answer.name, f"{answer.value:.4g}", f"{answer.standard_error:.2g}", "unknown: too few records"])
+            rows.append(
+                [answer.name, f"{answer.value:.4g}", f"{answer.standard_error:.2g}", "unknown: too few records"]
+            )
     return rows
 
 
@@ -149,7 +151,9 @@ def _digits(error: float) -> int:
 def _text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     lines = [
-        "  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        "  ".join(
+            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
         for row in [header, *rows]
     ]
     return "\n".join(line.rstrip() for line in lines)

@@ -11,16 +11,18 @@ which is checked with every rounding upward, on the very doubles that are used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from gaussmith.codes import BALL_STEPS, BallCodes, Codes
+from gaussmith.codes import Codes
 from gaussmith.domains import Domain
 from gaussmith.errors import PlanError
+from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward
-from gaussmith.numerics.linear import Array, Matrix
+from gaussmith.numerics.linear import Matrix
 
 NOISE_BITS = 52
 """Noise is drawn as round(2^NOISE_BITS · Z)."""
@@ -42,11 +44,10 @@ class Grid:
         return 2.0**NOISE_BITS / self.scale
 
 
-def extents(codes: Codes) -> Array:
-    """The largest absolute core integer of one record, for each varying coordinate."""
-    if isinstance(codes, BallCodes):
-        return np.full(len(codes.centre), float(BALL_STEPS))
-    return codes.steps.astype(float)
+def core(codes: Codes, sums: Sequence[int], records: int, neighbours: str) -> list[int]:
+    """The summed core in integers: centred codes, then the number of records where it is private."""
+    centred = codes.centred(sums, records)
+    return [*centred, records] if neighbours == ADD_REMOVE else centred
 
 
 def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: float) -> Grid:
@@ -65,13 +66,14 @@ def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: f
             "use a larger ε or δ, or fewer columns",
             mu=mu,
         )
-    units = domain.units(codes, neighbours)
+    extents = codes.extents
+    units = np.append(1.0 / extents, 1.0) if neighbours == ADD_REMOVE else 1.0 / extents
     if norm == 0:  # all that is asked is public
         return Grid(lift.scaled(units), room)
     for shrink in _SHRINKS:
         scale = (room - charge) / norm * shrink
         integer_lift = lift.scaled(units * scale)
-        reach = domain.largest(integer_lift, neighbours, extents(codes))
+        reach = domain.largest(integer_lift, neighbours, extents)
         if Fraction(reach) + Fraction(charge) <= Fraction(mu) * 2**NOISE_BITS:
             return Grid(integer_lift, scale)
     raise PlanError(

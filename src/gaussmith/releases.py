@@ -33,7 +33,9 @@ class Answer:
     _release: Release
     _position: int
 
-    def interval(self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller") -> tuple[float, float]:
+    def interval(
+        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller"
+    ) -> tuple[float, float]:
         """The range that holds the answer without noise, with this confidence."""
         lower, upper = self._release.interval(confidence, simultaneous, method)
         return float(lower[self._position]), float(upper[self._position])
@@ -44,7 +46,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What `plan.release` and `gaussmith.release` return. Values are unclamped and unbiased: a small count can be negative.
+    """What `plan.release` and `gaussmith.release` return. Values are unclamped and unbiased: a small count can be < 0.
 
     `features` are the noisy numbers all answers are read from; `records` is the number of records where that is public.
     """
@@ -54,10 +56,11 @@ class Release:
     records: int | None = None
 
     @cached_property
-    def _count_estimate(self) -> float | None:
+    def _count_estimate(self) -> float:
+        """The number of records that means are divided by; not a number where it was neither asked nor needed."""
         if self.records is not None:
             return float(self.records)
-        return float(self.features[-1]) if self.plan.shape.counted else None
+        return float(self.features[-1]) if self.plan.shape.counted else float("nan")
 
     @cached_property
     def values(self) -> Array:
@@ -98,7 +101,7 @@ class Release:
             means, n = answers.means, self._count_estimate
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = self.features[: answers.size][means] / n
-                errors[means] = ratio_errors(ratio, n or np.nan, variances[means], count_variance, covariances[means])
+                errors[means] = ratio_errors(ratio, n, variances[means], count_variance, covariances[means])
         return errors
 
     @property
@@ -130,7 +133,7 @@ class Release:
             with np.errstate(divide="ignore", invalid="ignore"):
                 low, high = ratio(
                     self.features[: answers.size][means],
-                    float(n or 0.0),
+                    n,
                     variances[means],
                     count_variance,
                     covariances[means],
@@ -151,7 +154,7 @@ class Release:
         C = F @ F.T * self.plan.noise_scale**2
         J = np.eye(size, len(F))
         if answers.any_mean:
-            n = self._count_estimate or np.nan
+            n = self._count_estimate
             ratio = self.features[:size] / n
             for i in np.flatnonzero(answers.means):
                 J[i, i] = 1 / n

@@ -1,4 +1,4 @@
-"""A request: which answers, of which table, under which guarantee. In Python or in TOML; it becomes a plan without data."""
+"""A request: which answers, of which table, under which guarantee; in Python or in TOML. It is planned without data."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class Request:
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
             raise RequestError(
-                "no guarantee", "a request says how well people are protected", "add guarantee: epsilon = 1, delta = 1e-6"
+                "no guarantee",
+                "a request says how well people are protected",
+                "add guarantee: epsilon = 1, delta = 1e-6",
             )
         if not isinstance(self.count, bool):
             raise RequestError(f"count={self.count!r}", "it is true or false", "write count = true")
@@ -56,7 +58,9 @@ class Request:
         object.__setattr__(self, "sums", _bounds("sums", self.sums))
         object.__setattr__(self, "means", _bounds("means", self.means))
         if not isinstance(self.missing, Mapping):
-            raise RequestError(f"missing={self.missing!r}", "it maps columns to numbers", "write missing = { age = 40 }")
+            raise RequestError(
+                f"missing={self.missing!r}", "it maps columns to numbers", "write missing = { age = 40 }"
+            )
         if not (self.sums or self.means or self.count):
             raise RequestError(
                 "nothing is asked", "a request has at least one answer", "add sums, means or count, e.g. --count"
@@ -67,7 +71,7 @@ class Request:
     """The plan of this request; made without data."""
 
     def _coordinates(self) -> dict[tuple[str, float, float], str]:
-        """Each (column, bounds) once, with the name of its coordinate: the column's, or one that tells two bounds apart."""
+        """Each (column, bounds) once, with its name: the column's, or one that tells two bounds apart."""
         coordinates: dict[tuple[str, float, float], str] = {}
         for bounds in (self.sums, self.means):
             for column, (low, high) in bounds.items():
@@ -91,7 +95,9 @@ class Request:
             for kind, bounds in ((SUM, self.sums), (MEAN, self.means))
             for column, (low, high) in bounds.items()
         ]
-        domain: Domain = Box({n: (low, high) for n, (_, low, high) in zip(names, keys, strict=True)}) if keys else Records()
+        domain: Domain = (
+            Box({n: (low, high) for n, (_, low, high) in zip(names, keys, strict=True)}) if keys else Records()
+        )
         answers = ask(domain, count=self.count, weights=self.weights, kinds=kinds)
         missing = self._missing(coordinates)
         assert self.guarantee is not None
@@ -102,7 +108,9 @@ class Request:
         asked = [column for column, _, _ in coordinates]
         for column in self.missing:
             if column not in asked:
-                raise RequestError(f"missing names {column!r}", "it must be a column that is asked", nearest(column, asked))
+                raise RequestError(
+                    f"missing names {column!r}", "it must be a column that is asked", nearest(column, asked)
+                )
         for column in self.sums:
             if column in self.means and column not in self.missing:
                 raise RequestError(
@@ -155,9 +163,7 @@ def _guarantee(fields: Any) -> Guarantee | None:
         return fields
     allowed = ("epsilon", "delta", "mu", "rho")
     if not isinstance(fields, Mapping):
-        raise RequestError(
-            f"guarantee={fields!r}", "it is a table", "write guarantee = { epsilon = 1, delta = 1e-6 }"
-        )
+        raise RequestError(f"guarantee={fields!r}", "it is a table", "write guarantee = { epsilon = 1, delta = 1e-6 }")
     for key in fields:
         if key not in allowed:
             raise RequestError(f"unknown key {key!r} in guarantee", "it has no such key", nearest(key, allowed))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.codes import BALL_STEPS, BallCodes
+from gaussmith.codes import BallCodes
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import product_upward, sqrt_upward, sum_squares_upward, sum_upward
@@ -92,16 +92,11 @@ class Ball:
         """How records become integers. A record with an odd value becomes the centre, whatever is asked."""
         return BallCodes(self.centre, self.ball_radius)
 
-    def core(self, sums: Sequence[int], records: int, codes: BallCodes, neighbours: str) -> list[int]:
-        """The summed core in integers; each record adds a vector of norm at most 2^42, and 1 to the last."""
-        return [*sums, records] if neighbours == ADD_REMOVE else list(sums)
-
-    def units(self, codes: BallCodes, neighbours: str) -> Array:
-        units = np.full(self.dimension, 1.0 / BALL_STEPS)
-        return np.append(units, 1.0) if neighbours == ADD_REMOVE else units
-
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences, rounded up: s = ±(z, 1), ‖z‖ ≤ extent, or s = z, ‖z‖ ≤ 2·extent."""
+        """An upper bound of ‖lift · s‖ over all differences s, rounded up.
+
+        Under add-remove s = ±(z, 1) with ‖z‖ ≤ extent; under replace-one s = z with ‖z‖ ≤ 2·extent.
+        """
         reach = 1.0 if extent is None else float(np.max(extent))
         private = neighbours == ADD_REMOVE
         expected = self.dimension + private
@@ -121,9 +116,7 @@ class Ball:
         if not private:
             return product_upward(float(inner.max()) * 2.0, reach)
         # ‖lift·(z, 1)‖² ≤ (max inner · ‖z‖ + ‖border‖)² + last²
-        round_part = sum_upward(
-            [product_upward(float(inner.max()), reach), sqrt_upward(sum_squares_upward(border))]
-        )
+        round_part = sum_upward([product_upward(float(inner.max()), reach), sqrt_upward(sum_squares_upward(border))])
         return sqrt_upward(sum_squares_upward(np.append(last, round_part)))
 
     def to_dict(self) -> dict[str, Any]:

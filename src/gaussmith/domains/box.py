@@ -78,7 +78,7 @@ class Box:
         object.__setattr__(self, "names", tuple(names) if names is not None else None)
         self._check()
         low.flags.writeable = high.flags.writeable = False
-        self.coded  # refuses, here and now, bounds that cannot be coded
+        self.codes(low)  # refuses, here and now, bounds that cannot be coded
 
     def _check(self) -> None:
         for wrong, rule in (
@@ -122,23 +122,10 @@ class Box:
 
     @cached_property
     def coded(self) -> tuple[Array, Array]:
-        """Centre and half range of the points that codes stand for; they differ from the bounds' own by a part in 2^41."""
+        """Centre and half range of the points that codes stand for: the bounds' own but for a part in 2^41."""
         codes = self.codes(self.lower)
         half = codes.steps / 2 / codes.scale
         return self.lower + half, half
-
-    def core(self, sums: Sequence[int], records: int, codes: BoxCodes, neighbours: str) -> list[int]:
-        """The summed core in integers: twice each code, centred; then the number of records where it is private.
-
-        Each record adds an integer between −steps and +steps to a coordinate and 1 to the last.
-        """
-        centred = [2 * s - records * top for s, top in zip(sums, codes.steps.tolist(), strict=True)]
-        return [*centred, records] if neighbours == ADD_REMOVE else centred
-
-    def units(self, codes: BoxCodes, neighbours: str) -> Array:
-        """What one unit of each core integer is worth: the core in [−1, 1] is integer × unit."""
-        units = 1.0 / codes.steps
-        return np.append(units, 1.0) if neighbours == ADD_REMOVE else units
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """An upper bound of ‖lift · s‖ over all differences s, rounded up.
@@ -196,7 +183,7 @@ class Box:
 
 
 def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:
-    """max ‖lift·s‖ over the corners s of ±bounds (the last one fixed if asked), rounded up by a bound on all rounding."""
+    """max ‖lift·s‖ over the corners s of ±bounds (the last one fixed if asked), rounded up."""
     q = len(bounds)
     free = q - 1 if fixed else q
     if 2**free > MOST_CORNERS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,10 +34,10 @@ class Records:
         raise IndexError(j)
 
     @property
-    def lower(self) -> Array:
+    def centre(self) -> Array:
         return np.zeros(0)
 
-    upper = centre = radius = spread = lower
+    radius = spread = centre
 
     @property
     def coded(self) -> tuple[Array, Array]:
@@ -46,12 +45,6 @@ class Records:
 
     def codes(self, substitutes: Array) -> BoxCodes:
         return BoxCodes.for_bounds([], [], [])
-
-    def core(self, sums: Sequence[int], records: int, codes: BoxCodes, neighbours: str) -> list[int]:
-        return [records] if neighbours == ADD_REMOVE else []
-
-    def units(self, codes: BoxCodes, neighbours: str) -> Array:
-        return np.ones(1 if neighbours == ADD_REMOVE else 0)
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """One record more or less changes the number by one."""

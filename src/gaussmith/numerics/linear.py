@@ -99,22 +99,20 @@ class Bordered:
         return len(self.inner), self.columns
 
     def times(self, vector: Array) -> Array:
-        return self.inner * vector[self.index] + self.border * vector[-1]
+        return np.asarray(self.inner * vector[self.index] + self.border * vector[-1])
 
     def exact_times(self, vector: Sequence[int]) -> list[int]:
         pairs = Dense(np.column_stack([self.inner, self.border])).integer_rows
         last = vector[-1]
-        return [
-            _shift(a * vector[j] + b * last, e)
-            for (a, b), e, j in zip(*pairs, self.index.tolist(), strict=True)
-        ]
+        return [_shift(a * vector[j] + b * last, e) for (a, b), e, j in zip(*pairs, self.index.tolist(), strict=True)]
 
     def scaled(self, columns: Array) -> Bordered:
         return Bordered(self.index, self.inner * columns[self.index], self.border * columns[-1], self.columns)
 
     def row_norms(self) -> Array:
         at_last = self.index == self.columns - 1  # there both entries meet in one column
-        return np.where(at_last, np.abs(self.inner + self.border), np.hypot(self.inner, self.border))
+        apart = np.hypot(self.inner, self.border)
+        return np.asarray(np.where(at_last, np.abs(self.inner + self.border), apart))
 
     def row(self, i: int) -> Array:
         row = np.zeros(self.columns)
@@ -175,7 +173,7 @@ class Dense:
         return Dense(self.matrix * columns)
 
     def row_norms(self) -> Array:
-        return np.linalg.norm(self.matrix, axis=1)
+        return np.asarray(np.linalg.norm(self.matrix, axis=1))
 
     def row(self, i: int) -> Array:
         return np.asarray(self.matrix[i])
@@ -218,6 +216,4 @@ def _exact_scale(entries: Array, vector: Sequence[int]) -> list[int]:
     shifts = 53 - powers
     if len(entries) and shifts.min() <= 0:
         return [_shift(m * k, -s) for m, k, s in zip(mantissas.tolist(), vector, shifts.tolist(), strict=True)]
-    return [
-        ((m * k >> (s - 1)) + 1) >> 1 for m, k, s in zip(mantissas.tolist(), vector, shifts.tolist(), strict=True)
-    ]
+    return [((m * k >> (s - 1)) + 1) >> 1 for m, k, s in zip(mantissas.tolist(), vector, shifts.tolist(), strict=True)]

@@ -83,7 +83,7 @@ class MarginalPlan:
     def variance(self, way: Sequence[int]) -> float:
         """The variance of each cell of one marginal.
 
-            Σ_{A⊆way} σ_A² ∏_{i∈A} (n_i−1)/n_i ∏_{j∈way∖A} 1/n_j²
+        Σ_{A⊆way} σ_A² ∏_{i∈A} (n_i−1)/n_i ∏_{j∈way∖A} 1/n_j²
         """
         known = self._variance_of
         parts = []

@@ -17,7 +17,7 @@ class Shape:
 
         y = lift · core + N(0, I),   feature = features · y  (+ n · public where the number of records is public)
 
-    One feature per answer (for a mean: the sum of distances from the centre), then, if `counted`, the number of records.
+    One feature per answer (for a mean: the sum of distances from the centre); if `counted`, the number of records last.
     Requires ‖lift · s‖ ≤ 1 for every difference s of neighbours: certified again before every release.
     """
 
@@ -56,7 +56,7 @@ class Shape:
 def weighted_variances(shape: Shape, answers: Answers, spread: Array) -> tuple[Array, float]:
     """Variance of each answer and of the count at μ = 1; of a mean: of n times the mean, wherever in its range it lies.
 
-        Var(n·mean_j) = Var(feature_j) + spread_j · Var(count)
+    Var(n·mean_j) = Var(feature_j) + spread_j · Var(count)
     """
     variances = shape.variances()
     count = float(variances[-1]) if shape.counted else 0.0

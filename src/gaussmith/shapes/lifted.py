@@ -1,4 +1,4 @@
-"""The lifted shape: noise on each record's offset from the centre and on a constant that counts it (MATH 3, master formula).
+"""The lifted shape: noise on each record's offset from the centre and on a constant that counts it.
 
 Under add-remove a box [l, u] is not centred at zero, and noise that fits its centre wastes nothing on where it lies.
 With c the centre, r the half ranges, ω the weights and E what the count is worth,
@@ -69,9 +69,9 @@ def _features(
     centre, radius = domain.coded
     beta = np.divide(radius, entries, out=np.zeros_like(radius), where=entries > 0)
     if last is None:
-        public = answers.matrix @ centre if answers.matrix is not None else np.where(answers.means, 0.0, centre[answers.index])
         if answers.matrix is not None:
-            return Dense(answers.matrix * beta), False, public
+            return Dense(answers.matrix * beta), False, answers.matrix @ centre
+        public = np.where(answers.means, 0.0, centre[answers.index])
         return Bordered(answers.index, beta[answers.index], np.zeros(answers.size), len(entries)), False, public
     columns = len(entries) + 1
     per_count = 1.0 / last if last > 0 else 0.0

@@ -30,7 +30,7 @@ def solved(domain: Box, answers: Answers, gap: float = GAP) -> tuple[Shape, floa
 
 
 def weighted_rows(domain: Box, answers: Answers) -> Array:
-    """W′: what each answer takes from the core (z, 1), scaled by the root of its weight; a row for the count if it matters."""
+    """W′: what each answer takes from the core (z, 1), scaled by the root of its weight; then the count, if any."""
     d = domain.dimension
     root = np.sqrt(answers.weights)[:, None]
     if answers.matrix is not None:
