@@ -96,8 +96,10 @@ class BoxCodes:
         """The largest absolute core integer of one record, coordinate by coordinate."""
         return self.steps.astype(float)
 
-    def centred(self, sums: Sequence[int], records: int) -> list[int]:
+    def centred(self, sums: Sequence[int], records: int) -> Sequence[int] | npt.NDArray[np.int64]:
         """The summed core: twice each code, less its steps, so that a record adds between −steps and +steps."""
+        if records < 1 << 18:  # everything fits 64 bits
+            return 2 * np.array(sums, np.int64) - records * self.steps
         return [2 * s - records * top for s, top in zip(sums, self.steps.tolist(), strict=True)]
 
     def encode(self, rows: Array) -> npt.NDArray[np.int64]:
@@ -134,7 +136,7 @@ class BallCodes:
         """The largest norm of one record's core integers, once per coordinate."""
         return np.full(len(self.centre), float(BALL_STEPS))
 
-    def centred(self, sums: Sequence[int], records: int) -> list[int]:
+    def centred(self, sums: Sequence[int], records: int) -> Sequence[int] | npt.NDArray[np.int64]:
         """The summed core: codes of a ball are centred already."""
         return list(sums)
 

@@ -22,7 +22,7 @@ from gaussmith.domains import Domain
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward
-from gaussmith.numerics.linear import Matrix
+from gaussmith.numerics.linear import Integers, Matrix
 
 NOISE_BITS = 52
 """Noise is drawn as round(2^NOISE_BITS · Z)."""
@@ -44,10 +44,12 @@ class Grid:
         return 2.0**NOISE_BITS / self.scale
 
 
-def core(codes: Codes, sums: Sequence[int], records: int, neighbours: str) -> list[int]:
+def core(codes: Codes, sums: Sequence[int], records: int, neighbours: str) -> Integers:
     """The summed core in integers: centred codes, then the number of records where it is private."""
     centred = codes.centred(sums, records)
-    return [*centred, records] if neighbours == ADD_REMOVE else centred
+    if neighbours != ADD_REMOVE:
+        return centred
+    return np.append(centred, records) if isinstance(centred, np.ndarray) else [*centred, records]
 
 
 def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: float) -> Grid:

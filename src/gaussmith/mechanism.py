@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gaussmith.errors import PlanError
 from gaussmith.grid import NOISE_BITS, core
 from gaussmith.noise import normal_integers
+from gaussmith.numerics.linear import Integers, Words
 from gaussmith.plans import Plan
 from gaussmith.releases import Release
 from gaussmith.sums import Source, Totals, check_columns, open_source, total
@@ -40,10 +42,16 @@ def release_totals(plan: Plan, totals: Totals) -> Release:
     if len(totals.sums) != plan.domain.dimension:
         raise PlanError("sums that do not fit the plan", "there is one per coordinate", "sum with the plan's codes")
     lifted = plan.grid.lift.exact_times(core(plan.codes, totals.sums, totals.records, plan.neighbours))
-    noise = normal_integers(len(lifted), NOISE_BITS)
-    noisy = np.array([y + z for y, z in zip(lifted, noise.tolist(), strict=True)], dtype=float) / plan.grid.scale
-    features = plan.shape.features.times(noisy)
+    noisy = add(lifted, normal_integers(len(lifted), NOISE_BITS))
+    features = plan.shape.features.times(noisy.astype(float) / plan.grid.scale)
     public = totals.records if plan.public_count else None
     if public is not None and plan.shape.public is not None:
         features = features + public * plan.shape.public
     return Release(plan, features, public)
+
+
+def add(lifted: Integers, noise: Words) -> npt.NDArray[Any]:
+    """Exact integers plus exact integers. Lifted words stay below 2^61 and noise below 2^62, so words cannot overflow."""
+    if isinstance(lifted, np.ndarray):
+        return lifted + noise
+    return np.array([y + z for y, z in zip(lifted, noise.tolist(), strict=True)], dtype=object)

@@ -27,6 +27,22 @@ def test_diagonal_products_are_exact(pairs):
     assert product == [rounded(Fraction(a) * k) for a, k in pairs]
 
 
+@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(-(2**62), 2**62)), min_size=1, max_size=6))
+def test_words_give_the_same_integers_as_python(pairs):
+    entries, vector = zip(*pairs, strict=True)
+    words = Diagonal(np.array(entries)).exact_times(np.array(vector, np.int64))
+    assert [int(k) for k in words] == [rounded(Fraction(a) * k) for a, k in pairs]
+
+
+@pytest.mark.parametrize(
+    "entry", [0.5, 0.25, 2.0**-10, 2.0**-64, 2.0**-65, 3 * 2.0**-12, 2.0**-11, 0.1, 1e-19, 1.0, 0.0]
+)
+def test_words_round_halves_up_on_both_sides_of_zero(entry):
+    vector = np.array([0, 1, -1, 2, -2, 3, -3, 512, -512, 2**52 + 1, -(2**52) - 1, 2**61 - 1, 1 - 2**61], np.int64)
+    words = Diagonal(np.full(len(vector), entry)).exact_times(vector)
+    assert [int(k) for k in words] == [rounded(Fraction(entry) * int(k)) for k in vector]
+
+
 @given(st.lists(st.tuples(doubles, doubles, integers), min_size=2, max_size=5))
 def test_dense_and_bordered_products_are_exact(triples):
     first, second, vector = zip(*triples, strict=True)

@@ -22,6 +22,9 @@ import numpy.typing as npt
 from gaussmith.errors import PlanError
 
 Array = npt.NDArray[np.float64]
+Words = npt.NDArray[np.int64]
+Integers = Sequence[int] | Words
+"""Whole numbers: 64-bit words where they are known to fit, Python's own where not. Both are exact."""
 
 
 class Matrix(Protocol):
@@ -33,7 +36,7 @@ class Matrix(Protocol):
     def times(self, vector: Array) -> Array:
         """The product with a vector, in doubles."""
 
-    def exact_times(self, vector: Sequence[int]) -> list[int]:
+    def exact_times(self, vector: Integers) -> Integers:
         """The product with a vector of integers, exact, then rounded to the nearest integer (halves up)."""
 
     def scaled(self, columns: Array) -> Matrix:
@@ -64,7 +67,7 @@ class Diagonal:
     def times(self, vector: Array) -> Array:
         return self.entries * vector
 
-    def exact_times(self, vector: Sequence[int]) -> list[int]:
+    def exact_times(self, vector: Integers) -> Integers:
         return _exact_scale(self.entries, vector)
 
     def scaled(self, columns: Array) -> Diagonal:
@@ -101,8 +104,9 @@ class Bordered:
     def times(self, vector: Array) -> Array:
         return np.asarray(self.inner * vector[self.index] + self.border * vector[-1])
 
-    def exact_times(self, vector: Sequence[int]) -> list[int]:
+    def exact_times(self, vector: Integers) -> Integers:
         pairs = Dense(np.column_stack([self.inner, self.border])).integer_rows
+        vector = _python(vector)
         last = vector[-1]
         return [_shift(a * vector[j] + b * last, e) for (a, b), e, j in zip(*pairs, self.index.tolist(), strict=True)]
 
@@ -150,8 +154,9 @@ class Dense:
     def times(self, vector: Array) -> Array:
         return self.matrix @ vector
 
-    def exact_times(self, vector: Sequence[int]) -> list[int]:
+    def exact_times(self, vector: Integers) -> Integers:
         mantissas, exponents = self.integer_rows
+        vector = _python(vector)
         return [
             _shift(sum(m * k for m, k in zip(row, vector, strict=True)), e)
             for row, e in zip(mantissas, exponents, strict=True)
@@ -202,6 +207,11 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
     raise PlanError(f"matrix kind = {kind!r}", "this version does not know it", "upgrade gaussmith, or plan again")
 
 
+def _python(vector: Integers) -> Sequence[int]:
+    """As Python integers, which do not overflow."""
+    return vector.tolist() if isinstance(vector, np.ndarray) else vector
+
+
 def _shift(value: int, exponent: int) -> int:
     """round(value · 2^exponent), halves up, in integers."""
     if exponent >= 0:
@@ -209,11 +219,46 @@ def _shift(value: int, exponent: int) -> int:
     return (value + (1 << (-exponent - 1))) >> -exponent
 
 
-def _exact_scale(entries: Array, vector: Sequence[int]) -> list[int]:
+def _exact_scale(entries: Array, vector: Integers) -> Integers:
     """round(entries[j] · vector[j]) for each j, exactly: a double is a 53-bit integer and a power of two."""
     fractions, powers = np.frexp(entries)
     mantissas = np.ldexp(fractions, 53).astype(np.int64)
     shifts = 53 - powers
-    if len(entries) and shifts.min() <= 0:
-        return [_shift(m * k, -s) for m, k, s in zip(mantissas.tolist(), vector, shifts.tolist(), strict=True)]
-    return [((m * k >> (s - 1)) + 1) >> 1 for m, k, s in zip(mantissas.tolist(), vector, shifts.tolist(), strict=True)]
+    if isinstance(vector, np.ndarray):
+        small = np.abs(entries) * (np.abs(vector.astype(float)) + 1.0) < 2.0**61
+        if (small & (shifts > 0) & (shifts < 128)).all():
+            return _scale_words(mantissas, vector, shifts)
+        vector = vector.tolist()
+    return [_shift(m * k, -s) for m, k, s in zip(mantissas.tolist(), vector, shifts.tolist(), strict=True)]
+
+
+def _scale_words(mantissas: Words, vector: Words, shifts: Words) -> Words:
+    """round(mantissa · vector / 2^shift), halves up, through products of 128 bits in two words.
+
+    Requires (checked by the caller): 0 < shift < 128, results below 2^62.
+    """
+    negative = (mantissas < 0) ^ (vector < 0)
+    a, b = np.abs(mantissas).view(np.uint64), np.abs(vector).view(np.uint64)
+    half = np.uint64(0xFFFFFFFF)
+    a0, a1, b0, b1 = a & half, a >> 32, b & half, b >> 32
+    low, middle, other, high = a0 * b0, a0 * b1, a1 * b0, a1 * b1
+    carry = (low >> 32) + (middle & half) + (other & half)
+    low = (low & half) | (carry << 32)
+    high = high + (middle >> 32) + (other >> 32) + (carry >> 32)
+    # Add half a unit; of a negative product, whose size is rounded here, the half itself must round towards zero.
+    s = shifts.astype(np.uint64)
+    below = s <= 64
+    unit_low = np.where(below, np.uint64(1) << np.minimum(s - 1, np.uint64(63)), np.uint64(0))
+    unit_high = np.where(below, np.uint64(0), np.uint64(1) << np.maximum(s, np.uint64(65)) - np.uint64(65))
+    borrow = negative.astype(np.uint64)
+    unit_high = unit_high - ((unit_low == 0) & negative)
+    unit_low = unit_low - borrow  # wraps to all ones where the unit lies in the high word
+    total = low + unit_low
+    high = high + unit_high + (total < low)
+    inner = np.where(
+        s < 64,
+        (total >> np.minimum(s, np.uint64(63))) | np.where(s < 64, high << (np.uint64(64) - np.clip(s, 1, 63)), 0),
+        high >> np.clip(s, 64, 127) - np.uint64(64),
+    )
+    sized = inner.astype(np.int64)
+    return np.asarray(np.where(negative, -sized, sized))
