@@ -38,6 +38,7 @@ _HOMES = {
     "Box": "gaussmith.domains",
     "Ball": "gaussmith.domains",
     "Records": "gaussmith.domains",
+    "Ledger": "gaussmith.ledger",
     "Plan": "gaussmith.plans",
     "plan": "gaussmith.planner",
     "Release": "gaussmith.releases",
@@ -49,12 +50,13 @@ if TYPE_CHECKING:
     from gaussmith.domains import Ball, Box, Records
     from gaussmith.guarantee import Guarantee
     from gaussmith.job import release
+    from gaussmith.ledger import Ledger
     from gaussmith.planner import plan
     from gaussmith.plans import Plan
     from gaussmith.releases import Release
     from gaussmith.request import Request
 
-__all__ = ["Ball", "Box", "Guarantee", "Plan", "Records", "Release", "Request", "plan", "release"]
+__all__ = ["Ball", "Box", "Guarantee", "Ledger", "Plan", "Records", "Release", "Request", "plan", "release"]
 
 
 def __getattr__(name: str) -> Any:

@@ -25,7 +25,14 @@ def release(plan: Plan, data: Any, columns: Sequence[str] | None = None, progres
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
     """
     source, used = prepare(plan, data, columns)
-    return release_totals(plan, total(source, plan.codes, used, progress))
+    return release_source(plan, source, used, progress)
+
+
+def release_source(
+    plan: Plan, source: Source, columns: Sequence[str] | None, progress: Progress | None = None
+) -> Release:
+    """The planned answers from a source that `prepare` has opened."""
+    return release_totals(plan, total(source, plan.codes, columns, progress))
 
 
 def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None) -> tuple[Source, Sequence[str] | None]:

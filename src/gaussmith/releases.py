@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,11 @@ class Release:
     plan: Plan
     features: Array
     records: int | None = None
+    id: str | None = None
+
+    def named(self, id: str) -> Release:
+        """The same release under the id that a ledger charged."""
+        return replace(self, id=id)
 
     @cached_property
     def _count_estimate(self) -> float:
@@ -227,6 +232,7 @@ class Release:
             "intervals_cover": "the noise; not clipping to the bounds, not sampling",
             "features": self.features.tolist(),
             "records": self.records,
+            "id": self.id,
             "plan": self.plan.to_dict(),
         }
 
@@ -244,7 +250,7 @@ class Release:
                     f"release format = {fields['format']!r}", f"this version reads format {FORMAT}", "upgrade gaussmith"
                 )
             plan = Plan.from_dict(fields["plan"])
-            return cls(plan, np.array(fields["features"], float), fields["records"])
+            return cls(plan, np.array(fields["features"], float), fields["records"], fields.get("id"))
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, PlanError):
                 raise

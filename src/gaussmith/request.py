@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import tomllib
 from collections.abc import Mapping
@@ -119,13 +117,6 @@ class Request:
                     f"say which one: missing = {{ {column} = 0 }}",
                 )
         return {name: self.missing[c] for (c, _, _), name in coordinates.items() if c in self.missing}
-
-    @property
-    def hash(self) -> str:
-        """SHA-256 of the plan and the source's name: what a ledger knows this request by."""
-        source = str(self.source) if isinstance(self.source, str | Path) else type(self.source).__name__
-        text = json.dumps({"plan": self.plan.hash, "source": source, "columns": self.columns}, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Request:

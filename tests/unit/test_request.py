@@ -44,13 +44,6 @@ def test_toml_says_the_same(tmp_path):
     assert request.source == str(tmp_path / "visits.parquet")
 
 
-def test_hashes_tell_requests_apart():
-    one = gm.Request("a.csv", count=True, guarantee=G)
-    assert one.hash == gm.Request("a.csv", count=True, guarantee=G).hash
-    assert one.hash != gm.Request("b.csv", count=True, guarantee=G).hash
-    assert one.hash != gm.Request("a.csv", count=True, sums={"x": (0, 1)}, guarantee=G).hash
-
-
 TOML = 'source = "x.csv"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
 
 
