@@ -58,7 +58,7 @@ def release_totals(plan: Plan, totals: Totals) -> Release:
 
 
 def add(lifted: Integers, noise: Words) -> npt.NDArray[Any]:
-    """Exact integers plus exact integers. Lifted words stay below 2^61 and noise below 2^62, so words cannot overflow."""
+    """Exact integers plus exact integers: lifted words stay below 2^61, noise below 2^60, so words cannot overflow."""
     if isinstance(lifted, np.ndarray):
         return lifted + noise
     return np.array([y + z for y, z in zip(lifted, noise.tolist(), strict=True)], dtype=object)
