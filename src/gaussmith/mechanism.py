@@ -41,7 +41,8 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None) -> tupl
     source = open_source(data)
     if columns is None and source.names is not None and plan.domain.names is not None:
         columns = plan.domain.names
-    return source, check_columns(source, columns, plan.domain.dimension)
+    used = check_columns(source, columns, plan.domain.dimension)
+    return source, None if source.names is None else used
 
 
 def release_totals(plan: Plan, totals: Totals) -> Release:

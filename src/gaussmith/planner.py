@@ -48,7 +48,7 @@ def plan(
 
     >>> import gaussmith as gm
     >>> p = gm.plan(gm.Box([0] * 16, [1] * 16), gm.Guarantee(epsilon=1, delta=1e-6))
-    >>> p.standard_errors[0].round(2)
+    >>> float(p.standard_errors[0].round(2))
     10.56
     """
     if not isinstance(domain, Box | Ball | Records):

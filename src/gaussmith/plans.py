@@ -43,7 +43,7 @@ class Plan:
     >>> import gaussmith as gm
     >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True)
     >>> plan.standard_errors.round(2), round(plan.count_standard_error, 2)
-    (array([100.]), 1.42)
+    (array([100.]), 1.41)
     """
 
     domain: Domain
