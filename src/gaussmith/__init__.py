@@ -38,6 +38,7 @@ _HOMES = {
     "Box": "gaussmith.domains",
     "Ball": "gaussmith.domains",
     "Records": "gaussmith.domains",
+    "Groups": "gaussmith.domains",
     "Ledger": "gaussmith.ledger",
     "Plan": "gaussmith.plans",
     "plan": "gaussmith.planner",
@@ -47,7 +48,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from gaussmith.domains import Ball, Box, Records
+    from gaussmith.domains import Ball, Box, Groups, Records
     from gaussmith.guarantee import Guarantee
     from gaussmith.job import release
     from gaussmith.ledger import Ledger
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from gaussmith.releases import Release
     from gaussmith.request import Request
 
-__all__ = ["Ball", "Box", "Guarantee", "Ledger", "Plan", "Records", "Release", "Request", "plan", "release"]
+__all__ = ["Ball", "Box", "Groups", "Guarantee", "Ledger", "Plan", "Records", "Release", "Request", "plan", "release"]
 
 
 def __getattr__(name: str) -> Any:

@@ -36,35 +36,35 @@ def sum_intervals(values: Array, errors: Array, width: float) -> tuple[Array, Ar
 
 
 def fieller_intervals(
-    numerators: Array, count: float, variances: Array, count_variance: float, covariances: Array, width: float
+    width: float, numerators: Array, denominators: Array, variances: Array, below: Array, both: Array
 ) -> tuple[Array, Array]:
-    """Intervals of numerator/count when both carry Gaussian noise, by Fieller: exact coverage, whatever the count.
+    """Intervals of numerator/denominator when both carry Gaussian noise, by Fieller: exact coverage at any size.
 
-        { ρ : (N − ρ n̂)² ≤ width² (Var N − 2ρ Cov + ρ² Var n̂) }
+        { ρ : (N − ρ D)² ≤ width² (Var N − 2ρ Cov + ρ² Var D) }
 
-    Where the noise leaves the count's sign open the set is unbounded: then the interval is the whole line, and says so.
+    `variances`, `below`, `both` are Var N, Var D, Cov. Where the noise leaves the denominator's sign open the set is
+    unbounded: then the interval is the whole line, and says so.
     """
     z2 = width * width
-    A = count * count - z2 * count_variance
-    B = numerators * count - z2 * covariances
+    A = denominators * denominators - z2 * below
+    B = numerators * denominators - z2 * both
     C = numerators * numerators - z2 * variances
     root = np.sqrt(np.maximum(B * B - A * C, 0.0))
-    if A <= 0:  # the count may be zero
-        whole = np.full(len(numerators), np.inf)
-        return -whole, whole
-    return (B - root) / A, (B + root) / A
+    known = A > 0  # else the denominator may be zero
+    return np.where(known, (B - root) / A, -np.inf), np.where(known, (B + root) / A, np.inf)
 
 
 def delta_intervals(
-    numerators: Array, count: float, variances: Array, count_variance: float, covariances: Array, width: float
+    width: float, numerators: Array, denominators: Array, variances: Array, below: Array, both: Array
 ) -> tuple[Array, Array]:
-    """Intervals of numerator/count by the delta method: symmetric, good where the count is many standard errors."""
-    ratio = numerators / count
-    errors = ratio_errors(ratio, count, variances, count_variance, covariances)
+    """Intervals of numerator/denominator by the delta method: symmetric, good for a denominator of many errors."""
+    ratio = numerators / denominators
+    errors = ratio_errors(numerators, denominators, variances, below, both)
     return ratio - width * errors, ratio + width * errors
 
 
-def ratio_errors(ratio: Array, count: float, variances: Array, count_variance: float, covariances: Array) -> Array:
-    """The standard error of numerator/count to first order."""
-    spread = variances - 2 * ratio * covariances + ratio * ratio * count_variance
-    return np.asarray(np.sqrt(np.maximum(spread, 0.0)) / abs(count))
+def ratio_errors(numerators: Array, denominators: Array, variances: Array, below: Array, both: Array) -> Array:
+    """The standard error of numerator/denominator to first order."""
+    ratio = numerators / denominators
+    spread = variances - 2 * ratio * both + ratio * ratio * below
+    return np.asarray(np.sqrt(np.maximum(spread, 0.0)) / np.abs(denominators))

@@ -20,6 +20,10 @@ SUM, MEAN = "sum", "mean"
 class Answers:
     """One row per answer: the coordinate it is about and whether it is a sum or a mean; or a matrix of linear answers.
 
+    A mean is over the number of records. `over[i]` ≥ 0 makes answer i a ratio instead: offsets[i] plus its feature over
+    that of answer `over[i]`; plans treat it as a sum, and whoever asks gives its denominator the weight it deserves.
+    The last `hidden` answers are not shown: denominators that are there for others only.
+
     `weights[i]` says how much the squared error of answer i matters (for a mean: of n times its error); the count,
     where asked, has weight 1.
     """
@@ -31,6 +35,9 @@ class Answers:
     count: bool
     weights: Array
     weighting: str
+    over: npt.NDArray[np.int64]
+    offsets: Array
+    hidden: int = 0
 
     @property
     def size(self) -> int:
@@ -38,8 +45,18 @@ class Answers:
         return len(self.weights)
 
     @property
+    def visible(self) -> int:
+        """How many answers are shown, the count left out."""
+        return self.size - self.hidden
+
+    @property
     def any_mean(self) -> bool:
         return bool(self.means.any())
+
+    @property
+    def ratios(self) -> npt.NDArray[np.bool_]:
+        """Answers that are divided by another."""
+        return self.over >= 0
 
     def coordinate_weights(self, dimension: int) -> Array:
         """ω_j: how much the squared error of coordinate j matters over all answers."""
@@ -59,6 +76,8 @@ class Answers:
             "weights": self.weights.tolist(),
             "weighting": self.weighting,
         }
+        if self.ratios.any() or self.hidden:
+            fields |= {"over": self.over.tolist(), "offsets": self.offsets.tolist(), "hidden": self.hidden}
         if self.matrix is not None:
             fields["matrix"] = self.matrix.tolist()
         else:
@@ -78,6 +97,9 @@ class Answers:
             bool(fields["count"]),
             np.array(fields["weights"], float),
             str(fields["weighting"]),
+            np.array(fields.get("over", [-1] * size), np.int64),
+            np.array(fields.get("offsets", [0.0] * size), float),
+            int(fields.get("hidden", 0)),
         )
 
 
@@ -117,7 +139,8 @@ def ask(
     if size == 0 and not count:
         raise PlanError("nothing is asked", "a plan has at least one answer", "ask for a sum, a mean or the count")
     numbers, label = _weights(weights, domain, index, matrix, size)
-    return Answers(names, index, means, matrix, bool(count), numbers, label)
+    plain = (np.full(size, -1), np.zeros(size))
+    return Answers(names, index, means, matrix, bool(count), numbers, label, *plain)
 
 
 def _matrix(answers: Any, dimension: int) -> Array:

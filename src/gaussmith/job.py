@@ -18,6 +18,8 @@ from gaussmith.releases import Release
 from gaussmith.request import Request
 
 if TYPE_CHECKING:
+    from gaussmith.group_plans import GroupPlan
+    from gaussmith.group_releases import GroupRelease
     from gaussmith.ledger import Ledger
 
 Progress = Callable[[float | None], None]
@@ -46,18 +48,36 @@ def release_plan(
     source, used = mechanism.prepare(plan, data, columns)
     if book is None:
         return mechanism.release_source(plan, source, used, progress)
+    payload = charged(
+        book,
+        id,
+        source_name(data),
+        request_hash(plan.hash, source_name(data), used),
+        plan,
+        lambda: mechanism.release_source(plan, source, used, progress),
+    )
+    return Release.from_json(payload)
+
+
+def charged(
+    book: Ledger,
+    id: str | None,
+    source: str,
+    request_hash: str,
+    plan: Plan | GroupPlan,
+    make: Callable[[], Release | GroupRelease],
+) -> bytes:
+    """The bytes stored for one release: charge first, then `make` it from data, store it once, return what is stored."""
     from gaussmith.ledger.failpoints import failpoint
 
-    name = source_name(data)
-    book.check_dataset(name)
-    reservation = book.reserve(id, request_hash(plan, name, used), plan.guarantee, plan_hash=plan.hash)
+    book.check_dataset(source)
+    reservation = book.reserve(id, request_hash, plan.guarantee, plan_hash=plan.hash)
     if reservation.payload is not None:
-        return Release.from_json(reservation.payload)
+        return reservation.payload
     failpoint("before-data")
-    made = mechanism.release_source(plan, source, used, progress).named(reservation.release_id)
+    made = make().named(reservation.release_id, str(reservation.receipt))
     failpoint("after-noise")
-    stored = book.store(reservation.release_id, made.to_json().encode(), plan_hash=plan.hash)
-    return Release.from_json(stored)
+    return book.store(reservation.release_id, made.to_json().encode(), plan_hash=plan.hash)
 
 
 def open_ledger(ledger: Any, id: str | None) -> Ledger | None:
@@ -84,7 +104,7 @@ def source_name(data: Any) -> str:
     )
 
 
-def request_hash(plan: Plan, source: str, columns: Sequence[str] | None) -> str:
+def request_hash(plan_hash: str, source: str, columns: Sequence[str] | None) -> str:
     """SHA-256 of what is asked and of which source: the same id with another one is refused."""
-    fields = {"plan": plan.hash, "source": source, "columns": list(columns or [])}
+    fields = {"plan": plan_hash, "source": source, "columns": list(columns or [])}
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()

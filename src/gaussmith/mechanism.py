@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from gaussmith.errors import PlanError
 from gaussmith.grid import NOISE_BITS, core
+from gaussmith.group_plans import GroupPlan
+from gaussmith.group_releases import GroupRelease
 from gaussmith.noise import normal_integers
 from gaussmith.numerics.linear import Integers, Words
 from gaussmith.plans import Plan
@@ -56,6 +58,20 @@ def release_totals(plan: Plan, totals: Totals) -> Release:
     if public is not None and plan.shape.public is not None:
         features = features + public * plan.shape.public
     return Release(plan, features, public)
+
+
+def release_group_totals(plan: GroupPlan, totals: Sequence[Totals]) -> GroupRelease:
+    """Fresh noise for every declared group, empty or not, in one draw."""
+    each = plan.each
+    if len(totals) != plan.groups.size:
+        raise PlanError("sums that do not fit the groups", "there is one for every declared group", "sum by group")
+    lifted = [
+        each.grid.lift.exact_times(core(each.codes, found.sums, found.records, each.neighbours)) for found in totals
+    ]
+    m = each.grid.lift.shape[0]
+    noise = normal_integers(len(totals) * m, NOISE_BITS).reshape(len(totals), m)
+    noisy = [add(y, z).astype(float) / each.grid.scale for y, z in zip(lifted, noise, strict=True)]
+    return GroupRelease(plan, np.array([each.shape.features.times(y) for y in noisy]))
 
 
 def add(lifted: Integers, noise: Words) -> npt.NDArray[Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from gaussmith.answers import Answers, ask
 from gaussmith.codes import centre_of, nearest_to_zero
-from gaussmith.domains import Ball, Box, Domain, Records
+from gaussmith.domains import Ball, Box, Domain, Groups, Records
 from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
@@ -19,14 +19,45 @@ from gaussmith.shapes import Shape, total
 from gaussmith.shapes.lifted import lifted
 from gaussmith.shapes.straight import elliptical, isotropic
 
+if TYPE_CHECKING:
+    from gaussmith.group_plans import GroupPlan
+
 MOST_SOLVED_CORNERS = 1024
 """Boxes with more corners than this get the closed form, whose distance from the optimum is certified instead."""
 
 _NAMED = {"isotropic": isotropic, "elliptical": elliptical, "lifted": lifted}
 
 
+@overload
+def plan(
+    domain: Groups,
+    guarantee: Guarantee,
+    *,
+    neighbours: str = ...,
+    answers: Any = ...,
+    count: bool = ...,
+    weights: Any = ...,
+    missing: Mapping[str, float] | None = ...,
+    shape: str = ...,
+) -> GroupPlan: ...
+
+
+@overload
 def plan(
     domain: Domain,
+    guarantee: Guarantee,
+    *,
+    neighbours: str = ...,
+    answers: Any = ...,
+    count: bool = ...,
+    weights: Any = ...,
+    missing: Mapping[str, float] | None = ...,
+    shape: str = ...,
+) -> Plan: ...
+
+
+def plan(
+    domain: Domain | Groups,
     guarantee: Guarantee,
     *,
     neighbours: str = ADD_REMOVE,
@@ -35,7 +66,7 @@ def plan(
     weights: Any = "equal",
     missing: Mapping[str, float] | None = None,
     shape: str = "best",
-) -> Plan:
+) -> Plan | GroupPlan:
     """The most accurate plan for these answers under this guarantee.
 
     neighbours: "add-remove" (the number of people is secret) or "replace-one" (it is public).
@@ -51,17 +82,22 @@ def plan(
     >>> float(p.standard_errors[0].round(2))
     10.56
     """
-    if not isinstance(domain, Box | Ball | Records):
-        raise PlanError(
-            f"domain of type {type(domain).__name__}",
-            "a plan starts from what one record can be",
-            "give a gaussmith.Box or gaussmith.Ball",
-        )
     if not isinstance(guarantee, Guarantee):
         raise PlanError(
             f"guarantee of type {type(guarantee).__name__}",
             "a plan needs a guarantee",
             "write gaussmith.Guarantee(epsilon=1, delta=1e-6)",
+        )
+    if isinstance(domain, Groups):
+        from gaussmith.group_plans import plan_groups
+
+        asked = ask(domain.domain, answers, count, weights)
+        return plan_groups(domain, guarantee, asked, check(neighbours), missing, shape)
+    if not isinstance(domain, Box | Ball | Records):
+        raise PlanError(
+            f"domain of type {type(domain).__name__}",
+            "a plan starts from what one record can be",
+            "give a gaussmith.Box or gaussmith.Ball",
         )
     asked = ask(domain, answers, count, weights)
     return plan_answers(domain, guarantee, asked, check(neighbours), missing, shape)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.accuracy import delta_intervals, fieller_intervals, normal_width, ratio_errors, sum_intervals
+from gaussmith.accuracy import normal_width
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
+from gaussmith.readout import Readout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,59 +56,30 @@ class Release:
     features: Array
     records: int | None = None
     id: str | None = None
+    receipt: str | None = None
 
-    def named(self, id: str) -> Release:
-        """The same release under the id that a ledger charged."""
-        return replace(self, id=id)
-
-    @cached_property
-    def _count_estimate(self) -> float:
-        """The number of records that means are divided by; not a number where it was neither asked nor needed."""
-        if self.records is not None:
-            return float(self.records)
-        return float(self.features[-1]) if self.plan.shape.counted else float("nan")
+    def named(self, id: str, receipt: str) -> Release:
+        """The same release under the id that a ledger charged, with the ledger's receipt."""
+        return replace(self, id=id, receipt=receipt)
 
     @cached_property
+    def _readout(self) -> Readout:
+        return Readout(self.plan, self.features, self.records)
+
+    @property
     def values(self) -> Array:
         """The answers in order, the count left out (see `count`)."""
-        answers = self.plan.answers
-        values = self.features[: answers.size].copy()
-        if answers.any_mean:
-            n, means = self._count_estimate, answers.means
-            centre = self.plan.domain.coded[0][answers.index[means]]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                values[means] = centre + values[means] / n
-        return values
+        return self._readout.values[: self.plan.answers.visible]
 
     @property
     def count(self) -> float | None:
         """The number of records, noisy where it is private; None unless asked."""
-        return self._count_estimate if self.plan.answers.count else None
+        return float(self._readout.count) if self.plan.answers.count else None
 
-    @cached_property
-    def _moments(self) -> tuple[Array, float, Array]:
-        """Variance of each feature, of the count, and their covariance."""
-        unit = self.plan.noise_scale**2
-        F = self.plan.shape.features
-        size = self.plan.answers.size
-        variances = self.plan.shape.variances() * unit
-        if not self.plan.shape.counted:
-            return variances[:size], 0.0, np.zeros(size)
-        with_count = F.times(F.row(size))[:size] * unit  # the covariance of every feature with the count
-        return variances[:size], float(variances[-1]), with_count
-
-    @cached_property
+    @property
     def standard_errors(self) -> Array:
         """Of the answers in order; of a mean by the delta method, in the mean's own units."""
-        answers = self.plan.answers
-        variances, count_variance, covariances = self._moments
-        errors = np.sqrt(variances)
-        if answers.any_mean:
-            means, n = answers.means, self._count_estimate
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = self.features[: answers.size][means] / n
-                errors[means] = ratio_errors(ratio, n, variances[means], count_variance, covariances[means])
-        return errors
+        return self._readout.standard_errors[: self.plan.answers.visible]
 
     @property
     def count_standard_error(self) -> float | None:
@@ -117,7 +89,8 @@ class Release:
     @property
     def names(self) -> tuple[str, ...]:
         """The answers' names in order, the count last if asked."""
-        return (*self.plan.answers.names, "count") if self.plan.answers.count else self.plan.answers.names
+        names = self.plan.answers.names[: self.plan.answers.visible]
+        return (*names, "count") if self.plan.answers.count else names
 
     def interval(
         self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller"
@@ -128,25 +101,10 @@ class Release:
         """
         if method not in ("fieller", "delta"):
             raise PlanError(f"method={method!r}", 'it is "fieller" or "delta"', nearest(method, ["fieller", "delta"]))
-        answers = self.plan.answers
         width = normal_width(confidence, len(self.names) if simultaneous else 1)
-        variances, count_variance, covariances = self._moments
-        lower, upper = sum_intervals(self.features[: answers.size], np.sqrt(variances), width)
-        if answers.any_mean:
-            means, n = answers.means, self._count_estimate
-            ratio = fieller_intervals if method == "fieller" else delta_intervals
-            with np.errstate(divide="ignore", invalid="ignore"):
-                low, high = ratio(
-                    self.features[: answers.size][means],
-                    n,
-                    variances[means],
-                    count_variance,
-                    covariances[means],
-                    width,
-                )
-            centre = self.plan.domain.coded[0][answers.index[means]]
-            lower[means], upper[means] = centre + low, centre + high
-        if answers.count:
+        shown = self.plan.answers.visible
+        lower, upper = (ends[:shown] for ends in self._readout.intervals(width, method))
+        if self.plan.answers.count:
             n, error = self.count or 0.0, self.count_standard_error or 0.0
             lower, upper = np.append(lower, n - width * error), np.append(upper, n + width * error)
         return lower, upper
@@ -157,14 +115,13 @@ class Release:
         size = answers.size
         F = self.plan.shape.features.dense()
         C = F @ F.T * self.plan.noise_scale**2
-        J = np.eye(size, len(F))
-        if answers.any_mean:
-            n = self._count_estimate
-            ratio = self.features[:size] / n
-            for i in np.flatnonzero(answers.means):
-                J[i, i] = 1 / n
-                if self.plan.shape.counted:
-                    J[i, -1] = -ratio[i] / n
+        J = np.eye(size, len(F))[: answers.visible]
+        for i in np.flatnonzero((answers.means | answers.ratios)[: answers.visible]):
+            by_count = answers.over[i] < 0
+            below = float(self._readout.count) if by_count else float(self.features[answers.over[i]])
+            J[i, i] = 1 / below
+            if not by_count or self.plan.shape.counted:
+                J[i, size if by_count else answers.over[i]] = -self.features[i] / below**2
         if answers.count:
             last = np.zeros((1, len(F)))
             if self.plan.shape.counted:
@@ -180,7 +137,7 @@ class Release:
             position = names.index(key)
         else:
             raise PlanError(f"answer {key!r}", "the release has no such answer", nearest(str(key), names))
-        if position == self.plan.answers.size:
+        if position == self.plan.answers.visible:
             return Answer("count", float(self.count or 0.0), float(self.count_standard_error or 0.0), self, position)
         return Answer(
             names[position], float(self.values[position]), float(self.standard_errors[position]), self, position
@@ -233,6 +190,7 @@ class Release:
             "features": self.features.tolist(),
             "records": self.records,
             "id": self.id,
+            "receipt": self.receipt,
             "plan": self.plan.to_dict(),
         }
 
@@ -250,7 +208,7 @@ class Release:
                     f"release format = {fields['format']!r}", f"this version reads format {FORMAT}", "upgrade gaussmith"
                 )
             plan = Plan.from_dict(fields["plan"])
-            return cls(plan, np.array(fields["features"], float), fields["records"], fields.get("id"))
+            return cls(plan, np.array(fields["features"], float), fields["records"], fields.get("id"), fields.get("receipt"))
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, PlanError):
                 raise

@@ -2,53 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
-from gaussmith.codes import Codes
 from gaussmith.domains.ball import Ball
 from gaussmith.domains.box import Box
+from gaussmith.domains.groups import Groups
+from gaussmith.domains.protocol import Domain
 from gaussmith.domains.records import Records
 from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array, Matrix
-
-
-class Domain(Protocol):
-    """What planning and releasing ask of a domain, whatever its kind. Nothing here sees data.
-
-    A record x is `centre + radius · z`, coordinate by coordinate; z is its core, at most 1 in size.
-    """
-
-    @property
-    def dimension(self) -> int: ...
-
-    @property
-    def names(self) -> tuple[str, ...] | None: ...
-
-    def name(self, j: int) -> str:
-        """The name of coordinate j, or its number as text."""
-
-    @property
-    def centre(self) -> Array: ...
-
-    @property
-    def radius(self) -> Array: ...
-
-    @property
-    def spread(self) -> Array:
-        """The mean square distance of a mean from the centre, when it may lie anywhere in the domain."""
-
-    @property
-    def coded(self) -> tuple[Array, Array]:
-        """Centre and radius of the points that codes stand for."""
-
-    def codes(self, substitutes: Array) -> Codes:
-        """How records become integers."""
-
-    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up."""
-
-    def to_dict(self) -> dict[str, Any]: ...
-
 
 _KINDS: dict[str, Any] = {"box": Box, "ball": Ball, "records": Records}
 
@@ -62,4 +23,4 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
     return domain
 
 
-__all__ = ["Ball", "Box", "Domain", "Records", "domain_from_dict"]
+__all__ = ["Ball", "Box", "Domain", "Groups", "Records", "domain_from_dict"]

@@ -119,6 +119,16 @@ class Ball:
         round_part = sum_upward([product_upward(float(inner.max()), reach), sqrt_upward(sum_squares_upward(border))])
         return sqrt_upward(sum_squares_upward(np.append(last, round_part)))
 
+    def largest_change(self, lift: Matrix) -> float:
+        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        if isinstance(lift, Diagonal):
+            inner = lift.entries[: self.dimension]
+        elif isinstance(lift, Bordered):
+            inner = lift.inner[lift.index < self.dimension]
+        else:
+            raise PlanError("a ball with a dense lift", "a ball is lifted row by row", "plan again")
+        return 2.0 * float(np.abs(inner).max())
+
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"kind": "ball", "radius": self.ball_radius, "centre": self.centre.tolist()}
         if self.names is not None:

@@ -151,6 +151,15 @@ class Box:
             return sqrt_upward(sum_squares_upward(np.nextafter(inner + border, np.inf)))
         return _largest_corner(lift.dense(), bounds, fixed=neighbours == ADD_REMOVE)
 
+    def largest_change(self, lift: Matrix) -> float:
+        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        bounds = np.append(np.full(self.dimension, 2.0), 0.0)
+        if isinstance(lift, Diagonal | Bordered):
+            inner = lift.entries if isinstance(lift, Diagonal) else lift.inner
+            reach = bounds if isinstance(lift, Diagonal) else bounds[lift.index]
+            return sqrt_upward(sum_squares_upward(np.nextafter(np.abs(inner) * reach, np.inf)))
+        return _largest_corner(lift.dense()[:, :-1], bounds[:-1], fixed=False)
+
     def corners(self) -> Array:
         """All 2^d corners of the centred cube {−1, 1}^d, one a row."""
         if 2**self.dimension > MOST_CORNERS:

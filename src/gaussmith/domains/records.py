@@ -18,7 +18,7 @@ class Records:
     """The domain of a private count and nothing else.
 
     >>> import gaussmith as gm
-    >>> gm.plan(gm.Records(), gm.Guarantee(mu=1), count=True).count_standard_error
+    >>> round(gm.plan(gm.Records(), gm.Guarantee(mu=1), count=True).count_standard_error, 9)
     1.0
     """
 
@@ -51,6 +51,10 @@ class Records:
         if not isinstance(lift, Diagonal) or lift.shape[1] != (neighbours == ADD_REMOVE):
             raise PlanError("a lift that does not fit a count", "a count has one coordinate", "plan again")
         return float(np.abs(lift.entries).sum())
+
+    def largest_change(self, lift: Matrix) -> float:
+        """Nothing of a record can change but its presence."""
+        return 0.0
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "records"}

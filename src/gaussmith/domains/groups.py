@@ -1,0 +1,116 @@
+"""Groups: the same domain once per declared key, a person in at most so many of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gaussmith.domains.protocol import Domain
+from gaussmith.errors import DomainError
+
+Key = str | int | bool
+
+MOST_GROUPS = 10_000_000
+
+
+@dataclass(frozen=True, init=False)
+class Groups:
+    """Every declared key, in order, and what one person adds to each of at most `at_most` of them.
+
+    Keys are declared, never found in the data: a group that nobody is in is released too, with fresh noise.
+
+    >>> import gaussmith as gm
+    >>> by = gm.Groups({"region": ["north", "south"], "sex": ["f", "m"]}, gm.Box({"visits": (0, 80)}), at_most=1)
+    >>> len(by.labels), by.labels[0]
+    (4, ('north', 'f'))
+    """
+
+    columns: tuple[str, ...]
+    labels: tuple[tuple[Key, ...], ...]
+    domain: Domain
+    at_most: int
+
+    def __init__(
+        self,
+        keys: Mapping[str, Sequence[Key]] | Sequence[Mapping[str, Key]],
+        domain: Domain,
+        at_most: int = 1,
+    ) -> None:
+        columns, labels = _labels(keys)
+        if isinstance(at_most, bool) or not isinstance(at_most, int) or at_most < 1:
+            raise DomainError(
+                f"at_most={at_most!r}", "a person is in a whole number of groups, at least one", "write 1"
+            )
+        if at_most > len(labels):
+            raise DomainError(
+                f"at_most={at_most}", f"there are only {len(labels)} groups", f"write {len(labels)} or less"
+            )
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "at_most", at_most)
+
+    @property
+    def size(self) -> int:
+        """How many groups are declared."""
+        return len(self.labels)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without the domain, which a plan keeps beside it."""
+        return {
+            "columns": list(self.columns),
+            "labels": [list(label) for label in self.labels],
+            "at_most": self.at_most,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any], domain: Domain) -> Groups:
+        rows = [dict(zip(fields["columns"], label, strict=True)) for label in fields["labels"]]
+        return cls(rows, domain, fields["at_most"])
+
+
+def _labels(
+    keys: Mapping[str, Sequence[Key]] | Sequence[Mapping[str, Key]],
+) -> tuple[tuple[str, ...], tuple[tuple[Key, ...], ...]]:
+    """Key columns and all declared keys in order: a cross product, or the combinations as listed."""
+    if isinstance(keys, Mapping):
+        columns = tuple(str(column) for column in keys)
+        for column, values in keys.items():
+            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+                raise DomainError(
+                    f"keys of {column!r} = {values!r}"[:120],
+                    "they are listed, at least one",
+                    f'write {{{column!r}: ["north", "south"]}}',
+                )
+        if math.prod(len(values) for values in keys.values()) > MOST_GROUPS:
+            raise DomainError(
+                "too many groups", f"at most {MOST_GROUPS} can be declared", "list the combinations wanted"
+            )
+        labels = tuple(itertools.product(*keys.values()))
+    else:
+        rows = list(keys)
+        columns = tuple(str(column) for column in rows[0]) if rows and isinstance(rows[0], Mapping) else ()
+        for row in rows:
+            if not isinstance(row, Mapping) or tuple(row) != columns:
+                raise DomainError(
+                    f"group {row!r}"[:120],
+                    f"every listed group names the same columns: {', '.join(columns)}",
+                    'write [{"region": "north", "sex": "f"}, …]',
+                )
+        labels = tuple(tuple(row.values()) for row in rows)
+    if not columns or not labels:
+        raise DomainError("no groups", "keys are declared, never found in the data", 'write {"region": ["n", "s"]}')
+    for label in labels:
+        for key in label:
+            if not isinstance(key, str | int):
+                raise DomainError(f"key {key!r}", "a key is text, a whole number or a truth value", "round it to one")
+    seen: set[tuple[tuple[type, Key], ...]] = set()
+    for label in labels:
+        typed = tuple((type(key), key) for key in label)
+        if typed in seen:
+            raise DomainError(f"group {label!r} is declared twice", "every group has its own key", "leave one out")
+        seen.add(typed)
+    return columns, labels
