@@ -12,6 +12,7 @@ from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 
 if TYPE_CHECKING:
+    from gaussmith.group_releases import GroupRelease
     from gaussmith.plans import Plan
     from gaussmith.releases import Release
 
@@ -141,6 +142,32 @@ def _release_rows(release: Release) -> list[list[str]]:
                 [answer.name, f"{answer.value:.4g}", f"{answer.standard_error:.2g}", "unknown: too few records"]
             )
     return rows
+
+
+def group_table(release: GroupRelease) -> str:
+    """keys · answer · value · ± standard error · 95 % interval, for as many groups as a screen holds."""
+    header, rows = _group_rows(release)
+    text = _text_table(header, rows)
+    total = len(release) * len(release.names)
+    if total > len(rows):
+        text += f"\n… and {total - len(rows)} more rows: release.to_polars()"
+    return f"{text}\n{release.plan.guarantee}\nprotects {release.plan.protects}\n{COVERS}"
+
+
+def group_html(release: GroupRelease) -> str:
+    """The table of a release of groups for a notebook."""
+    header, rows = _group_rows(release)
+    foot = [str(release.plan.guarantee), f"protects {release.plan.protects}", COVERS]
+    return _html_table(header, rows, foot)
+
+
+def _group_rows(release: GroupRelease) -> tuple[list[str], list[list[str]]]:
+    keys = list(release.plan.groups.columns)
+    rows = []
+    for label in release.labels[: max(1, MOST_ROWS // len(release.names))]:
+        for cells in _release_rows(release[label]):
+            rows.append([*map(str, label), *cells])
+    return [*keys, "answer", "value", "± standard error", "95 % interval"], rows
 
 
 def _digits(error: float) -> int:

@@ -18,9 +18,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -33,9 +33,6 @@ from gaussmith.numerics.exact import fraction_down, sqrt_upward
 from gaussmith.numerics.linear import Array
 from gaussmith.planner import plan_answers
 from gaussmith.plans import Plan
-
-if TYPE_CHECKING:
-    from gaussmith.group_releases import GroupRelease
 
 FORMAT = 1
 
@@ -109,20 +106,13 @@ class GroupPlan:
         m = self.groups.at_most
         held = "one group" if m == 1 else f"at most {m} groups"
         return (
-            f"{self.groups.size} declared groups, a person in {held}: each is planned at μ={self.each.guarantee.mu:.4g}, "
-            f"so that all of them together keep {self.guarantee}.\nIn each group:\n{self.each.explain()}"
+            f"{self.groups.size} declared groups, a person in {held}: "
+            f"each is planned at μ={self.each.guarantee.mu:.4g}, so that together they keep {self.guarantee}.\n"
+            f"In each group:\n{self.each.explain()}"
         )
 
     def __str__(self) -> str:
         return f"{self.groups.size} groups, in each:\n{self.each}\ntogether {self.guarantee}"
-
-    def release(
-        self, data: Any, columns: list[str] | None = None, ledger: Any = None, id: str | None = None
-    ) -> GroupRelease:
-        """Release every declared group from data whose columns hold the keys and the numbers."""
-        from gaussmith.job import release_groups
-
-        return release_groups(self, data, columns, ledger, id)
 
     def to_dict(self) -> dict[str, Any]:
         return {

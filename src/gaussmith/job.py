@@ -67,7 +67,7 @@ def charged(
     plan: Plan | GroupPlan,
     make: Callable[[], Release | GroupRelease],
 ) -> bytes:
-    """The bytes stored for one release: charge first, then `make` it from data, store it once, return what is stored."""
+    """The bytes stored for one release: charge first, then `make` it from data, store it once, return the stored."""
     from gaussmith.ledger.failpoints import failpoint
 
     book.check_dataset(source)

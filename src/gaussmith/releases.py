@@ -208,7 +208,9 @@ class Release:
                     f"release format = {fields['format']!r}", f"this version reads format {FORMAT}", "upgrade gaussmith"
                 )
             plan = Plan.from_dict(fields["plan"])
-            return cls(plan, np.array(fields["features"], float), fields["records"], fields.get("id"), fields.get("receipt"))
+            return cls(
+                plan, np.array(fields["features"], float), fields["records"], fields.get("id"), fields.get("receipt")
+            )
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, PlanError):
                 raise

@@ -60,7 +60,7 @@ def _double(reading: str, column: nw.Expr) -> nw.Expr:
         return text.cast(nw.Float64)
     trimmed = text.str.strip_chars(BLANKS)
     # The input of the cast is guarded, not its output: engines may compute branches that no row takes.
-    number = nw.when(trimmed.str.contains(_whole(NUMBER_PATTERN))).then(trimmed)
+    number: nw.Expr = nw.when(trimmed.str.contains(_whole(NUMBER_PATTERN))).then(trimmed)
     for digit, pattern in TRUTH_PATTERNS.items():
         number = nw.when(trimmed.str.contains(_whole(pattern))).then(nw.lit(digit)).otherwise(number)
     return number.cast(nw.Float64)

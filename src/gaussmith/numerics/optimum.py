@@ -142,9 +142,7 @@ def _scale_of(given: Differences) -> float:
     return scale
 
 
-def _least_total(
-    given: Differences, scale: float, gap: float, max_rounds: int, progress: Progress | None
-) -> Optimum:
+def _least_total(given: Differences, scale: float, gap: float, max_rounds: int, progress: Progress | None) -> Optimum:
     basis = _span_of(given)
     inside = given.times(basis / scale)
     weights, rounds = search(inside, gap, max_rounds, progress)

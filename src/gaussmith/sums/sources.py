@@ -291,7 +291,7 @@ def attempt(work: Callable[[], T], problem: Exception) -> T:
         return work()
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException:  # noqa: BLE001, S110 — an engine's panic is no Exception
+    except BaseException:  # an engine's panic is no Exception
         pass
     raise problem
 

@@ -27,7 +27,7 @@ def series_from_pandas(column: Any) -> pl.Series:
     dtype = column.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return pl.Series(column.to_numpy())
-    if dtype == object:
+    if getattr(dtype, "kind", "") == "O":
         texts = [str(v) if ok else None for v, ok in zip(column, column.notna(), strict=True)]
         return pl.Series(texts, dtype=pl.String)
     series: pl.Series = pl.from_pandas(column)  # type: ignore[assignment]
@@ -35,9 +35,9 @@ def series_from_pandas(column: Any) -> pl.Series:
 
 
 def lazy_from_arrow(source: Any) -> pl.LazyFrame | None:
-    """A PyArrow table, batch, reader or dataset as a Polars lazy frame, read when it is summed; None for other objects."""
+    """A PyArrow table, batch, reader or dataset as a Polars lazy frame, read when it is summed; None for others."""
     import polars as pl
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         frame = pl.from_arrow(source)
