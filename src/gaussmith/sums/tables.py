@@ -27,7 +27,7 @@ def series_from_pandas(column: Any) -> pl.Series:
     dtype = column.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return pl.Series(column.to_numpy())
-    if getattr(dtype, "kind", "") == "O":
+    if isinstance(dtype, np.dtype) and dtype.kind == "O":
         texts = [str(v) if ok else None for v, ok in zip(column, column.notna(), strict=True)]
         return pl.Series(texts, dtype=pl.String)
     series: pl.Series = pl.from_pandas(column)  # type: ignore[assignment]
