@@ -1,4 +1,4 @@
-"""Promises 4 and 5: one table of odd values, every engine, the same integers; nothing in the values can make it fail."""
+"""Promises 4 and 5: one table of odd values, every engine, the same integers; no value can make it fail."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ import pytest
 from gaussmith.codes import BallCodes, BoxCodes
 from gaussmith.errors import SourceError
 from gaussmith.sums import Totals, open_source, total
-from gaussmith.sums.frames import total_frame
+from gaussmith.sums.frames import number, total_frame
 from gaussmith.sums.sources import narwhals_frame
-from gaussmith.sums.text import number_from_text
 
 NASTY = [0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), None]
 NASTY += [100.0, np.nextafter(100, 0), np.nextafter(0, -1), 1 / 3, 49.999999999999993, -1e-9, 2.0**53 + 1, 17.25]
@@ -191,11 +190,11 @@ def test_spark_gives_the_same_integers(rows: int, coding: str, spark: Any, tmp_p
 
 
 def test_text_is_read_alike_on_spark(spark: Any) -> None:
-    """The rule of `gaussmith.sums.text` through Java's regular expressions and conversion, against Python's."""
+    """The rule for texts through Java's regular expressions and conversion, against Python's."""
     numbers = ["1", " 2\t", "+.5", "-5.", "1E5", "-1e400", "1e400", "1e-400", "9007199254740993", "-inf", "Infinity"]
     others = ["", "nan", "1d", "1f", "0x10", "1_000", "1\n", "٣", "1e", ".", "yes", "5 kg", "NULL"]
     frame = spark.createDataFrame([(text,) for text in [*numbers, *others, "TRUE", "false", None]], "x string")
-    found = nw.from_native(frame).select(number_from_text(nw.col("x"))).collect("polars").to_native()["x"].to_list()
+    found = nw.from_native(frame).select(number("x", nw.String())).collect("polars").to_native()["x"].to_list()
     assert found == [float(text) for text in numbers] + [None] * len(others) + [1.0, 0.0, None]
 
 

@@ -20,8 +20,7 @@ from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes
 from gaussmith.errors import DomainError
 from gaussmith.sums import Totals, open_source, total
 from gaussmith.sums.arrays import EXACT_ROWS, PIECE_COLUMNS, PIECE_ROWS, BallKernel, BoxKernel
-from gaussmith.sums.frames import code_ball, code_expression, total_frame
-from gaussmith.sums.text import number_from_text
+from gaussmith.sums.frames import code_ball, code_expression, number, total_frame
 
 Array = npt.NDArray[Any]
 ROWS = 600
@@ -199,7 +198,7 @@ GRAMMAR = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|
 
 
 def read(text: str) -> float:
-    """The rule of `gaussmith.sums.text`, in Python, whose own conversion rounds correctly. Missing is NaN."""
+    """The rule for texts, in Python, whose own conversion rounds correctly. Missing is NaN."""
     trimmed = text.strip(" \t")
     if trimmed.isascii() and trimmed.lower() in ("true", "false"):
         return float(trimmed.lower() == "true")
@@ -296,10 +295,10 @@ def test_text_becomes_the_nearest_double_or_is_missing(values: list[str]) -> Non
     """Promise 5: any text at all, on Polars and on DuckDB, one rule; compared with Python's own conversion."""
     values = [v.encode("utf-8", "replace").decode() for v in values] + ODD_TEXTS
     frame = pl.DataFrame({"x": values})
-    found = nw.from_native(frame).select(number_from_text(nw.col("x"))).to_native()["x"].to_list()
+    found = nw.from_native(frame).select(number("x", nw.String())).to_native()["x"].to_list()
     assert tidy(found) == tidy([read(v) for v in values])
     connection = duckdb.connect()
     connection.execute("create table t (i integer, x varchar)")
     connection.executemany("insert into t values (?, ?)", list(enumerate(values)))
-    numbers = nw.from_native(connection.table("t")).select("i", number_from_text(nw.col("x"))).collect("polars")
+    numbers = nw.from_native(connection.table("t")).select("i", number("x", nw.String())).collect("polars")
     assert tidy(numbers.to_native().sort("i")["x"].to_list()) == tidy([read(v) for v in values])

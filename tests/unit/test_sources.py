@@ -71,7 +71,7 @@ def test_unknown_suffix(tmp_path: Path) -> None:
     for name in ("data.xlsx", "data", "data.parquet.gz"):
         (tmp_path / name).write_text("x")
         with pytest.raises(
-            SourceError, match="has an unknown suffix · a file's suffix tells its format: .parquet, .pq"
+            SourceError, match=r"has an unknown suffix · a file's suffix tells its format: .parquet, .pq"
         ):
             open_source(tmp_path / name)
 
@@ -197,7 +197,7 @@ def test_duplicate_names(tmp_path: Path) -> None:
         pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]),
     ]
     for source in sources:
-        with pytest.raises(SourceError, match="column='a' occurs twice in .* · names of columns are distinct"):
+        with pytest.raises(SourceError, match=r"column='a' occurs twice in .* · names of columns are distinct"):
             open_source(source)
 
 

@@ -4,7 +4,7 @@
 
 `arrays` codes numbers with numpy, `streams` feeds it from Polars (files, frames, pandas, PyArrow), `frames` spells the
 same codes as expressions for engines that keep their data (DuckDB, Spark). What counts as missing: null, NaN, text that
-is no number (`text`); ±inf is clamped. Nothing here is private yet: totals go to `gaussmith.mechanism`, nowhere else.
+is no number; ±inf is clamped. Nothing here is private yet: totals go to `gaussmith.mechanism`, nowhere else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Paths, globs and directories of data files, opened without reading a data value and scanned by Polars in a stream.
 
-Parquet, Arrow IPC (Feather), CSV, TSV, JSON lines. The columns of text formats are text: `gaussmith.sums.text` says
-which text is a number. One line of a CSV file after its header is one record, however ragged; one line of JSON is one
-record, and a line that is no JSON object is a record in which everything is missing.
+Parquet, Arrow IPC (Feather), CSV, TSV, JSON lines. No type is inferred from data: the columns of text formats are text,
+and `gaussmith.expressions.read_number` says which text is a number; all other text is missing. A line of a CSV file
+after its header is a record, however ragged. A line of JSON that is not blank is a record; where it is no JSON object
+everything is missing in it. The names of its columns are the keys of the first line.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Source:
 
     @property
     def is_text(self) -> bool:
-        """Whether numbers arrive as text (CSV, JSON lines) and are read by the rule of `gaussmith.sums.text`."""
+        """Whether numbers arrive as text (CSV, JSON lines) and are read by our own rule."""
         return self.files is not None and self.files.is_text
 
 

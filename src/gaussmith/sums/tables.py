@@ -15,9 +15,13 @@ def type_of_pandas(empty: Any) -> pl.DataType:
     """The Polars type of a pandas column, from a slice of no rows. Object columns are objects, whatever they hold."""
     import polars as pl
 
-    if empty.dtype == object:
+    if _holds_objects(empty):
         return pl.Object()
     return series_from_pandas(empty).dtype
+
+
+def _holds_objects(column: Any) -> bool:
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind == "O"
 
 
 def series_from_pandas(column: Any) -> pl.Series:
@@ -27,7 +31,7 @@ def series_from_pandas(column: Any) -> pl.Series:
     dtype = column.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return pl.Series(column.to_numpy())
-    if isinstance(dtype, np.dtype) and dtype.kind == "O":
+    if _holds_objects(column):
         texts = [str(v) if ok else None for v, ok in zip(column, column.notna(), strict=True)]
         return pl.Series(texts, dtype=pl.String)
     series: pl.Series = pl.from_pandas(column)  # type: ignore[assignment]
@@ -35,7 +39,7 @@ def series_from_pandas(column: Any) -> pl.Series:
 
 
 def lazy_from_arrow(source: Any) -> pl.LazyFrame | None:
-    """A PyArrow table, batch, reader or dataset as a Polars lazy frame, read when it is summed; None for others."""
+    """A PyArrow table, batch, reader or dataset as a Polars lazy frame, read when it is summed; None for all else."""
     import polars as pl
     import pyarrow as pa
 
