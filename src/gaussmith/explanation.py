@@ -1,18 +1,20 @@
-"""Plans and releases in plain words and tables, for a terminal and for a notebook."""
+"""Plans and releases in plain words and tables, for a terminal, for a notebook and for the report."""
 
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 
 if TYPE_CHECKING:
-    from gaussmith.group_releases import GroupRelease
     from gaussmith.plans import Plan
     from gaussmith.releases import Release
 
@@ -31,19 +33,46 @@ _SHAPES = {
     "isotropic": "the standard Gaussian mechanism: equal noise on every answer, in units of its weight",
 }
 
+_WEIGHTING = {"equal": "", "relative": " (each error taken relative to its range)", "given": " (weighted as given)"}
 
-def standard_errors_of_standard(plan: Plan) -> Array:
-    """What the standard Gaussian mechanism would have had, answer by answer, at the same guarantee."""
-    from gaussmith.shapes import weighted_variances
+
+@dataclass(frozen=True)
+class Comparison:
+    """The error of one answer beside that of the standard Gaussian mechanism at the same guarantee (None: unknown)."""
+
+    name: str
+    error: float
+    standard: float | None
+    mean: bool
+
+    @property
+    def share(self) -> float | None:
+        """The error as a share of the standard one."""
+        return self.error / self.standard if self.standard else None
+
+
+# -- against the standard Gaussian ------------------------------------------------------------------------------------
+
+
+def standard_plan(plan: Plan) -> Plan | None:
+    """The same answers under the same guarantee by the standard Gaussian mechanism; None where it is not defined."""
     from gaussmith.shapes.straight import isotropic
 
     if plan.answers.size == 0:
-        return np.zeros(0)
+        return plan  # a count alone: one number has only one shape of noise
+    try:
+        shape = isotropic(plan.domain, plan.answers, plan.neighbours)
+    except PlanError:
+        return None
+    return replace(plan, shape=shape, alternatives=(), bound=None)
+
+
+def standard_errors_of_standard(plan: Plan) -> Array | None:
+    """What the standard Gaussian mechanism would have had, answer by answer, at the same guarantee."""
     if plan.answers.matrix is not None:
         return _standard_for_matrix(plan)
-    shape = isotropic(plan.domain, plan.answers, plan.neighbours)
-    per_answer, _ = weighted_variances(shape, plan.answers, plan.domain.spread)
-    return np.asarray(np.sqrt(per_answer) / plan.guarantee.mu)
+    other = standard_plan(plan)
+    return None if other is None else other.standard_errors
 
 
 def _standard_for_matrix(plan: Plan) -> Array:
@@ -60,31 +89,96 @@ def _standard_for_matrix(plan: Plan) -> Array:
     return np.asarray(np.sqrt(S) / root / plan.guarantee.mu)
 
 
+def compare_plan(plan: Plan, rows: int | None = None) -> list[Comparison]:
+    """Every answer's error beside the standard one, the count last; n times those of means unless `rows` is given."""
+    errors, standard = plan.standard_errors, standard_errors_of_standard(plan)
+    scale = np.where(plan.answers.means, 1.0 / rows, 1.0) if rows else np.ones(plan.answers.size)
+    found = [
+        Comparison(name, float(errors[i] * scale[i]), None if standard is None else float(standard[i] * scale[i]), mean)
+        for i, (name, mean) in enumerate(zip(plan.answers.names, plan.answers.means.tolist(), strict=True))
+    ]
+    if plan.count_standard_error is not None:
+        other = standard_plan(plan)
+        found.append(
+            Comparison("count", plan.count_standard_error, other.count_standard_error if other else None, False)
+        )
+    return found
+
+
+def compare_release(release: Release) -> list[Comparison]:
+    """Every answer's error at its released value beside the standard one there, the count last."""
+    plan = release.plan
+    other = standard_plan(plan) if plan.answers.any_mean else None
+    found = compare_plan(plan)
+    if other is None:
+        return found
+    standard = replace(release, plan=other, features=release.features[: other.shape.features.shape[0]]).standard_errors
+    ours = release.standard_errors
+    return [replace(c, error=float(ours[i]), standard=float(standard[i])) if c.mean else c for i, c in enumerate(found)]
+
+
+def share_of_standard(plan: Plan) -> float | None:
+    """√(total squared error / the standard Gaussian's): the errors, taken together, against the standard."""
+    if plan.answers.matrix is not None:
+        standard = _standard_for_matrix(plan)
+        extra = standard[0] ** 2 * plan.answers.weights[0] if plan.answers.count and not plan.public_count else 0.0
+        return math.sqrt(plan.total_variance / (float(plan.answers.weights @ standard**2) + extra))
+    other = standard_plan(plan)
+    if other is None or not other.total_variance:
+        return None
+    return math.sqrt(plan.total_variance / other.total_variance)
+
+
+# -- sentences --------------------------------------------------------------------------------------------------------
+
+
 def describe_shape(name: str) -> str:
     """A shape in plain words."""
     return _SHAPES.get(name, name)
 
 
+def describe_optimality(plan: Plan) -> str:
+    """How close to the limit a plan is, in plain words.
+
+    >>> import gaussmith as gm
+    >>> describe_optimality(gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1)))
+    'as good as any Gaussian noise can be'
+    """
+    gap = 100 * (plan.optimality - 1)
+    return "as good as any Gaussian noise can be" if gap < 0.005 else f"within {gap:.2g} % of the best Gaussian noise"
+
+
+def describe_gain(plan: Plan) -> str:
+    """What the shape saves against the standard Gaussian mechanism, in plain words; empty where it saves nothing.
+
+    >>> import gaussmith as gm
+    >>> describe_gain(gm.plan(gm.Box([0] * 16, [1] * 16), gm.Guarantee(mu=1)))
+    'errors are 62 % of those of the standard Gaussian mechanism'
+    """
+    share = share_of_standard(plan)
+    if share is None or share > 0.995:
+        return ""
+    return f"errors are {100 * share:.0f} % of those of the standard Gaussian mechanism"
+
+
 def explain(plan: Plan) -> str:
+    """What is protected, what was chosen, what the alternatives would have cost, and why."""
+    return f"Protected: {plan.protects}. How well: {plan.guarantee}.\n{explain_choice(plan)}"
+
+
+def explain_choice(plan: Plan) -> str:
     """What was chosen, what the alternatives would have cost, and why."""
-    g = plan.guarantee
     lines = [
-        f"Protected: {plan.protects}. How well: {g}.",
         f"Chosen: {plan.shape.name}, that is, {describe_shape(plan.shape.name)}.",
+        f"Its total squared error{_WEIGHTING[plan.answers.weighting]} is {plan.total_variance:.6g}; "
+        f"no Gaussian noise with this guarantee can go below {plan.lower_bound:.6g}: "
+        f"the plan is {describe_optimality(plan)}.",
     ]
-    scale = (plan.noise_scale * g.mu) ** 2 / g.mu**2
-    chosen = plan.total_variance
-    weighted = {"equal": "", "relative": " (each error taken relative to its range)", "given": " (weighted as given)"}
-    lines.append(
-        f"Its total squared error{weighted[plan.answers.weighting]} is {chosen:.6g}; "
-        f"no Gaussian noise with this guarantee can go below {plan.lower_bound:.6g} "
-        f"(this plan is within {100 * (plan.optimality - 1):.2g} % of that)."
-    )
     if plan.alternatives:
-        others = sorted(plan.alternatives, key=lambda pair: pair[1])
         lines.append("Considered and not chosen:")
-        for name, price in others:
-            lines.append(f"  {name}: {price * scale / chosen:.3g} × the total squared error ({describe_shape(name)})")
+        for name, price in sorted(plan.alternatives, key=lambda pair: pair[1]):
+            times = price * plan.noise_scale**2 / plan.total_variance
+            lines.append(f"  {name}: {times:.3g} × the total squared error ({describe_shape(name)})")
     if plan.answers.any_mean:
         lines.append(
             "A mean is the noisy sum of distances from the middle of the bounds, divided by the "
@@ -94,99 +188,115 @@ def explain(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def plan_table(plan: Plan) -> str:
-    """answer · ± error · against the standard Gaussian · how close to optimal."""
-    errors, standard = plan.standard_errors, standard_errors_of_standard(plan)
-    kinds = ["n × mean" if mean else "" for mean in plan.answers.means]
-    rows = [
-        [name, f"± {error:.4g}", f"{100 * error / other:.0f} %", kind]
-        for name, error, other, kind in zip(
-            plan.answers.names[:MOST_ROWS], errors[:MOST_ROWS], standard[:MOST_ROWS], kinds[:MOST_ROWS], strict=True
-        )
-    ]
-    if plan.count_standard_error is not None:
-        rows.append(["count", "exact" if plan.public_count else f"± {plan.count_standard_error:.4g}", "", ""])
-    rest = plan.answers.size - MOST_ROWS
-    header = ["answer", "standard error", "of the standard Gaussian's", ""]
-    text = _text_table(header, rows)
-    if rest > 0:
-        text += f"\n… and {rest} more answers"
-    return (
-        f"{text}\n{plan.shape.name}; within {100 * (plan.optimality - 1):.2g} % of the best any Gaussian noise can do\n"
-        f"{plan.guarantee}\nprotects {plan.protects}"
-    )
+def printable(text: str) -> str:
+    """Text with control characters spelled out, so that a name cannot move the cursor or break a page.
+
+    >>> printable("age\\x1b[2J")
+    'age\\\\x1b[2J'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def release_table(release: Release) -> str:
-    """answer · value · ± standard error · 95 % interval."""
-    rows = _release_rows(release)
-    text = _text_table(["answer", "value", "± standard error", "95 % interval"], rows)
-    if len(release) > len(rows):
-        text += f"\n… and {len(release) - len(rows)} more answers: release.to_polars()"
-    return f"{text}\n{release.plan.guarantee}\nprotects {release.plan.protects}\n{COVERS}"
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+PLAN_HEADER = ("answer", "± error", "standard Gaussian", "ratio")
+RELEASE_HEADER = ("answer", "value", "± error", "95 % interval")
 
 
-def _release_rows(release: Release) -> list[list[str]]:
-    rows = []
+def plan_rows(plan: Plan, rows: int | None = None, most: int = MOST_ROWS) -> list[tuple[str, ...]]:
+    """answer · ± error · the standard Gaussian's · their ratio; an error of a mean is over n unless `rows` is given."""
+    found: list[tuple[str, ...]] = []
+    comparisons = compare_plan(plan, rows)
+    shown = comparisons[: min(plan.answers.size, most)] + comparisons[plan.answers.size :]
+    for c in shown:
+        over = " / n" if c.mean and not rows else ""
+        if c.name == "count" and plan.public_count and c is comparisons[-1] and plan.answers.count:
+            found.append((printable(c.name), "exact", "exact", ""))
+            continue
+        other = "" if c.standard is None else f"{figure(c.standard)}{over}"
+        ratio = "" if c.share is None else f"{100 * c.share:.0f} %"
+        found.append((printable(c.name), f"{figure(c.error)}{over}", other, ratio))
+    return found
+
+
+def release_rows(release: Release, most: int = MOST_ROWS) -> list[tuple[str, ...]]:
+    """answer · value · ± standard error · 95 % interval, each with two digits of its error."""
+    found: list[tuple[str, ...]] = []
     lower, upper = release.interval(0.95)
-    for i in range(min(len(release), MOST_ROWS)):
+    size = release.plan.answers.size
+    for i in [*range(min(size, most)), *range(size, len(release))]:
         answer = release[i]
-        digits = _digits(answer.standard_error)
-        if answer.name == "count" and release.records is not None:
-            rows.append([answer.name, str(release.records), "exact: public", ""])
+        name, digits = printable(answer.name), decimals(answer.standard_error)
+        if i == size and release.records is not None:
+            found.append((name, f"{release.records:,}", "exact: public", ""))
         elif np.isfinite(lower[i]) and np.isfinite(upper[i]):
             ends = f"{lower[i]:,.{digits}f} to {upper[i]:,.{digits}f}"
-            rows.append([answer.name, f"{answer.value:,.{digits}f}", f"{answer.standard_error:,.{digits}f}", ends])
+            found.append((name, f"{answer.value:,.{digits}f}", f"{answer.standard_error:,.{digits}f}", ends))
         else:
-            rows.append(
-                [answer.name, f"{answer.value:.4g}", f"{answer.standard_error:.2g}", "unknown: too few records"]
-            )
-    return rows
+            found.append((name, f"{answer.value:.4g}", f"{answer.standard_error:.2g}", "unknown: too few records"))
+    return found
 
 
-def group_table(release: GroupRelease) -> str:
-    """keys · answer · value · ± standard error · 95 % interval, for as many groups as a screen holds."""
-    header, rows = _group_rows(release)
-    text = _text_table(header, rows)
-    total = len(release) * len(release.names)
-    if total > len(rows):
-        text += f"\n… and {total - len(rows)} more rows: release.to_polars()"
-    return f"{text}\n{release.plan.guarantee}\nprotects {release.plan.protects}\n{COVERS}"
-
-
-def group_html(release: GroupRelease) -> str:
-    """The table of a release of groups for a notebook."""
-    header, rows = _group_rows(release)
-    foot = [str(release.plan.guarantee), f"protects {release.plan.protects}", COVERS]
-    return _html_table(header, rows, foot)
-
-
-def _group_rows(release: GroupRelease) -> tuple[list[str], list[list[str]]]:
-    keys = list(release.plan.groups.columns)
-    rows = []
-    for label in release.labels[: max(1, MOST_ROWS // len(release.names))]:
-        for cells in _release_rows(release[label]):
-            rows.append([*map(str, label), *cells])
-    return [*keys, "answer", "value", "± standard error", "95 % interval"], rows
-
-
-def _digits(error: float) -> int:
+def decimals(error: float) -> int:
     """Decimals that show two digits of the error."""
     return int(np.clip(1 - np.floor(np.log10(error)), 0, 12)) if np.isfinite(error) and error > 0 else 0
 
 
-def _text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def figure(number: float, digits: int = 4) -> str:
+    """A number with some significant digits, written out rather than as a power of ten where that reads well.
+
+    >>> figure(1049876.5), figure(0.000333333), figure(12.0), figure(4.2e-12)
+    ('1,050,000', '0.0003333', '12', '4.2e-12')
+    """
+    if number == 0 or not np.isfinite(number) or not 1e-4 <= abs(number) < 1e12:
+        return f"{number:.{digits}g}"
+    rounded = float(f"{number:.{digits - 1}e}")
+    decimals = max(0, digits - 1 - int(np.floor(np.log10(abs(rounded)))))
+    text = f"{rounded:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in plain text: the first column to the left, the others to the right."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     lines = [
-        "  ".join(
-            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
+        "  ".join(cell.rjust(w) if i else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
         for row in [header, *rows]
     ]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Sequence[str]) -> str:
+def plan_table(plan: Plan, rows: int | None = None) -> str:
+    """answer · ± error · against the standard Gaussian · how close to optimal."""
+    text = text_table(PLAN_HEADER, plan_rows(plan, rows))
+    return "\n".join([text, *_left_out(plan, "plan.standard_errors"), *_plan_notes(plan, rows)])
+
+
+def release_table(release: Release) -> str:
+    """answer · value · ± standard error · 95 % interval."""
+    text = text_table(RELEASE_HEADER, release_rows(release))
+    return "\n".join([text, *_left_out(release.plan, "release.to_polars()"), *_release_notes(release)])
+
+
+def _left_out(plan: Plan, where: str) -> list[str]:
+    rest = plan.answers.size - MOST_ROWS
+    return [f"… and {rest:,} more answers: {where}"] if rest > 0 else []
+
+
+def _plan_notes(plan: Plan, rows: int | None) -> list[str]:
+    notes = ["n is the number of records: 361 / n is an error of 0.361 for 1,000 of them"]
+    if rows or not plan.answers.any_mean:
+        notes = [f"means of {rows:,} records"] if plan.answers.any_mean else []
+    optimal = f"{plan.shape.name}: {describe_optimality(plan)}"
+    return [*notes, optimal, str(plan.guarantee), f"protects {plan.protects}"]
+
+
+def _release_notes(release: Release) -> list[str]:
+    return [str(release.plan.guarantee), f"protects {release.plan.protects}", COVERS]
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Sequence[str] = ()) -> str:
+    """A table for a page; every cell escaped."""
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     notes = "".join(f"<div>{html.escape(line)}</div>" for line in foot)
@@ -195,20 +305,11 @@ def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Sequ
 
 def release_html(release: Release) -> str:
     """The table of a release for a notebook."""
-    foot = [str(release.plan.guarantee), f"protects {release.plan.protects}", COVERS]
-    return _html_table(["answer", "value", "± standard error", "95 % interval"], _release_rows(release), foot)
+    foot = [*_left_out(release.plan, "release.to_polars()"), *_release_notes(release)]
+    return html_table(RELEASE_HEADER, release_rows(release), foot)
 
 
 def plan_html(plan: Plan) -> str:
     """The table of a plan for a notebook."""
-    errors, standard = plan.standard_errors, standard_errors_of_standard(plan)
-    rows = [
-        [name, f"± {e:.4g}", f"{100 * e / s:.0f} %"]
-        for name, e, s in zip(plan.answers.names[:MOST_ROWS], errors, standard, strict=False)
-    ]
-    foot = [
-        f"{plan.shape.name}; within {100 * (plan.optimality - 1):.2g} % of the best any Gaussian noise can do",
-        str(plan.guarantee),
-        f"protects {plan.protects}",
-    ]
-    return _html_table(["answer", "standard error", "of the standard Gaussian's"], rows, foot)
+    foot = [*_left_out(plan, "plan.standard_errors"), *_plan_notes(plan, None)]
+    return html_table(PLAN_HEADER, plan_rows(plan), foot)

@@ -1,0 +1,111 @@
+"""The command line: a skin over the library, one file per command.
+
+To add a command, write `cli/NAME.py` with `add_flags(parser)` and `run(arguments) -> int`, and add it to `COMMANDS`.
+Nothing but the command that is called is imported, so that `gaussmith --help` comes at once.
+
+Exit codes: 0 done · 2 wrong request (no data value read, nothing spent) · 3 budget refused · 4 engine or data failure.
+With `--json` stdout holds one JSON document, the result; an error is one JSON object on stderr, and stdout stays empty.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+COMMANDS = {
+    "demo": "a real release on the bundled health data, with a report",
+    "calibrate": "what a guarantee means, and how much noise it needs",
+    "plan": "the errors of a release, before any data is touched",
+    "release": "answers with exact noise, from a file or a request",
+}
+"""Each command and what it does, in the order of the help text."""
+
+_HELP = """\
+Gaussmith releases sums, means and counts of sensitive data under differential
+privacy, with the least noise that Gaussian noise can have.
+
+usage: gaussmith COMMAND [OPTION…]
+
+{commands}
+
+  gaussmith COMMAND --help   the options of a command, with examples
+  gaussmith --version        the version
+
+Every command takes --json. Start with: gaussmith demo
+"""
+
+UNFORESEEN = "An error that Gaussmith did not foresee; what it says is not shown, because it could hold data"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code. Prints no traceback, and no data but what is released."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without Greek letters shows ? for them
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except SystemExit:
+        raise
+    except BaseException as error:  # panics of an engine are no Exception
+        return _refuse(error, as_json="--json" in words)
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_HELP.format(commands="\n".join(f"  {name:<10} {what}" for name, what in COMMANDS.items())), end="")
+        return 0
+    if words[0] in ("-V", "--version"):
+        from gaussmith import __version__
+
+        print(f"gaussmith {__version__}")
+        return 0
+    name = words[0]
+    if name not in COMMANDS:
+        from gaussmith.errors import RequestError, nearest
+
+        raise RequestError(f"command {name!r}", "gaussmith has no such command", nearest(name, COMMANDS))
+    from importlib import import_module
+
+    from gaussmith.cli.parser import Parser
+
+    command = import_module(f"gaussmith.cli.{name}")
+    parser = Parser(name, command.__doc__ or "")
+    command.add_flags(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")
+    return int(command.run(parser.parse(words[1:])))
+
+
+def _refuse(error: BaseException, as_json: bool) -> int:
+    """Say what went wrong on stderr, and return the exit code."""
+    from gaussmith.errors import DataError, GaussmithError
+
+    if not isinstance(error, GaussmithError):
+        if os.environ.get("GAUSSMITH_DEBUG"):
+            import traceback
+
+            traceback.print_exception(error)
+        error = DataError(
+            UNFORESEEN,
+            "",
+            "set GAUSSMITH_DEBUG=1 to see it where nobody else can: it is not private",
+        )
+    if as_json:
+        import json
+
+        fields = {"kind": type(error).__name__, "what": error.what, "rule": error.rule, "remedy": error.remedy}
+        print(json.dumps({"error": fields, "exit_code": error.exit_code}, ensure_ascii=False), file=sys.stderr)
+    else:
+        from gaussmith.cli.terminal import error_text
+
+        print(error_text(error), file=sys.stderr)
+    return error.exit_code

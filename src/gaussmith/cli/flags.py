@@ -1,0 +1,143 @@
+"""The flags that say what is asked and how well people are protected, shared by `plan` and `release`."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.cli.parser import Parser, number
+from gaussmith.errors import DomainError, RequestError
+
+if TYPE_CHECKING:
+    from gaussmith.guarantee import Guarantee
+    from gaussmith.request import Request
+
+ASKING = ("sum", "mean", "count", "missing", "weights", "epsilon", "delta", "mu", "rho", "neighbours")
+"""Flags that a request file takes the place of."""
+
+
+def add_guarantee_flags(parser: Parser) -> None:
+    """ε and δ, or μ, or ρ."""
+    group = parser.add_argument_group("how well people are protected (one of the three)")
+    group.add_argument("--epsilon", metavar="E", help="with --delta: (ε, δ)-differential privacy")
+    group.add_argument("--delta", metavar="D", help="far below 1 / (number of people), such as 1e-6")
+    group.add_argument("--mu", metavar="M", help="μ-Gaussian differential privacy")
+    group.add_argument("--rho", metavar="R", help="ρ-zero-concentrated differential privacy")
+
+
+def add_request_flags(parser: Parser) -> None:
+    """Everything a request holds but its source."""
+    group = parser.add_argument_group("what is asked")
+    bounds = "NAME:LOW:HIGH"
+    group.add_argument("--sum", action="append", metavar=bounds, help="the sum of a column, clipped to [LOW, HIGH]")
+    group.add_argument("--mean", action="append", metavar=bounds, help="the mean of a column, clipped to [LOW, HIGH]")
+    group.add_argument("--count", action="store_true", help="the number of records")
+    group.add_argument(
+        "--missing", action="append", metavar="NAME=VALUE",
+        help="stands in for a missing value (else the bound nearest 0 for sums, the middle for means)",
+    )  # fmt: skip
+    group.add_argument(
+        "--weights", metavar="W",
+        help="which errors matter: relative (to the width of the bounds; the default), equal, "
+        "or one number per sum, then per mean: 1,1,4",
+    )  # fmt: skip
+    add_guarantee_flags(parser)
+    parser.add_argument(
+        "--neighbours", "--neighbors", metavar="N",
+        help="what is protected: add-remove (one record more or less; the default) or replace-one (the number of "
+        "records is public)",
+    )  # fmt: skip
+
+
+def guarantee_from(arguments: Namespace) -> Guarantee:
+    """The guarantee in the flags."""
+    from gaussmith.guarantee import Guarantee
+
+    stated = {
+        name: number(f"--{name}", getattr(arguments, name))
+        for name in ("epsilon", "delta", "mu", "rho")
+        if getattr(arguments, name) is not None
+    }
+    if not stated:
+        raise RequestError("no guarantee", "say how well people are protected", "add --epsilon 1 --delta 1e-6")
+    return Guarantee(**stated)
+
+
+def request_from(arguments: Namespace, sources: Sequence[str], needs_source: bool = True) -> Request:
+    """The request in a .toml file, or in the flags."""
+    from gaussmith.request import Request
+
+    if len(sources) > 1:
+        raise RequestError(
+            f"{len(sources)} sources",
+            "one release reads one source",
+            "quote the pattern, so that the shell leaves it alone: 'visits/*.parquet'",
+        )
+    if sources and sources[0].endswith(".toml"):
+        for name in ASKING:
+            if getattr(arguments, name):
+                raise RequestError(
+                    f"--{name} beside {sources[0]!r}",
+                    "a request file holds everything that is asked",
+                    "write it into the file, or give the data file instead",
+                )
+        return Request.from_toml(sources[0])
+    if not sources and needs_source:
+        raise RequestError(
+            "no source", "a release reads a file", "name a data file or a request, such as people.parquet"
+        )
+    guarantee = guarantee_from(arguments)
+    return Request(
+        sources[0] if sources else "data",
+        sums=_bounds("--sum", arguments.sum),
+        means=_bounds("--mean", arguments.mean),
+        count=arguments.count,
+        missing=_missing(arguments.missing),
+        weights=_weights(arguments.weights),
+        guarantee=guarantee,
+        neighbours=arguments.neighbours or "add-remove",
+    )
+
+
+def _bounds(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
+    found: dict[str, tuple[float, float]] = {}
+    for text in texts or ():
+        name, *ends = text.rsplit(":", 2)
+        if len(ends) != 2 or not name:
+            raise DomainError(
+                f"{flag} {text}",
+                "every column needs two bounds, known without looking at the data",
+                f"write {flag} {name or 'age'}:0:100",
+            )
+        try:
+            low, high = (float(end) for end in ends)
+        except ValueError:
+            low = high = math.nan
+        if math.isnan(low) or math.isnan(high):
+            raise DomainError(f"{flag} {text}", "both bounds must be numbers", f"write {flag} {name}:0:100")
+        if name in found:
+            raise RequestError(
+                f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer", "leave one out"
+            )
+        found[name] = (low, high)
+    return found
+
+
+def _missing(texts: Sequence[str] | None) -> dict[str, float]:
+    found = {}
+    for text in texts or ():
+        name, equals, value = text.rpartition("=")
+        if not equals or not name:
+            raise RequestError(f"--missing {text}", "it names a column and a number", "write --missing age=40")
+        found[name] = number(f"--missing {name}=", value)
+    return found
+
+
+def _weights(text: str | None) -> Any:
+    if text is None:
+        return "relative"
+    if text[:1].isalpha():
+        return text
+    return [number("--weights", part) for part in text.split(",")]

@@ -1,0 +1,50 @@
+"""Answers with exact noise, from a data file or a request file.
+
+SOURCE is data (Parquet, CSV, Arrow IPC or JSON lines; a quoted pattern for
+several files), or a .toml file that holds the whole request.
+
+examples:
+  gaussmith release people.parquet --sum income:0:200000 --mean age:0:100 \\
+                    --count --epsilon 1 --delta 1e-6 --out release
+  gaussmith release request.toml --json
+  gaussmith release 'visits/*.csv' --count --mu 0.5
+
+--out DIR writes release.json (the whole record), answers.csv, answers.parquet
+and report.html. A folder that already holds a release is refused.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+
+from gaussmith.cli.flags import add_request_flags, request_from
+from gaussmith.cli.parser import Parser
+from gaussmith.cli.progress import reading
+
+
+def add_flags(parser: Parser) -> None:
+    parser.add_argument("source", nargs="*", metavar="SOURCE", help="a data file, a quoted pattern, or a .toml file")
+    add_request_flags(parser)
+    parser.add_argument("--out", metavar="DIR", help="write the record, tables and a report into this folder")
+
+
+def run(arguments: Namespace) -> int:
+    from gaussmith.job import release
+
+    request = request_from(arguments, arguments.source)
+    if arguments.out:
+        from gaussmith.report import prepare_folder
+
+        prepare_folder(arguments.out)  # refused now, not after the data was read
+    with reading() as progress:
+        released = release(request, progress=progress)
+    print(released.to_json() if arguments.json else released)
+    if arguments.out:
+        sys.stdout.flush()  # what was released is shown even if the folder cannot be written
+        from gaussmith.report import write_folder
+
+        files = write_folder(released, arguments.out)
+        if not arguments.json:
+            print(f"\nWritten to {arguments.out}: {', '.join(file.name for file in files)}")
+    return 0

@@ -1,0 +1,288 @@
+"""What to draw, as Vega-Lite: charts are data. Names of columns enter as values of the data, never as code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gaussmith.errors import PlanError, nearest
+from gaussmith.explanation import Comparison, figure, printable, standard_errors_of_standard, standard_plan
+from gaussmith.numerics.linear import Array
+from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair
+
+if TYPE_CHECKING:
+    from gaussmith.plans import Plan
+    from gaussmith.releases import Release
+
+Spec = dict[str, Any]
+
+INK, SOFT, LINE, OURS, OTHERS, RECORD = "#1c2733", "#5b6875", "#d5dbe1", "#0f62ac", "#8b96a1", "#d9730d"
+"""Text, quiet text, rules, our noise, the standard Gaussian's, one record. In the dark the page maps each anew."""
+
+WIDTH = 290
+"""Of the drawing itself; with its labels it fits a telephone, and two stand side by side on a desk."""
+
+NARROW = 220
+"""Where a column of numbers stands to the right of the drawing."""
+
+MOST = 24
+"""A chart shows at most so many answers."""
+
+_CONFIG: Spec = {
+    "background": None,
+    "padding": {"left": 10, "right": 10, "top": 4, "bottom": 4},
+    "font": "system-ui, sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": SOFT,
+        "titleColor": SOFT,
+        "gridColor": LINE,
+        "domainColor": LINE,
+        "tickColor": LINE,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelLimit": 150,
+    },
+    "text": {"color": INK, "fontSize": 12},
+    "aria": False,
+}
+
+
+def interval_spec(release: Release) -> Spec:
+    """Each answer's 95 % interval in percent of the released value; an arrow's worth of ±100 % where it is wider."""
+    lower, upper = release.interval(0.95)
+    rows: list[Spec] = []
+    for i in _shown(release.plan.answers.size, len(release)):
+        value, name = release[i].value, printable(release[i].name)
+        if i == release.plan.answers.size and release.records is not None:
+            continue  # public and exact
+        ends = [_percent(end, value) for end in (lower[i], upper[i])]
+        known = all(abs(end) < 100 for end in ends)
+        text = f"± {figure((ends[1] - ends[0]) / 2, 2)} %" if known else "over ± 100 %"
+        rows.append({"answer": name, "low": min(ends), "high": max(ends), "value": 0.0, "text": text})
+    reach = max((abs(row[end]) for row in rows for end in ("low", "high")), default=1.0) or 1.0
+    x = {"type": "quantitative", "scale": {"domain": [-reach * 1.05, reach * 1.05], "nice": False}}
+    axis = {"title": "percent of the released value", "tickCount": 5, "format": ",~r"}
+    bars = {"y": _names(), "x": {"field": "low", **x, "axis": axis}, "x2": {"field": "high"}}
+    return {
+        **_chart(NARROW, max(len(rows), 1) * 30),
+        "data": {"values": rows},
+        "layer": [
+            {"mark": {"type": "rule", "color": OURS, "strokeWidth": 3, "strokeCap": "round"}, "encoding": bars},
+            {
+                "mark": {"type": "point", "color": OURS, "fill": OURS, "size": 55, "opacity": 1},
+                "encoding": {"y": _names(), "x": {"field": "value", **x}},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "color": SOFT},
+                "encoding": {"y": _names(), "x": {"value": NARROW + 10}, "text": {"field": "text"}},
+            },
+        ],
+    }
+
+
+def noise_spec(comparisons: Sequence[Comparison]) -> Spec:
+    """Each error in percent of the standard Gaussian's, over a bar that stands for the standard one."""
+    rows: list[Spec] = [
+        {
+            "answer": printable(c.name),
+            "share": 100 * c.share,
+            "standard": 100.0,
+            "text": f"{100 * c.share:.0f} %",
+        }
+        for c in comparisons[:MOST]
+        if c.share is not None
+    ]
+    most = max([100.0, *(row["share"] for row in rows)])
+    x = {"type": "quantitative", "scale": {"domain": [0, most], "nice": False}}
+    axis = {"title": "error, in percent of the standard Gaussian's", "tickCount": 5}
+    return {
+        **_sized(len(rows), 30),
+        "data": {"values": rows},
+        "layer": [
+            {
+                "mark": {"type": "bar", "color": OTHERS, "opacity": 0.35, "height": 16},
+                "encoding": {"y": _names(), "x": {"field": "standard", **x, "axis": axis}},
+            },
+            {
+                "mark": {"type": "bar", "color": OURS, "height": 16},
+                "encoding": {"y": _names(), "x": {"field": "share", **x}},
+            },
+            {
+                "mark": {"type": "text", "align": "right", "dx": -6, "color": "#ffffff", "fontWeight": 600},
+                "encoding": {"y": _names(), "x": {"field": "share", **x}, "text": {"field": "text"}},
+            },
+        ],
+    }
+
+
+def plan_spec(plan: Plan, columns: Sequence[str] | None = None) -> Spec:
+    """The noise of two answers around what one record can change; of a single answer, the same on a line.
+
+    Noise is drawn at μ = 1, where its outline just holds every difference: the true noise is 1/μ times as large.
+    """
+    places = pair(plan) if columns is None else _places(plan, columns)
+    return _line_spec(plan) if places is None else _plane_spec(plan, *places)
+
+
+def plan_chart(plan: Plan, columns: Sequence[str] | None = None) -> Any:
+    """The picture of a plan as an Altair chart; `columns` names two answers, else the most telling two are drawn."""
+    import altair
+
+    return altair.Chart.from_dict(plan_spec(plan, columns))
+
+
+def drawn_names(plan: Plan, columns: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The names of the answers that `plan_spec` draws."""
+    places = pair(plan) if columns is None else _places(plan, columns)
+    return (_name(plan, 0),) if places is None else tuple(_name(plan, i) for i in places)
+
+
+def _plane_spec(plan: Plan, first: int, second: int) -> Spec:
+    ours, standard = _covariances(plan, [first, second])
+    outlines = [("ours", ellipse(ours))]
+    if standard is not None:
+        outlines.append(("standard", ellipse(standard)))
+    outlines += [("record", body) for body in differences(plan, first, second)]
+    points = [
+        {"outline": f"{kind} {k}", "kind": kind, "x": float(x), "y": float(y), "order": i}
+        for k, (kind, outline) in enumerate(outlines)
+        for i, (x, y) in enumerate(outline)
+    ]
+    reach = np.abs(np.vstack([outline for _, outline in outlines])).max(axis=0) * 1.08
+    channels = []
+    for field, i, limit in (("x", first, reach[0]), ("y", second, reach[1])):
+        axis = {"title": _axis_title(plan, i), "tickCount": 5, "grid": False, "format": "~s" if limit >= 1e5 else ",~r"}
+        scale = {"domain": [-float(limit), float(limit)], "nice": False}
+        channels.append({"field": field, "type": "quantitative", "axis": axis, "scale": scale})
+
+    def layer(kind: str, mark: Spec) -> Spec:
+        return {
+            "transform": [{"filter": {"field": "kind", "equal": kind}}],
+            "mark": {"type": "line", "interpolate": "linear-closed", **mark},
+            "encoding": {
+                "x": channels[0],
+                "y": channels[1],
+                "detail": {"field": "outline"},
+                "order": {"field": "order", "type": "quantitative"},
+            },
+        }
+
+    zero = {"data": {"values": [{"zero": 0}]}, "mark": {"type": "rule", "color": LINE}}
+    return {
+        **_chart(WIDTH, WIDTH),
+        "data": {"values": points},
+        "layer": [
+            {**zero, "encoding": {"x": {"field": "zero", "type": "quantitative"}}},
+            {**zero, "encoding": {"y": {"field": "zero", "type": "quantitative"}}},
+            layer("standard", {"color": OTHERS, "strokeDash": [5, 4], "strokeWidth": 2}),
+            layer("ours", {"color": OURS, "strokeWidth": 2.5, "fill": OURS, "fillOpacity": 0.1}),
+            layer("record", {"color": RECORD, "strokeWidth": 2, "fill": RECORD, "fillOpacity": 0.25}),
+        ],
+    }
+
+
+def _line_spec(plan: Plan) -> Spec:
+    """One answer: bars for what one record can change, our noise, and the standard noise."""
+    ours, standard = _covariances(plan, [0])
+    bodies = differences(plan, 0, 0)
+    ends = [float(np.abs(body[:, 0]).max()) for body in bodies] or [1.0 if plan.answers.size == 0 else 0.0]
+    rows: list[Spec] = [
+        {"what": "one record", "kind": "record", "reach": max(ends)},
+        {"what": "noise, ± 1 σ", "kind": "ours", "reach": float(np.sqrt(ours[0, 0]))},
+    ]
+    if standard is not None:
+        rows.append({"what": "standard, ± 1 σ", "kind": "standard", "reach": float(np.sqrt(standard[0, 0]))})
+    rows = [{**row, "low": -row["reach"], "high": row["reach"]} for row in rows if row["reach"]]
+    axis = {"title": _axis_title(plan, 0), "tickCount": 5, "format": ",~r"}
+    return {
+        **_sized(len(rows), 34),
+        "data": {"values": rows},
+        "mark": {"type": "bar", "height": 14},
+        "encoding": {
+            "y": {"field": "what", "type": "nominal", "sort": None, "axis": {"title": None, "ticks": False}},
+            "x": {"field": "low", "type": "quantitative", "axis": axis},
+            "x2": {"field": "high"},
+            "color": {
+                "field": "kind",
+                "type": "nominal",
+                "scale": {"domain": ["record", "ours", "standard"], "range": [RECORD, OURS, OTHERS]},
+                "legend": None,
+            },
+        },
+    }
+
+
+def _covariances(plan: Plan, places: list[int]) -> tuple[Array, Array | None]:
+    """Ours and the standard one at μ = 1."""
+    mu = plan.guarantee.mu
+    ours = noise_covariance(plan, places) * mu**2
+    if plan.answers.matrix is not None:
+        errors = standard_errors_of_standard(plan)
+        if errors is None or max(places) >= len(errors):
+            return ours, None
+        return ours, np.diag(errors[places] ** 2) * mu**2
+    other = standard_plan(plan)
+    return ours, None if other is None else noise_covariance(other, places) * mu**2
+
+
+def _places(plan: Plan, columns: Sequence[str]) -> tuple[int, int]:
+    """Where two named answers stand; a column's own name will do."""
+    names = [*plan.answers.names, *(["count"] if plan.answers.count and not plan.public_count else [])]
+    if len(columns) != 2 or columns[0] == columns[1]:
+        raise PlanError(
+            f"columns={tuple(columns)!r}", "the picture shows two answers", 'write columns=("age", "visits")'
+        )
+    places = []
+    for column in columns:
+        known = [i for i, name in enumerate(names) if name in (column, f"{column}_sum", f"{column}_mean")]
+        if not known:
+            raise PlanError(f"columns: {column!r}", "the plan has no such answer", nearest(column, names))
+        places.append(known[0])
+    return places[0], places[1]
+
+
+def _name(plan: Plan, i: int) -> str:
+    return "count" if i == plan.answers.size else plan.answers.names[i]
+
+
+def _axis_title(plan: Plan, i: int) -> str:
+    name = printable(_name(plan, i))
+    return f"n × {name}" if i < plan.answers.size and plan.answers.means[i] else name
+
+
+def _shown(size: int, total: int) -> list[int]:
+    """The first answers, and the count."""
+    return [*range(min(size, MOST)), *range(size, total)]
+
+
+def _percent(end: float, value: float) -> float:
+    """How far an end of an interval lies from the value, in percent of it; cut at ± 100."""
+    if not np.isfinite(end) or not np.isfinite(value) or value == 0:
+        return 100.0 if end > value else -100.0
+    return float(np.clip(100 * (end - value) / abs(value), -100, 100))
+
+
+def _names() -> Spec:
+    return {
+        "field": "answer",
+        "type": "nominal",
+        "sort": None,
+        "axis": {"title": None, "ticks": False, "domain": False, "labelColor": INK, "labelPadding": 8},
+    }
+
+
+def _sized(rows: int, height: int) -> Spec:
+    return _chart(WIDTH, max(rows, 1) * height)
+
+
+def _chart(width: int, height: int) -> Spec:
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "width": width,
+        "height": height,
+        "config": _CONFIG,
+    }

@@ -1,0 +1,56 @@
+"""A release in a folder: release.json, answers.csv, answers.parquet, report.html."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gaussmith.errors import DataError, RequestError
+from gaussmith.report.page import write_report
+
+if TYPE_CHECKING:
+    from gaussmith.releases import Release
+
+RECORD, CSV, PARQUET, PAGE = "release.json", "answers.csv", "answers.parquet", "report.html"
+
+
+def prepare_folder(folder: str | Path, overwrite: bool = False) -> Path:
+    """Make the folder, or refuse it: to be called before data is read. A release that is there is never overwritten."""
+    path = Path(folder)
+    if (path / RECORD).exists() and not overwrite:
+        raise RequestError(
+            f"folder {str(folder)!r}", "it already holds a release", "name another folder, or move it away"
+        )
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / f"{RECORD}.new"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise RequestError(
+            f"folder {str(folder)!r}", f"it cannot be written to: {error.strerror}", "name a folder of yours"
+        ) from None
+    return path
+
+
+def write_folder(release: Release, folder: str | Path) -> list[Path]:
+    """Write the record first, then tables and page; each file appears whole or not at all."""
+    path = Path(folder)
+    table = release.to_polars()
+    writers: dict[str, Callable[[Path], object]] = {
+        RECORD: lambda file: file.write_text(release.to_json() + "\n", encoding="utf-8"),
+        CSV: table.write_csv,
+        PARQUET: table.write_parquet,
+        PAGE: lambda file: write_report(release, file),
+    }
+    try:
+        for name, write in writers.items():
+            aside = path / f"{name}.new"
+            write(aside)
+            aside.replace(path / name)
+    except OSError:
+        raise DataError(
+            f"folder {str(folder)!r}", "it could not be written to; the release itself is done", "keep what was printed"
+        ) from None
+    return [path / name for name in writers]

@@ -1,0 +1,90 @@
+"""The outlines in the picture of a plan: what one record can change in two answers, and the noise around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gaussmith.domains import Ball, Box
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.linear import Array
+from gaussmith.plans import Plan
+
+CIRCLE = 72
+"""Points on a smooth outline."""
+
+
+def ellipse(covariance: Array) -> Array:
+    """The outline {x : xᵀ covariance⁻¹ x = 1}: one standard deviation in every direction; rows are points.
+
+    >>> ellipse(np.diag([4.0, 1.0])).max(axis=0)
+    array([2., 1.])
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    angle = np.linspace(0, 2 * np.pi, CIRCLE + 1)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(circle * np.sqrt(np.clip(values, 0, None)) @ vectors.T)
+
+
+def zonotope(generators: Array) -> Array:
+    """The outline of { Σ tₖ gₖ : −1 ≤ tₖ ≤ 1 }, closed; `generators` has one column per g.
+
+    >>> zonotope(np.array([[1.0, 0.0], [0.0, 2.0]])).tolist()
+    [[-1.0, -2.0], [1.0, -2.0], [1.0, 2.0], [-1.0, 2.0], [-1.0, -2.0]]
+    """
+    g = generators.T[np.abs(generators).max(axis=0, initial=0.0) > 0]
+    if len(g) == 0:
+        return np.zeros((2, 2))
+    g = np.where(((g[:, 1] < 0) | ((g[:, 1] == 0) & (g[:, 0] < 0)))[:, None], -g, g)
+    g = g[np.argsort(np.arctan2(g[:, 1], g[:, 0]), kind="stable")]
+    steps = np.vstack([2 * g, -2 * g])
+    return np.vstack([-g.sum(axis=0), -g.sum(axis=0) + np.cumsum(steps, axis=0)])
+
+
+def differences(plan: Plan, first: int, second: int) -> list[Array]:
+    """Outlines of what one record can change in two answers: add-remove gives a body and its mirror image.
+
+    An answer's place is its position in the plan, the count last. A mean stands for its sum of distances from
+    the middle of its bounds. Empty for a domain whose outline is not known.
+    """
+    if not isinstance(plan.domain, Box | Ball):
+        return []
+    centre = np.zeros(2)
+    rows = np.zeros((2, plan.domain.dimension))
+    for axis, i in enumerate((first, second)):
+        if i == plan.answers.size:  # the count
+            centre[axis] = 1.0
+            continue
+        if plan.answers.matrix is not None:
+            rows[axis] = plan.answers.matrix[i]
+        else:
+            rows[axis, plan.answers.index[i]] = 1.0
+        centre[axis] = 0.0 if plan.answers.means[i] else rows[axis] @ plan.domain.centre
+    if isinstance(plan.domain, Ball):
+        body = ellipse(plan.domain.ball_radius**2 * rows @ rows.T)
+    else:
+        body = zonotope(rows * plan.domain.radius)
+    if plan.neighbours == ADD_REMOVE:
+        return [body + centre, -(body + centre)] if centre.any() else [body]
+    return [2 * body]
+
+
+def pair(plan: Plan) -> tuple[int, int] | None:
+    """The two answers to draw: those whose noise is most correlated, else the first two; None if there is but one."""
+    size = min(plan.answers.size, 24)
+    if size < 2:
+        drawn = size + (1 if plan.answers.count and not plan.public_count else 0)
+        return (0, plan.answers.size) if drawn == 2 else None
+    covariance = noise_covariance(plan, range(size))
+    deviations = np.sqrt(np.diag(covariance))
+    correlations = np.triu(np.abs(covariance / np.outer(deviations, deviations)), 1)
+    best = int(np.argmax(np.round(correlations, 9)))
+    i, j = divmod(best, size)
+    return (i, j) if i < j else (0, 1)
+
+
+def noise_covariance(plan: Plan, answers: Sequence[int]) -> Array:
+    """The covariance of the noise in some answers, by place; of a mean: in its sum of distances from the middle."""
+    rows = np.array([plan.shape.features.row(i) for i in answers])
+    return np.asarray(rows @ rows.T * plan.noise_scale**2)

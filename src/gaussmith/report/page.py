@@ -1,0 +1,272 @@
+"""One self-contained page about a release: HTML and CSS by hand, charts as SVG, no script, nothing fetched.
+
+Everything on it is public: the plan, the guarantee and the released values. All text from outside is escaped, and the
+page forbids scripts and remote content, so that a hostile column name stays a name.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gaussmith.accuracy import normal_width
+from gaussmith.domains import Ball, Box
+from gaussmith.explanation import (
+    compare_release,
+    decimals,
+    describe_gain,
+    describe_optimality,
+    describe_shape,
+    figure,
+    html_table,
+    printable,
+    release_rows,
+)
+from gaussmith.report.charts import drawn_names, interval_spec, noise_spec, plan_spec
+from gaussmith.report.drawing import draw
+
+if TYPE_CHECKING:
+    from gaussmith.explanation import Comparison
+    from gaussmith.plans import Plan
+    from gaussmith.releases import Release
+
+MOST_ROWS = 200
+"""A page shows at most so many answers; the tables beside it hold them all."""
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def write_report(release: Release, path: str | Path, columns: Sequence[str] | None = None) -> Path:
+    """Write the page; `columns` names the two answers whose noise is pictured."""
+    file = Path(path)
+    file.write_text(page(release, columns), encoding="utf-8")
+    return file
+
+
+def page(release: Release, columns: Sequence[str] | None = None) -> str:
+    """The page as text."""
+    plan = release.plan
+    comparisons = compare_release(release)
+    sections = [
+        _section("answers", "Answers", _answers(release)),
+        _section("noise", "Noise against the standard Gaussian", _noise(plan, comparisons)),
+        _section("shape", "The shape of the noise", _shape(plan, columns)),
+        _section("covers", "What the intervals cover", _covers(release)),
+        _section("why", "Why this noise", _why(plan)),
+        _section("bounds", "Bounds and missing values", _bounds(plan)),
+        _section("cite", "How to cite", _cite(plan)),
+    ]
+    style = (resources.files("gaussmith.report") / "page.css").read_text(encoding="utf-8")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>A private release · Gaussmith</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"{_header(plan)}\n<main>\n" + "\n".join(sections) + f"\n</main>\n{_footer(plan)}\n</body>\n</html>\n"
+    )
+
+
+def _text(text: str) -> str:
+    """Text from outside, escaped."""
+    return html.escape(printable(text))
+
+
+def _prose(text: str) -> str:
+    """A sentence, escaped, with powers of ten set as such and percent signs kept beside their numbers."""
+    powers = re.sub(r"\b(\d(?:\.\d+)?)e([+-]\d+)\b", _power, _text(text))
+    return re.sub(r"(\d) %", "\\1\u00a0%", powers)
+
+
+def _power(match: re.Match[str]) -> str:
+    factor, exponent = match.groups()
+    front = "" if float(factor) == 1 else f"{factor}\u00a0·\u00a0"
+    return f'<span class="number">{front}10<sup>{str(int(exponent)).replace("-", "−")}</sup></span>'
+
+
+def _section(name: str, title: str, body: str) -> str:
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-title">\n<h2 id="{name}-title">{title}</h2>\n{body}\n</section>'
+    )
+
+
+def _header(plan: Plan) -> str:
+    g = plan.guarantee
+    promise, _, rest = g.describe().partition(". ")
+    stated = [("ε", g.epsilon), ("δ", g.delta)] if g.epsilon is not None else []
+    facts = [*((name, f"{value:g}") for name, value in stated), ("μ", f"{g.mu:.4g}"), ("ρ", f"{g.rho:.4g}")]
+    items = "".join(f"<div><dt>{name}</dt><dd>{_prose(value)}</dd></div>" for name, value in facts)
+    return (
+        f'<header>\n<p class="brand">A private release</p>\n<h1>{_prose(promise.rstrip("."))}.</h1>\n'
+        f"<p>{_prose(rest)}</p>\n<p>Protected: {_text(plan.protects)}.</p>\n<dl>{items}</dl>\n</header>"
+    )
+
+
+def _answers(release: Release) -> str:
+    rows = release_rows(release, MOST_ROWS)
+    more = release.plan.answers.size - MOST_ROWS
+    note = f"<p>… and {more:,} more answers, in the tables beside this page.</p>" if more > 0 else ""
+    label = "Error bars: each answer's 95 % interval in percent of its released value; the numbers are in the table."
+    table = _table(["answer", "value", "± error", "95 % interval"], rows)
+    bars = _figure(draw(interval_spec(release), label), "Error bars side by side: the 95 % interval of each answer.")
+    return (
+        f'<div class="beside">\n<div>{table}{note}\n'
+        '<p class="quiet">± is the standard deviation of the noise. Values are not moved back into their bounds, '
+        "so that they stay right on average: a small count can be negative.</p></div>\n"
+        f"{bars}\n</div>"
+    )
+
+
+def _noise(plan: Plan, comparisons: Sequence[Comparison]) -> str:
+    known = [c for c in comparisons if c.standard]
+    if not known:
+        return "<p>The standard Gaussian mechanism is not defined for these answers.</p>"
+    rows = []
+    for c in known[:MOST_ROWS]:
+        digits = decimals(c.error)
+        rows.append(
+            [printable(c.name), f"{c.error:,.{digits}f}", f"{c.standard:,.{digits}f}", f"{100 * (c.share or 0):.0f} %"]
+        )
+    label = "Bars: each error in percent of the standard Gaussian's; the numbers are in the table."
+    table = _table(["answer", "± error", "standard Gaussian", "ratio"], rows)
+    gain = describe_gain(plan)
+    lead = f"Taken together, {gain}" if gain else "Here the standard Gaussian mechanism does as well"
+    bars = _figure(draw(noise_spec(known), label), "Blue: this release. Grey: the standard Gaussian mechanism.")
+    return (
+        f"<p>{_prose(lead)}, at the same guarantee; the plan is {_prose(describe_optimality(plan))}. "
+        "The standard mechanism adds independent noise of equal size to every answer, in units of its weight.</p>\n"
+        f'<div class="beside">\n<div>{table}</div>\n{bars}\n</div>'
+    )
+
+
+def _shape(plan: Plan, columns: Sequence[str] | None) -> str:
+    names = [printable(name) for name in drawn_names(plan, columns)]
+    times = figure(1 / plan.guarantee.mu, 2)
+    of = " and ".join(f"<b>{html.escape(name)}</b>" for name in names)
+    label = (
+        f"The noise in {' and '.join(names)}: an outline of this release's noise, one of the standard Gaussian's, "
+        "and what one record can change."
+    )
+    mirrored = "; taking a record away is its mirror image" if not plan.public_count else ""
+    return (
+        f'<div class="beside">\n{_figure(draw(plan_spec(plan, columns), label), "")}\n<div>\n'
+        f"<p>What one record can change in {of}, and the noise that hides it.</p>\n"
+        f'<ul class="key"><li class="record">one record, at its most{mirrored}</li>'
+        '<li class="ours">the noise of this release</li><li class="standard">the standard Gaussian’s noise</li></ul>\n'
+        "<p>The outlines of noise have the size at which, over all answers together, they just hold every difference "
+        f"that one record can make. The noise itself has the same shape and is {times} times as large (1/μ): that is "
+        "its standard deviation in every direction.</p>\n"
+        f"<p>Chosen: {_text(describe_shape(plan.shape.name))}.</p>\n</div>\n</div>"
+    )
+
+
+def _covers(release: Release) -> str:
+    answers = len(release)
+    width = normal_width(0.95, answers) / normal_width(0.95)
+    together = (
+        f"<li>All {answers} intervals at once: each holds with 95 %. Make them {width:.2f} times as wide, and all hold "
+        "together with 95 %.</li>"
+        if answers > 1
+        else ""
+    )
+    return (
+        '<div class="beside">\n<div><h3>They do</h3><ul class="yes">'
+        "<li>The noise: 95 of 100 such intervals hold what the same question gives without noise.</li>"
+        "<li>The division of a mean by a noisy number of records, exactly.</li></ul></div>\n"
+        '<div><h3>They do not</h3><ul class="no">'
+        "<li>Clipping: values beyond the bounds were moved to the nearer bound, and the answers are about those.</li>"
+        "<li>Sampling: how far the people in the data stand for others.</li>"
+        f"<li>Missing values, and what stood in for them (below).</li>{together}</ul></div>\n</div>"
+    )
+
+
+def _why(plan: Plan) -> str:
+    weighting = {
+        "equal": "",
+        "relative": ", each relative to the width of its bounds",
+        "given": ", weighted as given",
+    }[plan.answers.weighting]
+    prices = [(plan.shape.name, plan.total_variance, "chosen")]
+    prices += [(name, price * plan.noise_scale**2, "") for name, price in sorted(plan.alternatives, key=lambda p: p[1])]
+    rows = [
+        [describe_shape(name) + (f" ({note})" if note else ""), f"{price / plan.total_variance:.2f} ×"]
+        for name, price, note in prices
+    ]
+    rows.append(["the least that any Gaussian noise with this guarantee could have", f"{1 / plan.optimality:.2f} ×"])
+    return (
+        f"<p>The noise was chosen for the least sum of squared errors{weighting}: from the bounds and the guarantee "
+        f"alone, never from the data.</p>\n{_table(['noise', 'total squared error'], rows)}"
+    )
+
+
+def _bounds(plan: Plan) -> str:
+    domain = plan.domain
+    odd = (
+        "<p>Infinite values count as the bound they lie beyond. Empty cells, values that are not numbers, and text "
+        "that cannot be read as a number become the value in the last column. None of this depends on who is in the "
+        "data.</p>"
+    )
+    if isinstance(domain, Box):
+        shown = range(min(domain.dimension, MOST_ROWS))
+        rows = [
+            [
+                printable(domain.name(j)),
+                figure(float(domain.lower[j]), 6),
+                figure(float(domain.upper[j]), 6),
+                figure(float(plan.substitutes[j]), 6),
+            ]
+            for j in shown
+        ]
+        more = domain.dimension - len(rows)
+        note = f"<p>… and {more:,} more columns, in the record beside this page.</p>" if more else ""
+        return _table(["column", "from", "to", "a missing value becomes"], rows) + note + odd
+    if isinstance(domain, Ball):
+        return (
+            f"<p>Records are vectors of {domain.dimension} numbers within {figure(domain.ball_radius, 6)} of their "
+            "centre; longer ones were shortened to that. A record with a value that is missing or not finite became "
+            "the centre.</p>"
+        )
+    return "<p>Nothing but the number of records was asked: no column was read.</p>"
+
+
+def _cite(plan: Plan) -> str:
+    from gaussmith import __version__
+
+    g = plan.guarantee
+    if g.epsilon is not None:
+        claim = f"(ε, δ)-differential privacy with ε = {g.epsilon:g} and δ = {g.delta:g}"
+    elif g.stated_rho is not None:
+        claim = f"ρ-zero-concentrated differential privacy with ρ = {g.rho:g}"
+    else:
+        claim = f"μ-Gaussian differential privacy with μ = {g.mu:g}"
+    unit = "adding or removing one person’s record" if not plan.public_count else "changing one person’s record"
+    sentence = (
+        f"These statistics satisfy {claim}, with respect to {unit}. The noise is Gaussian, exact on integers "
+        f"(μ = {g.mu:.6g}), and was added by Gaussmith {__version__}."
+    )
+    return (
+        f"<blockquote>{_prose(sentence)}</blockquote>\n"
+        "<p>State ε and δ together, and what they protect: one without the other says little. Several releases about "
+        "the same people add up: square their μ, add, and take the root.</p>\n"
+        f'<p class="quiet">Plan <code>{plan.hash}</code></p>'
+    )
+
+
+def _footer(plan: Plan) -> str:
+    from gaussmith import __version__
+
+    words = "This page holds released values and public choices, nothing else."
+    return f"<footer>Gaussmith {_text(__version__)}. {words}</footer>"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return f'<div class="table">{html_table(header, rows)}</div>'
+
+
+def _figure(svg: str, caption: str) -> str:
+    words = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    return f"<figure>{svg}{words}</figure>"
