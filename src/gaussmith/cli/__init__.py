@@ -35,7 +35,7 @@ usage: gaussmith COMMAND [OPTION…]
 Every command takes --json. Start with: gaussmith demo
 """
 
-UNFORESEEN = "An error that Gaussmith did not foresee; what it says is not shown, because it could hold data"
+UNFORESEEN = "something unforeseen; what it says is not shown, because it could hold data"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,11 +94,7 @@ def _refuse(error: BaseException, as_json: bool) -> int:
             import traceback
 
             traceback.print_exception(error)
-        error = DataError(
-            UNFORESEEN,
-            "",
-            "set GAUSSMITH_DEBUG=1 to see it where nobody else can: it is not private",
-        )
+        error = DataError(UNFORESEEN, "", "set GAUSSMITH_DEBUG=1 to see it, where nobody else can: it is not private")
     if as_json:
         import json
 

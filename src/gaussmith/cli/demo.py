@@ -61,10 +61,10 @@ def demo_request() -> Request:
 
 def run(arguments: Namespace) -> int:
     from gaussmith.job import release
-    from gaussmith.report import prepare_folder, write_folder
+    from gaussmith.report import check_folder, write_folder
 
     request = demo_request()
-    prepare_folder(arguments.out, overwrite=True)
+    check_folder(arguments.out, overwrite=True)
     released = release(request)
     print(released.to_json() if arguments.json else _text(released), flush=True)
     files = write_folder(released, arguments.out)

@@ -34,9 +34,9 @@ def run(arguments: Namespace) -> int:
 
     request = request_from(arguments, arguments.source)
     if arguments.out:
-        from gaussmith.report import prepare_folder
+        from gaussmith.report import check_folder
 
-        prepare_folder(arguments.out)  # refused now, not after the data was read
+        check_folder(arguments.out)  # refused now, not after the data was read
     with reading() as progress:
         released = release(request, progress=progress)
     print(released.to_json() if arguments.json else released)

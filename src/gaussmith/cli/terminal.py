@@ -50,9 +50,10 @@ def labelled(label: str, text: str, column: int = 11) -> str:
 
 
 def error_text(error: GaussmithError) -> str:
-    """What is wrong; then, a line each, the rule and what to do."""
+    """What is wrong; then, a line each, the rule and what to do. Once data was open: one line, always the same."""
     from gaussmith.explanation import printable
 
-    lines = [red("Error:", sys.stderr) + f" {printable(error.what)}"]
-    lines += [f"  {printable(part)}" for part in (error.rule, error.remedy) if part]
-    return "\n".join(lines)
+    head = red("Error:", sys.stderr)
+    if error.exit_code == 4:
+        return f"{head} {printable(str(error))}"
+    return "\n  ".join([f"{head} {printable(error.what)}", *(printable(p) for p in (error.rule, error.remedy) if p)])

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from gaussmith.report.charts import plan_chart
-from gaussmith.report.folder import prepare_folder, write_folder
+from gaussmith.report.folder import check_folder, write_folder
 from gaussmith.report.page import write_report
 
-__all__ = ["plan_chart", "prepare_folder", "write_folder", "write_report"]
+__all__ = ["check_folder", "plan_chart", "write_folder", "write_report"]

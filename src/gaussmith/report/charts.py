@@ -31,7 +31,6 @@ MOST = 24
 """A chart shows at most so many answers."""
 
 _CONFIG: Spec = {
-    "background": None,
     "padding": {"left": 10, "right": 10, "top": 4, "bottom": 4},
     "font": "system-ui, sans-serif",
     "view": {"stroke": None},

@@ -12,7 +12,7 @@ def draw(spec: Spec, label: str) -> str:
     """The chart as an inline SVG element. The only text in it is what the spec holds, escaped."""
     import vl_convert
 
-    svg = str(vl_convert.vegalite_to_svg(spec))
+    svg = str(vl_convert.vegalite_to_svg({**spec, "background": None}))
     head = re.match(r"<svg[^>]*>", svg)
     assert head is not None, "an SVG starts with its element"
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', head.group())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,23 +16,18 @@ if TYPE_CHECKING:
 RECORD, CSV, PARQUET, PAGE = "release.json", "answers.csv", "answers.parquet", "report.html"
 
 
-def prepare_folder(folder: str | Path, overwrite: bool = False) -> Path:
-    """Make the folder, or refuse it: to be called before data is read. A release that is there is never overwritten."""
+def check_folder(folder: str | Path, overwrite: bool = False) -> None:
+    """Refuse a folder that cannot be written, or that holds a release: to be called before data is read."""
     path = Path(folder)
     if (path / RECORD).exists() and not overwrite:
         raise RequestError(
             f"folder {str(folder)!r}", "it already holds a release", "name another folder, or move it away"
         )
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        probe = path / f"{RECORD}.new"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
+    nearest = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise RequestError(
-            f"folder {str(folder)!r}", f"it cannot be written to: {error.strerror}", "name a folder of yours"
-        ) from None
-    return path
+            f"folder {str(folder)!r}", f"{str(nearest)!r} cannot be written to", "name a folder of yours"
+        )
 
 
 def write_folder(release: Release, folder: str | Path) -> list[Path]:
@@ -45,6 +41,7 @@ def write_folder(release: Release, folder: str | Path) -> list[Path]:
         PAGE: lambda file: write_report(release, file),
     }
     try:
+        path.mkdir(parents=True, exist_ok=True)
         for name, write in writers.items():
             aside = path / f"{name}.new"
             write(aside)

@@ -1,0 +1,535 @@
+"""The command line from end to end: what it prints, what it writes, what it refuses, and that nothing leaks."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import gaussmith as gm
+from gaussmith import cli, mechanism
+from gaussmith.cli.progress import reading
+
+HEALTH = str(resources.files("gaussmith") / "data" / "randhie.parquet")
+GUARANTEE = ["--epsilon", "1", "--delta", "1e-6"]
+SRC = Path(gm.__file__).parents[1]
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = cli.main(words)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current directory with a small table in it."""
+    monkeypatch.chdir(tmp_path)
+    table = pl.DataFrame({"age": [37.0, 41.0, None], "income": [1e4, 2e4, 3e4], "city": ["a", "b", "c"]})
+    table.write_parquet("people.parquet")
+    table.write_csv("people.csv")
+    return tmp_path
+
+
+# -- help and start-up ------------------------------------------------------------------------------------------------
+
+
+def test_help_names_every_command_and_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["--help"], ["help"]):
+        code, out, err = run(capsys, *words)
+        assert (code, err) == (0, "")
+        assert all(f"  {name} " in out for name in cli.COMMANDS)
+        assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_explains_itself_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main([name, "--help"])
+    out = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert f"  gaussmith {name}" in out.split("examples:")[1]
+    assert "--json" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version") == (0, f"gaussmith {gm.__version__}\n", "")
+
+
+def python(*words: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(SRC), "PYTHONUTF8": "1"}
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, check=False)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = "import sys\nfrom gaussmith.cli import main\nmain(['--help'])\nprint(sorted(sys.modules), file=sys.stderr)"
+    loaded = python("-c", code).stderr
+    assert "gaussmith.cli" in loaded
+    for heavy in ("numpy", "scipy", "polars", "narwhals", "mpmath", "altair", "argparse", "rich", "typer"):
+        assert f"'{heavy}'" not in loaded
+
+
+def test_calibrate_needs_no_engine_and_no_charts() -> None:
+    code = (
+        "import sys\nfrom gaussmith.cli import main\nmain(['calibrate', '--mu', '1'])\n"
+        "print(sorted(sys.modules), file=sys.stderr)"
+    )
+    loaded = python("-c", code).stderr
+    for heavy in ("scipy", "polars", "narwhals", "altair"):
+        assert f"'{heavy}'" not in loaded
+
+
+def test_it_runs_as_a_module_with_its_exit_codes() -> None:
+    assert python("-m", "gaussmith", "--version").stdout == f"gaussmith {gm.__version__}\n"
+    refused = python("-m", "gaussmith", "calibrate")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("Error: no guarantee\n")
+
+
+# -- calibrate --------------------------------------------------------------------------------------------------------
+
+
+def test_calibrate_says_what_the_guarantee_means(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "calibrate", *GUARANTEE)
+    assert (code, err) == (0, "")
+    for words in ("μ  0.2367", "ρ  0.02801", "σ  4.225", "5.35", "5.299", "proved for ε < 1 only", "54.8 %"):
+        assert words in out
+
+
+def test_calibrate_json_is_the_guarantee_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(run(capsys, "calibrate", "--json", *GUARANTEE)[1])
+    g = gm.Guarantee(epsilon=1, delta=1e-6)
+    assert (found["mu"], found["rho"], found["sigma"]) == (g.mu, g.rho, 1 / g.mu)
+    assert {"epsilon": 2.0, "delta": g.delta_at(epsilon=2)} in found["curve"]
+    assert found["sigma_elsewhere"]["classic"] == pytest.approx(math.sqrt(2 * math.log(1.25e6)))
+
+
+def test_calibrate_from_mu_and_rho_gives_epsilons(capsys: pytest.CaptureFixture[str]) -> None:
+    by_mu = json.loads(run(capsys, "calibrate", "--mu", "1", "--json")[1])
+    by_rho = json.loads(run(capsys, "calibrate", "--rho", "0.5", "--json")[1])
+    assert by_mu["curve"] == by_rho["curve"]
+    assert {"epsilon": gm.Guarantee(mu=1).epsilon_at(delta=1e-6), "delta": 1e-6} in by_mu["curve"]
+    assert "sigma_elsewhere" not in by_mu
+
+
+def test_calibrate_prints_deltas_rounded_up(capsys: pytest.CaptureFixture[str]) -> None:
+    out = run(capsys, "calibrate", *GUARANTEE)[1]
+    pairs = [line.split() for line in out.split("  ε          δ\n")[1].splitlines()]
+    g = gm.Guarantee(epsilon=1, delta=1e-6)
+    assert len(pairs) == 5
+    assert all(g.delta_at(epsilon=float(epsilon)) <= float(delta) for epsilon, delta in pairs)
+
+
+# -- plan -------------------------------------------------------------------------------------------------------------
+
+
+def test_plan_needs_no_data(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    asked = ["--sum", "income:0:200000", "--mean", "age:0:100", "--count", *GUARANTEE]
+    code, out, err = run(capsys, "plan", *asked)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1].startswith("income_sum")
+    assert "/ n" in out and "never the data" in out and "the number of people is secret" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert run(capsys, "plan", "not-there.parquet", *asked) == (0, out, "")
+
+
+def test_plan_with_rows_gives_the_errors_of_means(capsys: pytest.CaptureFixture[str]) -> None:
+    out = run(capsys, "plan", "--mean", "age:0:100", "--rows", "10000", *GUARANTEE)[1]
+    request = gm.Request("x", means={"age": (0, 100)}, guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
+    error = request.plan.errors(rows=10_000)["age_mean"]
+    assert float(out.splitlines()[1].split()[1]) == pytest.approx(error, rel=1e-3)
+    assert "/ n" not in out
+
+
+def test_plan_json_and_saved_plan_are_the_plan(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    asked = ["--sum", "a:b:-1:1", "--neighbors", "replace-one", "--weights", "3", "--mu", "0.5"]
+    out = run(capsys, "plan", *asked, "--json", "--save", "plan.json")[1]
+    request = gm.Request(
+        "x", sums={"a:b": (-1, 1)}, neighbours="replace-one", weights=[3], guarantee=gm.Guarantee(mu=0.5)
+    )
+    assert gm.Plan.from_json(out) == gm.Plan.from_json(Path("plan.json").read_text()) == request.plan
+
+
+def test_a_toml_request_and_the_same_flags_make_one_plan(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    Path("r.toml").write_text(
+        'source = "people.parquet"\ncount = true\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
+        "sums = { income = [0, 200000] }\nmeans = { age = [0, 100] }\nmissing = { age = 40 }\n"
+    )
+    asked = ["--sum", "income:0:2e5", "--mean", "age:0:100", "--count", "--missing", "age=40", *GUARANTEE]
+    assert run(capsys, "plan", "r.toml", "--json") == run(capsys, "plan", *asked, "--json")
+
+
+def test_the_example_request_can_be_planned_and_released(capsys: pytest.CaptureFixture[str]) -> None:
+    example = str(Path(__file__).parents[2] / "examples" / "health.toml")
+    assert run(capsys, "plan", example)[0] == 0
+    code, out, _ = run(capsys, "release", example, "--json")
+    assert code == 0
+    assert [row["answer"] for row in json.loads(out)["answers"]] == [
+        "mdvis_sum", "idp_sum", "disea_mean", "physlm_mean", "count",
+    ]  # fmt: skip
+
+
+# -- release ----------------------------------------------------------------------------------------------------------
+
+
+def test_release_from_parquet_hits_the_truth_within_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--sum", "mdvis:0:80", "--mean", "disea:0:60", "--count", *GUARANTEE, "--json"]
+    code, out, err = run(capsys, "release", HEALTH, *words)
+    assert (code, err) == (0, "")
+    record = json.loads(out)
+    truth = pl.read_parquet(HEALTH).select(pl.col("mdvis").cast(pl.Int64).sum(), pl.col("disea").mean(), pl.len())
+    for row, true in zip(record["answers"], truth.row(0), strict=True):
+        assert abs(row["value"] - true) < 7 * row["standard_error"]  # false alarm below 1e-11
+    assert gm.Release.from_json(out).plan.guarantee == gm.Guarantee(epsilon=1, delta=1e-6)
+
+
+def test_release_from_csv_prints_a_table_and_what_is_protected(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    code, out, err = run(capsys, "release", "people.csv", "--sum", "income:0:50000", "--count", "--mu", "1000")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].split() == ["answer", "value", "±", "error", "95", "%", "interval"]
+    assert out.splitlines()[1].startswith("income_sum")
+    assert "adding or removing one person; the number of people is secret" in out
+    assert "Intervals cover the noise" in out
+
+
+def test_out_writes_the_record_the_tables_and_the_report(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    words = ["release", "people.parquet", "--mean", "age:0:100", "--count", "--mu", "9", "--out", "a/b"]
+    code, out, _ = run(capsys, *words)
+    assert code == 0
+    assert out.endswith("Written to a/b: release.json, answers.csv, answers.parquet, report.html\n")
+    folder = here / "a" / "b"
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "answers.csv", "answers.parquet", "release.json", "report.html",
+    ]  # fmt: skip
+    release = gm.Release.from_json((folder / "release.json").read_text())
+    table = release.to_polars()
+    assert pl.read_parquet(folder / "answers.parquet").equals(table)
+    assert pl.read_csv(folder / "answers.csv").equals(table)
+    assert (folder / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_release_is_never_overwritten(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["release", "people.parquet", "--count", "--sum", "age:0:100", "--mu", "9", "--out", "done"]
+    assert run(capsys, *words)[0] == 0
+    kept = Path("done/release.json").read_bytes()
+    monkeypatch.setattr(mechanism, "total", unread)
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (2, "")
+    assert "it already holds a release" in err
+    assert Path("done/release.json").read_bytes() == kept
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_reading(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mechanism, "total", unread)
+    code, _, err = run(
+        capsys, "release", "people.parquet", "--sum", "age:0:9", "--mu", "1", "--out", "people.csv/inside"
+    )
+    assert code == 2
+    assert "people.csv' cannot be written to" in err
+
+
+def test_replace_one_prints_the_public_number_exactly(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    words = ["--mean", "age:0:100", "--count", "--mu", "1", "--neighbours", "replace-one"]
+    out = run(capsys, "release", "people.parquet", *words)[1]
+    assert out.splitlines()[2].split() == ["count", "3", "exact:", "public"]
+    assert "the number of people is public" in out
+
+
+def test_demo_fits_a_screen_and_ends_with_what_to_try(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    code, out, err = run(capsys, "demo")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert len(lines) < 35 and max(map(len, lines)) <= 80
+    assert out.index("Promise") < out.index("mdvis_sum") < out.index("Try next")
+    assert (here / "gaussmith-demo" / "report.html").exists()
+    assert run(capsys, "demo")[0] == 0  # again, over the old one
+    assert "answers" in json.loads(run(capsys, "demo", "--json", "--out", "elsewhere")[1])
+    assert (here / "elsewhere" / "release.json").exists()
+
+
+# -- refusals ---------------------------------------------------------------------------------------------------------
+
+
+def unread(*_: object, **__: object) -> None:
+    raise AssertionError("data was read")
+
+
+SUM = ["--sum", "age:0:100"]
+REFUSALS = {
+    "lower above upper": (["--sum", "age:100:0", *GUARANTEE], "the lower bound must be below the upper bound"),
+    "equal bounds": (["--sum", "age:5:5", *GUARANTEE], "the bounds must differ"),
+    "bound that is not a number": (["--sum", "age:nan:5", *GUARANTEE], "both bounds must be numbers"),
+    "bound in letters": (["--mean", "age:low:5", *GUARANTEE], "both bounds must be numbers"),
+    "infinite bound": (["--sum", "age:0:inf", *GUARANTEE], "both bounds must be finite"),
+    "no bounds": (["--sum", "age", *GUARANTEE], "every column needs two bounds, known without looking at the data"),
+    "one bound": (["--mean", "age:5", *GUARANTEE], "write --mean age:0:100"),
+    "unknown column": (["--sum", "agee:0:100", *GUARANTEE], "did you mean 'age'?"),
+    "text column": (["--sum", "city:0:1", *GUARANTEE], "numbers are needed"),
+    "epsilon zero": ([*SUM, "--epsilon", "0", "--delta", "1e-6"], "ε > 0"),
+    "epsilon negative": ([*SUM, "--epsilon", "-1", "--delta", "1e-6"], "ε > 0"),
+    "epsilon in letters": ([*SUM, "--epsilon", "one", "--delta", "1e-6"], "it takes a number"),
+    "delta zero": ([*SUM, "--epsilon", "1", "--delta", "0"], "0 < δ < 1"),
+    "delta one": ([*SUM, "--epsilon", "1", "--delta", "1"], "0 < δ < 1"),
+    "epsilon alone": ([*SUM, "--epsilon", "1"], "epsilon without delta"),
+    "stated twice": ([*SUM, *GUARANTEE, "--mu", "1"], "stated twice"),
+    "no guarantee": (SUM, "add --epsilon 1 --delta 1e-6"),
+    "unknown neighbours": ([*SUM, *GUARANTEE, "--neighbours", "add-removed"], "did you mean 'add-remove'?"),
+    "nothing asked": (GUARANTEE, "nothing is asked"),
+    "asked twice": ([*SUM, "--sum", "age:0:9", *GUARANTEE], "--sum age twice"),
+    "missing of another column": ([*SUM, "--missing", "agee=1", *GUARANTEE], "did you mean 'age'?"),
+    "missing without value": ([*SUM, "--missing", "age", *GUARANTEE], "write --missing age=40"),
+    "missing outside the bounds": ([*SUM, "--missing", "age=200", *GUARANTEE], "between the bounds"),
+    "weights that do not fit": ([*SUM, "--weights", "1,2", *GUARANTEE], "one per answer"),
+    "unknown weights": ([*SUM, "--weights", "even", *GUARANTEE], "weights are"),
+    "unknown option": ([*SUM, "--epsilonn", "1", *GUARANTEE], "did you mean '--epsilon'?"),
+    "option without value": ([*SUM, "--epsilon"], "expected one argument"),
+    "several sources": (["other.parquet", *SUM, *GUARANTEE], "quote the pattern"),
+}
+
+
+@pytest.mark.parametrize("story", REFUSALS)
+def test_a_wrong_request_is_refused_before_any_data_is_read(
+    story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mechanism, "total", unread)
+    words, message = REFUSALS[story]
+    code, out, err = run(capsys, "release", "people.parquet", *words, "--out", "out")
+    assert (code, out) == (2, "")
+    assert err.startswith("Error: ") and message in err
+    assert len(err.splitlines()) <= 3
+    assert not (here / "out").exists()
+    code, out, err = run(capsys, "release", "people.parquet", *words, "--json")
+    assert (code, out) == (2, "")
+    error = json.loads(err)
+    assert error["exit_code"] == 2
+    assert message in " ".join(error["error"].values())
+
+
+SOURCES = {
+    "a file that does not exist": ("nowhere.parquet", "there is no such file"),
+    "an empty pattern": ("nothing-*.parquet", "no file matches"),
+    "a file that is not what its name says": ("broken.parquet", "cannot be opened as Parquet"),
+    "a file of unknown kind": ("people.xyz", "suffix"),
+}
+
+
+@pytest.mark.parametrize("story", SOURCES)
+def test_a_source_that_cannot_be_opened_is_refused(
+    story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mechanism, "total", unread)
+    Path("broken.parquet").write_bytes(b"PAR1 this is not Parquet")
+    Path("people.xyz").write_bytes(b"?")
+    source, message = SOURCES[story]
+    code, out, err = run(capsys, "release", source, *SUM, *GUARANTEE)
+    assert (code, out) == (2, "")
+    assert message.lower() in err.lower() and source in err
+
+
+def test_an_unreadable_file_is_refused(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)  # the user who runs the tests may be allowed everything
+    code, _, err = run(capsys, "release", "people.parquet", *SUM, *GUARANTEE)
+    assert code == 2
+    assert "may not be read" in err
+
+
+TOML = 'source = "people.parquet"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
+REQUESTS = {
+    "an unknown key": (TOML + "summs = { age = [0, 100] }", "did you mean 'sums'?"),
+    "an unknown key of the guarantee": (
+        'source = "p"\ncount = true\nguarantee = { epsilonn = 1 }', "did you mean 'epsilon'?",
+    ),
+    "bounds in the wrong order": (TOML + "sums = { age = [100, 0] }", "the lower bound must be below"),
+    "bounds that are missing": (TOML + "sums = { age = 100 }", "every column needs two numbers"),
+    "no source": ("count = true\nguarantee = { mu = 1 }", "a request names its data"),
+    "no guarantee": ('source = "p"\ncount = true', "no guarantee"),
+    "not TOML": ("source = ", "it is not TOML"),
+    "nothing asked": (TOML, "nothing is asked"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("story", REQUESTS)
+def test_a_wrong_request_file_is_refused(
+    story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mechanism, "total", unread)
+    text, message = REQUESTS[story]
+    Path("r.toml").write_text(text)
+    for command in ("plan", "release"):
+        code, out, err = run(capsys, command, "r.toml")
+        assert (code, out) == (2, "")
+        assert message in err
+
+
+def test_flags_beside_a_request_file_are_refused(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    Path("r.toml").write_text(TOML + "count = true")
+    code, _, err = run(capsys, "release", "r.toml", "--epsilon", "2")
+    assert code == 2
+    assert "a request file holds everything that is asked" in err
+
+
+def test_a_request_file_that_is_not_there(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    code, _, err = run(capsys, "plan", "nope.toml")
+    assert code == 2
+    assert "'nope.toml'" in err and "does not exist" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["plan", "--count", "--mu", "1", "--rows", "0"], "a number of records, 1 or more"),
+        (["plan", "--count", "--mu", "1", "--rows", "many"], "it takes a number"),
+        (["plan", "--count", "--mu", "1", "--save", "no/such/folder"], "it cannot be written"),
+        (["release", "--count", "--mu", "1"], "no source"),
+        (["relese", "people.parquet"], "did you mean 'release'?"),
+        (["calibrate", "extra", "--mu", "1"], "no such argument"),
+    ],
+)
+def test_other_slips(words: list[str], message: str, capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+# -- once data is open ------------------------------------------------------------------------------------------------
+
+
+def test_files_that_break_half_way_say_one_generic_line(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    whole = pl.DataFrame({"age": np.arange(50_000.0)})
+    said = set()
+    for cut, folder in ((-4000, "one"), (30_000, "two")):
+        Path(folder).mkdir()
+        whole.write_parquet(f"{folder}/a.parquet")
+        whole.write_parquet(f"{folder}/b.parquet", compression="uncompressed")
+        file = Path(folder, "b.parquet")
+        file.write_bytes(file.read_bytes()[:cut])
+        code, out, err = run(capsys, "release", f"{folder}/*.parquet", *SUM, *GUARANTEE)
+        assert (code, out) == (4, "")
+        assert len(err.splitlines()) == 1 and err.startswith("Error: ")
+        said.add(err)
+    assert len(said) == 1
+
+
+class Panic(BaseException):
+    """Engines written in Rust panic with something that is no Exception."""
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, ValueError, MemoryError, Panic])
+def test_an_unforeseen_error_shows_nothing_of_the_data(
+    failure: type[BaseException],
+    capsys: pytest.CaptureFixture[str],
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def explode(*_: object, **__: object) -> None:
+        raise failure("the salary of Ada is 4242")
+
+    monkeypatch.delenv("GAUSSMITH_DEBUG", raising=False)
+    monkeypatch.setattr(mechanism, "total", explode)
+    for extra in ([], ["--json"]):
+        code, out, err = run(capsys, "release", "people.parquet", *SUM, *GUARANTEE, *extra)
+        assert (code, out) == (4, "")
+        assert len(err.splitlines()) == 1
+        assert "4242" not in err and "Ada" not in err
+    monkeypatch.setenv("GAUSSMITH_DEBUG", "1")
+    assert "4242" in run(capsys, "release", "people.parquet", *SUM, *GUARANTEE)[2]
+
+
+def test_all_output_depends_on_data_through_the_released_values_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same noisy sums, two very different files give the same bytes everywhere."""
+    totals: list[object] = []
+    real = mechanism.total
+
+    def frozen(*arguments: object, **keywords: object) -> object:
+        totals.append(real(*arguments, **keywords))  # type: ignore[arg-type]
+        return totals[0]
+
+    monkeypatch.setattr(mechanism, "total", frozen)
+    monkeypatch.setattr(mechanism, "normal_integers", lambda size, bits=52: np.full(size, 1 << 50))
+    seen = []
+    for name, ages in (("one", [1.0] * 5000), ("two", [None, math.nan, math.inf, 90.0, -5.0])):
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        pl.DataFrame({"age": ages}, strict=False).write_parquet("people.parquet")
+        words = ["--mean", "age:0:100", "--count", *GUARANTEE, "--out", "out"]
+        printed = run(capsys, "release", "people.parquet", *words)
+        seen.append((printed, {file.name: file.read_bytes() for file in (folder / "out").iterdir()}))
+    assert len(totals) == 2 and totals[0] != totals[1]
+    assert seen[0] == seen[1]
+    assert all(b"5000" not in text for text in seen[0][1].values())
+
+
+def test_a_folder_that_fails_after_the_release_does_not_lose_it(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    code, out, err = run(capsys, "release", "people.parquet", *SUM, "--mu", "1", "--out", "out")
+    assert code == 4
+    assert out.splitlines()[1].startswith("age_sum")
+    assert "the release itself is done" in err
+
+
+# -- progress ---------------------------------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_drawn_on_terminals_alone_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gaussmith.cli.progress.TICK", 0.01)
+    terminal = Terminal()
+    with reading(terminal) as report:
+        assert report is not None
+        report(0.5)
+        for _ in range(200):
+            if "50 %" in terminal.getvalue():
+                break
+            __import__("time").sleep(0.01)
+    assert "50 %" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+    silent = io.StringIO()
+    with reading(silent) as report:
+        assert report is None
+    assert silent.getvalue() == ""
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gaussmith.cli.terminal import bold
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert bold("x", Terminal()) == "\x1b[1mx\x1b[0m"
+    assert bold("x", io.StringIO()) == "x"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert bold("x", Terminal()) == "x"
+
+
+def test_names_cannot_move_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    out = run(capsys, "plan", "--sum", "age\x1b[2J:0:1", "--mu", "1")[1]
+    assert "\x1b" not in out and "age\\x1b[2J_sum" in out
+    err = run(capsys, "plan", "--sum", "age\x1b[2J", "--mu", "1")[2]
+    assert "\x1b" not in err

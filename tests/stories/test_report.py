@@ -1,0 +1,166 @@
+"""The report page: everything a reader needs, nothing fetched, no script, and hostile names stay names."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import gaussmith as gm
+from gaussmith.report.page import page
+
+G = gm.Guarantee(epsilon=1, delta=1e-6)
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class Tags(HTMLParser):
+    """Collects tags and attributes, and checks that what is opened is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open[-1] == tag, (tag, self.open)
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+
+
+def released(plan: gm.Plan) -> gm.Release:
+    """A release of made-up sums: reports see nothing else of data."""
+    features = np.linspace(200.0, 900.0, plan.shape.features.shape[0])
+    return gm.Release(plan, features, 1000 if plan.public_count else None)
+
+
+PEOPLE = gm.Box({"age": (0, 100), "visits": (0, 80), "smokes": (0, 1)})
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return page(released(gm.plan(PEOPLE, G, answers="sums", count=True, weights="relative")))
+
+
+def test_the_page_says_all_that_a_reader_needs(text: str) -> None:
+    words = " ".join(" ".join(Tags(text).words).split())
+    for needed in (
+        "One person's record makes no result more than 2.72 times as likely",
+        "adding or removing one person; the number of people is secret",
+        "95 % interval",
+        "standard Gaussian",
+        "The shape of the noise",
+        "(ε, δ)-differential privacy with ε = 1 and δ = 10",
+        "Why this noise",
+        "never from the data",
+        "Clipping: values beyond the bounds",
+        "Sampling: how far",
+        "a missing value becomes",
+        "a small count can be negative",
+    ):
+        assert needed in words, needed
+    for name in ("age", "visits", "smokes", "count"):
+        assert name in words
+
+
+def test_the_page_is_self_contained_and_without_scripts(text: str) -> None:
+    tags = Tags(text)
+    assert not tags.tags & {"script", "link", "iframe", "img", "object", "embed", "form", "image", "foreignobject"}
+    assert not {name for name in tags.attributes if name.startswith("on") or name in ("src", "href", "xlink:href")}
+    addresses = set(re.findall(r"https?://[^\s\"'<>]+", text))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert "default-src 'none'" in text
+    assert "url(" not in text and "@import" not in text
+
+
+def test_charts_are_well_formed_and_labelled(text: str) -> None:
+    drawings = re.findall(r"<svg.*?</svg>", text, flags=re.S)
+    assert len(drawings) == 3
+    for drawing in drawings:
+        root = ElementTree.fromstring(drawing)
+        assert root.get("role") == "img" and len(root.get("aria-label") or "") > 20
+
+
+HOSTILE = [
+    '<script>alert("x")</script>',
+    '"><img src=x onerror=alert(1)>',
+    "</title></style></svg><b>",
+    "{{constructor}} ${x} datum.x ]]> --> &lt;",
+    "tab\tline\nescape\x1b[2J\u202ertl",
+]
+
+
+def test_hostile_names_of_columns_stay_names() -> None:
+    plan = gm.plan(gm.Box(dict.fromkeys(HOSTILE, (0, 1))), G, count=True)
+    text = page(released(plan), columns=(HOSTILE[0], HOSTILE[1]))
+    tags = Tags(text)
+    assert not tags.tags & {"script", "img", "b"} - {"b"}
+    assert not {name for name in tags.attributes if name.startswith("on") or name == "src"}
+    words = "".join(tags.words)
+    assert all(name in words for name in HOSTILE[:4])
+    assert "\x1b" not in text and "\u202e" not in text
+    for drawing in re.findall(r"<svg.*?</svg>", text, flags=re.S):
+        assert ElementTree.fromstring(drawing) is not None
+
+
+def test_two_columns_can_be_chosen_for_the_picture(tmp_path: Path) -> None:
+    release = released(gm.plan(PEOPLE, G))
+    assert "<b>visits</b> and <b>smokes</b>" in page(release, columns=("visits", "smokes"))
+    file = release.report(tmp_path / "r.html")
+    assert file.read_text("utf-8").endswith("</html>\n")
+
+
+OTHERS = {
+    "means, no count": gm.plan(PEOPLE, G, answers="means"),
+    "public number": gm.plan(PEOPLE, gm.Guarantee(mu=1), neighbours="replace-one", count=True),
+    "one answer": gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(rho=0.5)),
+    "count alone": gm.plan(gm.Records(), G, count=True),
+    "ball": gm.plan(gm.Ball(4, 2.0), G, count=True),
+    "many": gm.plan(gm.Box(np.zeros(400), np.ones(400)), G, count=True),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_kind_of_release_has_a_page(name: str) -> None:
+    words = " ".join(Tags(page(released(OTHERS[name]))).words)
+    assert "How to cite" in words
+    if name == "many":
+        assert "and 200 more answers" in words
+    if name == "public number":
+        assert "μ-Gaussian differential privacy with μ = 1" in words and "exact: public" in words
+    if name == "one answer":
+        assert "ρ-zero-concentrated differential privacy with ρ = 0.5" in words
+
+
+def test_too_few_records_for_a_mean_are_said() -> None:
+    plan = gm.plan(PEOPLE, G, answers="means", count=True)
+    release = gm.Release(plan, np.array([10.0, 5.0, 0.1, 3.0]))
+    words = " ".join(Tags(page(release)).words)
+    assert "unknown: too few records" in words
+    assert "over ± 100 %" in words
+
+
+def test_the_page_of_one_release_is_always_the_same() -> None:
+    release = released(gm.plan(PEOPLE, G))
+    assert page(release) == page(gm.Release.from_json(release.to_json()))
