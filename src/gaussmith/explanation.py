@@ -15,6 +15,7 @@ from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 
 if TYPE_CHECKING:
+    from gaussmith.group_releases import GroupRelease
     from gaussmith.plans import Plan
     from gaussmith.releases import Release
 
@@ -91,11 +92,17 @@ def _standard_for_matrix(plan: Plan) -> Array:
 
 def compare_plan(plan: Plan, rows: int | None = None) -> list[Comparison]:
     """Every answer's error beside the standard one, the count last; n times those of means unless `rows` is given."""
-    errors, standard = plan.standard_errors, standard_errors_of_standard(plan)
-    scale = np.where(plan.answers.means, 1.0 / rows, 1.0) if rows else np.ones(plan.answers.size)
+    answers, errors, standard = plan.answers, plan.standard_errors, standard_errors_of_standard(plan)
+    divided = answers.means | answers.ratios
+    scale = np.where(divided, 1.0 / rows, 1.0) if rows else np.ones(answers.size)
     found = [
-        Comparison(name, float(errors[i] * scale[i]), None if standard is None else float(standard[i] * scale[i]), mean)
-        for i, (name, mean) in enumerate(zip(plan.answers.names, plan.answers.means.tolist(), strict=True))
+        Comparison(
+            answers.names[i],
+            float(errors[i] * scale[i]),
+            None if standard is None else float(standard[i] * scale[i]),
+            bool(divided[i]),
+        )
+        for i in range(answers.visible)
     ]
     if plan.count_standard_error is not None:
         other = standard_plan(plan)
@@ -107,14 +114,18 @@ def compare_plan(plan: Plan, rows: int | None = None) -> list[Comparison]:
 
 def compare_release(release: Release) -> list[Comparison]:
     """Every answer's error at its released value beside the standard one there, the count last."""
-    plan = release.plan
-    other = standard_plan(plan) if plan.answers.any_mean else None
-    found = compare_plan(plan)
+    plan, found = release.plan, compare_plan(release.plan)
+    other = standard_plan(plan) if plan.answers.matrix is None else None
     if other is None:
         return found
-    standard = replace(release, plan=other, features=release.features[: other.shape.features.shape[0]]).standard_errors
-    ours = release.standard_errors
-    return [replace(c, error=float(ours[i]), standard=float(standard[i])) if c.mean else c for i, c in enumerate(found)]
+    standard = replace(release, plan=other, features=release.features[: other.shape.features.shape[0]])
+    errors = zip(_errors(release), _errors(standard), strict=True)
+    return [replace(c, error=ours, standard=others) for c, (ours, others) in zip(found, errors, strict=True)]
+
+
+def _errors(release: Release) -> list[float]:
+    count = release.count_standard_error
+    return [*release.standard_errors.tolist(), *([] if count is None else [count])]
 
 
 def share_of_standard(plan: Plan) -> float | None:
@@ -207,7 +218,7 @@ def plan_rows(plan: Plan, rows: int | None = None, most: int = MOST_ROWS) -> lis
     """answer · ± error · the standard Gaussian's · their ratio; an error of a mean is over n unless `rows` is given."""
     found: list[tuple[str, ...]] = []
     comparisons = compare_plan(plan, rows)
-    shown = comparisons[: min(plan.answers.size, most)] + comparisons[plan.answers.size :]
+    shown = comparisons[: min(plan.answers.visible, most)] + comparisons[plan.answers.visible :]
     for c in shown:
         over = " / n" if c.mean and not rows else ""
         if c.name == "count" and plan.public_count and c is comparisons[-1] and plan.answers.count:
@@ -223,7 +234,7 @@ def release_rows(release: Release, most: int = MOST_ROWS) -> list[tuple[str, ...
     """answer · value · ± standard error · 95 % interval, each with two digits of its error."""
     found: list[tuple[str, ...]] = []
     lower, upper = release.interval(0.95)
-    size = release.plan.answers.size
+    size = release.plan.answers.visible
     for i in [*range(min(size, most)), *range(size, len(release))]:
         answer = release[i]
         name, digits = printable(answer.name), decimals(answer.standard_error)
@@ -256,11 +267,13 @@ def figure(number: float, digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in plain text: the first column to the left, the others to the right."""
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """A table in plain text: the first `left` columns to the left, the others to the right."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     lines = [
-        "  ".join(cell.rjust(w) if i else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        "  ".join(
+            cell.ljust(w) if i < left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
         for row in [header, *rows]
     ]
     return "\n".join(line.rstrip() for line in lines)
@@ -279,7 +292,7 @@ def release_table(release: Release) -> str:
 
 
 def _left_out(plan: Plan, where: str) -> list[str]:
-    rest = plan.answers.size - MOST_ROWS
+    rest = plan.answers.visible - MOST_ROWS
     return [f"… and {rest:,} more answers: {where}"] if rest > 0 else []
 
 
@@ -291,7 +304,7 @@ def _plan_notes(plan: Plan, rows: int | None) -> list[str]:
     return [*notes, optimal, str(plan.guarantee), f"protects {plan.protects}"]
 
 
-def _release_notes(release: Release) -> list[str]:
+def _release_notes(release: Release | GroupRelease) -> list[str]:
     return [str(release.plan.guarantee), f"protects {release.plan.protects}", COVERS]
 
 
@@ -301,6 +314,32 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Seque
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     notes = "".join(f"<div>{html.escape(line)}</div>" for line in foot)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+def group_rows(release: GroupRelease, most: int = MOST_ROWS) -> tuple[list[str], list[tuple[str, ...]]]:
+    """keys · answer · value · ± standard error · 95 % interval, for the first groups; and what stands above them."""
+    shown = release.labels[: max(1, most // len(release.names))]
+    keys = [printable(column) for column in release.plan.groups.columns]
+    rows = [(*(printable(str(key)) for key in label), *row) for label in shown for row in release_rows(release[label])]
+    return [*keys, *RELEASE_HEADER], rows
+
+
+def group_table(release: GroupRelease) -> str:
+    """keys · answer · value · ± standard error · 95 % interval, for as many groups as a screen holds."""
+    header, rows = group_rows(release)
+    text = text_table(header, rows, left=len(header) - 3)
+    return "\n".join([text, *_left_out_rows(release, len(rows)), *_release_notes(release)])
+
+
+def group_html(release: GroupRelease) -> str:
+    """The table of a release of groups for a notebook."""
+    header, rows = group_rows(release)
+    return html_table(header, rows, [*_left_out_rows(release, len(rows)), *_release_notes(release)])
+
+
+def _left_out_rows(release: GroupRelease, shown: int) -> list[str]:
+    rest = len(release) * len(release.names) - shown
+    return [f"… and {rest:,} more rows: release.to_polars()"] if rest > 0 else []
 
 
 def release_html(release: Release) -> str:

@@ -261,6 +261,24 @@ def test_demo_fits_a_screen_and_ends_with_what_to_try(capsys: pytest.CaptureFixt
     assert (here / "elsewhere" / "release.json").exists()
 
 
+def test_a_ledger_is_charged_once_per_id_and_refuses_what_it_cannot_pay(
+    capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    from gaussmith.ledger import Ledger
+
+    Ledger.create("study.ledger", gm.Guarantee(mu=1))
+    words = ["release", "people.parquet", "--sum", "age:0:100", "--mu", "0.8", "--ledger", "study.ledger", "--json"]
+    first = run(capsys, *words, "--id", "one")
+    assert first[0] == 0
+    assert run(capsys, *words, "--id", "one") == first  # the same bytes
+    code, out, err = run(capsys, *words, "--id", "two")
+    assert (code, out) == (3, "")
+    assert json.loads(err)["error"]["kind"] == "BudgetError"
+    code, _, err = run(capsys, *words[:-3], "--id", "one")
+    assert code == 2
+    assert "without a ledger" in err
+
+
 # -- refusals ---------------------------------------------------------------------------------------------------------
 
 

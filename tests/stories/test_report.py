@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
+from gaussmith.group_releases import GroupRelease
 from gaussmith.report.page import page
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
@@ -151,6 +152,18 @@ def test_every_kind_of_release_has_a_page(name: str) -> None:
         assert "μ-Gaussian differential privacy with μ = 1" in words and "exact: public" in words
     if name == "one answer":
         assert "ρ-zero-concentrated differential privacy with ρ = 0.5" in words
+
+
+def test_groups_have_a_page_with_their_keys() -> None:
+    regions = ["north", "<i>south</i>"]
+    plan = gm.plan(gm.Groups({"region": regions}, gm.Box({"visits": (0, 80)}), at_most=1), G, count=True)
+    release = GroupRelease(plan, np.array([[300.0, 50.0], [900.0, 100.0]]))
+    text = page(release)
+    words = " ".join(Tags(text).words)
+    assert "north" in words and "<i>south</i>" in words and "region" in words
+    assert "north · visits" in words
+    assert "All 4 intervals at once" in words
+    assert plan.hash in words
 
 
 def test_too_few_records_for_a_mean_are_said() -> None:

@@ -158,7 +158,7 @@ def test_the_explanation_names_the_choice_the_alternatives_and_the_limit():
 
 def test_printing_a_plan_reads_as_a_table():
     text = str(gm.plan(BOX, G, count=True, weights="relative"))
-    assert text.splitlines()[0].split() == ["answer", "standard", "error", "of", "the", "standard", "Gaussian's"]
+    assert text.splitlines()[0].split() == ["answer", "±", "error", "standard", "Gaussian", "ratio"]
     assert "adding or removing one person; the number of people is secret" in text
     assert "<table>" in gm.plan(BOX, G)._repr_html_()
 

@@ -108,7 +108,7 @@ def test_records_that_are_not_releases_are_refused(text):
 def test_printing_reads_as_a_table():
     text = str(gm.plan(PEOPLE, G, answers="means", count=True).release(ROWS))
     lines = text.splitlines()
-    assert lines[0].split() == ["answer", "value", "±", "standard", "error", "95", "%", "interval"]
+    assert lines[0].split() == ["answer", "value", "±", "error", "95", "%", "interval"]
     assert lines[1].startswith("age")
     assert "Intervals cover the noise; not clipping" in text
     assert "<table>" in gm.plan(PEOPLE, G).release(ROWS)._repr_html_()

@@ -6,7 +6,7 @@ several files), or a .toml file that holds the whole request.
 examples:
   gaussmith release people.parquet --sum income:0:200000 --mean age:0:100 \\
                     --count --epsilon 1 --delta 1e-6 --out release
-  gaussmith release request.toml --json
+  gaussmith release request.toml --ledger study.ledger --id 2024-visits --json
   gaussmith release 'visits/*.csv' --count --mu 0.5
 
 --out DIR writes release.json (the whole record), answers.csv, answers.parquet
@@ -26,6 +26,8 @@ from gaussmith.cli.progress import reading
 def add_flags(parser: Parser) -> None:
     parser.add_argument("source", nargs="*", metavar="SOURCE", help="a data file, a quoted pattern, or a .toml file")
     add_request_flags(parser)
+    parser.add_argument("--ledger", metavar="L", help="charge this ledger first: a file, or postgresql://…")
+    parser.add_argument("--id", metavar="ID", help="with --ledger: asking again under an id gives the same answers")
     parser.add_argument("--out", metavar="DIR", help="write the record, tables and a report into this folder")
 
 
@@ -38,7 +40,7 @@ def run(arguments: Namespace) -> int:
 
         check_folder(arguments.out)  # refused now, not after the data was read
     with reading() as progress:
-        released = release(request, progress=progress)
+        released = release(request, ledger=arguments.ledger, id=arguments.id, progress=progress)
     print(released.to_json() if arguments.json else released)
     if arguments.out:
         sys.stdout.flush()  # what was released is shown even if the folder cannot be written

@@ -13,6 +13,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair
 
 if TYPE_CHECKING:
+    from gaussmith.group_releases import GroupRelease
     from gaussmith.plans import Plan
     from gaussmith.releases import Release
 
@@ -50,18 +51,16 @@ _CONFIG: Spec = {
 }
 
 
-def interval_spec(release: Release) -> Spec:
-    """Each answer's 95 % interval in percent of the released value; an arrow's worth of ±100 % where it is wider."""
-    lower, upper = release.interval(0.95)
+def interval_spec(release: Release | GroupRelease) -> Spec:
+    """Each answer's 95 % interval in percent of the released value; cut at ± 100 % where it is wider."""
     rows: list[Spec] = []
-    for i in _shown(release.plan.answers.size, len(release)):
-        value, name = release[i].value, printable(release[i].name)
-        if i == release.plan.answers.size and release.records is not None:
-            continue  # public and exact
-        ends = [_percent(end, value) for end in (lower[i], upper[i])]
+    for row in _shown(release):
+        *keys, name, value, _, lower, upper = row.values()
+        ends = [_percent(end, value) for end in (lower, upper)]
         known = all(abs(end) < 100 for end in ends)
         text = f"± {figure((ends[1] - ends[0]) / 2, 2)} %" if known else "over ± 100 %"
-        rows.append({"answer": name, "low": min(ends), "high": max(ends), "value": 0.0, "text": text})
+        named = printable(" · ".join(map(str, (*keys, name))))
+        rows.append({"answer": named, "low": min(ends), "high": max(ends), "value": 0.0, "text": text})
     reach = max((abs(row[end]) for row in rows for end in ("low", "high")), default=1.0) or 1.0
     x = {"type": "quantitative", "scale": {"domain": [-reach * 1.05, reach * 1.05], "nice": False}}
     axis = {"title": "percent of the released value", "tickCount": 5, "format": ",~r"}
@@ -230,16 +229,18 @@ def _covariances(plan: Plan, places: list[int]) -> tuple[Array, Array | None]:
 
 def _places(plan: Plan, columns: Sequence[str]) -> tuple[int, int]:
     """Where two named answers stand; a column's own name will do."""
-    names = [*plan.answers.names, *(["count"] if plan.answers.count and not plan.public_count else [])]
+    names = dict(enumerate(plan.answers.names[: plan.answers.visible]))
+    if plan.answers.count and not plan.public_count:
+        names[plan.answers.size] = "count"
     if len(columns) != 2 or columns[0] == columns[1]:
         raise PlanError(
             f"columns={tuple(columns)!r}", "the picture shows two answers", 'write columns=("age", "visits")'
         )
     places = []
     for column in columns:
-        known = [i for i, name in enumerate(names) if name in (column, f"{column}_sum", f"{column}_mean")]
+        known = [i for i, name in names.items() if name in (column, f"{column}_sum", f"{column}_mean")]
         if not known:
-            raise PlanError(f"columns: {column!r}", "the plan has no such answer", nearest(column, names))
+            raise PlanError(f"columns: {column!r}", "the plan has no such answer", nearest(column, names.values()))
         places.append(known[0])
     return places[0], places[1]
 
@@ -253,9 +254,16 @@ def _axis_title(plan: Plan, i: int) -> str:
     return f"n × {name}" if i < plan.answers.size and plan.answers.means[i] else name
 
 
-def _shown(size: int, total: int) -> list[int]:
-    """The first answers, and the count."""
-    return [*range(min(size, MOST)), *range(size, total)]
+def _shown(release: Release | GroupRelease) -> list[Spec]:
+    """The rows of the first answers, and of the count unless it is public and exact."""
+    rows = release.rows()
+    if len(rows) <= MOST:
+        shown = rows
+    elif release.plan.answers.count:
+        shown = [*rows[: MOST - 1], rows[-1]]
+    else:
+        shown = rows[:MOST]
+    return [row for row in shown if row["standard_error"] != 0]
 
 
 def _percent(end: float, value: float) -> float:

@@ -14,6 +14,9 @@ from gaussmith.plans import Plan
 CIRCLE = 72
 """Points on a smooth outline."""
 
+MOST = 24
+"""So many answers are looked through for the most telling pair."""
+
 
 def ellipse(covariance: Array) -> Array:
     """The outline {x : xᵀ covariance⁻¹ x = 1}: one standard deviation in every direction; rows are points.
@@ -72,7 +75,7 @@ def differences(plan: Plan, first: int, second: int) -> list[Array]:
 
 def pair(plan: Plan) -> tuple[int, int] | None:
     """The two answers to draw: those whose noise is most correlated, else the first two; None if there is but one."""
-    size = min(plan.answers.size, 24)
+    size = min(plan.answers.visible, MOST)
     if size < 2:
         drawn = size + (1 if plan.answers.count and not plan.public_count else 0)
         return (0, plan.answers.size) if drawn == 2 else None

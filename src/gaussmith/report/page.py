@@ -16,21 +16,27 @@ from typing import TYPE_CHECKING
 from gaussmith.accuracy import normal_width
 from gaussmith.domains import Ball, Box
 from gaussmith.explanation import (
+    RELEASE_HEADER,
+    compare_plan,
     compare_release,
     decimals,
     describe_gain,
     describe_optimality,
     describe_shape,
     figure,
+    group_rows,
     html_table,
     printable,
     release_rows,
 )
+from gaussmith.group_releases import GroupRelease
+from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.report.charts import drawn_names, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
 
 if TYPE_CHECKING:
     from gaussmith.explanation import Comparison
+    from gaussmith.group_plans import GroupPlan
     from gaussmith.plans import Plan
     from gaussmith.releases import Release
 
@@ -40,17 +46,21 @@ MOST_ROWS = 200
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def write_report(release: Release, path: str | Path, columns: Sequence[str] | None = None) -> Path:
+def write_report(release: Release | GroupRelease, path: str | Path, columns: Sequence[str] | None = None) -> Path:
     """Write the page; `columns` names the two answers whose noise is pictured."""
     file = Path(path)
     file.write_text(page(release, columns), encoding="utf-8")
     return file
 
 
-def page(release: Release, columns: Sequence[str] | None = None) -> str:
+def page(release: Release | GroupRelease, columns: Sequence[str] | None = None) -> str:
     """The page as text."""
-    plan = release.plan
-    comparisons = compare_release(release)
+    if isinstance(release, GroupRelease):
+        plan = release.plan.each  # all groups are alike
+        comparisons = compare_plan(plan)
+    else:
+        plan = release.plan
+        comparisons = compare_release(release)
     sections = [
         _section("answers", "Answers", _answers(release)),
         _section("noise", "Noise against the standard Gaussian", _noise(plan, comparisons)),
@@ -58,7 +68,7 @@ def page(release: Release, columns: Sequence[str] | None = None) -> str:
         _section("covers", "What the intervals cover", _covers(release)),
         _section("why", "Why this noise", _why(plan)),
         _section("bounds", "Bounds and missing values", _bounds(plan)),
-        _section("cite", "How to cite", _cite(plan)),
+        _section("cite", "How to cite", _cite(release.plan)),
     ]
     style = (resources.files("gaussmith.report") / "page.css").read_text(encoding="utf-8")
     return (
@@ -67,7 +77,7 @@ def page(release: Release, columns: Sequence[str] | None = None) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>A private release · Gaussmith</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"{_header(plan)}\n<main>\n" + "\n".join(sections) + f"\n</main>\n{_footer(plan)}\n</body>\n</html>\n"
+        f"{_header(release.plan)}\n<main>\n" + "\n".join(sections) + f"\n</main>\n{_footer()}\n</body>\n</html>\n"
     )
 
 
@@ -94,7 +104,7 @@ def _section(name: str, title: str, body: str) -> str:
     )
 
 
-def _header(plan: Plan) -> str:
+def _header(plan: Plan | GroupPlan) -> str:
     g = plan.guarantee
     promise, _, rest = g.describe().partition(". ")
     stated = [("ε", g.epsilon), ("δ", g.delta)] if g.epsilon is not None else []
@@ -106,12 +116,16 @@ def _header(plan: Plan) -> str:
     )
 
 
-def _answers(release: Release) -> str:
-    rows = release_rows(release, MOST_ROWS)
-    more = release.plan.answers.size - MOST_ROWS
+def _answers(release: Release | GroupRelease) -> str:
+    if isinstance(release, GroupRelease):
+        header, rows = group_rows(release, MOST_ROWS)
+        more = len(release) * len(release.names) - len(rows)
+    else:
+        header, rows = list(RELEASE_HEADER), release_rows(release, MOST_ROWS)
+        more = release.plan.answers.visible - MOST_ROWS
     note = f"<p>… and {more:,} more answers, in the tables beside this page.</p>" if more > 0 else ""
     label = "Error bars: each answer's 95 % interval in percent of its released value; the numbers are in the table."
-    table = _table(["answer", "value", "± error", "95 % interval"], rows)
+    table = _table(header, rows)
     bars = _figure(draw(interval_spec(release), label), "Error bars side by side: the 95 % interval of each answer.")
     return (
         f'<div class="beside">\n<div>{table}{note}\n'
@@ -164,12 +178,12 @@ def _shape(plan: Plan, columns: Sequence[str] | None) -> str:
     )
 
 
-def _covers(release: Release) -> str:
-    answers = len(release)
+def _covers(release: Release | GroupRelease) -> str:
+    answers = len(release.names) * (len(release) if isinstance(release, GroupRelease) else 1)
     width = normal_width(0.95, answers) / normal_width(0.95)
     together = (
-        f"<li>All {answers} intervals at once: each holds with 95 %. Make them {width:.2f} times as wide, and all hold "
-        "together with 95 %.</li>"
+        f"<li>All {answers:,} intervals at once: each holds with 95 %. Make them {width:.2f} times as wide, and all "
+        "hold together with 95 %.</li>"
         if answers > 1
         else ""
     )
@@ -233,7 +247,7 @@ def _bounds(plan: Plan) -> str:
     return "<p>Nothing but the number of records was asked: no column was read.</p>"
 
 
-def _cite(plan: Plan) -> str:
+def _cite(plan: Plan | GroupPlan) -> str:
     from gaussmith import __version__
 
     g = plan.guarantee
@@ -243,7 +257,7 @@ def _cite(plan: Plan) -> str:
         claim = f"ρ-zero-concentrated differential privacy with ρ = {g.rho:g}"
     else:
         claim = f"μ-Gaussian differential privacy with μ = {g.mu:g}"
-    unit = "adding or removing one person’s record" if not plan.public_count else "changing one person’s record"
+    unit = f"{'adding or removing' if plan.neighbours == ADD_REMOVE else 'changing'} one person’s record"
     sentence = (
         f"These statistics satisfy {claim}, with respect to {unit}. The noise is Gaussian, exact on integers "
         f"(μ = {g.mu:.6g}), and was added by Gaussmith {__version__}."
@@ -256,7 +270,7 @@ def _cite(plan: Plan) -> str:
     )
 
 
-def _footer(plan: Plan) -> str:
+def _footer() -> str:
     from gaussmith import __version__
 
     words = "This page holds released values and public choices, nothing else."
