@@ -112,6 +112,12 @@ def plan_answers(
     shape: str = "best",
 ) -> Plan:
     """The plan for answers already spelled out."""
+    if domain.dimension == 0 and neighbours != ADD_REMOVE:
+        raise PlanError(
+            "a count alone under replace-one",
+            "the number of records is public there, and needs no noise",
+            "ask for sums or means too, or choose add-remove",
+        )
     stand_ins = substitutes(domain, answers, missing or {})
     if shape != "best":
         chosen, bound = _by_name(shape, domain, answers, neighbours)

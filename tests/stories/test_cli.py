@@ -242,6 +242,17 @@ def test_a_folder_that_cannot_be_written_is_refused_before_reading(
     assert "people.csv' cannot be written to" in err
 
 
+def test_the_number_of_records_can_be_asked_alone_and_a_column_both_ways(
+    capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    for source in ("people.parquet", "people.csv"):
+        alone = json.loads(run(capsys, "release", source, "--count", "--mu", "1e6", "--json")[1])
+        assert round(alone["answers"][0]["value"]) == 3
+        words = ["--sum", "age:0:100", "--mean", "age:0:40", "--missing", "age=40", "--mu", "1e6", "--json"]
+        both = json.loads(run(capsys, "release", source, *words)[1])
+        assert [round(row["value"], 1) for row in both["answers"]] == [118, 39]
+
+
 def test_replace_one_prints_the_public_number_exactly(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     words = ["--mean", "age:0:100", "--count", "--mu", "1", "--neighbours", "replace-one"]
     out = run(capsys, "release", "people.parquet", *words)[1]
@@ -307,6 +318,7 @@ REFUSALS = {
     "no guarantee": (SUM, "add --epsilon 1 --delta 1e-6"),
     "unknown neighbours": ([*SUM, *GUARANTEE, "--neighbours", "add-removed"], "did you mean 'add-remove'?"),
     "nothing asked": (GUARANTEE, "nothing is asked"),
+    "nothing private": (["--count", "--neighbours", "replace-one", *GUARANTEE], "public there, and needs no noise"),
     "asked twice": ([*SUM, "--sum", "age:0:9", *GUARANTEE], "--sum age twice"),
     "missing of another column": ([*SUM, "--missing", "agee=1", *GUARANTEE], "did you mean 'age'?"),
     "missing without value": ([*SUM, "--missing", "age", *GUARANTEE], "write --missing age=40"),

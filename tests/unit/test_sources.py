@@ -143,12 +143,20 @@ def test_schema_is_read_and_no_value(people: Path) -> None:
         (["age", "name"], "column='name' is text · numbers are needed · cast it to a number first"),
         (["age"], "1 column named · the domain has 2 coordinates · name as many columns as the domain has"),
         (None, "people.parquet' has 3 columns · the domain has 2 coordinates"),
-        (["age", "age"], "column='age' occurs twice in columns · names of columns are distinct"),
     ],
 )
 def test_wrong_columns(columns: list[str] | None, message: str, people: Path) -> None:
     with pytest.raises(SourceError, match=message):
         check_columns(open_source(people), columns, 2)
+
+
+def test_a_column_may_be_summed_twice_under_different_bounds_and_records_counted_without_columns(people: Path) -> None:
+    for source in (people, pl.read_parquet(people), pl.read_parquet(people).to_pandas()):
+        opened = open_source(source)
+        whole = total(opened, BoxCodes.for_bounds([0], [1000], [0]), ["age"])
+        twice = total(opened, BoxCodes.for_bounds([0, 0], [1000, 1000], [0, 0]), ["age", "age"])
+        assert twice.sums == whole.sums * 2
+        assert total(opened, BoxCodes.for_bounds([], [], []), []).records == whole.records
 
 
 def test_arrays_have_a_width_and_no_names() -> None:

@@ -49,6 +49,10 @@ def total(
 def _total(source: Source, codes: Codes, names: Sequence[str], progress: Progress | None) -> Totals:
     if source.kind == "array":
         return total_array(source.native, codes)
+    if not names:  # nothing but the number of records is asked
+        import narwhals as nw
+
+        return Totals([], int(narwhals_frame(source, (source.names or ())[:1]).select(nw.len()).collect().item()))
     if source.kind == "polars":
         return total_stream(source, codes, names, progress)
     from gaussmith.sums.frames import total_frame

@@ -91,7 +91,6 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
             raise SourceError(
                 f"column={name!r}", f"{_said(source)} has no such column", nearest(str(name), source.names)
             )
-    _check_names(chosen, "columns")
     _check_dimension(_said(source) if columns is None else "columns", len(chosen), dimension)
     if not source.is_text:
         for name in chosen:
@@ -101,6 +100,7 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
 
 def scan(source: Source, columns: Sequence[str], files: Files | None = None) -> pl.LazyFrame:
     """A Polars lazy frame of some columns of a "polars" source; of some of its files, if these are given."""
+    columns = list(dict.fromkeys(columns))  # one may be asked twice, under different bounds
     if source.files is not None:
         return scan_files(files or source.files, columns).select(*columns)
     lazy: pl.LazyFrame = source.native(columns)
@@ -113,7 +113,7 @@ def narwhals_frame(source: Source, columns: Sequence[str]) -> nw.LazyFrame[Any]:
 
     if source.kind == "polars":
         return nw.from_native(scan(source, columns))
-    frame: nw.LazyFrame[Any] = nw.from_native(source.native).lazy().select(*columns)
+    frame: nw.LazyFrame[Any] = nw.from_native(source.native).lazy().select(*dict.fromkeys(columns))
     return frame
 
 
