@@ -1,0 +1,77 @@
+"""Promise 2: outputs lie on a public grid, so the low bits of a release say nothing; a naive float mechanism is broken.
+
+The attack looks only at how fine the released double is (its lowest set bit): adding noise to a large sum in floating
+point wipes out low bits that noise added to zero keeps. It learns on half of the outputs and is judged on the other half.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import stats
+
+import gaussmith as gm
+from gaussmith import mechanism
+from gaussmith.sums import Totals
+
+OUTPUTS = 10_000
+
+
+def lowest_bit(values: np.ndarray) -> np.ndarray:
+    """The exponent of the lowest set bit of each double."""
+    mantissa, exponent = np.frexp(values)
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    return exponent - 53 + np.log2(whole & -whole).astype(int)
+
+
+def attack(without: np.ndarray, with_person: np.ndarray) -> float:
+    """How often the best rule on lowest bits, learned on one half, is right on the other."""
+    half = OUTPUTS // 2
+    a, b = lowest_bit(without), lowest_bit(with_person)
+    cuts = np.arange(-120, 60)
+    scores = [((a[:half] < c).mean() + (b[:half] >= c).mean()) / 2 for c in cuts]
+    flip = max(scores) < 1 - min(scores)
+    cut = cuts[int(np.argmin(scores) if flip else np.argmax(scores))]
+    score = ((a[half:] < cut).mean() + (b[half:] >= cut).mean()) / 2
+    return float(1 - score if flip else score)
+
+
+def naive(total: float, sigma: float) -> np.ndarray:
+    """What many libraries did: a double plus a double."""
+    return total + sigma * np.random.default_rng().standard_normal(OUTPUTS)
+
+
+def test_the_attack_breaks_a_naive_float_mechanism():
+    """One person of value 1, σ = 1: the promise is δ(10) = 1e-22, yet an event of 10 % never happens once they are in."""
+    without, with_person = naive(0.0, 1.0), naive(1.0, 1.0)
+    assert (lowest_bit(without) < -53).mean() > 0.1
+    assert (lowest_bit(with_person) < -53).mean() == 0
+    # and where the noise hides the sum's size (σ = 50), the best rule on low bits is right nearly always
+    assert attack(naive(0.0, 50.0), naive(2.0**20, 50.0)) > 0.9
+
+
+def test_the_attack_finds_nothing_in_a_release():
+    """The same attack on releases of no records and of one, at μ = 0.02: right no more often than the guarantee allows."""
+    mu = 0.02
+    plan = gm.plan(gm.Box([0.0], [1.0]), gm.Guarantee(mu=mu))
+    top = int(plan.codes.encode(np.array([[1.0]]))[0, 0])
+
+    def outputs(totals: Totals) -> np.ndarray:
+        return np.array([mechanism.release_totals(plan, totals).values[0] for _ in range(OUTPUTS)])
+
+    score = attack(outputs(Totals([0], 0)), outputs(Totals([top], 1)))
+    allowed = stats.norm.cdf(mu / 2)
+    tail = stats.binom.sf(round(score * OUTPUTS) - 1, OUTPUTS, allowed)
+    assert tail > 1e-9
+
+
+def test_every_release_is_a_decoded_integer():
+    """A release is features · (integer / scale): the same doubles are reachable from any data."""
+    plan = gm.plan(gm.Box([-1.0], [1.0]), gm.Guarantee(mu=1))
+    entry = plan.shape.features.dense()[0, 0]
+    for records in (0, 3):
+        value = mechanism.release_totals(plan, Totals([records * 2**40], records)).values[0]
+        guess = value / entry * plan.grid.scale
+        near = [math.floor(guess) + k for k in range(-2, 3)]
+        assert any(entry * (k / plan.grid.scale) == value for k in near)
