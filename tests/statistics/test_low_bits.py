@@ -1,7 +1,7 @@
 """Promise 2: outputs lie on a public grid, so the low bits of a release say nothing; a naive float mechanism is broken.
 
 The attack looks only at how fine the released double is (its lowest set bit): adding noise to a large sum in floating
-point wipes out low bits that noise added to zero keeps. It learns on half of the outputs and is judged on the other half.
+point wipes out low bits that noise added to zero keeps. It learns on half of the outputs and is judged on the rest.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def naive(total: float, sigma: float) -> np.ndarray:
 
 
 def test_the_attack_breaks_a_naive_float_mechanism():
-    """One person of value 1, σ = 1: the promise is δ(10) = 1e-22, yet an event of 10 % never happens once they are in."""
+    """One person of value 1, σ = 1: the promise is δ(10) = 1e-22, yet an event of 10 % never happens with them in."""
     without, with_person = naive(0.0, 1.0), naive(1.0, 1.0)
     assert (lowest_bit(without) < -53).mean() > 0.1
     assert (lowest_bit(with_person) < -53).mean() == 0
@@ -52,7 +52,7 @@ def test_the_attack_breaks_a_naive_float_mechanism():
 
 
 def test_the_attack_finds_nothing_in_a_release():
-    """The same attack on releases of no records and of one, at μ = 0.02: right no more often than the guarantee allows."""
+    """The same attack on releases of no records and of one, at μ = 0.02: no better than the guarantee allows."""
     mu = 0.02
     plan = gm.plan(gm.Box([0.0], [1.0]), gm.Guarantee(mu=mu))
     top = int(plan.codes.encode(np.array([[1.0]]))[0, 0])
