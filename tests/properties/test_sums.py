@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes
 from gaussmith.errors import DomainError
 from gaussmith.sums import Totals, open_source, total
-from gaussmith.sums.arrays import EXACT_ROWS, PIECE_COLUMNS, PIECE_ROWS, BallKernel, BoxKernel
+from gaussmith.sums.arrays import EXACT_ROWS, FEW_ROWS, PIECE_COLUMNS, PIECE_ROWS, BallKernel, BoxKernel, total_array
 from gaussmith.sums.frames import code_ball, code_expression, number, total_frame
 
 Array = npt.NDArray[Any]
@@ -302,3 +302,14 @@ def test_text_becomes_the_nearest_double_or_is_missing(values: list[str]) -> Non
     connection.executemany("insert into t values (?, ?)", list(enumerate(values)))
     numbers = nw.from_native(connection.table("t")).select("i", number("x", nw.String())).collect("polars")
     assert tidy(numbers.to_native().sort("i")["x"].to_list()) == tidy([read(v) for v in values])
+
+
+def test_few_rows_and_many_are_coded_alike():
+    """A handful of records goes another way through numpy; the integers are the same."""
+    odd = [0.0, -0.0, 5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan, 0.1, 1 / 3, 99.99999999999999, 100.0]
+    rows = np.random.default_rng().choice(odd, size=(FEW_ROWS, 40))
+    codes = BoxCodes.for_bounds(np.zeros(40), np.full(40, 100.0), np.full(40, 50.0))
+    few = total_array(rows, codes)
+    many = total_array(np.vstack([rows, rows, rows]), codes)
+    assert many.sums == [3 * s for s in few.sums]
+    assert many.records == 3 * few.records
