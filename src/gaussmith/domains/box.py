@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +35,7 @@ class Box:
     lower: Array
     upper: Array
     names: tuple[str, ...] | None
+    _codes: BoxCodes = field(repr=False)
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class Box:
         object.__setattr__(self, "names", tuple(names) if names is not None else None)
         self._check()
         low.flags.writeable = high.flags.writeable = False
-        self.codes(low)  # refuses, here and now, bounds that cannot be coded
+        object.__setattr__(self, "_codes", BoxCodes.for_bounds(low, high, low, self.names))  # or refuses, here and now
 
     def _check(self) -> None:
         for wrong, rule in (
@@ -118,13 +119,12 @@ class Box:
 
     def codes(self, substitutes: Array) -> BoxCodes:
         """How records of this box become integers."""
-        return BoxCodes.for_bounds(self.lower, self.upper, substitutes, self.names)
+        return replace(self._codes, substitute=np.clip(substitutes, self.lower, self.upper))
 
     @cached_property
     def coded(self) -> tuple[Array, Array]:
         """Centre and half range of the points that codes stand for: the bounds' own but for a part in 2^41."""
-        codes = self.codes(self.lower)
-        half = codes.steps / 2 / codes.scale
+        half = self._codes.steps / 2 / self._codes.scale
         return self.lower + half, half
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
