@@ -70,6 +70,8 @@ def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: f
         )
     extents = codes.extents
     units = np.append(1.0 / extents, 1.0) if neighbours == ADD_REMOVE else 1.0 / extents
+    if not np.isfinite(norm):
+        raise PlanError("a lift without a largest difference", "its entries must be finite numbers", "plan again")
     if norm == 0:  # all that is asked is public
         return Grid(lift.scaled(units), room)
     for shrink in _SHRINKS:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.errors import DomainError, PlanError
+from gaussmith.errors import DomainError, PlanError, RequestError
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 BOX = gm.Box({"age": (0, 100), "income": (0, 2e5)})
@@ -67,6 +67,30 @@ def test_plans_that_are_not_understood_are_refused(change, words):
     with pytest.raises(PlanError, match=None) as caught:
         gm.Plan.from_json(json.dumps(fields))
     assert words in str(caught.value)
+
+
+def test_a_lift_that_is_not_finite_is_refused():
+    for entry in (float("inf"), float("nan")):
+        fields = gm.plan(BOX, G, shape="lifted").to_dict()
+        fields["shape"]["lift"]["entries"][0] = entry
+        with pytest.raises(RequestError):
+            gm.Plan.from_json(json.dumps(fields))
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": "relative", "count": True}, {"answers": "means"}])
+def test_scales_however_far_apart_are_planned_and_read_back(options):
+    """Where solving would lose digits the closed form is used; a record is read back to far less than its noise."""
+    rng = np.random.default_rng()
+    for _ in range(12):
+        d = int(rng.integers(2, 7))
+        lower = rng.normal(size=d) * 10.0 ** rng.integers(-9, 9, d)
+        upper = lower + np.maximum(rng.random(d) * 10.0 ** rng.integers(-9, 9, d), np.abs(lower) * 1e-9)
+        plan = gm.plan(gm.Box(lower, upper), G, **options)
+        centre, radius = plan.domain.coded
+        through = plan.shape.features.dense() @ plan.shape.lift.dense()
+        wanted = np.column_stack([np.diag(radius), np.zeros(d) if plan.answers.any_mean else centre])
+        lost = np.abs(through[:d] - wanted).sum(axis=1) / plan.standard_errors
+        assert lost.max() < 1e-12
 
 
 def test_a_plan_that_is_not_json_is_refused():

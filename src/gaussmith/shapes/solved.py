@@ -6,8 +6,12 @@ import numpy as np
 
 from gaussmith.answers import Answers
 from gaussmith.domains import Box
+from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Dense
 from gaussmith.shapes import Shape
+
+MOST_LOST = 1e-12
+"""What one record may lose in decoding, in standard errors of the answer at μ = 1."""
 
 GAP = 1e-4
 """How close to the certified optimum a small box is solved."""
@@ -21,6 +25,14 @@ def solved(domain: Box, answers: Answers, gap: float = GAP) -> tuple[Shape, floa
     signs = np.hstack([domain.corners(), np.ones((2**domain.dimension, 1))])
     best = solve(signs @ W.T, gap=gap)
     rows = best.decode
+    # Decoding gives back what was lifted but for rounding; 10^10 records must not add that up to a visible bias.
+    lost = np.abs(rows @ (best.lift @ W) - W).sum(axis=1) / np.linalg.norm(rows, axis=1)
+    if lost.max() > MOST_LOST:
+        raise PlanError(
+            "a box whose answers differ too much in scale",
+            "solved noise must be read back to a part in 10^12",
+            'use shape="lifted"',
+        )
     size = answers.size
     counted = len(W) > size
     features = rows[:size] / np.sqrt(answers.weights)[:, None]
