@@ -375,3 +375,15 @@ def test_progress_tells_bytes_and_never_rows(tmp_path: Path) -> None:
 def test_nothing_is_printed(people: Path, capfd: pytest.CaptureFixture[str]) -> None:
     total(open_source(people), PAIR, ["age", "income"])
     assert capfd.readouterr() == ("", "")
+
+
+def test_an_interrupt_is_not_mistaken_for_bad_data(tmp_path: Path) -> None:
+    for i in range(2):
+        pl.DataFrame({"a": [1.0], "b": [2.0]}).write_parquet(tmp_path / f"{i}.parquet")
+
+    def interrupt(fraction: float | None) -> None:
+        if fraction is not None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        total(open_source(str(tmp_path / "*.parquet")), PAIR, progress=interrupt)

@@ -106,13 +106,14 @@ def total_frame(frame: Frame, codes: Codes, columns: Sequence[str], engine: str)
     """The exact totals of a frame, added up by its own engine, a block of columns per query."""
     d, step = len(columns), BLOCK_COLUMNS[engine]
     add = _add_wide if engine in WIDE_SUMS else _add_limbs
+    # The records of a ball are coded whole; the frame is built once and evaluated for each block.
+    whole = code_ball(frame, codes, columns) if isinstance(codes, BallCodes) else None
     sums: list[int] = []
     records = 0
     for start in range(0, d, step):
         which = range(start, min(start + step, d))
-        coded = (
-            code_box(frame, codes, columns, which) if isinstance(codes, BoxCodes) else code_ball(frame, codes, columns)
-        )
+        coded = code_box(frame, codes, columns, which) if isinstance(codes, BoxCodes) else whole
+        assert coded is not None
         found, records = add(coded, which)
         sums += found
     return Totals(sums, records)
