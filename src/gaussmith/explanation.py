@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -288,7 +289,8 @@ def plan_table(plan: Plan, rows: int | None = None) -> str:
 def release_table(release: Release) -> str:
     """answer · value · ± standard error · 95 % interval."""
     text = text_table(RELEASE_HEADER, release_rows(release))
-    return "\n".join([text, *_left_out(release.plan, "release.to_polars()"), *_release_notes(release)])
+    notes = textwrap.wrap(COVERS, 80)
+    return "\n".join([text, *_left_out(release.plan, "release.to_polars()"), *_release_notes(release), *notes])
 
 
 def _left_out(plan: Plan, where: str) -> list[str]:
@@ -297,15 +299,18 @@ def _left_out(plan: Plan, where: str) -> list[str]:
 
 
 def _plan_notes(plan: Plan, rows: int | None) -> list[str]:
-    notes = ["n is the number of records: 361 / n is an error of 0.361 for 1,000 of them"]
-    if rows or not plan.answers.any_mean:
-        notes = [f"means of {rows:,} records"] if plan.answers.any_mean else []
+    notes = []
+    if plan.answers.any_mean and rows:
+        notes = [f"means of {rows:,} records"]
+    elif plan.answers.any_mean:
+        error = float(plan.standard_errors[plan.answers.means][0])
+        notes = [f"n is the number of records: {figure(error)} / n is ± {figure(error / 10_000)} for 10,000 of them"]
     optimal = f"{plan.shape.name}: {describe_optimality(plan)}"
     return [*notes, optimal, str(plan.guarantee), f"protects {plan.protects}"]
 
 
 def _release_notes(release: Release | GroupRelease) -> list[str]:
-    return [str(release.plan.guarantee), f"protects {release.plan.protects}", COVERS]
+    return [str(release.plan.guarantee), f"protects {release.plan.protects}"]
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Sequence[str] = ()) -> str:
@@ -328,13 +333,14 @@ def group_table(release: GroupRelease) -> str:
     """keys · answer · value · ± standard error · 95 % interval, for as many groups as a screen holds."""
     header, rows = group_rows(release)
     text = text_table(header, rows, left=len(header) - 3)
-    return "\n".join([text, *_left_out_rows(release, len(rows)), *_release_notes(release)])
+    notes = textwrap.wrap(COVERS, 80)
+    return "\n".join([text, *_left_out_rows(release, len(rows)), *_release_notes(release), *notes])
 
 
 def group_html(release: GroupRelease) -> str:
     """The table of a release of groups for a notebook."""
     header, rows = group_rows(release)
-    return html_table(header, rows, [*_left_out_rows(release, len(rows)), *_release_notes(release)])
+    return html_table(header, rows, [*_left_out_rows(release, len(rows)), *_release_notes(release), COVERS])
 
 
 def _left_out_rows(release: GroupRelease, shown: int) -> list[str]:
@@ -344,7 +350,7 @@ def _left_out_rows(release: GroupRelease, shown: int) -> list[str]:
 
 def release_html(release: Release) -> str:
     """The table of a release for a notebook."""
-    foot = [*_left_out(release.plan, "release.to_polars()"), *_release_notes(release)]
+    foot = [*_left_out(release.plan, "release.to_polars()"), *_release_notes(release), COVERS]
     return html_table(RELEASE_HEADER, release_rows(release), foot)
 
 

@@ -200,6 +200,7 @@ def test_release_from_csv_prints_a_table_and_what_is_protected(capsys: pytest.Ca
     assert out.splitlines()[1].startswith("income_sum")
     assert "adding or removing one person; the number of people is secret" in out
     assert "Intervals cover the noise" in out
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_out_writes_the_record_the_tables_and_the_report(capsys: pytest.CaptureFixture[str], here: Path) -> None:

@@ -23,7 +23,7 @@ COMMANDS = {
 
 _HELP = """\
 Gaussmith releases sums, means and counts of sensitive data under differential
-privacy, with the least noise that Gaussian noise can have.
+privacy, with Gaussian noise shaped to the question.
 
 usage: gaussmith COMMAND [OPTION…]
 
