@@ -1,4 +1,4 @@
-"""Pages are run in an empty directory of their own: what they write is gone afterwards, and they can run again."""
+"""The pages' `>>>` lines run in an empty directory each, so that a page may write files."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
