@@ -46,6 +46,8 @@ _HOMES = {
     "Request": "gaussmith.request",
     "release": "gaussmith.job",
 }
+_ROOMS = {"catalogue"}
+"""Modules that are public words themselves."""
 
 if TYPE_CHECKING:
     from gaussmith.domains import Ball, Box, Groups, Records
@@ -67,8 +69,12 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value
         return value
+    if name in _ROOMS:
+        from importlib import import_module
+
+        return import_module(f"gaussmith.{name}")
     raise AttributeError(f"module 'gaussmith' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOMES, *_ROOMS})

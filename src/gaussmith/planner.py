@@ -95,6 +95,8 @@ def plan(
         asked = ask(domain.domain, answers, count, weights)
         return plan_groups(domain, guarantee, asked, check(neighbours), missing, shape)
     if not isinstance(domain, Box | Ball | Records):
+        if hasattr(domain, "refusal"):  # an entry of the catalogue that says why it must not be used
+            raise PlanError(*domain.refusal)
         raise PlanError(
             f"domain of type {type(domain).__name__}",
             "a plan starts from what one record can be",
@@ -161,6 +163,12 @@ def _by_name(name: str, domain: Domain, answers: Answers, neighbours: str) -> tu
         from gaussmith.shapes.solved import solved
 
         return solved(domain, answers)
+    if name.replace("-", "_") in ("rank_one", "r1smg"):
+        raise PlanError(
+            f"shape={name!r}",
+            "the rank-one singular mechanism is not private as claimed (docs/errata.md)",
+            "leave out shape=; gaussmith.catalogue.rank_one is there to study it",
+        )
     if name not in _NAMED:
         raise PlanError(
             f"shape={name!r}", "it names a shape that fits the domain", nearest(name, ["best", "solved", *_NAMED])

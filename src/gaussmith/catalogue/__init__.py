@@ -1,0 +1,40 @@
+"""The literature: each published mechanism as published, with what it claims, what is true of it, and its error.
+
+One file per mechanism, one function of keywords each; what comes back is an entry with the same few words:
+
+    entry.claimed            the guarantee its authors state        entry.sound           "yes", "no" or "corrected"
+    entry.true_delta(ε)      the smallest δ that truly holds        entry.holds           whether here the claim is kept
+    entry.total_variance     the total squared error of the noise   entry.sample(size)    draws of the noise
+    entry.theorem            the statement, in words                entry.reference       who, where
+
+"corrected": true as it is computed here, after an error of the source was put right; `docs/errata.md` says which.
+
+>>> import gaussmith as gm
+>>> entry = gm.catalogue.rank_one(dimension=100, epsilon=1, delta=1e-5, sensitivity=1)
+>>> entry.sound, round(entry.true_delta(1), 2)
+('no', 0.97)
+"""
+
+from __future__ import annotations
+
+from gaussmith.catalogue.analytic import analytic
+from gaussmith.catalogue.bounded_contribution import bounded_contribution
+from gaussmith.catalogue.classic import classic
+from gaussmith.catalogue.correlated import correlated
+from gaussmith.catalogue.elliptical import elliptical
+from gaussmith.catalogue.entry import Entry, GaussianEntry
+from gaussmith.catalogue.rank_one import RankOne, rank_one
+from gaussmith.catalogue.slides import slides
+
+__all__ = [
+    "Entry",
+    "GaussianEntry",
+    "RankOne",
+    "analytic",
+    "bounded_contribution",
+    "classic",
+    "correlated",
+    "elliptical",
+    "rank_one",
+    "slides",
+]

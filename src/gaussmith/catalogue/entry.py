@@ -1,0 +1,160 @@
+"""What every entry of the catalogue offers, and the entry that serves all mechanisms with Gaussian noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.catalogue.laws import NoiseLaw, normals
+from gaussmith.errors import DomainError
+from gaussmith.guarantee import Guarantee
+
+Array = npt.NDArray[np.float64]
+Sound = Literal["yes", "no", "corrected"]
+
+UP = 1.0 + 2.0**-48
+"""Standard deviations are enlarged by this much, so that their rounding never costs privacy."""
+
+
+class Entry(Protocol):
+    """A published mechanism with its numbers filled in."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def reference(self) -> str: ...
+
+    @property
+    def theorem(self) -> str: ...
+
+    @property
+    def claimed(self) -> Guarantee: ...
+
+    @property
+    def neighbours(self) -> str: ...
+
+    @property
+    def sound(self) -> Sound: ...
+
+    @property
+    def total_variance(self) -> float: ...
+
+    @property
+    def standard_errors(self) -> Array: ...
+
+    def true_delta(self, epsilon: float) -> float: ...
+
+    def sample(self, size: int) -> Array: ...
+
+    @property
+    def holds(self) -> bool: ...
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianEntry:
+    """A mechanism that adds Gaussian noise of a fixed shape.
+
+    `true_mu` is computed from the noise and from the differences of neighbours, not from the paper's formula: it is
+    max √(sᵀΣ⁺s) over all differences s, so that `true_delta` is the whole truth (theory, statement 3).
+    """
+
+    name: str
+    reference: str
+    theorem: str
+    claimed: Guarantee
+    neighbours: str
+    sound: Sound
+    noise: NoiseLaw
+    true_mu: float
+
+    @cached_property
+    def true_guarantee(self) -> Guarantee:
+        """What the noise truly gives."""
+        return Guarantee(mu=self.true_mu)
+
+    def true_delta(self, epsilon: float) -> float:
+        """The smallest δ for which the mechanism is (epsilon, δ)-DP, rounded up.
+
+        δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ),   μ = max √(sᵀΣ⁺s)
+        """
+        return self.true_guarantee.delta_at(epsilon)
+
+    @property
+    def holds(self) -> bool:
+        """Whether what is claimed is true with these numbers."""
+        return claim_holds(self)
+
+    @property
+    def standard_errors(self) -> Array:
+        """The standard deviation of the noise in each answer."""
+        return np.sqrt(self.noise.variances)
+
+    @property
+    def total_variance(self) -> float:
+        """The expected squared norm of the noise: the trace of its covariance."""
+        return float(self.noise.variances.sum())
+
+    def covariance(self) -> Array:
+        """The covariance of the noise, written out."""
+        return self.noise.covariance()
+
+    def sample(self, size: int) -> Array:
+        """`size` independent draws of the noise, one a row, from fresh randomness."""
+        return self.noise.apply(normals(check_size(size), self.noise.sources))
+
+
+def claim_holds(entry: Any) -> bool:
+    """Whether the true δ at the claimed ε is at most the claimed δ."""
+    claimed: Guarantee = entry.claimed
+    if claimed.epsilon is None or claimed.delta is None:
+        return bool(entry.true_mu <= claimed.mu)
+    return bool(entry.true_delta(claimed.epsilon) <= claimed.delta)
+
+
+def check_size(size: int) -> int:
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
+        raise DomainError(f"size={size!r}", "a sample has a whole number of draws, 0 or more", "give such a number")
+    return int(size)
+
+
+def check_dimension(dimension: Any, least: int = 1) -> int:
+    """A whole number of coordinates."""
+    if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < least:
+        raise DomainError(
+            f"dimension={dimension!r}",
+            f"the dimension is a whole number, {least} or more",
+            f"give such a number, say dimension={max(least, 10)}",
+        )
+    return int(dimension)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """A finite number above 0."""
+    good = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not good or not 0 < float(value) < math.inf:
+        raise DomainError(f"{name}={value!r}", f"{name} is a finite number above 0", f"give such a number: {name}=1")
+    return float(value)
+
+
+def check_vector(name: str, values: Any, positive: bool = True) -> Array:
+    """Finite numbers, one per coordinate; above 0 if asked."""
+    try:
+        vector = np.atleast_1d(np.array(values, dtype=float))
+    except (TypeError, ValueError):
+        vector = np.zeros((0, 0))
+    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
+        raise DomainError(f"{name}={values!r}"[:120], f"{name} holds a finite number per coordinate", "give a list")
+    if positive and not (vector > 0).all():
+        j = int(np.argmin(vector))
+        raise DomainError(
+            f"{name}[{j}]={vector[j]:g}",
+            f"each number in {name} is above 0",
+            "leave out coordinates that never vary: they need no noise",
+        )
+    return vector

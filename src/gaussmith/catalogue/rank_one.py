@@ -1,0 +1,215 @@
+"""R1SMG, the rank-one singular mechanism: a random length in one random direction. Not private as claimed.
+
+It is here to be studied, compared and attacked. Nothing can be released with it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+
+from gaussmith.catalogue.entry import Array, Sound, check_dimension, check_positive, check_size, claim_holds
+from gaussmith.catalogue.laws import normals
+from gaussmith.errors import DomainError, PlanError
+from gaussmith.guarantee import Guarantee
+from gaussmith.numerics import singular
+
+REFUSAL = (
+    "the rank-one singular mechanism is not private as claimed",
+    "its noise, averaged over directions, is so peaked that the nearer of two candidate answers is almost surely the "
+    "true one in high dimension; at its claimed (1, 1e-5) the true δ is 0.18 for 10 coordinates and 0.97 for 100",
+    "use gaussmith.plan(domain, guarantee): calibrated to the truth this mechanism has millions of times more error",
+)
+"""What is said to whoever tries to release with it."""
+
+
+def rank_one(*, dimension: int, epsilon: float, delta: float, sensitivity: float = 1.0) -> RankOne:
+    """Noise z·u of the claimed variance, with its true δ; the claim is false for all but three coordinates.
+
+        z ~ N(0, σ²), u uniform on the sphere,  σ² = 2Δ²/(εψ),  ψ = (δ Γ((M−1)/2) / (√π Γ(M/2)))^{2/(M−2)}
+
+    Requires (checked): M > 2, as the formula does.
+
+    >>> entry = rank_one(dimension=10, epsilon=1, delta=1e-5)
+    >>> round(entry.total_variance, 4), round(entry.true_delta(1), 4), entry.holds
+    (49.1831, 0.1814, False)
+    """
+    M = check_dimension(dimension)
+    if M <= 2:
+        raise DomainError(
+            f"dimension={M}",
+            "the rank-one mechanism is defined for more than 2 coordinates: its exponent is 2/(M−2)",
+            "use gaussmith.catalogue.analytic, which needs none of this",
+        )
+    sensitivity = check_positive("sensitivity", sensitivity)
+    claimed = Guarantee(epsilon=epsilon, delta=delta)
+    variance = sensitivity**2 * claimed_factor(M, float(epsilon), float(delta))
+    return RankOne(M, claimed, sensitivity, variance)
+
+
+def claimed_factor(dimension: int, epsilon: float, delta: float) -> float:
+    """C_R = 2/(εψ), the variance claimed for sensitivity 1; falls towards 2/ε as M grows.
+
+    >>> round(claimed_factor(4, 1, 1e-5)), round(claimed_factor(10**6, 1, 1e-5), 3)
+    (400000, 2.0)
+    """
+    M = dimension
+    log_base = math.log(delta) + math.lgamma((M - 1) / 2) - math.log(math.pi) / 2 - math.lgamma(M / 2)
+    return 2 / epsilon * math.exp(-2 / (M - 2) * log_base)
+
+
+@dataclass(frozen=True, eq=False)
+class RankOne:
+    """The rank-one singular mechanism with some variance of its length."""
+
+    dimension: int
+    claimed: Guarantee
+    sensitivity: float
+    variance: float
+    sound: Sound = "no"
+
+    name = "rank-one singular (R1SMG)"
+    reference = "Ji and Li, Less is More: Revisiting the Gaussian Mechanism for Differential Privacy (2024)"
+    theorem = (
+        "For M > 2, noise z·u with z ~ N(0, 2Δ₂²/(εψ)) and u uniform on the sphere is (ε, δ)-DP, with expected squared "
+        "error C_R Δ₂², C_R = 2/(εψ), which falls towards 2/ε as M grows."
+    )
+    neighbours = "add-remove"  # the paper leaves them open: it has a sensitivity, whatever it comes from
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of the length."""
+        return math.sqrt(self.variance)
+
+    @property
+    def total_variance(self) -> float:
+        """E‖z·u‖² = σ²: of the whole vector, not of one coordinate."""
+        return self.variance
+
+    @property
+    def standard_errors(self) -> Array:
+        """Each coordinate has variance σ²/M (uncorrelated, but far from independent)."""
+        return np.full(self.dimension, math.sqrt(self.variance / self.dimension))
+
+    def covariance(self) -> Array:
+        """σ²/M · I, averaged over directions."""
+        return np.eye(self.dimension) * self.variance / self.dimension
+
+    def true_delta(self, epsilon: float) -> float:
+        """The smallest δ that truly holds at ε, by quadrature, to about 1e-9 of itself (theory, statement 17).
+
+        δ(ε) = E[(1 − e^{ε−L})₊],   L = (‖y−s‖² − ‖y‖²)/2σ² + (M−1) ln(‖y−s‖/‖y‖)
+        """
+        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not 0 <= epsilon < 1000:
+            raise DomainError(f"epsilon={epsilon!r}", "the curve is read at an ε from 0 to 1000", "give such a number")
+        return singular.true_delta(self.dimension, float(epsilon), self.sigma, self.sensitivity)
+
+    @cached_property
+    def holds(self) -> bool:
+        """Whether the claim is true with these numbers: with three coordinates it is."""
+        return claim_holds(self)
+
+    def sample(self, size: int) -> Array:
+        """`size` draws of the noise, one a row."""
+        draws = normals(check_size(size), self.dimension + 1)
+        directions = draws[:, :-1] / np.linalg.norm(draws[:, :-1], axis=1, keepdims=True)
+        return np.asarray(self.sigma * draws[:, -1:] * directions)
+
+    def calibrated(self) -> RankOne:
+        """The same mechanism with the variance that its claim truly needs.
+
+        >>> true = rank_one(dimension=10, epsilon=1, delta=1e-5).calibrated()
+        >>> 0.999e-5 < true.true_delta(1) <= 1e-5, true.sound
+        (True, 'corrected')
+        """
+        epsilon, delta = self.claimed.epsilon, self.claimed.delta
+        assert epsilon is not None
+        assert delta is not None
+        low = high = math.log(self.sigma / self.sensitivity)
+        while self._delta(epsilon, high) > delta:
+            high += 2.0
+        while self._delta(epsilon, low) <= delta:
+            low -= 2.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._delta(epsilon, middle) > delta else (low, middle)
+            if high - low < 1e-12:
+                break
+        sigma = self.sensitivity * math.exp(high) * (1 + 1e-9)  # more than the error of the quadrature
+        return replace(self, variance=sigma * sigma, sound="corrected")
+
+    def _delta(self, epsilon: float, log_scale: float) -> float:
+        return singular.true_delta(self.dimension, epsilon, math.exp(log_scale))
+
+    # -- its law, beside the Gaussian's, because the abstract argues by it ------------------------------------------
+
+    def error_law(self, tails: tuple[float, ...] = (0.5, 0.1, 0.01, 0.001)) -> dict[str, ErrorLaw]:
+        """The law of ‖noise‖²: σ²χ²₁ here, σ_a²χ²_M for the analytic Gaussian; mean, quantiles, skewness, kurtosis."""
+        analytic = (self.sensitivity / self.claimed.mu) ** 2
+        return {
+            "rank-one": ErrorLaw.of_chi_square(self.variance, 1, tails),
+            "analytic Gaussian": ErrorLaw.of_chi_square(analytic, self.dimension, tails),
+        }
+
+    # -- the attack ---------------------------------------------------------------------------------------------------
+
+    @property
+    def attack_success(self) -> float:
+        """How often the nearest-centre guess is right, exactly: (1 + δ(0))/2, the best any guess can be.
+
+        >>> round(rank_one(dimension=100, epsilon=1, delta=1e-5).attack_success, 3)
+        0.991
+        """
+        return singular.nearest_centre_success(self.dimension, self.sigma, self.sensitivity)
+
+    def attack(self, size: int) -> float:
+        """The share of `size` tries in which the nearest-centre guess is right, half of them with each answer."""
+        noise = self.sample(check_size(size))
+        centres = np.zeros((2, self.dimension))
+        centres[1, 0] = self.sensitivity
+        truth = np.arange(size) % 2
+        released = centres[truth] + noise
+        apart = ((released[:, None, :] - centres[None]) ** 2).sum(axis=2)
+        return float((apart.argmin(axis=1) == truth).mean())
+
+    # -- no release ---------------------------------------------------------------------------------------------------
+
+    @property
+    def refusal(self) -> tuple[str, str, str]:
+        """Why nothing is released with it: read by the planner."""
+        return REFUSAL
+
+    def release(self, *data: Any, **options: Any) -> NoReturn:
+        """Refuses, and says why."""
+        raise PlanError(*REFUSAL)
+
+
+@dataclass(frozen=True)
+class ErrorLaw:
+    """The law of a squared error that is `scale` times χ² with so many degrees of freedom."""
+
+    mean: float
+    skewness: float
+    kurtosis: float
+    """Above the normal's, which counts as 0."""
+    relative_spread: float
+    quantiles: dict[float, float]
+    """By the chance of exceeding them."""
+
+    @classmethod
+    def of_chi_square(cls, scale: float, degrees: int, tails: tuple[float, ...]) -> ErrorLaw:
+        """mean k, variance 2k, skewness √(8/k), excess kurtosis 12/k, all of χ²_k.
+
+        >>> law = ErrorLaw.of_chi_square(2.0, 1, (0.5,))
+        >>> law.mean, round(law.skewness, 3), law.kurtosis, round(law.quantiles[0.5], 4)
+        (2.0, 2.828, 12.0, 0.9099)
+        """
+        from scipy.special import chdtri
+
+        k = degrees
+        quantiles = {tail: float(scale * chdtri(k, tail)) for tail in tails}
+        return cls(scale * k, math.sqrt(8 / k), 12 / k, math.sqrt(2 / k), quantiles)

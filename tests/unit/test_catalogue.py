@@ -1,0 +1,192 @@
+"""The catalogue: every entry speaks the same words, and wrong numbers are refused with what to use instead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gaussmith as gm
+from gaussmith.catalogue.classic import unchecked_sigma
+from gaussmith.catalogue.slides import counting_queries, counting_sensitivity, epsilon_of, rho_for, rows_needed
+from gaussmith.errors import DomainError, GaussmithError, GuaranteeError, PlanError
+
+MAKERS: dict[str, Callable[..., Any]] = {
+    "classic": lambda **g: gm.catalogue.classic(dimension=5, sensitivity=2, **g),
+    "slides": lambda **g: gm.catalogue.slides(dimension=5, sensitivity=2, **g),
+    "analytic": lambda **g: gm.catalogue.analytic(dimension=5, sensitivity=2, **g),
+    "elliptical": lambda **g: gm.catalogue.elliptical(sensitivity=[1, 2, 3, 4, 5], **g),
+    "correlated": lambda **g: gm.catalogue.correlated(dimension=5, **g),
+    "correlated, any box": lambda **g: gm.catalogue.correlated(
+        dimension=5, lower=[-1, 0, 2, -3, 1], upper=[1, 5, 4, -1, 2], **g
+    ),
+    "correlated, with count": lambda **g: gm.catalogue.correlated(dimension=4, count=True, **g),
+    "counts": lambda **g: gm.catalogue.bounded_contribution(dimension=5, at_most=2, **g),
+    "counts, many": lambda **g: gm.catalogue.bounded_contribution(dimension=5, at_most=5, **g),
+    "counts, replaced": lambda **g: gm.catalogue.bounded_contribution(
+        dimension=5, at_most=3, neighbours="replace-one", **g
+    ),
+    "votes": lambda **g: gm.catalogue.bounded_contribution(dimension=5, kind="votes", **g),
+    "votes, replaced": lambda **g: gm.catalogue.bounded_contribution(
+        dimension=5, kind="votes", neighbours="replace-one", **g
+    ),
+    "sums": lambda **g: gm.catalogue.bounded_contribution(dimension=5, at_most=2, kind="sums", bound=3, **g),
+    "rank_one": lambda **g: gm.catalogue.rank_one(dimension=5, **g),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_entry_speaks_the_same_words(name: str) -> None:
+    entry = MAKERS[name](epsilon=0.5, delta=1e-5)
+    assert (entry.claimed.epsilon, entry.claimed.delta) == (0.5, 1e-5)
+    assert entry.sound in ("yes", "no", "corrected")
+    assert entry.holds == (entry.sound != "no")
+    assert entry.holds == (entry.true_delta(0.5) <= 1e-5)
+    assert entry.neighbours in ("add-remove", "replace-one")
+    assert all(len(text) > 20 for text in (entry.reference, entry.theorem))
+    assert len(entry.name) > 5
+    draws = entry.sample(3)
+    assert draws.shape == (3, 5)
+    assert len(np.unique(draws)) == 15
+    assert entry.total_variance == pytest.approx(float((entry.standard_errors**2).sum()))
+    assert entry.total_variance == pytest.approx(float(np.trace(entry.covariance())))
+    assert entry.sample(0).shape == (0, 5)
+
+
+def test_totals_as_published() -> None:
+    g = {"epsilon": 0.5, "delta": 1e-5}
+    unit = gm.Guarantee(**g).mu ** -2
+    for entry, total in [
+        (gm.catalogue.analytic(dimension=7, sensitivity=3, **g), 7 * 9),
+        (gm.catalogue.elliptical(sensitivity=[9, 1], **g), 100),
+        (gm.catalogue.elliptical(sensitivity=2, dimension=3, **g), 36),
+        (gm.catalogue.correlated(dimension=9, **g), 9 * (3 + 1) ** 2 / 4),
+        (gm.catalogue.correlated(dimension=9, count=True, **g), 9 * (3 + 1) ** 2 / 4 + 3 + 1),
+        (gm.catalogue.correlated(dimension=2, lower=[-1, -2], upper=[1, 2], **g), 9),
+        (gm.catalogue.bounded_contribution(dimension=10, at_most=3, **g), 28.048636250920516),
+        (gm.catalogue.bounded_contribution(dimension=10, at_most=10, **g), 43.07692307692308),
+        (gm.catalogue.bounded_contribution(dimension=10, kind="votes", **g), 1720.5159572826337),
+        (gm.catalogue.bounded_contribution(dimension=10, at_most=4, kind="sums", bound=2, **g), 160),
+    ]:
+        assert entry.total_variance == pytest.approx(total * unit, rel=1e-9), entry.name
+    classic = gm.catalogue.classic(dimension=2, sensitivity=3, **g)
+    assert classic.total_variance == pytest.approx(2 * 9 * 2 * math.log(1.25e5) / 0.25)
+    slides = gm.catalogue.slides(dimension=2, sensitivity=3, rho=0.09, delta=1e-5)
+    assert slides.total_variance == pytest.approx(2 * 9 / 0.09)
+
+
+def test_the_slides_parameter_is_mu_squared_and_its_two_directions_agree() -> None:
+    for epsilon in (1e-3, 0.5, 2, 50):
+        for delta in (0.3, 1e-5, 1e-30):
+            assert epsilon_of(rho_for(epsilon, delta), delta) == pytest.approx(epsilon, rel=1e-12)
+    entry = gm.catalogue.slides(dimension=1, rho=0.25, delta=1e-5)
+    assert entry.true_mu == pytest.approx(0.5)
+    assert entry.claimed.epsilon == pytest.approx(0.125 + math.sqrt(0.5 * math.log(1e5)))
+
+
+def test_counting_queries_exact_beside_the_bounds() -> None:
+    assert counting_sensitivity(100, 1000) == pytest.approx(0.01)
+    asked = {"queries": 50, "epsilon": 1, "delta": 1e-6, "failure": 0.05}
+    law = counting_queries(rows=1000, **asked)
+    assert law.maximum_error < law.union_bound
+    assert law.standard_error < law.slides_standard_error
+    n = rows_needed(error=law.maximum_error, **asked)
+    assert n in (1000, 1001)
+    assert counting_queries(rows=n, **asked).maximum_error <= law.maximum_error * (1 + 1e-12)
+    assert rows_needed(error=0.01, bound="slides", **asked) > rows_needed(error=0.01, **asked)
+
+
+def test_the_error_law_of_the_rank_one_noise_beside_the_gaussian() -> None:
+    entry = gm.catalogue.rank_one(dimension=50, epsilon=1, delta=1e-5, sensitivity=2)
+    laws = entry.error_law(tails=(0.5, 0.01))
+    ours, gaussian = laws["rank-one"], laws["analytic Gaussian"]
+    assert ours.mean == pytest.approx(entry.total_variance)
+    assert gaussian.mean == pytest.approx(
+        gm.catalogue.analytic(dimension=50, epsilon=1, delta=1e-5, sensitivity=2).total_variance
+    )
+    assert ours.quantiles[0.01] == pytest.approx(6.6348966010212145 * entry.total_variance)
+    # "more stable": relative to its mean the rank-one error is far less so than the Gaussian's.
+    assert ours.relative_spread > 5 * gaussian.relative_spread
+    assert ours.skewness == pytest.approx(math.sqrt(8)) and ours.kurtosis == 12
+    assert ours.quantiles[0.01] / ours.mean > gaussian.quantiles[0.01] / gaussian.mean
+
+
+def test_nothing_is_released_with_the_rank_one_mechanism() -> None:
+    entry = gm.catalogue.rank_one(dimension=10, epsilon=1, delta=1e-5)
+    g = gm.Guarantee(epsilon=1, delta=1e-5)
+    with pytest.raises(PlanError, match="not private as claimed"):
+        gm.plan(entry, g)
+    with pytest.raises(PlanError, match=r"0\.97 for 100"):
+        entry.release(np.zeros((5, 10)))
+    for name in ("rank_one", "rank-one"):
+        with pytest.raises(PlanError, match=r"not private as claimed.*gaussmith\.catalogue\.rank_one"):
+            gm.plan(gm.Box([0] * 10, [1] * 10), g, shape=name)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "says"),
+    [
+        (lambda c: c.classic(dimension=3, epsilon=1, delta=1e-5), GuaranteeError, "proved for ε < 1.*analytic"),
+        (lambda c: c.classic(dimension=3, epsilon=0.5, delta=0), GuaranteeError, "0 < δ < 1"),
+        (lambda c: c.classic(dimension=0, epsilon=0.5, delta=1e-5), DomainError, "dimension=0"),
+        (lambda c: c.classic(dimension=3, epsilon=0.5, delta=1e-5, sensitivity=0), DomainError, "above 0"),
+        (lambda c: c.analytic(dimension=3, epsilon=0.5, delta=1e-5, sensitivity=-1), DomainError, "above 0"),
+        (lambda c: c.analytic(dimension=2.5, epsilon=0.5, delta=1e-5), DomainError, "whole number"),
+        (lambda c: c.slides(dimension=3, delta=1e-5), GuaranteeError, "one of the two"),
+        (lambda c: c.slides(dimension=3, delta=1e-5, rho=1, epsilon=1), GuaranteeError, "one of the two"),
+        (lambda c: c.slides(dimension=3, delta=2, rho=1), GuaranteeError, "0 < δ < 1"),
+        (lambda c: c.elliptical(sensitivity=[1, 0], epsilon=1, delta=1e-5), DomainError, r"sensitivity\[1\]=0"),
+        (lambda c: c.elliptical(sensitivity=["a"], epsilon=1, delta=1e-5), DomainError, "finite number per"),
+        (lambda c: c.elliptical(sensitivity=[1, 2], dimension=3, epsilon=1, delta=1e-5), DomainError, "agree"),
+        (lambda c: c.correlated(dimension=2, epsilon=1, delta=1e-5, lower=1), DomainError, "below its upper"),
+        (lambda c: c.correlated(dimension=2, epsilon=1, delta=1e-5, lower=[0] * 3), DomainError, "2 coordinates"),
+        (
+            lambda c: c.correlated(dimension=2, epsilon=1, delta=1e-5, lower=-1, count=True),
+            DomainError,
+            r"gaussmith\.plan",
+        ),
+        (
+            lambda c: c.correlated(dimension=2, epsilon=1, delta=1e-5, upper=2, as_printed=True),
+            DomainError,
+            "leave out the bounds",
+        ),
+        (lambda c: c.bounded_contribution(dimension=5, epsilon=1, delta=1e-5), DomainError, "at_most=None"),
+        (
+            lambda c: c.bounded_contribution(dimension=5, at_most=6, epsilon=1, delta=1e-5),
+            DomainError,
+            "between 1 and 5",
+        ),
+        (
+            lambda c: c.bounded_contribution(dimension=5, at_most=6, kind="vote", epsilon=1, delta=1e-5),
+            DomainError,
+            "did you mean 'votes'",
+        ),
+        (lambda c: c.rank_one(dimension=2, epsilon=1, delta=1e-5), DomainError, "more than 2 coordinates.*analytic"),
+        (lambda c: c.rank_one(dimension=5, epsilon=1, delta=1e-5, sensitivity=np.nan), DomainError, "above 0"),
+        (lambda c: c.rank_one(dimension=5, epsilon=1, delta=1e-5).true_delta(-1), DomainError, "from 0 to 1000"),
+        (lambda c: c.rank_one(dimension=5, epsilon=1, delta=1e-5).sample(-1), DomainError, "0 or more"),
+        (lambda c: c.analytic(dimension=5, epsilon=1, delta=1e-5).sample(1.5), DomainError, "0 or more"),
+        (
+            lambda c: counting_queries(queries=5, rows=10, epsilon=1, delta=1e-5, failure=1),
+            PlanError,
+            "between 0 and 1",
+        ),
+        (
+            lambda c: rows_needed(queries=5, error=0.1, epsilon=1, delta=1e-5, failure=0.1, bound="best"),
+            PlanError,
+            "exact",
+        ),
+    ],
+)
+def test_wrong_numbers_are_refused_with_what_to_do(call: Any, kind: type[GaussmithError], says: str) -> None:
+    with pytest.raises(kind, match=says):
+        call(gm.catalogue)
+
+
+def test_the_classic_formula_first_fails_where_it_is_said_to() -> None:
+    for epsilon, holds in ((1.0, True), (8.41, True), (8.43, False)):
+        truth = gm.Guarantee(mu=1 / unchecked_sigma(epsilon, 1e-5)).delta_at(epsilon)
+        assert (truth <= 1e-5) == holds
