@@ -145,6 +145,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_kind_of_release_has_a_page(name: str) -> None:
     words = " ".join(Tags(page(released(OTHERS[name]))).words)
+    assert not re.search(r"\b(undefined|null|None|NaN|nan|inf)\b", words)
     assert "How to cite" in words
     if name == "many":
         assert "and 200 more answers" in words

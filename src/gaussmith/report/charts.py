@@ -31,6 +31,9 @@ NARROW = 220
 MOST = 24
 """A chart shows at most so many answers."""
 
+LONGEST = 23
+"""Letters of a name beside a chart."""
+
 _CONFIG: Spec = {
     "padding": {"left": 10, "right": 10, "top": 4, "bottom": 4},
     "font": "system-ui, sans-serif",
@@ -59,25 +62,22 @@ def interval_spec(release: Release | GroupRelease) -> Spec:
         ends = [_percent(end, value) for end in (lower, upper)]
         known = all(abs(end) < 100 for end in ends)
         text = f"± {figure((ends[1] - ends[0]) / 2, 2)} %" if known else "over ± 100 %"
-        named = printable(" · ".join(map(str, (*keys, name))))
-        rows.append({"answer": named, "low": min(ends), "high": max(ends), "value": 0.0, "text": text})
+        named = " · ".join(map(str, (*keys, name)))
+        rows.append({"answer": short(named), "low": min(ends), "high": max(ends), "value": 0.0, "text": text})
     reach = max((abs(row[end]) for row in rows for end in ("low", "high")), default=1.0) or 1.0
     x = {"type": "quantitative", "scale": {"domain": [-reach * 1.05, reach * 1.05], "nice": False}}
     axis = {"title": "percent of the released value", "tickCount": 5, "format": ",~r"}
-    bars = {"y": _names(), "x": {"field": "low", **x, "axis": axis}, "x2": {"field": "high"}}
+    bars = {"y": _row(), "x": {"field": "low", **x, "axis": axis}, "x2": {"field": "high"}}
     return {
-        **_chart(NARROW, max(len(rows), 1) * 30),
-        "data": {"values": rows},
+        **_rows(rows, NARROW),
         "layer": [
             {"mark": {"type": "rule", "color": OURS, "strokeWidth": 3, "strokeCap": "round"}, "encoding": bars},
             {
                 "mark": {"type": "point", "color": OURS, "fill": OURS, "size": 55, "opacity": 1},
-                "encoding": {"y": _names(), "x": {"field": "value", **x}},
+                "encoding": {"y": _row(), "x": {"field": "value", **x}},
             },
-            {
-                "mark": {"type": "text", "align": "left", "color": SOFT},
-                "encoding": {"y": _names(), "x": {"value": NARROW + 10}, "text": {"field": "text"}},
-            },
+            _text("text", {"value": NARROW + 10}, align="left", color=SOFT),
+            _text("answer", {"value": -10}, align="right", color=INK),
         ],
     }
 
@@ -86,10 +86,11 @@ def noise_spec(comparisons: Sequence[Comparison]) -> Spec:
     """Each error in percent of the standard Gaussian's, over a bar that stands for the standard one."""
     rows: list[Spec] = [
         {
-            "answer": printable(c.name),
+            "answer": short(c.name),
             "share": 100 * c.share,
             "standard": 100.0,
-            "text": f"{100 * c.share:.0f} %",
+            "inside": f"{100 * c.share:.0f} %" if c.share > 0.2 else "",
+            "outside": "" if c.share > 0.2 else f"{100 * c.share:.0f} %",
         }
         for c in comparisons[:MOST]
         if c.share is not None
@@ -97,22 +98,18 @@ def noise_spec(comparisons: Sequence[Comparison]) -> Spec:
     most = max([100.0, *(row["share"] for row in rows)])
     x = {"type": "quantitative", "scale": {"domain": [0, most], "nice": False}}
     axis = {"title": "error, in percent of the standard Gaussian's", "tickCount": 5}
+    share = {"field": "share", **x}
     return {
-        **_sized(len(rows), 30),
-        "data": {"values": rows},
+        **_rows(rows, WIDTH),
         "layer": [
             {
                 "mark": {"type": "bar", "color": OTHERS, "opacity": 0.35, "height": 16},
-                "encoding": {"y": _names(), "x": {"field": "standard", **x, "axis": axis}},
+                "encoding": {"y": _row(), "x": {"field": "standard", **x, "axis": axis}},
             },
-            {
-                "mark": {"type": "bar", "color": OURS, "height": 16},
-                "encoding": {"y": _names(), "x": {"field": "share", **x}},
-            },
-            {
-                "mark": {"type": "text", "align": "right", "dx": -6, "color": "#ffffff", "fontWeight": 600},
-                "encoding": {"y": _names(), "x": {"field": "share", **x}, "text": {"field": "text"}},
-            },
+            {"mark": {"type": "bar", "color": OURS, "height": 16}, "encoding": {"y": _row(), "x": share}},
+            _text("inside", share, align="right", dx=-6, color="#ffffff", fontWeight=600),
+            _text("outside", share, align="left", dx=6, color=INK, fontWeight=600),
+            _text("answer", {"value": -10}, align="right", color=INK),
         ],
     }
 
@@ -273,13 +270,28 @@ def _percent(end: float, value: float) -> float:
     return float(np.clip(100 * (end - value) / abs(value), -100, 100))
 
 
-def _names() -> Spec:
-    return {
-        "field": "answer",
-        "type": "nominal",
-        "sort": None,
-        "axis": {"title": None, "ticks": False, "domain": False, "labelColor": INK, "labelPadding": 8},
-    }
+def short(name: str) -> str:
+    """A name that fits beside a chart: its middle left out, for names tend to differ at their ends.
+
+    >>> short("blood pressure, systolic, second visit")
+    'blood press…econd visit'
+    """
+    name = printable(name)
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[-(LONGEST // 2) :]}"
+
+
+def _rows(rows: Sequence[Spec], width: int) -> Spec:
+    """Data with one row of the chart each, by number: two answers may look alike, and are still two."""
+    numbered = [{"row": i, **row} for i, row in enumerate(rows)]
+    return {**_chart(width, max(len(rows), 1) * 30), "data": {"values": numbered}}
+
+
+def _row() -> Spec:
+    return {"field": "row", "type": "ordinal", "axis": None}
+
+
+def _text(field: str, x: Spec, **mark: Any) -> Spec:
+    return {"mark": {"type": "text", **mark}, "encoding": {"y": _row(), "x": x, "text": {"field": field}}}
 
 
 def _sized(rows: int, height: int) -> Spec:

@@ -107,12 +107,13 @@ def _section(name: str, title: str, body: str) -> str:
 def _header(plan: Plan | GroupPlan) -> str:
     g = plan.guarantee
     promise, _, rest = g.describe().partition(". ")
+    more = f"<p>{_prose(rest)}</p>\n" if rest else ""
     stated = [("ε", g.epsilon), ("δ", g.delta)] if g.epsilon is not None else []
     facts = [*((name, f"{value:g}") for name, value in stated), ("μ", f"{g.mu:.4g}"), ("ρ", f"{g.rho:.4g}")]
     items = "".join(f"<div><dt>{name}</dt><dd>{_prose(value)}</dd></div>" for name, value in facts)
     return (
         f'<header>\n<p class="brand">A private release</p>\n<h1>{_prose(promise.rstrip("."))}.</h1>\n'
-        f"<p>{_prose(rest)}</p>\n<p>Protected: {_text(plan.protects)}.</p>\n<dl>{items}</dl>\n</header>"
+        f"{more}<p>Protected: {_text(plan.protects)}.</p>\n<dl>{items}</dl>\n</header>"
     )
 
 
@@ -221,7 +222,7 @@ def _bounds(plan: Plan) -> str:
     domain = plan.domain
     odd = (
         "<p>Infinite values count as the bound they lie beyond. Empty cells, values that are not numbers, and text "
-        "that cannot be read as a number become the value in the last column. None of this depends on who is in the "
+        "that cannot be read as a number become the value in the last column. This is the same whoever is in the "
         "data.</p>"
     )
     if isinstance(domain, Box):
