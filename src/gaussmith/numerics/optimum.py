@@ -147,6 +147,8 @@ def _least_total(given: Differences, scale: float, gap: float, max_rounds: int, 
     inside = given.times(basis / scale)
     weights, rounds = search(inside, gap, max_rounds, progress)
     m, V = singular(inside.factor(weights))
+    if len(m) < inside.answers or not m.min() > 0:
+        raise PlanError(*_TOO_FAR)
     V = basis @ V
     trace = float(m.sum())
     lift = (V / np.sqrt(m * trace)).T / scale
@@ -175,26 +177,27 @@ def _least_worst(
 def _span_of(given: Differences) -> Array:
     """An orthonormal basis (k × r) of the differences' span; the identity if that is the whole space."""
     points = given.generators()
-    peaks = np.abs(points).max(axis=1, keepdims=True)
+    rows, moving = np.abs(points).max(axis=1) > 0, np.abs(points).max(axis=0) > 0
+    points = points[rows][:, moving]
     # Rows scaled to one and columns too: neither changes the span's dimension, both keep small units visible.
-    unit = points[peaks[:, 0] > 0] / peaks[peaks[:, 0] > 0]
-    columns = np.abs(unit).max(axis=0)
-    lengths = np.linalg.svd(unit / np.where(columns > 0, columns, 1.0), compute_uv=False)
+    unit = points / np.abs(points).max(axis=1, keepdims=True)
+    lengths = np.linalg.svd(unit / np.abs(unit).max(axis=0), compute_uv=False)
     rank = int((lengths > _DEPENDENT * lengths[0]).sum())
-    if rank == points.shape[1]:
-        return np.eye(rank)
-    return np.ascontiguousarray(np.linalg.svd(unit, full_matrices=False)[2][:rank].T)
+    inside = np.eye(rank) if rank == points.shape[1] else np.linalg.svd(unit, full_matrices=False)[2][:rank].T
+    basis = np.zeros((len(moving), rank))
+    basis[moving] = inside
+    return basis
 
 
 def _certify(
     given: Differences, lift: Array, decode: Array, weights: Array, rounds: int, lower: float, targets: Array
 ) -> Optimum:
     """Scale until every norm is certified, refuse a shape that would lose a difference, round both bounds outward."""
-    for _ in range(3):
+    for spare in (2.0**-50, 2.0**-40, 2.0**-30, 2.0**-20, 0.0):
         norm = given.largest_norm(lift)
         if norm <= 1.0:
             break
-        step = norm * (1.0 + 2.0**-50)
+        step = norm * (1.0 + spare)  # scaling rounds afresh: allow for more each time
         lift, decode = lift / step, decode * step
     else:
         raise PlanError(*_TOO_FAR)

@@ -4,9 +4,9 @@
 
 *Multiply*: λ_i ← λ_i c_i², with Anderson's extrapolation on log λ. A round costs one eigendecomposition; large and
 smooth problems (prefix sums over thousands of cells) need under ten.
-*Newton*: a primal–dual interior-point method for  minimise Σ λ_i − 2 tr M(λ)^{1/2}, λ ≥ 0  (the same problem, freed of
-its constraint by scaling), on the differences that can still matter. In the eigenbasis M^{1/2} = V diag(m) Vᵀ the
-Hessian is ΦΦᵀ with Φ_{i,ab} = x_ia x_ib / √(m_a m_b (m_a + m_b)), x_i = Vᵀs_i. Ten rounds or so, to any gap.
+*Newton* (`interior`): minimise Σ λ_i − 2 tr M(λ)^{1/2}, λ ≥ 0, the same problem freed of its constraint by scaling, on
+the differences that can still matter. In the eigenbasis M^{1/2} = V diag(m) Vᵀ the Hessian is ΦΦᵀ with
+Φ_{i,ab} = x_ia x_ib / √(m_a m_b (m_a + m_b)), x_i = Vᵀs_i. A few steps, to any gap.
 
 Nothing here can harm privacy: the result is only weights, and `optimum` certifies the shape they give.
 """
@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.errors import PlanError
 from gaussmith.numerics.differences import Differences, Rows
+from gaussmith.numerics.interior import View, climb, products
 
 Array = npt.NDArray[np.float64]
 Progress = Callable[[int, float], None]
@@ -67,14 +67,15 @@ def search(differences: Differences, gap: float, max_rounds: int, progress: Prog
     """Weights whose largest cost is at most 1 + gap, or the best found in `max_rounds`; and the rounds used."""
     watch = Watch(gap, max_rounds, progress)
     start = np.full(differences.size, 1.0 / differences.size)
-    room = _room(differences.answers)
-    if room < 1.2 * differences.answers:
+    space = room(differences.answers)
+    if space < 1.2 * differences.answers:
         _multiply(differences, start, watch, max_rounds)
         return watch.best, watch.rounds
-    # A few plain rounds bring weights of points in far apart scales to their order of magnitude.
-    _multiply(differences, start, watch, 4 if differences.size <= room // 4 else 16)
+    # These rounds are cheap, settle the scales, and leave few differences in play. (Newton's matrices are large enough
+    # for threaded libraries to split them, which on a busy machine costs more than it saves.)
+    _multiply(differences, start, watch, 60)
     if not watch.over:
-        _newton_on_the_active(differences, watch, room)
+        _newton(differences, watch, space)
     if not watch.over:
         _multiply(differences, watch.best, watch, max_rounds)
     return watch.best, watch.rounds
@@ -90,7 +91,7 @@ def spectrum(differences: Differences, weights: Array, gap: float = 0.0) -> tupl
 
 
 def singular(B: Array) -> tuple[Array, Array]:
-    """Singular values (descending) and right singular vectors of B, small ones to high relative accuracy."""
+    """Singular values (descending) and right singular vectors of B, small ones to high relative accuracy; 0 if lost."""
     if len(B) > 2 * B.shape[1]:
         # Large rows first: then Householder's errors stay small beside each row, not only beside the largest.
         B = B[np.argsort(-np.abs(B).max(axis=1))]
@@ -99,14 +100,8 @@ def singular(B: Array) -> tuple[Array, Array]:
         return m, Vt.T
     from scipy.linalg.lapack import dgejsv  # one-sided Jacobi: relative accuracy under row and column scaling
 
-    m, _, V, work, _, info = dgejsv(B, joba=3, jobu=3, jobv=0)
-    if info != 0 or not (m > 0).all():
-        raise PlanError(
-            "points whose scales are too far apart",
-            "every difference must be hidden by noise that doubles can represent",
-            "rescale the answers or weigh them by their range",
-        )
-    return m * (work[0] / work[1]), V
+    m, _, V, work, _, info = dgejsv(B, joba=0, jobu=3, jobv=0)
+    return (m * (work[0] / work[1]) if info == 0 else np.zeros_like(m)), V
 
 
 def _multiply(differences: Differences, start: Array, watch: Watch, patience: int) -> None:
@@ -118,11 +113,16 @@ def _multiply(differences: Differences, start: Array, watch: Watch, patience: in
         lam = np.exp(x - x.max())
         lam /= lam.sum()
         x = np.log(np.maximum(lam, _LEAST))
-        cost = _costs(differences, lam, watch.gap)
+        cost, grip = _prices(differences, lam, watch.gap)
         now = float(cost.max() - 1.0)
         if watch.saw(lam, now) or watch.rounds >= last:
             return
-        x = memory.next(x, 2.0 * np.log(np.maximum(cost, 1e-30)), np.sqrt(lam), now)
+        x = memory.next(x, 2.0 * np.log(np.maximum(cost, 1e-30)), np.sqrt(lam * grip), now)
+        if np.isfinite(now):
+            # A difference that costs too much but hardly weighs would need many rounds to grow: let it weigh at once.
+            least = 0.1 * np.minimum(cost - 1.0, 1.0) / np.maximum(grip, _LEAST)
+            light = (cost > 1.0 + 0.1 * watch.gap) & (lam < least)
+            x[light] = np.maximum(x[light], np.log(least[light]))
 
 
 @dataclass
@@ -154,109 +154,56 @@ class Memory:
         return np.asarray(x + np.clip(step - mix @ (dX + dF), -6.0, 1.0))
 
 
-def _room(answers: int) -> int:
-    """How many differences a Newton round can afford."""
-    P = answers * (answers + 1) // 2
+def room(directions: int) -> int:
+    """How many weights a Newton round can afford."""
+    P = directions * (directions + 1) // 2
     return int(min(_WORK / P**2, 1e9) if _WORK / P**2 > P else (_WORK / P) ** 0.5)
 
 
-def _newton_on_the_active(differences: Differences, watch: Watch, room: int) -> None:
+def _newton(differences: Differences, watch: Watch, space: int) -> None:
     """Newton on a working set; then price everything, take in what is violated, drop what is idle, repeat."""
-    if differences.size <= room:
-        _newton(differences.rows(np.arange(differences.size)), np.maximum(watch.best, 1e-12), watch.saw)
-        return
+
+    def look(lam: Array) -> View | None:
+        m, V = spectrum(part, lam, 1e-6)
+        if not _hides_all(part, m):
+            return None
+        X = points @ V
+        q = (X**2 / m).sum(axis=1)
+        total, trace = float(lam.sum()), float(m.sum())
+        root = np.sqrt(lam)[:, None] * products(X, m)
+        return View(q, root, float(q.max()) * total / trace - 1.0, (trace / total) ** 2)
+
     lam = watch.best
-    cost = _costs(differences, lam, watch.gap)
-    index = np.flatnonzero((lam > 1e-3 * lam.max()) | (cost > 1.0 - 3.0 * watch.best_gap))
-    if len(index) > room // 2:
+    cost, grip = _prices(differences, lam, watch.gap)
+    index = np.flatnonzero((lam * grip > 1e-3) | (cost > 1.0 - 3.0 * watch.best_gap))
+    if len(index) > space // 2:
         return
     for _ in range(40):
-        part = np.maximum(lam[index], 1e-3 * lam[index].max() / len(index))
+        points = differences.rows(index)
+        part = Rows(points)
+        start = np.maximum(lam[index], 1e-4 / np.maximum(grip[index], 1e-4))
+        found = climb(start, look, lambda _, gap: gap <= 0.3 * watch.gap or watch.tick())
         lam = np.zeros(differences.size)
-        lam[index] = _newton(differences.rows(index), part, lambda _, gap: gap <= 0.3 * watch.gap or watch.tick())
-        cost = _costs(differences, lam, watch.gap)
-        if watch.saw(lam, float(cost.max() - 1.0)):
+        lam[index] = found / found.sum()
+        cost, grip = _prices(differences, lam, watch.gap)
+        if watch.saw(lam, float(cost.max() - 1.0)) or not np.isfinite(cost).all():
             return
         missing = np.setdiff1d(np.flatnonzero(cost > 1.0 + 0.5 * watch.gap), index)
-        kept = index[(lam[index] > 1e-8 * lam.max()) | (cost[index] > 1.0 - 10.0 * watch.gap)]
-        free = min(room - len(kept), max(2 * differences.answers, 64))
+        kept = index[(lam[index] * grip[index] > 1e-7) | (cost[index] > 1.0 - 10.0 * watch.gap)]
+        free = min(space - len(kept), max(2 * differences.answers, 64))
         if len(missing) == 0 or free < 1:
             return
         index = np.union1d(kept, missing[np.argsort(-cost[missing])][:free])
 
 
-def _costs(differences: Differences, lam: Array, gap: float) -> Array:
+def _prices(differences: Differences, lam: Array, gap: float) -> tuple[Array, Array]:
+    """The cost of every difference, and its grip sᵀM⁻¹s: times λ, how much of some direction rests on it alone."""
     m, V = spectrum(differences, lam, gap)
-    if len(m) < differences.answers or not m.min() > 0:
-        return np.full(differences.size, np.inf)  # some difference would be left without noise
-    return np.asarray(differences.squares((V / np.sqrt(m)).T) / m.sum())
+    if not _hides_all(differences, m):
+        return np.full(differences.size, np.inf), np.ones(differences.size)
+    return differences.squares((V / np.sqrt(m)).T) / m.sum(), differences.squares((V / m).T)
 
 
-def _newton(points: Array, start: Array, report: Callable[[Array, float], bool]) -> Array:
-    """Weights on these points by a predictor–corrector interior-point method; ends when told, or when it stalls.
-
-    With q_i = s_iᵀM^{−1/2}s_i the optimum has z = 1 − q ≥ 0, λ ≥ 0, λ∘z = 0. A step solves
-    (ΨΨᵀ + diag z) η = √λ∘(q − 1 + τ/λ), Ψ = √λ∘Φ, δλ = √λ∘η: scaled so, it keeps its balance at any scale of points.
-    """
-    differences = Rows(points)
-    k = points.shape[1]
-    a, b = np.triu_indices(k)
-    double = np.where(a == b, 1.0, np.sqrt(2.0))
-    lam, z = start, np.zeros(0)
-    best, best_gap, stalled = start, np.inf, 0
-    while True:
-        m, V = spectrum(differences, lam, 1e-6)
-        if len(m) < k or not m.min() > 0:
-            return best
-        X = points @ V
-        q = (X**2 / m).sum(axis=1)
-        gap = float(q.max() * lam.sum() / m.sum() - 1.0)
-        improved = gap < 0.9 * best_gap
-        if gap < best_gap:
-            best, best_gap = lam / lam.sum(), gap
-        stalled = 0 if improved else stalled + 1
-        if report(lam / lam.sum(), gap) or stalled >= 6:
-            return best
-        if len(z) == 0:
-            grow = float(m.sum() / lam.sum())
-            lam, m, q = lam * grow**2, m * grow, q / grow
-            z = np.maximum(1.0 - q, 0.0) + max(0.1 * gap, 1e-12)
-        root = np.sqrt(lam)
-        Psi = (root[:, None] * X[:, a] * X[:, b]) * (double / np.sqrt(m[a] * m[b] * (m[a] + m[b])))
-        try:
-            solve = _solver(Psi, z)
-        except np.linalg.LinAlgError:
-            return best
-        # Predictor: straight for the boundary; its success sets how far to aim, its curvature is corrected for.
-        slope = root * (q - 1.0)
-        move = root * solve(slope)
-        counter = -z - z * move / lam
-        average = float(lam @ z) / len(lam)
-        ahead = float((lam + _stride(lam, move) * move) @ (z + _stride(z, counter) * counter)) / len(lam)
-        aim = average * max((ahead / average) ** 3, 1e-8) - move * counter
-        move = root * solve(slope + aim / root)
-        counter = aim / lam - z - z * move / lam
-        lam = lam + _stride(lam, move, 0.99) * move
-        z = z + _stride(z, counter, 0.99) * counter
-
-
-def _stride(values: Array, move: Array, part: float = 1.0) -> float:
-    """The longest step, up to one, that keeps every value positive."""
-    return min(1.0, part / max(float((-move / values).max()), 1e-30))
-
-
-def _solver(Psi: Array, z: Array) -> Callable[[Array], Array]:
-    """Solves (ΨΨᵀ + diag z) η = r on the smaller side of Ψ."""
-    from scipy.linalg import cho_factor, cho_solve
-
-    N, P = Psi.shape
-    if N <= P:
-        K = Psi @ Psi.T
-        K[np.diag_indices(N)] += z + 1e-15 * np.diag(K).max()
-        whole = cho_factor(K, lower=True, overwrite_a=True, check_finite=False)
-        return lambda r: np.asarray(cho_solve(whole, r, check_finite=False))
-    T = Psi / z[:, None]
-    K = Psi.T @ T
-    K[np.diag_indices(P)] += 1.0
-    inner = cho_factor(K, lower=True, overwrite_a=True, check_finite=False)
-    return lambda r: np.asarray(r / z - T @ cho_solve(inner, T.T @ r, check_finite=False))
+def _hides_all(differences: Differences, m: Array) -> bool:
+    """Whether no direction is left without noise: a cost read from a singular M would be a lie."""
+    return len(m) == differences.answers and bool(m.min() > 0)
