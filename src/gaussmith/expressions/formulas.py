@@ -215,7 +215,7 @@ class _Checker:
         if kind == "text" and isinstance(node, Column):
             return Operation("date of text", (node,), node.at)
         if isinstance(node, Literal) and isinstance(node.value, str):
-            number = _date_number(node.value)
+            number = date_number(node.value)
             if number is not None:
                 return Literal(number, node.at)
         rule = "a date is compared with a date, such as '2024-05-31'"
@@ -283,7 +283,12 @@ def read_number(text: str | None) -> float | None:
     return float(trimmed) if re.fullmatch(NUMBER_PATTERN, trimmed) else None
 
 
-def _date_number(text: str | None) -> float | None:
+def date_number(text: str | None) -> float | None:
+    """The number year·10000 + month·100 + day of a text that reads as a date, else None.
+
+    >>> date_number("2024-05-31T10:00"), date_number("31.5.2024")
+    (20240531.0, None)
+    """
     if text is None or re.fullmatch(DATE_PATTERN, text) is None:
         return None
     return float(int(text[0:4]) * 10000 + int(text[5:7]) * 100 + int(text[8:10]))
@@ -309,7 +314,7 @@ def _leaf(name: str, value: Any) -> Any:
     part, _, kind = name.partition(" of ")
     if kind == "text":
         if part == "date" or value is None or re.fullmatch(DATE_PATTERN, value) is None:
-            return _date_number(value) if part == "date" else None
+            return date_number(value) if part == "date" else None
         start, length = DATE_PARTS[part]
         return float(int(value[start : start + length]))
     if not isinstance(value, datetime.date):

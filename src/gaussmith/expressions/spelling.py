@@ -50,6 +50,13 @@ def as_number(column: str, kind: str) -> nw.Expr:
     return _double("read" if kind == "text" else "long" if kind == "long number" else "double", nw.col(column))
 
 
+def as_date(column: str, kind: str) -> nw.Expr:
+    """A column of dates or texts as the numbers year·10000 + month·100 + day; null where there is no date."""
+    import narwhals as nw
+
+    return _part("date", kind, nw.col(column))
+
+
 def _double(reading: str, column: nw.Expr) -> nw.Expr:
     import narwhals as nw
 

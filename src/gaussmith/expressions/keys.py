@@ -1,0 +1,145 @@
+"""Declared groups: which keys a request names, and how a column's values are matched with them.
+
+Keys are declared, never found in the data, and every declared group is answered, also an empty one. A value belongs to
+a key when they are equal: texts as texts, numbers as doubles, truths as truths, dates by their day. A text column
+matches numbers and dates by what it reads as. Everything else, missing values included, is outside all groups.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.errors import RequestError, nearest
+from gaussmith.expressions.formulas import date_number
+from gaussmith.expressions.spelling import as_date, as_number
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+Key = str | bool | int | float | datetime.date
+
+MOST_GROUPS = 1_000_000
+
+_KINDS = {str: "text", bool: "truth", int: "number", float: "number", datetime.date: "date", datetime.datetime: "date"}
+_ACCEPTED = {
+    "text": ("text", "date"),
+    "number": ("number", "text"),
+    "truth": ("truth",),
+    "date": ("date", "text"),
+}
+"""Kinds of keys, and the kinds of columns they can be matched with."""
+
+
+@dataclass(frozen=True)
+class GroupKeys:
+    """The declared groups in their order: `keys` as they were written, `codes` as what columns are matched with.
+
+    `readings` says for each column how its values are read: "text", "number" or "date".
+    """
+
+    columns: tuple[str, ...]
+    keys: tuple[tuple[Key, ...], ...]
+    readings: tuple[str, ...]
+    codes: tuple[tuple[str | float, ...], ...]
+
+
+def declare_groups(by: Any, kinds: Mapping[str, str]) -> GroupKeys:
+    """The groups of a request over columns of these kinds; refuses keys that do not fit. Reads no data.
+
+    A mapping from columns to lists of keys declares all combinations, the last column changing fastest; a list of
+    mappings from columns to one key each declares just these.
+
+    >>> declare_groups({"region": ["north", "south"], "sex": ["f", "m"]}, {"region": "text", "sex": "text"}).keys
+    (('north', 'f'), ('north', 'm'), ('south', 'f'), ('south', 'm'))
+    >>> declare_groups([{"year": 2023, "sex": "f"}, {"year": 2024, "sex": "m"}], {"year": "number", "sex": "text"}).keys
+    ((2023, 'f'), (2024, 'm'))
+    """
+    columns, keys = _combinations(by)
+    readings = []
+    for j, name in enumerate(columns):
+        if name not in kinds:
+            raise RequestError(f"by: column {name!r}", "the source has no such column", nearest(name, kinds))
+        readings.append(_reading(name, kinds[name], [key[j] for key in keys]))
+    codes = tuple(
+        tuple(_code(name, value, reading) for name, value, reading in zip(columns, key, readings, strict=True))
+        for key in keys
+    )
+    seen: set[tuple[str | float, ...]] = set()
+    for key, code in zip(keys, codes, strict=True):
+        if code in seen:
+            raise RequestError(f"by: key {', '.join(map(repr, key))}", "it is declared twice", "name each group once")
+        seen.add(code)
+    return GroupKeys(columns, keys, tuple(readings), codes)
+
+
+def _combinations(by: Any) -> tuple[tuple[str, ...], tuple[tuple[Key, ...], ...]]:
+    shown = 'write by = { region = ["north", "south"] }'
+    if isinstance(by, Mapping):
+        lists = {str(name): values for name, values in by.items()}
+        for name, values in lists.items():
+            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+                raise RequestError(f"by: {name!r} = {values!r}", "each column has a list of keys", shown)
+        if math.prod(len(values) for values in lists.values()) > MOST_GROUPS:
+            raise RequestError("by: too many groups", f"at most {MOST_GROUPS} are answered", "declare fewer keys")
+        columns, keys = tuple(lists), tuple(itertools.product(*lists.values()))
+    elif isinstance(by, Sequence) and not isinstance(by, str) and all(isinstance(group, Mapping) for group in by):
+        columns = tuple(by[0]) if by else ()
+        for group in by:
+            if set(group) != set(columns):
+                raise RequestError(f"by: group {dict(group)!r}", "all groups name the same columns", "complete it")
+        keys = tuple(tuple(group[name] for name in columns) for group in by)
+        if len(keys) > MOST_GROUPS:
+            raise RequestError("by: too many groups", f"at most {MOST_GROUPS} are answered", "declare fewer keys")
+    else:
+        raise RequestError(f"by={by!r}", "it maps columns to lists of keys", shown)
+    if not columns:
+        raise RequestError("by: no column", "groups are declared by at least one column", shown)
+    return columns, keys
+
+
+def _reading(name: str, kind: str, values: Sequence[Any]) -> str:
+    """How the values of a column are read to be matched with these keys."""
+    kinds = {_KINDS.get(type(value), "other") for value in values}
+    if len(kinds) > 1 or "other" in kinds:
+        rule = "the keys of a column are all texts, all numbers, all truths or all dates"
+        raise RequestError(f"by: keys of {name!r}", rule, "mend the list")
+    wanted = kinds.pop()
+    kind = kind.removeprefix("long ")
+    if kind not in _ACCEPTED[wanted]:
+        rule = f"its keys are of the kind {wanted!r}"
+        raise RequestError(f"by: {name!r} is a column of the kind {kind!r}", rule, "mend the keys")
+    return "date" if kind == "date" or wanted == "date" else "text" if wanted == "text" else "number"
+
+
+def _code(name: str, value: Any, reading: str) -> str | float:
+    """A key as what the column's values are compared with."""
+    if reading == "text":
+        return str(value)
+    if reading == "date":
+        number = date_number(value if isinstance(value, str) else value.isoformat()[:10])
+        if number is None:
+            raise RequestError(f"by: key {value!r} of {name!r}", "it is not a date", "write it as 2024-05-31")
+        return number
+    if not math.isfinite(value) or abs(value) >= 2**53:
+        raise RequestError(f"by: key {value!r} of {name!r}", "keys are numbers below 2^53", "use texts for longer ones")
+    return float(value) + 0.0
+
+
+def match_keys(groups: GroupKeys, kinds: Mapping[str, str]) -> dict[str, nw.Expr]:
+    """The columns of the groups as k0, k1 …: texts, or doubles without −0.0; null where a value can match no key."""
+    import narwhals as nw
+
+    matched: dict[str, nw.Expr] = {}
+    for j, (name, reading) in enumerate(zip(groups.columns, groups.readings, strict=True)):
+        if reading == "text":
+            matched[f"k{j}"] = nw.col(name).cast(nw.String)
+            continue
+        number = as_date(name, kinds[name]) if reading == "date" else as_number(name, kinds[name])
+        known = nw.when(number.is_finite()).then(number)
+        matched[f"k{j}"] = nw.when(number == 0).then(nw.lit(0.0)).otherwise(known)
+    return matched

@@ -1,0 +1,170 @@
+"""What one person adds to the totals: a few integers, bounded whatever the person's rows hold.
+
+A unit (a person, a household, …) with n ≥ 1 rows adds these integers, and nothing else:
+
+    UnitTotal   clamp(Σ r − zero, 0, levels)·2^shift   in [0, steps]     a column's total, clamped to its bounds
+    UnitMean    floor((Σ code + floor(n/2)) / n)       in [0, steps]     the mean of a column, rounded to a code
+    RowSum      Σ code if n ≤ k, else k·UnitMean       in [0, steps·T]   a column's sum over the rows that count
+    RowCount    T = min(n, k)                          in [1, k]         the rows that count
+    (records)   1                                                        the unit itself
+
+`code` is that of `BoxCodes`: floor((clamp(x, low, top) − low)·scale + ½), in {0, …, steps}, and k is `rows_per_unit`.
+RowSum and RowCount go together: 2·RowSum − steps·T lies in ±steps·T ⊆ ±k·steps. With more than k rows RowSum is k/n of
+the unit's sum up to half a code per row that counts, and T is k/n of its rows.
+
+**Rows of a total** may lie outside the bounds of the total (a refund, say), yet must be integers before they are added.
+With codes of step 2^e and |low|, |high| < 2^p their grid is 2^f with f = max(e, p − 42), and
+
+    r = floor(clamp(x, −reach, reach)·2^−f + ½),   reach = (2^46 − 1)·2^f > 15·max(|low|, |high|),
+    zero = floor(low·2^−f + ½),   shift = f − e,   levels = floor(steps/2^shift).
+
+So one row counts for at most 15 times the larger bound, and the total is off by half of 2^f per row, at most 2^−42 of
+the larger bound. Bounds from 0 have shift = 0: the grid is that of the codes.
+
+**Why this is private.** Each feature is a function of the rows of one unit and stays in its range whatever they hold.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from gaussmith.codes import BoxCodes
+from gaussmith.errors import RequestError, SourceError, nearest
+from gaussmith.expressions import kinds_of
+
+MOST_ROWS_PER_UNIT = 1 << 20
+"""The largest `rows_per_unit`: so many codes of 42 bits add up in 64."""
+
+
+@dataclass(frozen=True)
+class Coding:
+    """One column of a `BoxCodes`: code(x) = floor((clamp(x, low, top) − low)·scale + ½) in {0, …, steps}."""
+
+    low: float
+    top: float
+    scale: float
+    steps: int
+    substitute: float
+
+    @classmethod
+    def of(cls, codes: BoxCodes, column: int = 0) -> Coding:
+        """The coding of the column at this place."""
+        low, top, scale, substitute = (float(a[column]) for a in (codes.low, codes.top, codes.scale, codes.substitute))
+        return cls(low, top, scale, int(codes.steps[column]), substitute)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The grid of the rows of a total: multiples of 2^exponent within ±reach (the formulas are at the head)."""
+
+    exponent: int
+    reach: float
+    zero: int
+    levels: int
+    shift: int
+
+
+@dataclass(frozen=True)
+class UnitTotal:
+    """The total of a column over a unit's rows, clamped to the bounds. A row without a value adds `missing`."""
+
+    column: str
+    coding: Coding
+    missing: float = 0.0
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of the rows, exactly.
+
+        >>> visits = Coding.of(BoxCodes.for_bounds([0], [80], [0]))
+        >>> UnitTotal("visits", visits).grid
+        Grid(exponent=-35, reach=2047.999999999971, zero=0, levels=2748779069440, shift=0)
+        """
+        code = self.coding
+        e = 1 - math.frexp(code.scale)[1]
+        _, p = math.frexp(max(abs(code.low), abs(code.top)))
+        f = max(e, p - 42)
+        try:
+            reach = math.ldexp(2.0**46 - 1, f)
+        except OverflowError:
+            reach = sys.float_info.max
+        zero = math.floor(Fraction(code.low) / Fraction(2) ** f + Fraction(1, 2))
+        return Grid(f, reach, zero, code.steps >> (f - e), f - e)
+
+
+@dataclass(frozen=True)
+class UnitMean:
+    """The mean of a column over a unit's rows, each clamped to the bounds; missing values take the substitute."""
+
+    column: str
+    coding: Coding
+
+
+@dataclass(frozen=True)
+class RowSum:
+    """The sum of a column's codes over a unit's rows, scaled to `rows_per_unit` rows if there are more."""
+
+    column: str
+    coding: Coding
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """The number of a unit's rows, at most `rows_per_unit`."""
+
+
+Feature = UnitTotal | UnitMean | RowSum | RowCount
+
+
+@dataclass(frozen=True)
+class Units:
+    """What is added up: features, the column that names the unit (None: every row is a unit), and k = rows_per_unit."""
+
+    features: tuple[Feature, ...]
+    unit: str | None = None
+    rows_per_unit: int = 1
+
+    def __post_init__(self) -> None:
+        k = self.rows_per_unit
+        if not (isinstance(k, int) and not isinstance(k, bool) and 1 <= k <= MOST_ROWS_PER_UNIT):
+            rule = f"it is a whole number from 1 to {MOST_ROWS_PER_UNIT}"
+            raise RequestError(f"rows_per_unit={k!r}", rule, "give the number of rows that hardly anyone exceeds")
+
+    @property
+    def ceilings(self) -> tuple[int, ...]:
+        """The largest integer that one unit adds to each feature; the smallest is 0.
+
+        >>> ages = Coding.of(BoxCodes.for_bounds([0], [64], [32]))
+        >>> units = Units((UnitMean("age", ages), RowSum("age", ages), RowCount()), "person", rows_per_unit=12)
+        >>> units.ceilings == (2**41, 12 * 2**41, 12)
+        True
+        """
+        k = 1 if self.unit is None else self.rows_per_unit
+
+        def ceiling(feature: Feature) -> int:
+            if isinstance(feature, RowCount):
+                return k
+            return k * feature.coding.steps if isinstance(feature, RowSum) else feature.coding.steps
+
+        return tuple(ceiling(feature) for feature in self.features)
+
+
+def check_units(units: Units, schema: Mapping[str, Any]) -> None:
+    """Refuse columns that are not there, or that cannot be added up, or cannot name a unit. Reads no data."""
+    kinds = kinds_of(schema)
+    columns = [feature.column for feature in units.features if not isinstance(feature, RowCount)]
+    for name in [*columns, *([] if units.unit is None else [units.unit])]:
+        if name not in kinds:
+            raise SourceError(f"column {name!r}", "the source has no such column", nearest(name, kinds))
+    for name in columns:
+        if kinds[name] in ("date", "other"):
+            remedy = f"derive a number from it, such as year({name})" if kinds[name] == "date" else "ask another column"
+            raise SourceError(f"column {name!r}", "it does not hold numbers", remedy)
+    if units.unit is not None and kinds[units.unit] == "other":
+        rule = "a unit is named by a number, a text or a date"
+        raise SourceError(f"unit={units.unit!r}", rule, "convert the column in the source")

@@ -1,0 +1,293 @@
+"""Rows of people become features, and features totals, on the engine that holds the rows.
+
+    rows ──number, code──▶ limbs ──added per unit──▶ limbs ──clamp, divide──▶ features ──added──▶ Totals
+
+What the features are, and why they are private, is said in `features`. This file computes them with narwhals, lazily,
+so that Polars streams the rows and DuckDB and Spark keep them; the integers are the same everywhere.
+
+**Why nothing overflows.** The integer of a row travels as two limbs: 23 lower bits for totals (46 bits in all), 21 for
+codes (42 bits). A unit's limbs add up in 64 bits below 2^40 rows. Limbs are put together after saturation, quotients
+are found by long division. No engine's integer division is used, for Spark's goes through doubles: here the quotient
+of doubles is a guess that is off by one at most, and the remainder, in integers, puts it right.
+
+**Rules.** Rows without a unit are left out, hence add nothing. Without a unit column every row is a unit, and its
+UnitTotal is then its plain code, so that the totals equal those of `gaussmith.sums.total`.
+Rows are counted by adding 64-bit ones: Polars counts in 32 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.errors import SourceError
+from gaussmith.expressions import as_number, kinds_of
+from gaussmith.sums.features import Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+    Frame = nw.LazyFrame[Any]
+
+TOTAL_LIMB, CODE_LIMB = 23, 21
+"""Bits of the lower limb of a row's integer, for totals and for codes."""
+
+BLOCK_FEATURES = {"polars": 32, "duckdb": 16, "spark": 4}
+"""Features per query: DuckDB and Spark are slow at planning wide ones."""
+
+Layout = tuple[tuple[tuple[str, int], ...], ...]
+"""For each feature the columns that hold its limbs, each with the number of bits it is shifted by."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Exact sums of the features over all units, one Python integer each, and the number of units: all secret."""
+
+    sums: list[int]
+    records: int
+
+
+def unit_totals(frame: Frame, units: Units) -> Totals:
+    """The exact totals of the features over all units of a narwhals frame.
+
+        sums_j = Σ_units feature_j(rows of the unit)
+
+    Guarantee: adding or removing all rows of one unit changes sums_j by an integer in [0, ceilings_j] and `records` by
+    one. The same integers on every engine, in every order of the rows.
+    Requires: columns that `check_units` accepts; fewer than 2^40 rows.
+
+    >>> import narwhals as nw, polars as pl
+    >>> from gaussmith.codes import BoxCodes
+    >>> from gaussmith.sums.features import Coding
+    >>> visits = nw.from_native(pl.LazyFrame({"person": [1, 1, 2, None], "spent": [30.0, 40.0, 5.0, 9.0]}))
+    >>> spent = UnitTotal("spent", Coding.of(BoxCodes.for_bounds([0], [64], [0])))
+    >>> totals = unit_totals(visits, Units((spent,), "person"))
+    >>> totals.sums[0] / spent.coding.scale, totals.records      # 64 of the one person, 5 of the other
+    (69.0, 2)
+    """
+    sums: list[int] = []
+    records = 0
+    engine = engine_of(frame)
+    for block in blocks_of(units, engine):
+        limbs = code_rows(select_rows(frame.lazy(), block), block, ())
+        if block.unit is not None:
+            limbs = combine_rows(limbs, block, ("u",))
+        found = add_up(*feature_limbs(limbs, block, ()))
+        totals = found.get((), Totals([0] * len(block.features), 0))
+        sums += totals.sums
+        records = totals.records
+    return Totals(sums, records)
+
+
+# ── the steps, in their order; `groups` takes them too ──
+
+
+def engine_of(frame: Frame) -> str:
+    """The engine under a narwhals frame: polars, duckdb or spark."""
+    kind = frame.implementation
+    if kind.is_polars():
+        return "polars"
+    if kind.is_duckdb():
+        return "duckdb"
+    if kind.is_spark_like():
+        return "spark"
+    rule = "people are added up by Polars, DuckDB or Spark"
+    raise SourceError(f"engine {str(kind).lower()!r}", rule, "turn the data into a Polars frame")
+
+
+def blocks_of(units: Units, engine: str) -> Iterator[Units]:
+    """The features in blocks, one per query; at least one, so that units are counted even if nothing else is."""
+    step = BLOCK_FEATURES[engine]
+    for start in range(0, max(1, len(units.features)), step):
+        yield Units(units.features[start : start + step], units.unit, units.rows_per_unit)
+
+
+def _inputs(units: Units) -> dict[Feature, int]:
+    """What is read and coded row by row, with its place: a mean and a sum of one column share their limbs."""
+    read = [_input(feature) for feature in units.features if not isinstance(feature, RowCount)]
+    return {feature: j for j, feature in enumerate(dict.fromkeys(read))}
+
+
+def _input(feature: UnitTotal | UnitMean | RowSum) -> UnitTotal | RowSum:
+    return feature if isinstance(feature, UnitTotal) else RowSum(feature.column, feature.coding)
+
+
+def select_rows(frame: Frame, units: Units, keys: Mapping[str, nw.Expr] | None = None) -> Frame:
+    """Rows that have a unit: the unit as u, the keys under their names, the columns as doubles x0, x1 … or null."""
+    import narwhals as nw
+
+    schema = frame.collect_schema()
+    kinds = kinds_of(schema)
+    chosen = [expression.alias(name) for name, expression in (keys or {}).items()]
+    for feature, j in _inputs(units).items():
+        assert not isinstance(feature, RowCount)
+        chosen.append(as_number(feature.column, kinds[feature.column]).alias(f"x{j}"))
+    one = nw.lit(1).cast(nw.Int64).alias("n")
+    if units.unit is None:  # a constant alone would be selected once, not once per row
+        return frame.select(*chosen, one) if chosen else frame.with_columns(one).select("n")
+    unit = nw.col(units.unit)
+    if kinds[units.unit] == "text":
+        unit = unit.cast(nw.String)
+    elif schema[units.unit].is_float():  # NaN and infinities name nobody; −0.0 is 0.0
+        zero = nw.when(unit == 0).then(nw.lit(0.0))
+        unit = nw.when(unit.is_finite() & (unit != 0)).then(unit.cast(nw.Float64)).otherwise(zero)
+    return frame.select(unit.alias("u"), *chosen, one).filter(~nw.col("u").is_null())
+
+
+def code_rows(rows: Frame, units: Units, keep: Sequence[str]) -> Frame:
+    """The kept columns, n = 1, and the integers of each row as limbs h0, l0, h1, l1 … in Int64; nothing is null."""
+    import narwhals as nw
+
+    kept = [*(["u"] if units.unit is not None else []), *keep, "n"]
+    inputs = _inputs(units)
+    # The code is made in a step of its own, so that engines compute it once for both limbs.
+    coded = rows.select(*kept, *(_row_code(feature, j, units).alias(f"f{j}") for feature, j in inputs.items()))
+    limbs: list[nw.Expr] = []
+    for feature, j in inputs.items():
+        bits = _limb(feature, units)
+        high = (nw.col(f"f{j}") * 2.0**-bits).floor()
+        limbs.append(high.cast(nw.Int64).alias(f"h{j}"))
+        limbs.append((nw.col(f"f{j}") - high.cast(nw.Float64) * 2.0**bits).cast(nw.Int64).alias(f"l{j}"))
+    return coded.select(*kept, *limbs)
+
+
+def _is_total(feature: Feature, units: Units) -> bool:
+    return isinstance(feature, UnitTotal) and units.unit is not None
+
+
+def _limb(feature: Feature, units: Units) -> int:
+    return TOTAL_LIMB if _is_total(feature, units) else CODE_LIMB
+
+
+def _row_code(feature: Feature, place: int, units: Units) -> nw.Expr:
+    """The integer of a row, as a double of at most 46 bits."""
+    import narwhals as nw
+
+    assert not isinstance(feature, RowCount)
+    code, x = feature.coding, nw.col(f"x{place}")
+    is_total = _is_total(feature, units)
+    substitute = feature.missing if isinstance(feature, UnitTotal) and is_total else code.substitute
+    known = nw.when(x.is_null() | x.is_nan()).then(nw.lit(float(substitute))).otherwise(x)
+    if isinstance(feature, UnitTotal) and is_total:
+        grid = feature.grid
+        steps = known.clip(-grid.reach, grid.reach) * math.ldexp(1.0, -grid.exponent)
+    else:
+        steps = (known.clip(code.low, code.top) - code.low) * code.scale
+    return (steps + 0.5).floor().cast(nw.Float64)
+
+
+def combine_rows(limbs: Frame, units: Units, by: Sequence[str]) -> Frame:
+    """One row per unit (and group): the sums of its limbs and n, the number of its rows, all Int64."""
+    import narwhals as nw
+
+    added = ["n", *(f"{limb}{j}" for j in _inputs(units).values() for limb in "hl")]
+    summed = limbs.group_by(*by).agg(*(nw.col(name).sum() for name in added))
+    return summed.with_columns(*(nw.col(name).cast(nw.Int64) for name in added))  # DuckDB adds up in 128 bits
+
+
+def feature_limbs(combined: Frame, units: Units, keep: Sequence[str]) -> tuple[Frame, Layout, Sequence[str]]:
+    """The features of each unit, split into limbs of 21 bits so that they add up in 64, and where they are.
+
+    Requires: limbs h, l and n per unit, as `combine_rows` makes them (or `code_rows`, when every row is a unit).
+    """
+    import narwhals as nw
+
+    inputs = _inputs(units)
+    if units.unit is None:
+        places = [None if isinstance(feature, RowCount) else inputs[_input(feature)] for feature in units.features]
+        layout = ((("n", 0),) if j is None else ((f"h{j}", CODE_LIMB), (f"l{j}", 0)) for j in places)
+        return combined, tuple(layout), keep
+    divided = {j for f in units.features if isinstance(f, UnitMean | RowSum) for j in [inputs[_input(f)]]}
+    frame = _divide(combined, sorted(divided))
+    carry = 2.0**-TOTAL_LIMB
+    for j in (j for feature, j in inputs.items() if isinstance(feature, UnitTotal)):
+        carried = (nw.col(f"l{j}").cast(nw.Float64) * carry).floor().cast(nw.Int64)
+        frame = frame.with_columns(carried.alias(f"q{j}"))
+    codes = [_feature_code(f, inputs, units.rows_per_unit).alias(f"c{i}") for i, f in enumerate(units.features)]
+    frame = frame.select(*keep, "n", *codes)
+    bits = [max(1, ceiling.bit_length()) for ceiling in units.ceilings]
+    for shift in range(CODE_LIMB * (max(bits, default=1) // CODE_LIMB), 0, -CODE_LIMB):
+        wide = [i for i, size in enumerate(bits) if size > shift]
+        if wide:  # a limb may be one too high, from 2^53 on: what is left is then below zero, and still right
+            highs = {i: (nw.col(f"c{i}").cast(nw.Float64) * 2.0**-shift).floor().cast(nw.Int64) for i in wide}
+            frame = frame.with_columns(*(high.alias(f"c{i}_{shift}") for i, high in highs.items()))
+            frame = frame.with_columns(*((nw.col(f"c{i}") - nw.col(f"c{i}_{shift}") * (1 << shift)) for i in wide))
+    names = [[(f"c{i}_{s}" if s else f"c{i}", s) for s in range(0, size, CODE_LIMB)] for i, size in enumerate(bits)]
+    return frame.with_columns(nw.lit(1).cast(nw.Int64).alias("n")), tuple(map(tuple, names)), keep
+
+
+def _divide(frame: Frame, places: Sequence[int]) -> Frame:
+    """The means m = floor((h·2^21 + l + floor(n/2)) / n) of the limbs at these places, by long division."""
+    import narwhals as nw
+
+    if not places:
+        return frame
+    frame = _quotients(frame, "h", "q", "r", places)
+    half = (nw.col("n").cast(nw.Float64) * 0.5).floor().cast(nw.Int64)
+    rests = (nw.col(f"r{j}") * (1 << CODE_LIMB) + nw.col(f"l{j}") + half for j in places)
+    frame = frame.with_columns(*(rest.alias(f"a{j}") for j, rest in zip(places, rests, strict=True)))
+    frame = _quotients(frame, "a", "p", "r", places)
+    return frame.with_columns(*((nw.col(f"q{j}") * (1 << CODE_LIMB) + nw.col(f"p{j}")).alias(f"m{j}") for j in places))
+
+
+def _quotients(frame: Frame, dividend: str, quotient: str, rest: str, places: Sequence[int]) -> Frame:
+    """floor(dividend / n) and the rest of the division, exactly: dividends in [0, 2^63), quotients below 2^48."""
+    import narwhals as nw
+
+    n = nw.col("n")
+    guesses, rests, mended = [], [], []
+    for j in places:
+        a, q, r = nw.col(f"{dividend}{j}"), nw.col(f"{quotient}{j}"), nw.col(f"{rest}{j}")
+        guesses.append((a.cast(nw.Float64) / n.cast(nw.Float64)).floor().cast(nw.Int64).alias(f"{quotient}{j}"))
+        rests.append((a - q * n).alias(f"{rest}{j}"))
+        high = nw.when(r >= n).then(nw.lit(1)).otherwise(nw.lit(0))
+        off = nw.when(r < 0).then(nw.lit(-1)).otherwise(high)
+        mended += [(q + off).alias(f"{quotient}{j}"), (r - off * n).alias(f"{rest}{j}")]
+    return frame.with_columns(*guesses).with_columns(*rests).with_columns(*mended)
+
+
+def _feature_code(feature: Feature, inputs: Mapping[Feature, int], k: int) -> nw.Expr:
+    """The integer that a unit adds, from its limbs h, l, carries q, means m and number of rows n."""
+    import narwhals as nw
+
+    n = nw.col("n")
+    if isinstance(feature, RowCount):
+        return nw.when(n < k).then(n).otherwise(nw.lit(k).cast(nw.Int64))
+    j = inputs[_input(feature)]
+    if isinstance(feature, UnitMean):
+        return nw.col(f"m{j}")
+    if isinstance(feature, RowSum):
+        few = n <= k  # the limbs of many rows might overflow when put together: they are not
+        high, low = (nw.when(few).then(nw.col(f"{limb}{j}")).otherwise(nw.lit(0)) for limb in "hl")
+        return nw.when(few).then(high * (1 << CODE_LIMB) + low).otherwise(nw.col(f"m{j}") * k)
+    grid, carry = feature.grid, nw.col(f"q{j}")
+    high = (nw.col(f"h{j}") + carry).clip(-(1 << 38), 1 << 38)  # far outside all bounds, and 2^38·2^23 fits
+    low = nw.col(f"l{j}") - carry * (1 << TOTAL_LIMB)
+    return (high * (1 << TOTAL_LIMB) + low - grid.zero).clip(0, grid.levels) * (1 << grid.shift)
+
+
+def add_up(limbs: Frame, layout: Layout, by: Sequence[str]) -> dict[tuple[Any, ...], Totals]:
+    """The totals for each value of the columns `by` that has units: one query, a row per value comes back."""
+    import narwhals as nw
+
+    columns = list(dict.fromkeys(["n", *(name for parts in layout for name, _ in parts)]))
+    summed = [nw.col(name).sum() for name in columns]
+    frame = limbs.group_by(*by).agg(*summed) if by else limbs.select(*summed)
+    totals: dict[tuple[Any, ...], Totals] = {}
+    for row in fetch_rows(frame.select(*by, *columns)):
+        values = dict(zip([*by, *columns], row, strict=True))
+        whole = {name: int(values[name] or 0) for name in columns}
+        sums = [sum(whole[name] << shift for name, shift in parts) for parts in layout]
+        totals[tuple(values[name] for name in by)] = Totals(sums, whole["n"])
+    return totals
+
+
+def fetch_rows(frame: Frame) -> list[tuple[Any, ...]]:
+    """Run a query on its engine and bring its few rows here. Polars streams: the data need not fit into memory."""
+    native: Any = frame.to_native()
+    engine = engine_of(frame)
+    if engine == "polars":
+        return list(native.collect(engine="streaming").rows())
+    return [tuple(row) for row in (native.fetchall() if engine == "duckdb" else native.collect())]

@@ -1,0 +1,281 @@
+"""People, groups and keys on every engine: the integers of Polars, bit for bit, and exact at the edge of 64 bits."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import narwhals as nw
+import polars as pl
+import pytest
+
+from gaussmith.codes import BoxCodes
+from gaussmith.errors import RequestError, SourceError
+from gaussmith.expressions import GroupKeys, declare_groups, derive, kinds_of, plan_derivation
+from gaussmith.sums.features import Coding, RowCount, RowSum, UnitMean, Units, UnitTotal
+from gaussmith.sums.groups import group_totals
+from gaussmith.sums.units import add_up, feature_limbs, unit_totals
+
+INF, NAN = float("inf"), float("nan")
+VALUES = [None, NAN, INF, -INF, 0.0, -0.0, 1.0, -2.5, 0.1, 5e-324, 1e300, 63.0, 64.0, 1e-9]
+WORDS = [None, "", "north", "south", "it's", "é", "7", " 7.0", "x"]
+DAYS = [None, datetime.date(1969, 12, 31), datetime.date(2024, 2, 29)]
+
+Engine = Callable[[pl.DataFrame], Any]
+
+
+def on_polars(frame: pl.DataFrame) -> Any:
+    return nw.from_native(frame.lazy())
+
+
+def on_eager_polars(frame: pl.DataFrame) -> Any:
+    return nw.from_native(frame)
+
+
+def on_chunks(frame: pl.DataFrame) -> Any:
+    """The same rows in another order and in many pieces."""
+    shuffled = frame.sample(fraction=1.0, shuffle=True)
+    pieces = [shuffled.slice(start, 7) for start in range(0, max(1, len(frame)), 7)]
+    return nw.from_native(pl.concat(pieces, rechunk=False).lazy())
+
+
+def on_duckdb(frame: pl.DataFrame) -> Any:
+    return nw.from_native(duckdb.connect().from_arrow(frame.to_arrow()))
+
+
+ENGINES: list[Engine] = [on_eager_polars, on_chunks, on_duckdb]
+
+
+def table(rows: int) -> pl.DataFrame:
+    pick = random.choice
+    columns: dict[str, tuple[list[Any], Any]] = {
+        "i": ([pick([None, 0, -1, 5, 2**53, 2**53 + 1, 2**63 - 1]) for _ in range(rows)], pl.Int64),
+        "s": ([pick(WORDS) for _ in range(rows)], pl.String),
+        "f": ([pick([None, NAN, INF, 0.0, -0.0, 1.5]) for _ in range(rows)], pl.Float64),
+        "d": ([pick(DAYS) for _ in range(rows)], pl.Date),
+        "b": ([pick([None, True, False]) for _ in range(rows)], pl.Boolean),
+        "x": ([pick(VALUES) for _ in range(rows)], pl.Float64),
+        "small": ([pick([None, 3, -7, 127]) for _ in range(rows)], pl.Int8),
+        "text": ([pick([None, "12", "1e2", "-inf", "5 kg", "", "nan", "0.1"]) for _ in range(rows)], pl.String),
+    }
+    return pl.DataFrame({name: pl.Series(values, dtype=dtype) for name, (values, dtype) in columns.items()})
+
+
+def coding(low: float, high: float, substitute: float) -> Coding:
+    return Coding.of(BoxCodes.for_bounds([low], [high], [substitute]))
+
+
+FEATURES = (
+    UnitTotal("x", coding(-10, 64, 0)),
+    UnitTotal("text", coding(0.1, 99.7, 0), missing=2.5),
+    UnitMean("small", coding(-5, 100, 47.5)),
+    RowSum("x", coding(0, 63.9, 30)),
+    RowSum("b", coding(0, 1, 0.5)),
+    UnitTotal("b", coding(0, 3, 0)),
+    RowCount(),
+)
+KINDS = kinds_of(nw.from_native(table(1)).schema)
+GROUPS = {
+    "texts": declare_groups({"s": ["north", "it's", "", "é", "never"]}, KINDS),
+    "numbers": declare_groups({"f": [0, 1.5], "small": [3, 127]}, KINDS),
+    "truths": declare_groups({"b": [False, True]}, KINDS),
+    "dates": declare_groups({"d": [datetime.date(2024, 2, 29), datetime.date(1969, 12, 31)]}, KINDS),
+    "days as texts": declare_groups({"d": ["2024-02-29", "1970-01-01"]}, KINDS),
+    "texts as numbers": declare_groups({"s": [7, 8]}, KINDS),
+    "some combinations": declare_groups([{"s": "south", "b": True}, {"s": "north", "b": False}], KINDS),
+}
+
+
+@pytest.mark.parametrize("unit", [None, "i", "s", "f", "d", "b"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_units(engine: Engine, unit: str | None) -> None:
+    units = Units(FEATURES, unit, rows_per_unit=3)
+    for rows in (0, 1, 300):
+        frame = table(rows)
+        assert unit_totals(engine(frame), units) == unit_totals(on_polars(frame), units)
+
+
+@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_groups(engine: Engine, groups: GroupKeys) -> None:
+    for unit in ("i", None):
+        for rows in (0, 300):
+            frame = table(rows)
+            totals = group_totals(on_polars(frame), Units(FEATURES, unit, 3), groups, 1)
+            assert len(totals) == len(groups.keys) and all(len(group.sums) == len(FEATURES) for group in totals)
+            assert group_totals(engine(frame), Units(FEATURES, unit, 3), groups, 1) == totals
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_groups_hold_the_rows_they_name(engine: Engine) -> None:
+    """Each kind of key against a plain count of the rows that match it in Python."""
+    frame = table(400)
+
+    def count(match: Callable[..., bool], *columns: str) -> int:
+        return sum(match(*row) for row in frame.select(*columns).rows())
+
+    expected = {
+        "texts": [count(lambda s, key=key: s == key, "s") for key in ("north", "it's", "", "é", "never")],
+        "numbers": [
+            count(lambda f, n, a=a, c=c: f == a and n == c, "f", "small")
+            for a, c in [(0, 3), (0, 127), (1.5, 3), (1.5, 127)]
+        ],
+        "truths": [count(lambda b, key=key: b is key, "b") for key in (False, True)],
+        "dates": [count(lambda d, key=key: d == key, "d") for key in (DAYS[2], DAYS[1])],
+        "days as texts": [count(lambda d: d == DAYS[2], "d"), 0],
+        "texts as numbers": [count(lambda s: s in ("7", " 7.0"), "s"), 0],
+        "some combinations": [
+            count(lambda s, b: s == "south" and b is True, "s", "b"),
+            count(lambda s, b: s == "north" and b is False, "s", "b"),
+        ],
+    }
+    for name, groups in GROUPS.items():
+        totals = group_totals(engine(frame), Units((RowCount(),)), groups)
+        assert [group.records for group in totals] == [group.sums[0] for group in totals] == expected[name], name
+
+
+def test_spark(spark: Any) -> None:
+    frame = table(40)
+    schema = "i long, s string, f double, d date, b boolean, x double, small byte, text string"
+    data = nw.from_native(spark.createDataFrame(frame.rows(), schema))
+    units = Units((FEATURES[1], FEATURES[3], RowCount()), "i", 2)
+    assert unit_totals(data, units) == unit_totals(on_polars(frame), units)
+    groups = GROUPS["numbers"]
+    assert group_totals(data, units, groups, 2) == group_totals(on_polars(frame), units, groups, 2)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_filters_and_derived_columns(engine: Engine) -> None:
+    frame = table(300)
+    derivation = plan_derivation({"q": "x / small", "year": "year(d)"}, "not (text > 50) and s != 'x'", KINDS)
+    units = Units((UnitTotal("q", coding(-1, 1, 0)), UnitMean("q", coding(-1, 1, 0)), RowCount()), "i", 2)
+    groups = declare_groups({"year": [2024, 1969, 1970]}, derivation.kinds)
+    expected = group_totals(derive(on_polars(frame), derivation), units, groups, 1)
+    assert group_totals(derive(engine(frame), derivation), units, groups, 1) == expected
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_most_rows_with_many_ties(m: int) -> None:
+    rows = [(random.randint(0, 30), random.randint(0, 5)) for _ in range(400)]
+    frame = pl.DataFrame(rows, schema={"i": pl.Int64, "g": pl.Int64}, orient="row")
+    groups = declare_groups({"g": [4, 0, 5, 1, 2]}, {"g": "number"})
+    expected = group_totals(on_polars(frame), Units((RowCount(),), "i", 5), groups, m)
+    assert sum(group.records for group in expected) > 30
+    for engine in ENGINES:
+        assert group_totals(engine(frame), Units((RowCount(),), "i", 5), groups, m) == expected
+
+
+def limbs_at_the_edge(features: tuple[Any, ...]) -> list[dict[str, int]]:
+    """Sums of limbs as units with up to 2^40 − 1 rows can have them: all equal rows, and mixtures."""
+    found = []
+    for n in (1, 2, 3, 7, 2**20, 2**20 + 1, 2**31 + 11, 2**40 - 1, random.randint(1, 2**40 - 1)):
+        for share in (0.0, 1.0, *(random.uniform(0.01, 0.99) for _ in range(8))):
+            row = {"u": len(found), "n": n}
+            for j, feature in enumerate(features):
+                if isinstance(feature, UnitTotal):
+                    high = round((2**23 - 1) * (2 * share - 1)) * n
+                    row |= {f"h{j}": high, f"l{j}": random.randint(0, (2**23 - 1) * n)}
+                else:
+                    top = n if share == 1.0 else round(n * share)  # so many rows at the highest code, the rest at 0
+                    steps = feature.coding.steps
+                    row |= {f"h{j}": (steps >> 21) * top, f"l{j}": (steps & (2**21 - 1)) * top}
+                    if 0.0 < share < 1.0:  # just below a multiple of n, where the quotient of doubles is too high
+                        low = random.choice([random.randint(0, (2**21 - 1) * n), (2**20 + 1) * n - n // 2 - 1])
+                        row |= {f"h{j}": random.randint(1, (steps >> 21) - 1) * n - random.randint(0, 1), f"l{j}": low}
+            found.append(row)
+    return found
+
+
+@pytest.mark.parametrize("engine", [on_polars, on_duckdb, "spark"])
+def test_units_with_a_million_million_rows(engine: Any, request: pytest.FixtureRequest) -> None:
+    features = (
+        UnitTotal("x", coding(-10, 64, 0)),
+        UnitTotal("x", coding(1e6, 1e6 + 1, 1e6)),
+        RowSum("x", coding(0, 99.9, 0)),
+    )
+    asked = (*features, UnitMean("x", features[2].coding), RowCount())
+    units = Units(asked, "u", rows_per_unit=1 << 20)
+    rows = limbs_at_the_edge(features)
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.Int64))
+    if engine == "spark":
+        session = request.getfixturevalue("spark")
+        fields = ", ".join(f"{name} long" for name in frame.columns)
+        data = nw.from_native(session.createDataFrame(frame.rows(), fields))
+    else:
+        data = engine(frame)
+    totals = add_up(*feature_limbs(data, units, ("u",)))
+    for row in rows:
+        n, found = row["n"], totals[(row["u"],)]
+        expected = []
+        for j, feature in enumerate(features[:2]):
+            grid = feature.grid
+            whole = (row[f"h{j}"] << 23) + row[f"l{j}"]
+            expected.append(min(max(whole - grid.zero, 0), grid.levels) << grid.shift)
+        whole = (row["h2"] << 21) + row["l2"]
+        mean = (whole + n // 2) // n
+        expected += [whole if n <= 1 << 20 else mean << 20, mean, min(n, 1 << 20)]
+        assert found.sums == expected and found.records == 1
+        assert all(0 <= value <= ceiling for value, ceiling in zip(found.sums, units.ceilings, strict=True))
+
+
+def test_many_features_go_in_blocks() -> None:
+    frame = table(60)
+    features = tuple(UnitTotal("x", coding(-10, 10 + j, 0)) for j in range(40))
+    for unit in ("i", None):
+        units = Units(features, unit)
+        totals = unit_totals(on_polars(frame), units)
+        assert len(totals.sums) == 40 and unit_totals(on_duckdb(frame), units) == totals
+        assert group_totals(on_duckdb(frame), units, GROUPS["truths"]) == group_totals(
+            on_polars(frame), units, GROUPS["truths"]
+        )
+
+
+def test_columns_with_our_own_names() -> None:
+    """Columns of the source may be called what the steps call theirs."""
+    plain = table(200)
+    names = {"i": "n", "s": "g", "x": "u", "small": "x0", "text": "h0", "b": "k0"}
+    renamed = plain.rename(names)
+    for engine in (on_polars, on_duckdb):
+        for unit in ("i", None):
+            before = Units((UnitTotal("x", coding(0, 9, 0)), UnitMean("small", coding(0, 9, 0)), RowCount()), unit, 2)
+            after = Units(
+                (UnitTotal("u", coding(0, 9, 0)), UnitMean("x0", coding(0, 9, 0)), RowCount()), unit and names[unit], 2
+            )
+            groups = declare_groups({"g": ["north"], "k0": [True]}, {"g": "text", "k0": "truth"})
+            same = declare_groups({"s": ["north"], "b": [True]}, KINDS)
+            assert group_totals(engine(renamed), after, groups) == group_totals(engine(plain), before, same)
+
+
+@pytest.mark.parametrize(
+    ("by", "part"),
+    [
+        ({"z": ["a"]}, "the source has no such column"),
+        ({"s": []}, "each column has a list of keys"),
+        ({"s": "north"}, "each column has a list of keys"),
+        ({}, "groups are declared by at least one column"),
+        ([], "groups are declared by at least one column"),
+        ("s", "it maps columns to lists of keys"),
+        ({"s": ["a", "a"]}, "it is declared twice"),
+        ({"f": [0, -0.0]}, "it is declared twice"),
+        ({"s": ["a", 1]}, "all texts, all numbers"),
+        ({"s": ["a", None]}, "all texts, all numbers"),
+        ({"f": ["a"]}, "its keys are of the kind 'text'"),
+        ({"b": [1, 0]}, "its keys are of the kind 'number'"),
+        ({"f": [NAN]}, "keys are numbers below 2"),
+        ({"i": [2**53]}, "keys are numbers below 2"),
+        ({"d": ["yesterday"]}, "it is not a date"),
+        ([{"s": "a"}, {"b": True}], "all groups name the same columns"),
+        ({"i": list(range(1001)), "f": list(range(1000))}, "at most 1000000 are answered"),
+    ],
+)
+def test_keys_refused(by: Any, part: str) -> None:
+    with pytest.raises(RequestError, match=part):
+        declare_groups(by, KINDS)
+
+
+def test_other_engines_refused() -> None:
+    with pytest.raises(SourceError, match="people are added up by Polars, DuckDB or Spark"):
+        unit_totals(nw.from_native(table(1).to_arrow()), Units((), "i"))

@@ -1,0 +1,271 @@
+"""People: the features of a plain reference, whatever the rows; and one person changes the totals within the bounds."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from fractions import Fraction
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaussmith.codes import BoxCodes
+from gaussmith.errors import RequestError, SourceError
+from gaussmith.expressions import declare_groups, derive, kinds_of, plan_derivation
+from gaussmith.sums.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal, check_units
+from gaussmith.sums.groups import group_totals
+from gaussmith.sums.units import Totals, unit_totals
+
+INF, NAN = math.inf, math.nan
+ODD = [None, NAN, INF, -INF, 0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, 0.5, 1.0, 1 / 3, 99.0, 100.0, 2.0**60]
+COLUMNS = {"person": pl.Int64, "region": pl.String, "x": pl.Float64, "y": pl.Float64}
+
+
+def coding(low: float, high: float, substitute: float | None = None) -> Coding:
+    middle = low + (high - low) / 2 if substitute is None else substitute
+    return Coding.of(BoxCodes.for_bounds([low], [high], [middle]))
+
+
+def frame_of(rows: list[dict[str, Any]]) -> Any:
+    return nw.from_native(pl.DataFrame(rows, schema=COLUMNS, orient="row").lazy())
+
+
+# ── the reference: dictionaries and Python integers, straight from the definitions ──
+
+
+def clamp(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
+
+
+def known(value: float | None, substitute: float) -> float:
+    return substitute if value is None or math.isnan(value) else value
+
+
+def code(value: float | None, c: Coding) -> int:
+    return math.floor((clamp(known(value, c.substitute), c.low, c.top) - c.low) * c.scale + 0.5)
+
+
+def feature_of(feature: Feature, rows: list[dict[str, Any]], k: int, alone: bool) -> int:
+    n = len(rows)
+    if isinstance(feature, RowCount):
+        return min(n, k)
+    c = feature.coding
+    values = [row[feature.column] for row in rows]
+    if isinstance(feature, UnitTotal) and not alone:
+        e = -round(math.log2(c.scale))
+        f = e
+        while 2.0 ** (f + 42) <= max(abs(c.low), abs(c.top)):
+            f += 1
+        reach = (2**46 - 1) * 2.0**f
+        total = sum(math.floor(clamp(known(v, feature.missing), -reach, reach) * 2.0**-f + 0.5) for v in values)
+        zero = math.floor(Fraction(c.low) / Fraction(2) ** f + Fraction(1, 2))
+        levels = c.steps // 2 ** (f - e)
+        return min(max(total - zero, 0), levels) * 2 ** (f - e)
+    total = sum(code(v, c) for v in values)
+    if isinstance(feature, UnitTotal) or (isinstance(feature, RowSum) and n <= k):
+        return total
+    mean = (total + n // 2) // n
+    return mean * k if isinstance(feature, RowSum) else mean
+
+
+def reference(rows: list[dict[str, Any]], units: Units, groups: list[Any], m: int) -> list[Totals]:
+    """The totals of each group, by regions; `groups=[…]` holds the declared regions, or is empty for one total."""
+    people: dict[Any, dict[Any, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for i, row in enumerate(rows):
+        name = i if units.unit is None else row[units.unit]
+        group = row["region"] if groups else None
+        if name is not None and (not groups or group in groups):
+            people[name][group].append(row)
+    order = groups or [None]
+    sums = {group: [0] * len(units.features) for group in order}
+    records = dict.fromkeys(order, 0)
+    for by_group in people.values():
+        kept = sorted(by_group, key=lambda g: (-len(by_group[g]), order.index(g)))[:m]
+        for group in kept:
+            records[group] += 1
+            for j, feature in enumerate(units.features):
+                sums[group][j] += feature_of(feature, by_group[group], units.rows_per_unit, units.unit is None)
+    return [Totals(sums[group], records[group]) for group in order]
+
+
+numbers = st.one_of(st.sampled_from(ODD), st.floats(allow_nan=True, allow_infinity=True), st.floats(-200, 200))
+row = st.fixed_dictionaries(
+    {
+        "person": st.one_of(st.none(), st.integers(0, 3)),
+        "region": st.one_of(st.none(), st.sampled_from(["north", "south", "east", "west", ""])),
+        "x": numbers,
+        "y": numbers,
+    }
+)
+bounds = st.sampled_from(
+    [(0, 100), (-50, 50), (0.1, 0.7), (-1e300, 1e300), (1e6, 1e6 + 1), (3, 1e9), (-2e-290, 1e-290)]
+)
+
+
+@st.composite
+def unit_specs(draw: st.DrawFn) -> Units:
+    makers = [
+        lambda c: UnitTotal("x", c, draw(st.sampled_from([0.0, 7.5, c.low]))),
+        lambda c: UnitTotal("y", c),
+        lambda c: UnitMean("x", c),
+        lambda c: RowSum("x", c),
+        lambda c: RowSum("y", c),
+        lambda c: RowCount(),
+    ]
+    chosen = draw(st.lists(st.sampled_from(makers), max_size=4))
+    features = tuple(make(coding(*draw(bounds))) for make in chosen)
+    return Units(features, draw(st.sampled_from([None, "person", "person"])), draw(st.sampled_from([1, 2, 3, 1 << 20])))
+
+
+@given(rows=st.lists(row, max_size=12), units=unit_specs())
+def test_unit_totals_are_the_reference(rows: list[dict[str, Any]], units: Units) -> None:
+    assert [unit_totals(frame_of(rows), units)] == reference(rows, units, [], 1)
+
+
+@given(rows=st.lists(row, max_size=14), units=unit_specs(), m=st.integers(1, 4), count=st.integers(1, 4))
+def test_group_totals_are_the_reference(rows: list[dict[str, Any]], units: Units, m: int, count: int) -> None:
+    regions = ["south", "north", "", "west"][:count]
+    groups = declare_groups({"region": regions}, {"region": "text"})
+    assert group_totals(frame_of(rows), units, groups, m) == reference(rows, units, list(regions), m)
+
+
+def test_without_a_unit_totals_are_those_of_box_codes() -> None:
+    import numpy as np
+
+    x = np.array([v for v in ODD if v is not None])
+    codes = BoxCodes.for_bounds([0.1], [99.0], [50.0])
+    totals = unit_totals(nw.from_native(pl.LazyFrame({"x": x})), Units((UnitTotal("x", Coding.of(codes)),)))
+    assert totals == Totals([int(codes.encode(x[:, None]).sum())], len(x))
+
+
+# ── neighbours: ten thousand tables in one query, each a group of its own ──
+
+TABLES = 10_000
+REGIONS = ["north", "south", "east"]
+
+
+def random_person(name: str, generator: random.Random) -> list[dict[str, Any]]:
+    many = generator.choice([1, 1, 2, 3, 5, 9])
+    if generator.random() < 0.1:  # one who reaches every bound
+        return [{"person": name, "region": "north", "x": 90.0, "y": 90.0}] * 4
+    pick, values = generator.choice, [*ODD, 30.0, 60.0, 90.0, -20.0]
+    return [
+        {
+            "person": pick([name] * 9 + [None]),
+            "region": pick([*REGIONS, "elsewhere", None]),
+            "x": pick(values),
+            "y": pick(values),
+        }
+        for _ in range(many)
+    ]
+
+
+def test_one_person_changes_the_totals_within_the_bounds() -> None:
+    """Each table D, each person p: totals(D ∪ p) − totals(D) = totals(p alone), in at most m groups, within bounds."""
+    generator = random.Random()
+    m, k = 2, 3
+    rows: list[dict[str, Any]] = []
+    for table in range(TABLES):
+        others = [row for j in range(generator.randint(0, 2)) for row in random_person(f"{table} other {j}", generator)]
+        person = random_person(f"{table} added", generator)
+        # Three versions of the table: without, with, and the person alone; units are told apart by version.
+        for version, members in enumerate((others, others + person, person)):
+            for member in generator.sample(members, len(members)):
+                unit = None if member["person"] is None else f"{version} {member['person']}"
+                rows.append({**member, "person": unit, "table": table * 3 + version})
+    schema = {**COLUMNS, "person": pl.String, "table": pl.Int64}
+    frame = nw.from_native(pl.DataFrame(rows, schema=schema, orient="row").lazy())
+    derivation = plan_derivation({"ratio": "x / y"}, "not (x > 95) or is_null(y)", kinds_of(frame.collect_schema()))
+    features = (
+        UnitTotal("x", coding(-50, 100)),
+        UnitTotal("ratio", coding(0.1, 0.7), missing=0.3),
+        UnitMean("y", coding(0, 90)),
+        RowSum("ratio", coding(-3, 0.5)),
+        RowCount(),
+    )
+    units = Units(features, "person", k)
+    derived = derive(frame, derivation)
+    groups = declare_groups({"table": list(range(3 * TABLES)), "region": REGIONS}, derivation.kinds)
+    totals = group_totals(derived, units, groups, m)
+    size = len(REGIONS)
+    largest, touched = [0] * len(features), set()
+    for table in range(TABLES):
+        without, joined, alone = (totals[(3 * table + v) * size : (3 * table + v + 1) * size] for v in range(3))
+        for d, e, p in zip(without, joined, alone, strict=True):
+            difference = [b - a for a, b in zip(d.sums, e.sums, strict=True)]
+            assert difference == p.sums and e.records - d.records == p.records
+            assert p.records in (0, 1) and (p.records == 1 or not any(p.sums))
+            assert all(0 <= s <= ceiling for s, ceiling in zip(p.sums, units.ceilings, strict=True))
+            if p.records:
+                assert p.sums[3] <= features[3].coding.steps * p.sums[4]  # type: ignore[union-attr]
+            largest = [max(a, b) for a, b in zip(largest, p.sums, strict=True)]
+        touched.add(sum(p.records for p in alone))
+    # Not vacuous: every bound is reached, and so is m.
+    assert tuple(largest) == units.ceilings and touched == {0, 1, 2}
+
+
+def test_a_missing_clamp_would_be_noticed() -> None:
+    rows = [{"person": 1, "region": "north", "x": 80.0, "y": 1.0}] * 2
+    narrow, wide = (Units((UnitTotal("x", coding(0, high)),), "person") for high in (128.0, 256.0))
+    (found,) = unit_totals(frame_of(rows), wide).sums
+    assert found / wide.features[0].coding.scale == 160.0  # type: ignore[union-attr]
+    assert unit_totals(frame_of(rows), narrow).sums == list(narrow.ceilings)
+
+
+# ── rules, one by one ──
+
+
+def test_means_of_many_rows_count_as_k_rows() -> None:
+    rows = [{"person": 1, "region": "north", "x": v, "y": 0.0} for v in (10.0, 20.0, 60.0, 70.0)]
+    features = (RowSum("x", coding(0, 128)), RowCount(), UnitMean("x", coding(0, 128)))
+    scale = features[0].coding.scale
+    total, count, mean = unit_totals(frame_of(rows), Units(features, "person", 2)).sums
+    assert (total / scale, count, mean / scale) == (80.0, 2, 40.0)
+    total, count, mean = unit_totals(frame_of(rows), Units(features, "person", 4)).sums
+    assert (total / scale, count, mean / scale) == (160.0, 4, 40.0)
+
+
+def test_ties_go_to_the_group_declared_first() -> None:
+    rows = [
+        {"person": 1, "region": r, "x": 0.0, "y": 0.0} for r in ("north", "south", "east", "east", "nowhere", "nowhere")
+    ]
+    for order in (["north", "south", "east"], ["south", "east", "north"]):
+        groups = declare_groups({"region": order}, {"region": "text"})
+        kept = [t.records for t in group_totals(frame_of(rows), Units((), "person"), groups, 2)]
+        first = next(r for r in order if r != "east")
+        assert {r for r, records in zip(order, kept, strict=True) if records} == {"east", first}
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.0, True, (1 << 20) + 1, None])
+def test_rows_per_unit_refused(k: Any) -> None:
+    with pytest.raises(RequestError, match="it is a whole number from 1 to 1048576"):
+        Units((), "person", k)
+
+
+@pytest.mark.parametrize("m", [0, -1, 1.0, True, None])
+def test_groups_per_unit_refused(m: Any) -> None:
+    groups = declare_groups({"region": ["north"]}, {"region": "text"})
+    with pytest.raises(RequestError, match="it is a whole number of at least 1"):
+        group_totals(frame_of([]), Units((), "person"), groups, m)
+
+
+@pytest.mark.parametrize(
+    ("units", "part"),
+    [
+        (Units((UnitMean("z", coding(0, 1)),)), "the source has no such column"),
+        (Units((UnitMean("day", coding(0, 1)),)), r"such as year\(day\)"),
+        (Units((UnitMean("tags", coding(0, 1)),)), "it does not hold numbers"),
+        (Units((), "tags"), "a unit is named by a number, a text or a date"),
+        (Units((), "persom"), "the source has no such column"),
+    ],
+)
+def test_columns_refused(units: Units, part: str) -> None:
+    schema = {"person": nw.Int64(), "day": nw.Date(), "tags": nw.List(nw.Int8()), "x": nw.String()}
+    check_units(Units((UnitMean("x", coding(0, 1)),), "person"), schema)
+    with pytest.raises(SourceError, match=part):
+        check_units(units, schema)
