@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,10 +14,12 @@ import polars as pl
 import pytest
 
 from gaussmith.codes import BoxCodes
-from gaussmith.errors import RequestError, SourceError
+from gaussmith.errors import DataError, RequestError, SourceError
 from gaussmith.expressions import GroupKeys, declare_groups, derive, kinds_of, plan_derivation
+from gaussmith.sums import Totals, open_source
 from gaussmith.sums.features import Coding, RowCount, RowSum, UnitMean, Units, UnitTotal
 from gaussmith.sums.groups import group_totals
+from gaussmith.sums.people import total_groups, total_people
 from gaussmith.sums.units import add_up, feature_limbs, unit_totals
 
 INF, NAN = float("inf"), float("nan")
@@ -79,13 +82,13 @@ FEATURES = (
 )
 KINDS = kinds_of(nw.from_native(table(1)).schema)
 GROUPS = {
-    "texts": declare_groups({"s": ["north", "it's", "", "é", "never"]}, KINDS),
-    "numbers": declare_groups({"f": [0, 1.5], "small": [3, 127]}, KINDS),
-    "truths": declare_groups({"b": [False, True]}, KINDS),
-    "dates": declare_groups({"d": [datetime.date(2024, 2, 29), datetime.date(1969, 12, 31)]}, KINDS),
-    "days as texts": declare_groups({"d": ["2024-02-29", "1970-01-01"]}, KINDS),
-    "texts as numbers": declare_groups({"s": [7, 8]}, KINDS),
-    "some combinations": declare_groups([{"s": "south", "b": True}, {"s": "north", "b": False}], KINDS),
+    "texts": declare_groups(["s"], [("north",), ("it's",), ("",), ("é",), ("never",)], KINDS),
+    "numbers": declare_groups(["f", "small"], [(0, 3), (0, 127), (1.5, 3), (1.5, 127)], KINDS),
+    "truths": declare_groups(["b"], [(False,), (True,)], KINDS),
+    "dates": declare_groups(["d"], [(datetime.date(2024, 2, 29),), (datetime.date(1969, 12, 31),)], KINDS),
+    "days as texts": declare_groups(["d"], [("2024-02-29",), ("1970-01-01",)], KINDS),
+    "texts as numbers": declare_groups(["s"], [(7,), (8,)], KINDS),
+    "some combinations": declare_groups(["s", "b"], [("south", True), ("north", False)], KINDS),
 }
 
 
@@ -152,7 +155,7 @@ def test_filters_and_derived_columns(engine: Engine) -> None:
     frame = table(300)
     derivation = plan_derivation({"q": "x / small", "year": "year(d)"}, "not (text > 50) and s != 'x'", KINDS)
     units = Units((UnitTotal("q", coding(-1, 1, 0)), UnitMean("q", coding(-1, 1, 0)), RowCount()), "i", 2)
-    groups = declare_groups({"year": [2024, 1969, 1970]}, derivation.kinds)
+    groups = declare_groups(["year"], [(2024,), (1969,), (1970,)], derivation.kinds)
     expected = group_totals(derive(on_polars(frame), derivation), units, groups, 1)
     assert group_totals(derive(engine(frame), derivation), units, groups, 1) == expected
 
@@ -161,7 +164,7 @@ def test_filters_and_derived_columns(engine: Engine) -> None:
 def test_most_rows_with_many_ties(m: int) -> None:
     rows = [(random.randint(0, 30), random.randint(0, 5)) for _ in range(400)]
     frame = pl.DataFrame(rows, schema={"i": pl.Int64, "g": pl.Int64}, orient="row")
-    groups = declare_groups({"g": [4, 0, 5, 1, 2]}, {"g": "number"})
+    groups = declare_groups(["g"], [(4,), (0,), (5,), (1,), (2,)], {"g": "number"})
     expected = group_totals(on_polars(frame), Units((RowCount(),), "i", 5), groups, m)
     assert sum(group.records for group in expected) > 30
     for engine in ENGINES:
@@ -244,36 +247,65 @@ def test_columns_with_our_own_names() -> None:
             after = Units(
                 (UnitTotal("u", coding(0, 9, 0)), UnitMean("x0", coding(0, 9, 0)), RowCount()), unit and names[unit], 2
             )
-            groups = declare_groups({"g": ["north"], "k0": [True]}, {"g": "text", "k0": "truth"})
-            same = declare_groups({"s": ["north"], "b": [True]}, KINDS)
+            groups = declare_groups(["g", "k0"], [("north", True)], {"g": "text", "k0": "truth"})
+            same = declare_groups(["s", "b"], [("north", True)], KINDS)
             assert group_totals(engine(renamed), after, groups) == group_totals(engine(plain), before, same)
 
 
 @pytest.mark.parametrize(
-    ("by", "part"),
+    ("column", "keys", "part"),
     [
-        ({"z": ["a"]}, "the source has no such column"),
-        ({"s": []}, "each column has a list of keys"),
-        ({"s": "north"}, "each column has a list of keys"),
-        ({}, "groups are declared by at least one column"),
-        ([], "groups are declared by at least one column"),
-        ("s", "it maps columns to lists of keys"),
-        ({"s": ["a", "a"]}, "it is declared twice"),
-        ({"f": [0, -0.0]}, "it is declared twice"),
-        ({"s": ["a", 1]}, "all texts, all numbers"),
-        ({"s": ["a", None]}, "all texts, all numbers"),
-        ({"f": ["a"]}, "its keys are of the kind 'text'"),
-        ({"b": [1, 0]}, "its keys are of the kind 'number'"),
-        ({"f": [NAN]}, "keys are numbers below 2"),
-        ({"i": [2**53]}, "keys are numbers below 2"),
-        ({"d": ["yesterday"]}, "it is not a date"),
-        ([{"s": "a"}, {"b": True}], "all groups name the same columns"),
-        ({"i": list(range(1001)), "f": list(range(1000))}, "at most 1000000 are answered"),
+        ("z", ["a"], "the source has no such column"),
+        ("s", ["a", "a"], "it is declared twice"),
+        ("f", [0, -0.0], "it is declared twice"),
+        ("s", ["a", 1], "all texts, all numbers"),
+        ("s", ["a", None], "all texts, all numbers"),
+        ("f", ["a"], "its keys are of the kind 'text'"),
+        ("b", [1, 0], "its keys are of the kind 'number'"),
+        ("f", [NAN], "keys are numbers below 2"),
+        ("i", [2**53], "keys are numbers below 2"),
+        ("d", ["yesterday"], "it is not a date"),
     ],
 )
-def test_keys_refused(by: Any, part: str) -> None:
+def test_keys_refused(column: str, keys: list[Any], part: str) -> None:
     with pytest.raises(RequestError, match=part):
-        declare_groups(by, KINDS)
+        declare_groups([column], [(key,) for key in keys], KINDS)
+
+
+def test_from_a_source_to_totals(tmp_path: Path) -> None:
+    """Files, frames and relations give the same integers; a CSV file holds the same numbers as texts."""
+    frame = table(100).with_columns(pl.col("s", "text").replace("", None), pl.col("x").fill_nan(None))
+    frame.write_csv(tmp_path / "people.csv")
+    frame.write_parquet(tmp_path / "people.parquet")
+    units = Units((UnitTotal("q", coding(-10, 64, 0)), RowSum("text", coding(0, 50, 25)), RowCount()), "s", 2)
+    relation = duckdb.connect().from_arrow(frame.to_arrow())
+    found = []
+    for data in (frame, frame.lazy(), relation, tmp_path / "people.csv", str(tmp_path / "people.parquet")):
+        source = open_source(data)
+        derivation = plan_derivation({"q": "x * small"}, "text != '12'", kinds_of(source.schema))
+        yes = 1 if source.is_text else True  # the text "true" reads as 1
+        groups = declare_groups(["b", "d"], [(yes, "2024-02-29")], derivation.kinds)
+        totals = total_people(source, units, derivation)
+        found.append((totals, total_groups(source, units, derivation, groups)))
+        assert total_people(source, Units(()), plan_derivation({}, None, kinds_of(source.schema))) == Totals([], 100)
+    assert found[0][0].records > 3 and all(other == found[0] for other in found[1:])
+
+
+def test_failing_engines_say_nothing(tmp_path: Path) -> None:
+    table(50).write_parquet(tmp_path / "a.parquet")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    source = open_source(str(tmp_path / "a.parquet"))
+    (tmp_path / "a.parquet").write_bytes(whole[: len(whole) // 2])
+    nothing = plan_derivation({}, None, kinds_of(source.schema))
+    with pytest.raises(DataError, match="could not be read to its end") as caught:
+        total_people(source, Units((), "i"), nothing)
+    assert caught.value.__context__ is None and caught.value.__cause__ is None
+
+
+def test_arrays_have_no_people() -> None:
+    source = open_source([[1.0], [2.0]])
+    with pytest.raises(SourceError, match="need columns with names"):
+        total_people(source, Units((), None), plan_derivation({}, None, {}))
 
 
 def test_other_engines_refused() -> None:

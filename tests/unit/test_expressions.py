@@ -1,10 +1,8 @@
-"""The small language: what it parses, what it refuses and how, and that its page tells the truth."""
+"""The small language: what it parses and what it refuses and how. Its page is docs/expressions.md."""
 
 from __future__ import annotations
 
 import datetime
-import doctest
-from pathlib import Path
 
 import pytest
 
@@ -25,13 +23,6 @@ KINDS = {
 def value(text: str, **row: object) -> object:
     row = {name: row.get(name.replace(" ", "_")) for name in KINDS}
     return evaluate(check(parse(text), KINDS), row)
-
-
-def test_page() -> None:
-    page = Path(__file__).parents[2] / "docs" / "expressions.md"
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    results = doctest.testfile(str(page), module_relative=False, optionflags=flags, encoding="utf-8")
-    assert results.attempted > 15 and results.failed == 0
 
 
 @pytest.mark.parametrize(

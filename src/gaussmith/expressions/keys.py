@@ -8,7 +8,6 @@ matches numbers and dates by what it reads as. Everything else, missing values i
 from __future__ import annotations
 
 import datetime
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 Key = str | bool | int | float | datetime.date
-
-MOST_GROUPS = 1_000_000
 
 _KINDS = {str: "text", bool: "truth", int: "number", float: "number", datetime.date: "date", datetime.datetime: "date"}
 _ACCEPTED = {
@@ -48,58 +45,30 @@ class GroupKeys:
     codes: tuple[tuple[str | float, ...], ...]
 
 
-def declare_groups(by: Any, kinds: Mapping[str, str]) -> GroupKeys:
-    """The groups of a request over columns of these kinds; refuses keys that do not fit. Reads no data.
+def declare_groups(columns: Sequence[str], labels: Sequence[tuple[Any, ...]], kinds: Mapping[str, str]) -> GroupKeys:
+    """The declared groups over columns of these kinds; refuses keys that do not fit. Reads no data.
 
-    A mapping from columns to lists of keys declares all combinations, the last column changing fastest; a list of
-    mappings from columns to one key each declares just these.
+    Requires: one key per column in each label, as `gaussmith.Groups` lists them.
 
-    >>> declare_groups({"region": ["north", "south"], "sex": ["f", "m"]}, {"region": "text", "sex": "text"}).keys
-    (('north', 'f'), ('north', 'm'), ('south', 'f'), ('south', 'm'))
-    >>> declare_groups([{"year": 2023, "sex": "f"}, {"year": 2024, "sex": "m"}], {"year": "number", "sex": "text"}).keys
-    ((2023, 'f'), (2024, 'm'))
+    >>> declare_groups(["year", "sex"], [(2023, "f"), (2024, "m")], {"year": "text", "sex": "text"}).codes
+    ((2023.0, 'f'), (2024.0, 'm'))
     """
-    columns, keys = _combinations(by)
+    columns, labels = tuple(columns), tuple(map(tuple, labels))
     readings = []
     for j, name in enumerate(columns):
         if name not in kinds:
             raise RequestError(f"by: column {name!r}", "the source has no such column", nearest(name, kinds))
-        readings.append(_reading(name, kinds[name], [key[j] for key in keys]))
+        readings.append(_reading(name, kinds[name], [key[j] for key in labels]))
     codes = tuple(
         tuple(_code(name, value, reading) for name, value, reading in zip(columns, key, readings, strict=True))
-        for key in keys
+        for key in labels
     )
     seen: set[tuple[str | float, ...]] = set()
-    for key, code in zip(keys, codes, strict=True):
+    for key, code in zip(labels, codes, strict=True):
         if code in seen:
             raise RequestError(f"by: key {', '.join(map(repr, key))}", "it is declared twice", "name each group once")
         seen.add(code)
-    return GroupKeys(columns, keys, tuple(readings), codes)
-
-
-def _combinations(by: Any) -> tuple[tuple[str, ...], tuple[tuple[Key, ...], ...]]:
-    shown = 'write by = { region = ["north", "south"] }'
-    if isinstance(by, Mapping):
-        lists = {str(name): values for name, values in by.items()}
-        for name, values in lists.items():
-            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-                raise RequestError(f"by: {name!r} = {values!r}", "each column has a list of keys", shown)
-        if math.prod(len(values) for values in lists.values()) > MOST_GROUPS:
-            raise RequestError("by: too many groups", f"at most {MOST_GROUPS} are answered", "declare fewer keys")
-        columns, keys = tuple(lists), tuple(itertools.product(*lists.values()))
-    elif isinstance(by, Sequence) and not isinstance(by, str) and all(isinstance(group, Mapping) for group in by):
-        columns = tuple(by[0]) if by else ()
-        for group in by:
-            if set(group) != set(columns):
-                raise RequestError(f"by: group {dict(group)!r}", "all groups name the same columns", "complete it")
-        keys = tuple(tuple(group[name] for name in columns) for group in by)
-        if len(keys) > MOST_GROUPS:
-            raise RequestError("by: too many groups", f"at most {MOST_GROUPS} are answered", "declare fewer keys")
-    else:
-        raise RequestError(f"by={by!r}", "it maps columns to lists of keys", shown)
-    if not columns:
-        raise RequestError("by: no column", "groups are declared by at least one column", shown)
-    return columns, keys
+    return GroupKeys(columns, labels, tuple(readings), codes)
 
 
 def _reading(name: str, kind: str, values: Sequence[Any]) -> str:

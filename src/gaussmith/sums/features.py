@@ -31,11 +31,9 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from gaussmith.codes import BoxCodes
 from gaussmith.errors import RequestError, SourceError, nearest
-from gaussmith.expressions import kinds_of
 
 MOST_ROWS_PER_UNIT = 1 << 20
 """The largest `rows_per_unit`: so many codes of 42 bits add up in 64."""
@@ -154,9 +152,11 @@ class Units:
         return tuple(ceiling(feature) for feature in self.features)
 
 
-def check_units(units: Units, schema: Mapping[str, Any]) -> None:
-    """Refuse columns that are not there, or that cannot be added up, or cannot name a unit. Reads no data."""
-    kinds = kinds_of(schema)
+def check_units(units: Units, kinds: Mapping[str, str]) -> None:
+    """Refuse columns that are not there, or that cannot be added up, or cannot name a unit. Reads no data.
+
+    `kinds` are those of the source's columns and of the derived ones (`Derivation.kinds`).
+    """
     columns = [feature.column for feature in units.features if not isinstance(feature, RowCount)]
     for name in [*columns, *([] if units.unit is None else [units.unit])]:
         if name not in kinds:

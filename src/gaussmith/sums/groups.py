@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import RequestError
 from gaussmith.expressions import GroupKeys, kinds_of, match_keys
+from gaussmith.sums.arrays import Totals
 from gaussmith.sums.features import Units
 from gaussmith.sums.units import (
-    Totals,
     add_up,
     blocks_of,
     code_rows,
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     import narwhals as nw
 
     Frame = nw.LazyFrame[Any]
+
+MOST_RANKED_ROWS = 1 << 38
+"""Rows of a unit in a group up to which groups are ranked by them."""
 
 
 def check_groups_per_unit(groups_per_unit: int) -> None:
@@ -57,7 +60,7 @@ def group_totals(frame: Frame, units: Units, groups: GroupKeys, groups_per_unit:
     >>> from gaussmith.expressions import declare_groups
     >>> rows = {"person": [1, 1, 1, 2, 2], "region": ["south", "north", "south", "east", "north"]}
     >>> frame = nw.from_native(pl.LazyFrame(rows))
-    >>> regions = declare_groups({"region": ["north", "south", "west"]}, kinds_of(frame.collect_schema()))
+    >>> regions = declare_groups(["region"], [("north",), ("south",), ("west",)], {"region": "text"})
     >>> [totals.records for totals in group_totals(frame, Units((), "person"), regions)]
     [1, 1, 0]
     >>> [totals.records for totals in group_totals(frame, Units((), "person"), regions, groups_per_unit=2)]
@@ -86,11 +89,12 @@ def keep_groups(combined: Frame, groups_per_unit: int, groups: int) -> Frame:
     """Of each unit u the m groups g with most rows n, ties to the smaller g.
 
     Rows and place make one number, n·groups − g: no two groups of a unit have the same, so every engine ranks alike.
-    It fits 64 bits: n < 2^40 and at most 10^6 groups.
+    Rows above 2^38 are not told apart, so that it fits 64 bits with up to 10^7 groups.
     """
     import narwhals as nw
 
-    ranked = combined.with_columns((nw.col("n") * groups - nw.col("g")).alias("weight"))
+    rows = nw.when(nw.col("n") < MOST_RANKED_ROWS).then(nw.col("n")).otherwise(nw.lit(MOST_RANKED_ROWS))
+    ranked = combined.with_columns((rows * groups - nw.col("g")).alias("weight"))
     place = nw.col("weight").rank("ordinal", descending=True).over("u")
     return ranked.with_columns(place.alias("place")).filter(nw.col("place") <= groups_per_unit).drop("weight", "place")
 

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import SourceError
 from gaussmith.expressions import as_number, kinds_of
+from gaussmith.sums.arrays import Totals
 from gaussmith.sums.features import Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
 
 if TYPE_CHECKING:
@@ -39,14 +39,6 @@ BLOCK_FEATURES = {"polars": 32, "duckdb": 16, "spark": 4}
 
 Layout = tuple[tuple[tuple[str, int], ...], ...]
 """For each feature the columns that hold its limbs, each with the number of bits it is shifted by."""
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Exact sums of the features over all units, one Python integer each, and the number of units: all secret."""
-
-    sums: list[int]
-    records: int
 
 
 def unit_totals(frame: Frame, units: Units) -> Totals:

@@ -1,0 +1,70 @@
+"""From a source to the totals of its people: filter, derive, combine, add. The doors of `units` and `groups`.
+
+If an engine or a file fails once data is open, the error says nothing about the data.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.errors import SourceError
+from gaussmith.expressions import Derivation, GroupKeys, derive
+from gaussmith.sums import data_error
+from gaussmith.sums.arrays import Totals
+from gaussmith.sums.features import RowCount, Units, check_units
+from gaussmith.sums.groups import check_groups_per_unit, group_totals
+from gaussmith.sums.sources import Source, attempt, narwhals_frame
+from gaussmith.sums.units import unit_totals
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+def check_people(
+    source: Source, units: Units, derivation: Derivation, groups: GroupKeys | None = None, groups_per_unit: int = 1
+) -> None:
+    """Refuse what `total_people` and `total_groups` could not carry out. Looks at names and types alone."""
+    if source.names is None:
+        rule = "filters, units and groups need columns with names"
+        raise SourceError("source is an array", rule, "give a frame, such as polars.DataFrame(array, names)")
+    check_units(units, derivation.kinds)
+    check_groups_per_unit(groups_per_unit)
+    for name in [] if groups is None else groups.columns:
+        if name not in derivation.kinds:
+            raise SourceError(f"column {name!r}", "the source has no such column", "declare the groups anew")
+
+
+def total_people(source: Source, units: Units, derivation: Derivation) -> Totals:
+    """The exact totals of the features over all units of a source, after its filter (see `unit_totals`).
+
+    >>> import polars as pl
+    >>> from gaussmith.expressions import kinds_of, plan_derivation
+    >>> from gaussmith.sums import open_source
+    >>> source = open_source(pl.DataFrame({"person": ["ada", "bob", "ada"], "age": [36, 17, 36]}))
+    >>> adults = plan_derivation({}, "age >= 18", kinds_of(source.schema))
+    >>> total_people(source, Units((RowCount(),), "person", rows_per_unit=5), adults)
+    Totals(sums=[2], records=1)
+    """
+    check_people(source, units, derivation)
+    return attempt(lambda: unit_totals(_prepare(source, units, derivation), units), data_error())
+
+
+def total_groups(
+    source: Source, units: Units, derivation: Derivation, groups: GroupKeys, groups_per_unit: int = 1
+) -> list[Totals]:
+    """The exact totals of the features in every declared group, in declared order (see `group_totals`)."""
+    check_people(source, units, derivation, groups, groups_per_unit)
+    frame = attempt(lambda: _prepare(source, units, derivation, groups), data_error())
+    return attempt(lambda: group_totals(frame, units, groups, groups_per_unit), data_error())
+
+
+def _prepare(
+    source: Source, units: Units, derivation: Derivation, groups: GroupKeys | None = None
+) -> nw.LazyFrame[Any]:
+    """The filtered rows with the derived columns, of the columns that are needed and no others."""
+    derived = {name for name, _ in derivation.columns}
+    wanted = [feature.column for feature in units.features if not isinstance(feature, RowCount)]
+    wanted += [] if units.unit is None else [units.unit]
+    wanted += [] if groups is None else list(groups.columns)
+    needed = dict.fromkeys([*derivation.columns_used, *(name for name in wanted if name not in derived)])
+    return derive(narwhals_frame(source, tuple(needed) or (source.names or ())[:1]), derivation)
