@@ -4,7 +4,7 @@ For any law on the differences s (scaled to the weights), M = E[s sᵀ] gives: n
 total below (tr M^{1/2})². Each bound here is one such law, so it is valid whatever shape the plan has.
 
     box, add-remove     signs of a Gaussian vector with the correlations of the answers' columns:
-                        M = W′ (2/π) arcsin(R) W′ᵀ
+                        M = W′ (2/π) arcsin(R) W′ᵀ; and the best law on a few well chosen corners
     box, replace-one    independent signs: M diagonal, the bound equals the elliptical shape's total
     ball                a direction with a preferred mean; the preference is searched
 """
@@ -20,6 +20,11 @@ from gaussmith.numerics.linear import Array
 from gaussmith.shapes.lifted import offset_weight
 
 _DENSE = 1500
+_ROUNDS = 25
+
+MOST_CHOSEN = 48
+"""Up to so many coordinates chosen corners give a better bound than the law of signs."""
+
 _ROUNDING = 1e-9
 
 
@@ -56,11 +61,70 @@ def _signs_root(columns: Array) -> float:
     return float(np.sqrt(np.clip(values, 0.0, None)).sum())
 
 
+def _corners_root(W: Array) -> float:
+    """tr M^{1/2} for the best law on a few chosen corners of the box: any corners do, well chosen ones come close.
+
+    Near the optimum the signs z_j are uncorrelated and agree with the count's as often as the cosine h_j of their
+    columns says, so that Σ h_j z_j has mean q = Σ h_j² and variance q − q². Corners are spread evenly with these
+    frequencies (by fractional parts of multiples of √2, √3, √5 …: a certificate needs no chance) and moved, sign by
+    sign, to where Σ h_j z_j is nearest 1, or for a share 1 − q of them nearest 0.
+    """
+    norms = np.linalg.norm(W, axis=0)
+    columns = W / np.where(norms > 0, norms, 1.0)
+    h = columns[:, :-1].T @ columns[:, -1]
+    d = len(h)
+    size = min(48 * d, 1500)
+    even = np.modf(np.outer(np.arange(1, size + 1), np.sqrt(_primes(d + 1))))[0]
+    z = np.where(even[:, :-1] < (1 + h) / 2, 1.0, -1.0)
+    goal = np.where(even[:, -1] < h @ h, 1.0, 0.0)
+    rows = np.arange(size)
+    for _ in range(2 * d):
+        reach = z @ h
+        after = np.abs((reach - goal)[:, None] - 2 * z * h)
+        j = after.argmin(axis=1)
+        better = after[rows, j] < np.abs(reach - goal) - 1e-12
+        if not better.any():
+            break
+        z[better, j[better]] *= -1
+    return _law_root(np.column_stack([z, np.ones(size)]) @ W.T)
+
+
+def _law_root(points: Array) -> float:
+    """The largest tr M^{1/2} found in a few rounds over laws on these points; each round's value is a valid bound.
+
+    M = Σ λ_i s_i s_iᵀ; the singular values of √λ·S are the roots of its eigenvalues. A point weighs more in the next
+    round the less the noise of this one would hide it: λ_i ← λ_i (s_iᵀ M^{−1/2} s_i)².
+    """
+    law = np.full(len(points), 1.0 / len(points))
+    best = 0.0
+    for _ in range(_ROUNDS):
+        _, sizes, directions = np.linalg.svd(np.sqrt(law)[:, None] * points, full_matrices=False)
+        best = max(best, float(sizes.sum()))
+        kept = sizes > sizes[0] * 1e-9
+        reach = points @ directions[kept].T
+        law = law * ((reach * reach) @ (1.0 / sizes[kept])) ** 2
+        law = np.maximum(law / law.sum(), 1e-15)  # subnormal weights would slow the decomposition down
+        law = law / law.sum()
+    return best
+
+
+def _primes(count: int) -> Array:
+    """The first primes."""
+    found: list[int] = []
+    candidate = 2
+    while len(found) < count:
+        if all(candidate % p for p in found):
+            found.append(candidate)
+        candidate += 1
+    return np.array(found, float)
+
+
 def _box_root(domain: Box, answers: Answers) -> float:
     from gaussmith.shapes.solved import weighted_rows
 
     if domain.dimension <= _DENSE and answers.size <= _DENSE:
-        return _signs_root(weighted_rows(domain, answers))
+        W = weighted_rows(domain, answers)
+        return max(_signs_root(W), _corners_root(W) if domain.dimension <= MOST_CHOSEN else 0.0)
     if answers.matrix is not None or len(np.unique(answers.index)) < answers.size:
         # Independent signs: M ⪰ diag, and the square root is monotone.
         return float(np.sqrt(answers.coordinate_weights(domain.dimension)) @ domain.radius)
