@@ -20,7 +20,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.shapes.lifted import offset_weight
 
 _DENSE = 1500
-_ROUNDS = 25
+_ROUNDS = 50
 
 MOST_CHOSEN = 48
 """Up to so many coordinates chosen corners give a better bound than the law of signs."""
