@@ -186,6 +186,8 @@ class GroupRelease:
 
         return group_table(self)
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         from gaussmith.explanation import group_html
 

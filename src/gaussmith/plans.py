@@ -183,6 +183,8 @@ class Plan:
 
         return plan_table(self)
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         from gaussmith.explanation import plan_html
 

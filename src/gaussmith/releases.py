@@ -225,6 +225,8 @@ class Release:
 
         return release_table(self)
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         from gaussmith.explanation import release_html
 

@@ -297,12 +297,12 @@ def attempt(work: Callable[[], T], problem: Exception) -> T:
 
 
 def _unknown(source: object) -> SourceError:
-    return SourceError(f"source is a {type(source).__qualname__}", "this type of data is not known", SUPPORTED)
+    return SourceError(f"source of type {type(source).__qualname__}", "this type of data is not known", SUPPORTED)
 
 
 def _unopened(source: object) -> SourceError:
     return SourceError(
-        f"source is a {type(source).__qualname__} whose columns cannot be told",
+        f"source of type {type(source).__qualname__} whose columns cannot be told",
         "the names and types of the columns must be known before any data is read",
         "check that the frame can be collected",
     )
