@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -16,6 +17,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+import gaussmith
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -222,6 +225,10 @@ def test_the_files_pin_what_the_project_declares() -> None:
         assert all(requirement.specifier.contains(version) for version, _ in dev[canonicalize_name(requirement.name)])
 
 
+def test_the_package_and_the_project_have_one_version() -> None:
+    assert gaussmith.__version__ == PROJECT["project"]["version"]
+
+
 def test_the_stages_agree_on_versions() -> None:
     build, runtime, dev = pins("build"), pins("runtime"), pins("dev")
     assert runtime.keys() <= dev.keys()
@@ -229,6 +236,54 @@ def test_the_stages_agree_on_versions() -> None:
         assert {version for version, _ in dev[name]} == {version for version, _ in versions}, name
     for name in build.keys() & dev.keys():
         assert {version for version, _ in dev[name]} == {version for version, _ in build[name]}, name
+
+
+def test_what_the_code_imports_is_what_is_declared() -> None:
+    named = {"vl_convert": "vl-convert-python"}
+    imported: set[str] = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+            imported |= {name.split(".")[0] for name in names}
+    imported -= sys.stdlib_module_names | {"gaussmith"}
+    imported = {canonicalize_name(named.get(name, name)) for name in imported}
+    core = {canonicalize_name(Requirement(text).name) for text in PROJECT["project"]["dependencies"]}
+    extras = [text for texts in PROJECT["project"]["optional-dependencies"].values() for text in texts]
+    offered = {canonicalize_name(Requirement(text).name) for text in extras}
+    # pandas and pyarrow are met only in the hands of those who bring their tables.
+    assert core <= imported <= core | offered | {"pandas", "pyarrow"}
+
+
+@pytest.mark.parametrize(
+    ("module", "planted"),
+    [
+        ("planner.py", "from gaussmith.noise import normal_integers"),
+        ("plans.py", "def f():\n    import gaussmith.sums"),
+        ("request.py", "import gaussmith.mechanism"),
+        ("report/__init__.py", "import gaussmith.sums"),
+        ("report/__init__.py", "import gaussmith.job"),
+        ("cli/__init__.py", "import gaussmith.sums.sources"),
+        ("job.py", "import gaussmith.noise"),
+        ("numerics/__init__.py", "import gaussmith.domains"),
+        ("newcomer.py", ""),
+    ],
+)
+def test_the_arrows_hold_off_a_planted_import(tmp_path: Path, module: str, planted: str) -> None:
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "*.parquet"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    assert "0 broken" in arrows(tmp_path)
+    with (tmp_path / "src" / "gaussmith" / module).open("a") as file:
+        file.write(f"\n\n{planted}\n")
+    assert re.search("[1-9] broken", arrows(tmp_path))
+
+
+def arrows(root: Path) -> str:
+    """What import-linter says of the tree at `root`."""
+    lint = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+    environment = {**os.environ, "PYTHONPATH": str(root / "src")}
+    command = [sys.executable, "-c", lint]
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False).stdout
 
 
 @pytest.mark.skipif(find_spec("hatchling") is None, reason="the build backend is only where ./run installed it")
