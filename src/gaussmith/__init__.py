@@ -38,6 +38,7 @@ _HOMES = {
     "Box": "gaussmith.domains",
     "Ball": "gaussmith.domains",
     "Records": "gaussmith.domains",
+    "GaussianData": "gaussmith.domains",
     "Groups": "gaussmith.domains",
     "Ledger": "gaussmith.ledger",
     "Plan": "gaussmith.plans",
@@ -50,7 +51,7 @@ _ROOMS = {"catalogue"}
 """Modules that are public words themselves."""
 
 if TYPE_CHECKING:
-    from gaussmith.domains import Ball, Box, Groups, Records
+    from gaussmith.domains import Ball, Box, GaussianData, Groups, Records
     from gaussmith.guarantee import Guarantee
     from gaussmith.job import release
     from gaussmith.ledger import Ledger
@@ -59,7 +60,20 @@ if TYPE_CHECKING:
     from gaussmith.releases import Release
     from gaussmith.request import Request
 
-__all__ = ["Ball", "Box", "Groups", "Guarantee", "Ledger", "Plan", "Records", "Release", "Request", "plan", "release"]
+__all__ = [
+    "Ball",
+    "Box",
+    "GaussianData",
+    "Groups",
+    "Guarantee",
+    "Ledger",
+    "Plan",
+    "Records",
+    "Release",
+    "Request",
+    "plan",
+    "release",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ total below (tr M^{1/2})². Each bound here is one such law, so it is valid what
                         M = W′ (2/π) arcsin(R) W′ᵀ; and the best law on a few well chosen corners
     box, replace-one    independent signs: M diagonal, the bound equals the elliptical shape's total
     ball                a direction with a preferred mean; the preference is searched
+    Gaussian data       a direction of its ellipsoid, each axis as often as its share of the noise
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from gaussmith.answers import Answers
-from gaussmith.domains import Ball, Box, Domain
+from gaussmith.domains import Ball, Box, Domain, GaussianData
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.shapes.lifted import offset_weight
@@ -35,9 +36,31 @@ def lower_bound(domain: Domain, answers: Answers, neighbours: str) -> float:
         root = _ball_root(domain, answers) if private else _ball_replace_root(domain, answers)
     elif isinstance(domain, Box):
         root = _box_root(domain, answers) if private else _box_replace_root(domain, answers)
+    elif isinstance(domain, GaussianData):
+        root = _ellipsoid_root(domain, answers, private)
     else:
         root = float(np.sqrt(offset_weight(domain, answers))) if private else 0.0
     return root * root * (1 - _ROUNDING)
+
+
+def _ellipsoid_root(domain: GaussianData, answers: Answers, private: bool) -> float:
+    """Directions of the ellipsoid with E zz^T = diag(q), q_j ∝ ω_j a_j², either way equally often.
+
+    Then tr M^{1/2} = √S, S = Σ ω_j a_j², without a centre or a count; with them M has one more rank.
+    """
+    shares = answers.coordinate_weights(domain.dimension) * domain.radius**2
+    S = float(shares.sum())
+    if not private:
+        return 2 * float(np.sqrt(S))
+    plain = float(np.sqrt(max(S, offset_weight(domain, answers))))
+    if answers.matrix is not None or len(np.unique(answers.index)) < answers.size or not S:
+        return plain
+    from gaussmith.numerics.traces import trace_sqrt_lower
+
+    i = answers.index
+    away = np.sqrt(answers.weights) * np.where(answers.means, 0.0, domain.centre[i])
+    v = np.append(away, np.sqrt(answers.count_weight(domain)))[:, None]
+    return max(plain, float(trace_sqrt_lower(np.append(shares[i] ** 2 / S, 0.0), v, np.ones((1, 1)))))
 
 
 def _ball_replace_root(domain: Ball, answers: Answers) -> float:

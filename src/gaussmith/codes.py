@@ -116,7 +116,7 @@ BALL_STEPS = 1 << 42
 class BallCodes:
     """The coding of a ball: centre, divide by the radius, clip to norm 1, scale to 2^42 and cut toward zero.
 
-    With z = (x − centre)/radius, h = max|z_j|, u = z/h and root = ‖u‖ (plain squares of z would underflow or overflow)
+    With z = (x − centre)·scale, h = max|z_j|, u = z/h and root = ‖u‖ (plain squares of z would underflow or overflow)
     the code is trunc(u/root · margin · 2^42) where h > 1/root, else trunc(z · margin · 2^42).
     `margin` is below 1 by more than all rounding, so Σ code² ≤ 2^84.
     A record with any coordinate that is null, NaN or infinite becomes the substitute: the centre, coded 0.
@@ -124,7 +124,13 @@ class BallCodes:
     """
 
     centre: Array
-    radius: float
+    radius: float | Array
+    """One for all coordinates, or one for each: then an ellipsoid is coded, whose half axes they are."""
+
+    @property
+    def scale(self) -> Array:
+        """What each centred coordinate is multiplied by: 1/radius, rounded once."""
+        return np.broadcast_to(1.0 / np.asarray(self.radius, float), self.centre.shape)
 
     @property
     def margin(self) -> float:
@@ -144,7 +150,7 @@ class BallCodes:
         """Codes of an array of records (rows × columns). The plain spelling; `sums` has the fast ones."""
         odd = ~np.asarray(np.isfinite(rows).all(axis=1))
         with np.errstate(over="ignore", invalid="ignore"):
-            z = (np.where(odd[:, None], self.centre, rows) - self.centre) * (1.0 / self.radius)
+            z = (np.where(odd[:, None], self.centre, rows) - self.centre) * self.scale
         z = np.where(np.asarray(np.isfinite(z).all(axis=1))[:, None], z, 0.0)
         h = np.abs(z).max(axis=1)
         safe = np.where(h > 0, h, 1.0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussmith.domains import GaussianData
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
@@ -32,6 +33,7 @@ _SHAPES = {
     "elliptical": "independent noise, more on wide columns and less on narrow ones",
     "solved": "correlated noise, solved numerically for exactly this box",
     "count": "noise on the number of records",
+    "clipped": "columns scaled by how much they are expected to vary, records clipped, noise of the same shape",
     "isotropic": "the standard Gaussian mechanism: equal noise on every answer, in units of its weight",
 }
 
@@ -62,6 +64,11 @@ def standard_plan(plan: Plan) -> Plan | None:
 
     if plan.answers.size == 0:
         return plan  # a count alone: one number has only one shape of noise
+    if isinstance(plan.domain, GaussianData):
+        from gaussmith.shapes.clipped import clipped
+
+        domain, shape = clipped(plan.domain, plan.answers, plan.neighbours, plan.guarantee.mu, "round")
+        return replace(plan, domain=domain, shape=shape, alternatives=(), bound=None)
     try:
         shape = isotropic(plan.domain, plan.answers, plan.neighbours)
     except PlanError:
@@ -71,7 +78,7 @@ def standard_plan(plan: Plan) -> Plan | None:
 
 def standard_errors_of_standard(plan: Plan) -> Array | None:
     """What the standard Gaussian mechanism would have had, answer by answer, at the same guarantee."""
-    if plan.answers.matrix is not None:
+    if plan.answers.matrix is not None and not isinstance(plan.domain, GaussianData):
         return _standard_for_matrix(plan)
     other = standard_plan(plan)
     return None if other is None else other.standard_errors
@@ -131,7 +138,7 @@ def _errors(release: Release) -> list[float]:
 
 def share_of_standard(plan: Plan) -> float | None:
     """√(total squared error / the standard Gaussian's): the errors, taken together, against the standard."""
-    if plan.answers.matrix is not None:
+    if plan.answers.matrix is not None and not isinstance(plan.domain, GaussianData):
         standard = _standard_for_matrix(plan)
         extra = standard[0] ** 2 * plan.answers.weights[0] if plan.answers.count and not plan.public_count else 0.0
         return math.sqrt(plan.total_variance / (float(plan.answers.weights @ standard**2) + extra))
@@ -196,8 +203,28 @@ def explain_choice(plan: Plan) -> str:
             "A mean is the noisy sum of distances from the middle of the bounds, divided by the "
             + ("public number of records." if plan.public_count else "noisy number of records.")
         )
+    if isinstance(plan.domain, GaussianData):
+        lines.append(describe_clip(plan))
     lines.append("The choice used the bounds and the guarantee, never the data.")
     return "\n".join(lines)
+
+
+def describe_clip(plan: Plan) -> str:
+    """What clipping is expected to do to Gaussian data, in plain words.
+
+    >>> import gaussmith as gm
+    >>> plan = gm.plan(gm.GaussianData(0, [1, 2]), gm.Guarantee(mu=1))
+    >>> describe_clip(plan).split(":")[0]
+    'If the data are as expected, 0.21 % of the records are clipped'
+    """
+    domain = plan.domain
+    assert isinstance(domain, GaussianData)
+    loss = domain.clipping_loss(plan.answers.coordinate_weights(domain.dimension))
+    return (
+        f"If the data are as expected, {100 * domain.clipped_fraction():.2g} % of the records are clipped: with "
+        f"{domain.rows:.6g} of them this adds about {loss:.3g} to the total squared error. "
+        "Privacy does not depend on it."
+    )
 
 
 def printable(text: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gaussmith.answers import Answers, ask
 from gaussmith.codes import centre_of, nearest_to_zero
-from gaussmith.domains import Ball, Box, Domain, Groups, Records
+from gaussmith.domains import Ball, Box, Domain, GaussianData, Groups, Records
 from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
@@ -94,7 +94,7 @@ def plan(
 
         asked = ask(domain.domain, answers, count, weights)
         return plan_groups(domain, guarantee, asked, check(neighbours), missing, shape)
-    if not isinstance(domain, Box | Ball | Records):
+    if not isinstance(domain, Box | Ball | Records | GaussianData):
         if hasattr(domain, "refusal"):  # an entry of the catalogue that says why it must not be used
             raise PlanError(*domain.refusal)
         raise PlanError(
@@ -122,6 +122,8 @@ def plan_answers(
             "ask for sums or means too, or choose add-remove",
         )
     stand_ins = substitutes(domain, answers, missing or {})
+    if isinstance(domain, GaussianData):
+        return _plan_gaussian(domain, guarantee, answers, neighbours, stand_ins, shape)
     if shape != "best":
         chosen, bound = _by_name(shape, domain, answers, neighbours)
         return Plan(domain, guarantee, neighbours, answers, chosen, stand_ins, (), bound)
@@ -131,6 +133,23 @@ def plan_answers(
     _, best = min(priced, key=lambda pair: pair[0])
     others = tuple((s.name, price) for price, s in priced if s is not best)
     return Plan(domain, guarantee, neighbours, answers, best, stand_ins, others, bound)
+
+
+def _plan_gaussian(
+    domain: GaussianData, guarantee: Guarantee, answers: Answers, neighbours: str, stand_ins: Array, shape: str
+) -> Plan:
+    """Scale and clip, then noise of the ellipsoid's shape; the standard Gaussian clips the plain norm instead."""
+    from gaussmith.shapes.clipped import clipped
+
+    ways = {"best": None, "clipped": None, "lifted": None, "isotropic": "round"}
+    if shape not in ways:
+        raise PlanError(f"shape={shape!r}", "it names a shape that fits Gaussian data", nearest(shape, ways))
+    chosen, found = clipped(domain, answers, neighbours, guarantee.mu, ways[shape])
+    others: tuple[tuple[str, float], ...] = ()
+    if shape == "best":
+        plain, standard = clipped(domain, answers, neighbours, guarantee.mu, "round")
+        others = (("isotropic", total(standard, answers, plain.spread)),)
+    return Plan(chosen, guarantee, neighbours, answers, found, stand_ins, others, None)
 
 
 def _candidates(domain: Domain, answers: Answers, neighbours: str) -> list[tuple[Shape, float | None]]:

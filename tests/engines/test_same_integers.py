@@ -73,7 +73,8 @@ HIGH = [100.0, 1 / 3, 2.0**62, 2.0**63, 100, 60000, 1.5e9, 1, 5e9, 1e27, 1e38, 2
 BOX = BoxCodes.for_bounds(LOW, HIGH, [50, 0.1, 7, 2.0**60, 0, 11.5, 0, 0.5, 0.01, 0, 3, 1.5, 1e9])
 BALL = BallCodes((np.array(LOW) + np.array(HIGH)) / 2, 1e20)
 SMALL_BALL = BallCodes(np.zeros(13), 2.5e-308)
-CODINGS = {"box": BOX, "ball": BALL, "small ball": SMALL_BALL}
+ELLIPSOID = BallCodes(BALL.centre, (np.array(HIGH) - np.array(LOW)) * 1.7)
+CODINGS = {"box": BOX, "ball": BALL, "small ball": SMALL_BALL, "ellipsoid": ELLIPSOID}
 
 
 def expected(data: pl.DataFrame, codes: BoxCodes | BallCodes) -> Totals:

@@ -31,10 +31,12 @@ PLANS = {
     "wide scales": (gm.Box([-1e-9, 0], [1e-9, 1e12]), {"weights": "relative"}),
     "replaced": (gm.Box([0, -3, 0.1], [1, 8, 0.3]), {"neighbours": "replace-one"}),
     "ball replaced": (gm.Ball(3, 2.5), {"neighbours": "replace-one"}),
+    "gaussian": (gm.GaussianData([1, 0, -1], [1, 0.1, 3]), {"count": True}),
+    "gaussian replaced": (gm.GaussianData(0, [1, 1e-6]), {"neighbours": "replace-one"}),
 }
 
 
-def records(rng: np.random.Generator, domain: gm.Box | gm.Ball) -> np.ndarray:
+def records(rng: np.random.Generator, domain: gm.Box | gm.Ball | gm.GaussianData) -> np.ndarray:
     """Odd values, corners, and points just inside or outside the domain."""
     d = domain.dimension
     corner = domain.centre + domain.radius * rng.choice([-1.0, 1.0, 0.999999, 1.000001], size=(PAIRS, d))
@@ -51,7 +53,7 @@ def test_neighbours_stay_within_the_guarantee_in_exact_integers(name):
     plan = gm.plan(domain, g, **options)
     rng = np.random.default_rng()
     with np.errstate(all="ignore"):
-        one, other = plan.codes.encode(records(rng, domain)), plan.codes.encode(records(rng, domain))
+        one, other = (plan.codes.encode(records(rng, plan.domain)) for _ in range(2))
     limit = (Fraction(g.mu) * 2**NOISE_BITS) ** 2
     replace = plan.neighbours == "replace-one"
     largest = 0

@@ -6,12 +6,13 @@ from typing import Any
 
 from gaussmith.domains.ball import Ball
 from gaussmith.domains.box import Box
+from gaussmith.domains.gaussian import GaussianData
 from gaussmith.domains.groups import Groups
 from gaussmith.domains.protocol import Domain
 from gaussmith.domains.records import Records
 from gaussmith.errors import PlanError
 
-_KINDS: dict[str, Any] = {"box": Box, "ball": Ball, "records": Records}
+_KINDS: dict[str, Any] = {"box": Box, "ball": Ball, "records": Records, "gaussian": GaussianData}
 
 
 def domain_from_dict(fields: dict[str, Any]) -> Domain:
@@ -23,4 +24,4 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
     return domain
 
 
-__all__ = ["Ball", "Box", "Domain", "Groups", "Records", "domain_from_dict"]
+__all__ = ["Ball", "Box", "Domain", "GaussianData", "Groups", "Records", "domain_from_dict"]

@@ -30,7 +30,7 @@ Complex = npt.NDArray[np.complex128]
 _STEP = 0.1  # along the path; the error is about e^(−2π·0.4/0.1)
 _NODES = 32  # at a time
 _TERMS = 16  # of the series of ln(1 − x) where |x| < 0.3: beyond them is less than 1e-9 of its first term
-_LEVELS = 48
+_LEVELS = 36
 _X, _W = np.polynomial.legendre.leggauss(24)
 
 

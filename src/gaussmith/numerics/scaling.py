@@ -171,15 +171,15 @@ def best_level(price: Price, shares: Array) -> Clip:
 def best_clip(price: Price) -> Clip:
     """Shares and level with the least total found: shares improved for the tail that the best level leaves, in turns.
 
-    Never above the improved shares clipped at tail 1/rows, nor the report's own: these are among the candidates.
+    Never above the report's shares, or those improved for the tail 1/rows, at any level: these are candidates too.
     """
-    tail = min(0.5, 1 / max(price.rows, 2.0))
-    shares, level = improved_shares(price.values, tail)
-    plain = report_shares(price.values)
-    found = [price.at(shares, level), price.at(plain, quadratic_forms.quantile(plain, tail)), best_level(price, plain)]
+    best = best_level(price, report_shares(price.values))
+    shares, _ = improved_shares(price.values, min(0.5, 1 / max(price.rows, 2.0)))
     for _ in range(3):
         clip = best_level(price, shares)
-        found.append(clip)
-        tail = min(max(clip.clipped, 1e-12), 0.999)
-        shares, _ = improved_shares(price.values, tail, start=shares)
-    return min(found, key=lambda clip: clip.total)
+        gained = best.total - clip.total
+        best = min(best, clip, key=lambda found: found.total)
+        if abs(gained) < 1e-3 * best.total:
+            break
+        shares, _ = improved_shares(price.values, min(max(clip.clipped, 1e-12), 0.999), start=shares)
+    return best

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gaussmith.domains import Ball, Box
+from gaussmith.domains import Ball, Box, GaussianData
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
@@ -51,7 +51,7 @@ def differences(plan: Plan, first: int, second: int) -> list[Array]:
     An answer's place is its position in the plan, the count last. A mean stands for its sum of distances from
     the middle of its bounds. Empty for a domain whose outline is not known.
     """
-    if not isinstance(plan.domain, Box | Ball):
+    if not isinstance(plan.domain, Box | Ball | GaussianData):
         return []
     centre = np.zeros(2)
     rows = np.zeros((2, plan.domain.dimension))
@@ -64,8 +64,8 @@ def differences(plan: Plan, first: int, second: int) -> list[Array]:
         else:
             rows[axis, plan.answers.index[i]] = 1.0
         centre[axis] = 0.0 if plan.answers.means[i] else rows[axis] @ plan.domain.centre
-    if isinstance(plan.domain, Ball):
-        body = ellipse(plan.domain.ball_radius**2 * rows @ rows.T)
+    if isinstance(plan.domain, Ball | GaussianData):
+        body = ellipse((rows * plan.domain.radius) @ (rows * plan.domain.radius).T)
     else:
         body = zonotope(rows * plan.domain.radius)
     if plan.neighbours == ADD_REMOVE:

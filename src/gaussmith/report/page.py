@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaussmith.accuracy import normal_width
-from gaussmith.domains import Ball, Box
+from gaussmith.domains import Ball, Box, GaussianData
 from gaussmith.explanation import (
     RELEASE_HEADER,
     compare_plan,
     compare_release,
     decimals,
+    describe_clip,
     describe_gain,
     describe_optimality,
     describe_shape,
@@ -244,6 +245,15 @@ def _bounds(plan: Plan) -> str:
             f"<p>Records are vectors of {domain.dimension} numbers within {figure(domain.ball_radius, 6)} of their "
             "centre; longer ones were shortened to that. A record with a value that is missing or not finite became "
             "the centre.</p>"
+        )
+    if isinstance(domain, GaussianData):
+        rows = [
+            [printable(domain.name(j)), *(figure(float(v[j]), 6) for v in (domain.centre, domain.sd, domain.radius))]
+            for j in range(min(domain.dimension, MOST_ROWS))
+        ]
+        return _table(["column", "expected mean", "expected deviation", "clipped to within"], rows) + (
+            f"<p>{html.escape(describe_clip(plan))} Records beyond the ellipsoid with these half axes were shortened "
+            "to it. A record with a value that is missing or not finite became the expected mean.</p>"
         )
     return "<p>Nothing but the number of records was asked: no column was read.</p>"
 

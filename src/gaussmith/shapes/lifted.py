@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from gaussmith.answers import Answers
-from gaussmith.domains import Ball, Domain, Records
+from gaussmith.domains import Ball, Domain, GaussianData, Records
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array, Bordered, Dense, Diagonal, Matrix
 from gaussmith.shapes import Shape
@@ -25,9 +25,10 @@ def lifted(domain: Domain, answers: Answers, neighbours: str) -> Shape:
     omega = answers.coordinate_weights(domain.dimension)
     private = neighbours == ADD_REMOVE
     E = offset_weight(domain, answers) if private else 0.0
-    if isinstance(domain, Ball):
-        # Noise in a ball is round whatever the weights: only its share against the count depends on them.
-        parts = np.full(domain.dimension, domain.ball_radius * np.sqrt(omega.sum()))
+    if isinstance(domain, Ball | GaussianData):
+        # Cores fill the unit ball, so noise on them is round whatever the weights: only its share against the count
+        # depends on them.
+        parts = np.full(domain.dimension, np.sqrt(omega @ domain.radius**2))
         T = parts[0] + np.sqrt(E)
     else:
         parts = np.sqrt(omega) * domain.radius
@@ -44,6 +45,8 @@ def name_of(domain: Domain, neighbours: str) -> str:
     """What this shape is called for a domain."""
     if isinstance(domain, Records):
         return "count"
+    if isinstance(domain, GaussianData):
+        return "clipped"
     if isinstance(domain, Ball):
         return "lifted ball" if neighbours == ADD_REMOVE and domain.centre.any() else "round"
     if neighbours != ADD_REMOVE or not domain.centre.any():

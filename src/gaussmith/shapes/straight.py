@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from gaussmith.answers import Answers
-from gaussmith.domains import Ball, Box, Domain
+from gaussmith.domains import Ball, Box, Domain, GaussianData
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array, Bordered, Matrix
@@ -21,6 +21,8 @@ from gaussmith.shapes import Shape
 
 def isotropic(domain: Domain, answers: Answers, neighbours: str) -> Shape:
     """The standard Gaussian mechanism: equal noise on every coordinate, measured in units of its weight."""
+    if isinstance(domain, GaussianData):
+        raise PlanError("isotropic noise in an ellipsoid", "it belongs to a round clip", "use shapes.clipped")
     omega, offset, extra = _coordinates(domain, answers, neighbours)
     if isinstance(domain, Ball):
         root = np.sqrt(omega)

@@ -127,7 +127,7 @@ class BallKernel:
         z, u, k = self._numbers[:, rows], self._directions[:, rows], self._integers[:, rows]
         _fill(z, columns, slice(0, len(columns)), start, stop)
         z -= self.codes.centre[:, None]
-        z *= 1.0 / self.codes.radius
+        z *= self.codes.scale[:, None]
         h = np.abs(z, out=u).max(axis=0)
         odd = ~np.isfinite(h)  # some coordinate was null, NaN, infinite, or too far away for doubles
         np.copyto(z, 0.0, where=odd)

@@ -75,12 +75,12 @@ def code_ball(frame: Frame, codes: BallCodes, columns: Sequence[str]) -> Frame:
     import narwhals as nw
 
     schema = frame.collect_schema()
-    d, inverse = len(columns), 1.0 / codes.radius
+    d, scale = len(columns), codes.scale
 
     def centred(j: int) -> nw.Expr:
         x = number(columns[j], schema[columns[j]])
         finite = nw.when(x.is_finite()).then(x).otherwise(nw.lit(float("inf")))
-        return ((finite - float(codes.centre[j])) * inverse).alias(f"z{j}")
+        return ((finite - float(codes.centre[j])) * float(scale[j])).alias(f"z{j}")
 
     z = [nw.col(f"z{j}") for j in range(d)]
     u = [nw.col(f"u{j}") for j in range(d)]

@@ -1,0 +1,243 @@
+"""Gaussian data: numbers without bounds that are expected to vary around a centre by so much.
+
+The expectation chooses where records are clipped; privacy rests on the clip alone and holds for any data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.codes import BallCodes
+from gaussmith.domains.ball import Ball
+from gaussmith.errors import DomainError, PlanError, nearest
+from gaussmith.numerics.linear import Array, Matrix
+
+SCALINGS = ("best", "report", "chebyshev", "round")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class GaussianData:
+    """Records x with coordinate j about normal around mean_j with standard deviation sd_j, independently; all public.
+
+    A plan scales the coordinates, shortens records beyond an ellipsoid around `mean` and adds noise of its shape.
+
+    rows:        a public guess of the number of records (or their known number under replace-one); the clip balances
+                 noise against what it takes from so many records.
+    clip:        "best", or the fraction of records to clip if they are as expected, say 1e-4.
+    scaling:     "best", or for comparison "report" (theorem 4), "chebyshev" (the report's alternative), "round".
+    mean_within: how far the true mean of each coordinate may lie from `mean`, by default one standard deviation; it
+                 weighs the count's error when means are asked.
+
+    >>> GaussianData(mean=[170, 70], sd=[10, 15])
+    GaussianData(2 coordinates around (170, 70), sd (10, 15), for about 10000 records)
+    """
+
+    centre: Array
+    sd: Array
+    rows: float
+    clip: str | float
+    scaling: str
+    mean_within: Array
+    names: tuple[str, ...] | None
+    half_axes: Array | None
+    """Of the ellipsoid records are clipped to; None until planned."""
+
+    def __init__(
+        self,
+        mean: npt.ArrayLike,
+        sd: npt.ArrayLike,
+        *,
+        rows: float = 10_000,
+        clip: str | float = "best",
+        scaling: str = "best",
+        mean_within: npt.ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        spread = _numbers("sd", sd)
+        d = spread.size
+        centre = _spread_out("mean", mean, d)
+        if not ((spread > 0) & (spread < 1e150) & (spread > 1e-150)).all():
+            j = int(np.argmin((spread > 1e-150) & (spread < 1e150)))
+            raise DomainError(
+                f"sd[{j}]={spread[j]:g}",
+                "a standard deviation is a number above 0, between 1e-150 and 1e150",
+                "leave out coordinates that never vary; a rough guess of the others will do",
+            )
+        if not (np.abs(centre) < 1e150).all():
+            raise DomainError("mean", "its numbers are finite and below 1e150", "give one number per coordinate")
+        within = spread if mean_within is None else _spread_out("mean_within", mean_within, d)
+        if not ((within >= 0) & (within < 1e150)).all():
+            raise DomainError("mean_within", "it holds numbers of 0 or more", "leave it out for one standard deviation")
+        if isinstance(rows, bool) or not isinstance(rows, int | float | np.number) or not 1 <= rows < 1e15:
+            raise DomainError(
+                f"rows={rows!r}", "it guesses the number of records: a number from 1 to 1e15", "write rows=10_000"
+            )
+        if isinstance(clip, str):
+            if clip != "best":
+                raise DomainError(f"clip={clip!r}", 'it is "best" or a fraction of the records', 'write clip="best"')
+        elif isinstance(clip, bool) or not 0 < float(clip) < 1:
+            raise DomainError(f"clip={clip!r}", "a fraction lies between 0 and 1", 'write clip="best", or 1e-4')
+        if scaling not in SCALINGS:
+            raise DomainError(f"scaling={scaling!r}", "it names a way of scaling", nearest(str(scaling), SCALINGS))
+        if names is not None and (len(names) != d or len(set(names)) != d):
+            raise DomainError(
+                f"{len(set(names))} different names for {d} coordinates",
+                "every coordinate has its own name",
+                "give one name per coordinate",
+            )
+        set_field = object.__setattr__
+        for name, array in (("centre", centre), ("sd", spread), ("mean_within", within.copy())):
+            array.flags.writeable = False
+            set_field(self, name, array)
+        set_field(self, "rows", float(rows))
+        set_field(self, "clip", clip if isinstance(clip, str) else float(clip))
+        set_field(self, "scaling", scaling)
+        set_field(self, "names", tuple(map(str, names)) if names is not None else None)
+        set_field(self, "half_axes", None)
+
+    def clipped_to(self, half_axes: Array) -> GaussianData:
+        """The same domain, with the ellipsoid that a plan has chosen."""
+        axes = np.array(half_axes, float)
+        if axes.shape != self.sd.shape or not ((axes > 1e-150) & (axes < 1e150)).all():
+            raise DomainError("half_axes", "there is one positive number per coordinate", "plan again")
+        axes.flags.writeable = False
+        found = copy(self)
+        object.__setattr__(found, "half_axes", axes)
+        return found
+
+    def name(self, j: int) -> str:
+        return self.names[j] if self.names is not None else str(j)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.sd)
+
+    @property
+    def radius(self) -> Array:
+        """What core 1 stands for: the half axes once they are chosen, until then a standard deviation."""
+        return self.sd if self.half_axes is None else self.half_axes
+
+    @property
+    def spread(self) -> Array:
+        """The square distance of the mean from the centre that is allowed for."""
+        return self.mean_within * self.mean_within
+
+    @property
+    def coded(self) -> tuple[Array, Array]:
+        return self.centre, self.radius
+
+    def codes(self, substitutes: Array | None = None) -> BallCodes:
+        """How records become integers: each coordinate over its half axis, then as in a ball of radius 1."""
+        if self.half_axes is None:
+            raise PlanError("Gaussian data without a clip", "the clip is chosen by a plan", "call gaussmith.plan first")
+        return BallCodes(self.centre, self.half_axes)
+
+    @cached_property
+    def _ball(self) -> Ball:
+        """Cores fill the unit ball: its differences are ours."""
+        return Ball(self.dimension, 1.0)
+
+    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        """An upper bound of ‖lift · s‖ over all differences s, rounded up; for any data, normal or not."""
+        return self._ball.largest(lift, neighbours, extent)
+
+    def largest_change(self, lift: Matrix) -> float:
+        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        return self._ball.largest_change(lift)
+
+    # -- what is expected of the data -----------------------------------------------------------------------------
+
+    @property
+    def shares(self) -> Array:
+        """λ_j = (sd_j/half axis_j)²: a record as expected is clipped when Σ λ_j Z_j² > 1."""
+        return (self.sd / self.radius) ** 2
+
+    def clipped_fraction(self) -> float:
+        """How many records are clipped if they are as expected."""
+        from gaussmith.numerics import quadratic_forms
+
+        return quadratic_forms.tail(self.shares, 1.0)
+
+    def clipping_loss(self, weights: Array, rows: float | None = None) -> float:
+        """The expected weighted squared error of sums from clipping alone, if records are as expected.
+
+        rows · Σ w_j sd_j² E[Z_j² (1 − 1/√Q)² ; Q > 1],   Q = Σ λ_j Z_j²
+        """
+        from gaussmith.numerics.clipping import ClippingLoss
+
+        per_record = ClippingLoss(self.shares, weights * self.sd * self.sd).at(np.ones(1))[0]
+        return (self.rows if rows is None else rows) * float(per_record)
+
+    def to_dict(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {
+            "kind": "gaussian",
+            "mean": self.centre.tolist(),
+            "sd": self.sd.tolist(),
+            "rows": self.rows,
+            "clip": self.clip,
+            "scaling": self.scaling,
+            "mean_within": self.mean_within.tolist(),
+            "half_axes": None if self.half_axes is None else self.half_axes.tolist(),
+        }
+        if self.names is not None:
+            fields["names"] = list(self.names)
+        return fields
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> GaussianData:
+        found = cls(
+            fields["mean"],
+            fields["sd"],
+            rows=fields["rows"],
+            clip=fields["clip"],
+            scaling=fields["scaling"],
+            mean_within=fields["mean_within"],
+            names=fields.get("names"),
+        )
+        axes = fields["half_axes"]
+        return found if axes is None else found.clipped_to(np.array(axes, float))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GaussianData) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.centre.tobytes(), self.sd.tobytes(), self.rows, self.clip, self.scaling, self.names))
+
+    def __repr__(self) -> str:
+        def some(values: Array) -> str:
+            more = ", …" if len(values) > 4 else ""
+            return "(" + ", ".join(f"{v:.6g}" for v in values[:4]) + more + ")"
+
+        plural = "s" if self.dimension > 1 else ""
+        return (
+            f"GaussianData({self.dimension} coordinate{plural} around {some(self.centre)}, sd {some(self.sd)}, "
+            f"for about {self.rows:.6g} records)"
+        )
+
+
+def _numbers(name: str, values: Any) -> Array:
+    try:
+        array = np.atleast_1d(np.array(values, dtype=float))
+    except (TypeError, ValueError):
+        array = np.zeros((0, 0))
+    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
+        raise DomainError(f"{name}={values!r}"[:120], "it holds finite numbers, one per coordinate", "give a list")
+    return array
+
+
+def _spread_out(name: str, values: Any, dimension: int) -> Array:
+    array = _numbers(name, values)
+    if array.size not in (1, dimension):
+        raise DomainError(
+            f"{array.size} numbers in {name}",
+            f"there are {dimension} standard deviations",
+            "give one number per coordinate, or one for all",
+        )
+    return np.full(dimension, array[0]) if array.size == 1 else array

@@ -1,0 +1,83 @@
+"""The clipped shape: Gaussian data scaled, clipped to an ellipsoid, and given noise of the same shape.
+
+With half axes a_j (what core 1 stands for), ω the weights and E what the count is worth,
+
+    noise total at μ = 1:   (√(Σ ω_j a_j²) + √E)²   under add-remove,      4 Σ ω_j a_j²   under replace-one.
+
+The ellipsoid is chosen here, from public numbers alone; see `numerics.scaling` for the ways there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from gaussmith.answers import Answers
+from gaussmith.domains import GaussianData
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics import quadratic_forms, scaling
+from gaussmith.numerics.linear import Array
+from gaussmith.numerics.scaling import Clip, Price
+from gaussmith.shapes import Shape
+from gaussmith.shapes.lifted import lifted, offset_weight
+
+
+def clipped(
+    domain: GaussianData, answers: Answers, neighbours: str, mu: float, way: str | None = None
+) -> tuple[GaussianData, Shape]:
+    """The domain with its ellipsoid, and the shape that fits it; `way` "round" is the standard Gaussian mechanism."""
+    chosen = choose(domain, answers, neighbours, mu, way).domain
+    return chosen, replace(lifted(chosen, answers, neighbours), name="isotropic" if way == "round" else "clipped")
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """An ellipsoid for Gaussian data, and what it costs: noise and clipping, weighted, at the plan's guarantee."""
+
+    domain: GaussianData
+    clip: Clip
+
+
+def choose(domain: GaussianData, answers: Answers, neighbours: str, mu: float, way: str | None = None) -> Choice:
+    """The domain with its ellipsoid: by its own `scaling` and `clip`, or by `way` instead of its scaling.
+
+    Never looks at data. Errs on no side: any ellipsoid is private.
+    """
+    omega = answers.coordinate_weights(domain.dimension)
+    asked = omega > 0
+    # Coordinates that nobody asks for still have to be clipped somewhere: they count for a trifle.
+    omega = np.where(asked, omega, 1e-12 * omega[asked].mean() if asked.any() else 1.0)
+    values = omega * domain.sd * domain.sd
+    private = neighbours == ADD_REMOVE
+    offset = offset_weight(domain, answers) / mu**2 if private else 0.0
+    price = Price(values / values.max(), 1 / mu if private else 2 / mu, offset / values.max(), domain.rows)
+    clip = _clip(price, domain.clip, domain.sd * domain.sd, way or domain.scaling)
+    half_axes = domain.sd * np.sqrt(clip.level / clip.shares)
+    unit = float(values.max())
+    return Choice(domain.clipped_to(half_axes), Clip(clip.shares, clip.level, clip.noise * unit, clip.loss * unit))
+
+
+def _clip(price: Price, clip: str | float, variances: Array, way: str) -> Clip:
+    """As `_remember` finds it: the same question is asked again when a plan is explained."""
+    numbers = price.values.tobytes(), variances.tobytes()
+    return _remember(*numbers, price.reach, price.offset, price.rows, clip, way)
+
+
+@lru_cache(maxsize=64)
+def _remember(
+    values: bytes, variances: bytes, reach: float, offset: float, rows: float, clip: str | float, way: str
+) -> Clip:
+    price = Price(np.frombuffer(values), reach, offset, rows)
+    if way == "chebyshev":
+        return price.at(*scaling.chebyshev_shares(price.values))
+    if way == "best" and clip == "best":
+        return scaling.best_clip(price)
+    if way == "best":
+        return price.at(*scaling.improved_shares(price.values, float(clip)))
+    plain = np.frombuffer(variances)
+    shares = scaling.report_shares(price.values) if way == "report" else plain / plain.sum()
+    if clip == "best":
+        return scaling.best_level(price, shares)
+    return price.at(shares, quadratic_forms.quantile(shares, float(clip)))
