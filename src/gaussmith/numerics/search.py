@@ -100,7 +100,7 @@ def singular(B: Array) -> tuple[Array, Array]:
         return m, Vt.T
     from scipy.linalg.lapack import dgejsv  # one-sided Jacobi: relative accuracy under row and column scaling
 
-    m, _, V, work, _, info = dgejsv(B, joba=0, jobu=3, jobv=0)
+    m, _, V, work, _, info = dgejsv(B, joba=3, jobu=3, jobv=0)
     return (m * (work[0] / work[1]) if info == 0 else np.zeros_like(m)), V
 
 
@@ -115,7 +115,7 @@ def _multiply(differences: Differences, start: Array, watch: Watch, patience: in
         x = np.log(np.maximum(lam, _LEAST))
         cost, grip = _prices(differences, lam, watch.gap)
         now = float(cost.max() - 1.0)
-        if watch.saw(lam, now) or watch.rounds >= last:
+        if watch.saw(lam, now) or watch.rounds >= last or (np.isinf(now) and memory.ground is None):
             return
         x = memory.next(x, 2.0 * np.log(np.maximum(cost, 1e-30)), np.sqrt(lam * grip), now)
         if np.isfinite(now):
