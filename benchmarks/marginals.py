@@ -34,8 +34,10 @@ def main() -> None:
     start = time.perf_counter()
     plan = plan_marginals([10] * 10, ways, neighbours="replace-one")
     seconds = time.perf_counter() - start
-    print(f"10 × 10 values, one record replaced: {seconds:.3f} s, rmse {plan.rmse:.3f}, "
-          f"at most {plan.total / plan.lower - 1:.1e} above the optimum")
+    print(
+        f"10 × 10 values, one record replaced: {seconds:.3f} s, rmse {plan.rmse:.3f}, "
+        f"at most {plan.total / plan.lower - 1:.1e} above the optimum"
+    )
 
 
 if __name__ == "__main__":
