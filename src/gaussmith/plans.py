@@ -16,11 +16,12 @@ import numpy as np
 from gaussmith.answers import Answers
 from gaussmith.codes import Codes
 from gaussmith.domains import Domain, domain_from_dict
+from gaussmith.error_laws import ErrorLaw
 from gaussmith.errors import PlanError
 from gaussmith.grid import Grid, make_grid
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check, protects
-from gaussmith.numerics.linear import Array
+from gaussmith.numerics.linear import Array, Bordered, Diagonal
 from gaussmith.shapes import Shape, total, weighted_variances
 
 if TYPE_CHECKING:
@@ -136,6 +137,63 @@ class Plan:
         if self.count_standard_error is not None:
             named["count"] = self.count_standard_error
         return named
+
+    # -- laws of the errors -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def error_law(self) -> ErrorLaw:
+        """The law of the errors of all answers together, the count left out; of a mean: of n times its error."""
+        size, unit = self.answers.size, self.noise_scale
+        F = self.shape.features
+        extra = self._variances[0] / unit**2 - self.shape.variances()[:size]  # of means: through the count
+        if isinstance(F, Diagonal | Bordered):
+            index = np.arange(size) if isinstance(F, Diagonal) else F.index[:size]
+            inner = F.entries[:size] if isinstance(F, Diagonal) else F.inner[:size]
+            border = np.zeros(size) if isinstance(F, Diagonal) else F.border[:size]
+            apart = len(np.unique(index)) == size
+            if apart and not (border.any() and (index == F.shape[1] - 1).any()):
+                return ErrorLaw(np.sqrt(inner * inner + extra) * unit, border * unit)
+        return ErrorLaw(np.zeros(size), np.zeros(size), self.covariance()[:size, :size])
+
+    @property
+    def expected_squared_error(self) -> float:
+        """E Σ (error of answer i)², not weighted, the count left out."""
+        return self.error_law.expected_squared_error
+
+    def squared_error_quantile(self, probability: float = 0.95) -> float:
+        """What the sum of squared errors stays below with this probability: an exact quantile of a weighted χ² sum.
+
+        >>> import gaussmith as gm
+        >>> plan = gm.plan(gm.Ball(2, 1), gm.Guarantee(mu=1))
+        >>> round(plan.squared_error_quantile(0.95), 4), round(plan.maximum_error(0.95), 4)
+        (5.9915, 2.2365)
+        """
+        return self.error_law.squared_error_quantile(probability)
+
+    def error_quantiles(self, confidence: float = 0.95) -> Array:
+        """What each answer's own error stays below, in absolute value, with this confidence."""
+        from gaussmith.accuracy import normal_width
+
+        return self.standard_errors * normal_width(confidence)
+
+    def maximum_error(self, confidence: float = 0.95) -> float:
+        """What the largest error stays below with this confidence; exact unless answers share more than one draw."""
+        return self.error_law.maximum_error(confidence)
+
+    def expected_maximum_error(self) -> float:
+        """The expectation of the largest error; never too small."""
+        return self.error_law.expected_maximum_error()
+
+    def rows_needed(self, error: float, confidence: float = 0.95) -> int:
+        """The least number of rows for which all averages (sums over n, or means) are within `error`, this confident.
+
+        >>> import gaussmith as gm
+        >>> gm.plan(gm.Box([0] * 10, [1] * 10), gm.Guarantee(epsilon=1, delta=1e-6)).rows_needed(error=0.01)
+        2455
+        """
+        from gaussmith.error_laws import rows_needed
+
+        return rows_needed(self.error_law, error, confidence)
 
     # -- the integer mechanism --------------------------------------------------------------------------------------
 

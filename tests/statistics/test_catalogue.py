@@ -23,6 +23,8 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "elliptical": lambda: c.elliptical(sensitivity=[0.1, 3, 7], **G),
     "correlated": lambda: c.correlated(dimension=6, count=True, **G),
     "correlated box": lambda: c.correlated(dimension=3, lower=[0, -1, 2], upper=[1, 4, 3], **G),
+    "clipped": lambda: c.clipped(dimension=3, radius=2, **G),
+    "gaussian data": lambda: c.gaussian_data(sd=[1, 0.2], rows=1000, **G),
     "counts": lambda: c.bounded_contribution(dimension=6, at_most=4, **G),
     "votes": lambda: c.bounded_contribution(dimension=4, kind="votes", neighbours="replace-one", **G),
 }

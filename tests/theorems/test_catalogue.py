@@ -44,10 +44,15 @@ SOUND: dict[str, Callable[..., Any]] = {
     "counts": lambda **g: c.bounded_contribution(dimension=6, at_most=2, **g),
     "counts replaced": lambda **g: c.bounded_contribution(dimension=6, at_most=4, neighbours="replace-one", **g),
     "votes": lambda **g: c.bounded_contribution(dimension=6, kind="votes", **g),
+    "clipped": lambda **g: c.clipped(dimension=3, radius=2, **g),
+    "clipped replaced": lambda **g: c.clipped(dimension=3, radius=2, neighbours="replace-one", **g),
+    "gaussian data": lambda **g: c.gaussian_data(sd=[1, 2, 3], rows=1000, **g),
     "sums": lambda **g: c.bounded_contribution(dimension=6, at_most=2, kind="sums", bound=3, **g),
 }
 UNSOUND: dict[str, Callable[..., Any]] = {
     "rank one": lambda **g: c.rank_one(dimension=10, **g),
+    "clipped as published": lambda **g: c.clipped(dimension=3, radius=2, as_published=True, **g),
+    "gaussian data as published": lambda **g: c.gaussian_data(sd=[1, 2], rows=1000, as_published=True, **g),
     "correlated as printed": lambda **g: c.correlated(dimension=4, as_printed=True, **g),
 }
 
@@ -149,6 +154,21 @@ def test_counts_up_to_half_are_joseph_and_yu_and_their_bound_is_not_tight(d: int
         if k <= (d + math.sqrt(d)) / 2:
             assert at_unit == pytest.approx(joseph_yu_total(d, k), rel=1e-9)
     assert joseph_yu_total(d, d) < at_unit  # at k = d the closed form would be too little noise
+
+
+def test_true_mu_of_clipped_sums_is_that_of_opposite_records() -> None:
+    """Two records clipped to C in opposite directions differ by 2C: attained, so no smaller μ is true."""
+    for as_published in (False, True):
+        entry = c.clipped(
+            dimension=2, radius=3, epsilon=1, delta=1e-6, neighbours="replace-one", as_published=as_published
+        )
+        directions = [(3 * math.cos(a), 3 * math.sin(a)) for a in np.linspace(0, 2 * math.pi, 17)]
+        cost = largest_cost(entry.covariance(), differ(directions, "replace-one"))
+        assert entry.true_mu**2 == pytest.approx(cost, rel=1e-9)
+    data = c.gaussian_data(sd=[1, 3], rows=100, epsilon=1, delta=1e-6)
+    scaled = [(math.cos(a), math.sin(a)) for a in np.linspace(0, 2 * math.pi, 17)]
+    records = [tuple(np.sqrt(data.level) * np.array(x) / data.multipliers) for x in scaled]
+    assert data.true_mu**2 == pytest.approx(largest_cost(data.covariance(), differ(records, "replace-one")), rel=1e-9)
 
 
 # -- R1SMG ---------------------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ import pytest
 
 import gaussmith as gm
 from gaussmith.catalogue.classic import unchecked_sigma
+from gaussmith.catalogue.gaussian_data import LEVELS, theorem_five_bound
+from gaussmith.catalogue.lemmas import expected_quadratic_form, hockey_stick, workload_sensitivity
 from gaussmith.catalogue.slides import counting_queries, counting_sensitivity, epsilon_of, rho_for, rows_needed
 from gaussmith.errors import DomainError, GaussmithError, GuaranteeError, PlanError
 
@@ -34,6 +36,13 @@ MAKERS: dict[str, Callable[..., Any]] = {
         dimension=5, kind="votes", neighbours="replace-one", **g
     ),
     "sums": lambda **g: gm.catalogue.bounded_contribution(dimension=5, at_most=2, kind="sums", bound=3, **g),
+    "clipped": lambda **g: gm.catalogue.clipped(dimension=5, radius=2, **g),
+    "clipped, replaced": lambda **g: gm.catalogue.clipped(dimension=5, radius=2, neighbours="replace-one", **g),
+    "clipped, as published": lambda **g: gm.catalogue.clipped(dimension=5, radius=2, as_published=True, **g),
+    "gaussian_data": lambda **g: gm.catalogue.gaussian_data(sd=[1, 2, 3, 4, 5], rows=1000, **g),
+    "gaussian_data, as published": lambda **g: gm.catalogue.gaussian_data(
+        sd=[1, 2, 3, 4, 5], rows=1000, as_published=True, **g
+    ),
     "rank_one": lambda **g: gm.catalogue.rank_one(dimension=5, **g),
 }
 
@@ -164,6 +173,25 @@ def test_nothing_is_released_with_the_rank_one_mechanism() -> None:
             DomainError,
             "did you mean 'votes'",
         ),
+        (lambda c: c.clipped(dimension=5, radius=0, epsilon=1, delta=1e-5), DomainError, "radius=0"),
+        (
+            lambda c: c.gaussian_data(sd=[1, -1], rows=10, epsilon=1, delta=1e-5),
+            DomainError,
+            r"sd\[1\]=-1.*leave out",
+        ),
+        (lambda c: c.gaussian_data(sd=[1], rows=1, epsilon=1, delta=1e-5), DomainError, "above 1"),
+        (
+            lambda c: c.gaussian_data(sd=[1], rows=10, epsilon=1, delta=1e-5, scaling="reprot"),
+            DomainError,
+            "did you mean 'report'",
+        ),
+        (
+            lambda c: c.gaussian_data(sd=[1, 2], rows=1e6, epsilon=1, delta=1e-5, bound="bernstein"),
+            DomainError,
+            "lemma 3.2 holds for tails from.*laurent_massart",
+        ),
+        (lambda c: theorem_five_bound([1, 2], 1000), DomainError, "lemma 3.2 holds.*exact quantile"),
+        (lambda c: hockey_stick([1], [0.5, 0.5], 1), DomainError, "equal lengths"),
         (lambda c: c.rank_one(dimension=2, epsilon=1, delta=1e-5), DomainError, "more than 2 coordinates.*analytic"),
         (lambda c: c.rank_one(dimension=5, epsilon=1, delta=1e-5, sensitivity=np.nan), DomainError, "above 0"),
         (lambda c: c.rank_one(dimension=5, epsilon=1, delta=1e-5).true_delta(-1), DomainError, "from 0 to 1000"),
@@ -190,3 +218,58 @@ def test_the_classic_formula_first_fails_where_it_is_said_to() -> None:
     for epsilon, holds in ((1.0, True), (8.41, True), (8.43, False)):
         truth = gm.Guarantee(mu=1 / unchecked_sigma(epsilon, 1e-5)).delta_at(epsilon)
         assert (truth <= 1e-5) == holds
+
+
+def test_gaussian_data_as_the_report_has_it() -> None:
+    sd = 1 / np.arange(1.0, 11.0)
+    g = {"epsilon": 1, "delta": 1e-5, "rows": 1e6}
+    report = gm.catalogue.gaussian_data(sd=sd, neighbours="add-remove", **g)
+    assert report.multipliers == pytest.approx(1 / np.sqrt(sd * sd.sum()))  # theorem 4
+    assert report.total_variance == pytest.approx(report.level * sd.sum() ** 2 / report.claimed.mu**2)
+    assert report.clipped_fraction == pytest.approx(1e-6, rel=1e-9)
+    replaced = gm.catalogue.gaussian_data(sd=sd, **g)
+    assert replaced.total_variance == pytest.approx(4 * report.total_variance)
+    assert replaced.true_mu == pytest.approx(replaced.claimed.mu)
+    published = gm.catalogue.gaussian_data(sd=sd, as_published=True, **g)
+    assert published.true_mu == pytest.approx(2 * published.claimed.mu)
+    improved = gm.catalogue.gaussian_data(sd=sd, neighbours="add-remove", scaling="improved", **g)
+    assert improved.total_variance < 0.8 * report.total_variance
+    chebyshev = gm.catalogue.gaussian_data(sd=sd, neighbours="add-remove", scaling="chebyshev", **g)
+    assert 0 < chebyshev.clipped_fraction < 0.05
+    plain = gm.catalogue.gaussian_data(sd=sd, neighbours="add-remove", scaling="round", **g)
+    assert plain.total_variance > 3 * report.total_variance
+    assert report.expected_error > report.total_variance  # the clipping that the report leaves out
+    assert chebyshev.clipping_loss > 100 * report.clipping_loss
+
+
+def test_published_levels_lie_above_the_exact_one() -> None:
+    g = {"epsilon": 1, "delta": 1e-5, "rows": 100, "neighbours": "add-remove"}
+    levels = {name: gm.catalogue.gaussian_data(sd=[1.0] * 200, bound=name, **g).level for name in LEVELS}
+    assert levels["exact"] == min(levels.values())
+    assert len(set(levels.values())) == len(levels)
+    assert theorem_five_bound([1.0] * 200, 100) == pytest.approx(levels["bernstein"] * 200**2)
+
+
+def test_lemmas() -> None:
+    rng = np.random.default_rng()
+    for _ in range(50):
+        p, q = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(6))
+        channel = rng.dirichlet(np.ones(4), size=6)  # a random map: row i says where outcome i goes
+        for epsilon in (0.0, 0.5, 2.0):
+            assert hockey_stick(p @ channel, q @ channel, epsilon) <= hockey_stick(p, q, epsilon) + 1e-12
+    A = rng.normal(size=(4, 4))
+    draws = rng.standard_normal((200_000, 4)) @ A.T + [1, 2, 3, 4]
+    form = np.diag([1.0, 2.0, 0.0, -1.0]) + 0.3
+    values = np.einsum("ij,jk,ik->i", draws, form, draws)
+    exact = expected_quadratic_form(form, A @ A.T, [1, 2, 3, 4])
+    assert abs(values.mean() - exact) < 8 * values.std() / math.sqrt(len(values))
+    # Workloads: brute force, and the bound beyond twelve coordinates
+    W = rng.normal(size=(3, 4))
+    box = gm.Box([-1, 0, 2, 1], [1, 3, 3, 1.5])
+    xs = np.array(np.meshgrid(*zip(box.lower, box.upper, strict=True))).reshape(4, -1).T
+    added = np.linalg.norm(xs @ W.T, axis=1).max()
+    replaced = max(np.linalg.norm(W @ (x - y)) for x in xs for y in xs)
+    assert workload_sensitivity(W, box) == pytest.approx(added)
+    assert workload_sensitivity(W, box, "replace-one") == pytest.approx(replaced)
+    ones = gm.Box([0] * 20, [1] * 20)
+    assert workload_sensitivity(np.eye(20), ones) == pytest.approx(math.sqrt(20))

@@ -20,21 +20,26 @@ from __future__ import annotations
 from gaussmith.catalogue.analytic import analytic
 from gaussmith.catalogue.bounded_contribution import bounded_contribution
 from gaussmith.catalogue.classic import classic
+from gaussmith.catalogue.clipped import clipped
 from gaussmith.catalogue.correlated import correlated
 from gaussmith.catalogue.elliptical import elliptical
 from gaussmith.catalogue.entry import Entry, GaussianEntry
+from gaussmith.catalogue.gaussian_data import GaussianDataEntry, gaussian_data
 from gaussmith.catalogue.rank_one import RankOne, rank_one
 from gaussmith.catalogue.slides import slides
 
 __all__ = [
     "Entry",
+    "GaussianDataEntry",
     "GaussianEntry",
     "RankOne",
     "analytic",
     "bounded_contribution",
     "classic",
+    "clipped",
     "correlated",
     "elliptical",
+    "gaussian_data",
     "rank_one",
     "slides",
 ]

@@ -147,12 +147,12 @@ class RankOne:
 
     # -- its law, beside the Gaussian's, because the abstract argues by it ------------------------------------------
 
-    def error_law(self, tails: tuple[float, ...] = (0.5, 0.1, 0.01, 0.001)) -> dict[str, ErrorLaw]:
+    def error_law(self, tails: tuple[float, ...] = (0.5, 0.1, 0.01, 0.001)) -> dict[str, SquaredErrorLaw]:
         """The law of ‖noise‖²: σ²χ²₁ here, σ_a²χ²_M for the analytic Gaussian; mean, quantiles, skewness, kurtosis."""
         analytic = (self.sensitivity / self.claimed.mu) ** 2
         return {
-            "rank-one": ErrorLaw.of_chi_square(self.variance, 1, tails),
-            "analytic Gaussian": ErrorLaw.of_chi_square(analytic, self.dimension, tails),
+            "rank-one": SquaredErrorLaw.of_chi_square(self.variance, 1, tails),
+            "analytic Gaussian": SquaredErrorLaw.of_chi_square(analytic, self.dimension, tails),
         }
 
     # -- the attack ---------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class RankOne:
 
 
 @dataclass(frozen=True)
-class ErrorLaw:
+class SquaredErrorLaw:
     """The law of a squared error that is `scale` times χ² with so many degrees of freedom."""
 
     mean: float
@@ -201,10 +201,10 @@ class ErrorLaw:
     """By the chance of exceeding them."""
 
     @classmethod
-    def of_chi_square(cls, scale: float, degrees: int, tails: tuple[float, ...]) -> ErrorLaw:
+    def of_chi_square(cls, scale: float, degrees: int, tails: tuple[float, ...]) -> SquaredErrorLaw:
         """mean k, variance 2k, skewness √(8/k), excess kurtosis 12/k, all of χ²_k.
 
-        >>> law = ErrorLaw.of_chi_square(2.0, 1, (0.5,))
+        >>> law = SquaredErrorLaw.of_chi_square(2.0, 1, (0.5,))
         >>> law.mean, round(law.skewness, 3), law.kurtosis, round(law.quantiles[0.5], 4)
         (2.0, 2.828, 12.0, 0.9099)
         """

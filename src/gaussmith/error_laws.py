@@ -1,0 +1,187 @@
+"""How large the errors of a plan will be: of all answers together, of the largest one, and how many rows are needed.
+
+Noise is Gaussian, so the squared error Σ e_i² is a weighted sum of squares whose weights are the eigenvalues of the
+covariance (`numerics.quadratic_forms`), and the largest error has the law
+
+    P(max |e_i| ≤ m) = E_t ∏_i [ Φ((m − s_i t)/o_i) − Φ((−m − s_i t)/o_i) ],    e_i = o_i Z_i + s_i t,
+
+where the noise of each answer is its own part o and a share s of one draw t common to all (the lifted shapes, and every
+independent noise with s = 0): exact. For any other noise ∏ (2Φ(m/σ_i) − 1) is a lower bound of it (Šidák), so that the
+errors named here are never too small.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaussmith.errors import PlanError
+from gaussmith.numerics.linear import Array
+
+MOST_DISTINCT = 1500
+"""Eigenvalues are found one by one up to so many different variances; beyond, variances are rounded up to as many."""
+
+_MOST_WORK = 6_000_000
+"""Nodes times answers in the integral over the common draw; beyond, Šidák's bound is used."""
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorLaw:
+    """The law of the errors of several answers: `own` and `shares` as above, or a covariance where neither fits.
+
+    >>> law = ErrorLaw(np.array([3.0, 4.0]), np.zeros(2))
+    >>> law.expected_squared_error, round(law.maximum_error(0.95), 3)
+    (25.0, 8.085)
+    """
+
+    own: Array
+    shares: Array
+    covariance: Array | None = None
+
+    @cached_property
+    def variances(self) -> Array:
+        if self.covariance is not None:
+            return np.diag(self.covariance).copy()
+        return self.own * self.own + self.shares * self.shares
+
+    @property
+    def expected_squared_error(self) -> float:
+        """E Σ e_i²: the trace of the covariance."""
+        return float(self.variances.sum())
+
+    @cached_property
+    def eigenvalues(self) -> Array:
+        """Of the covariance; for very many different variances rounded up, by less than their spread over 1500."""
+        if self.covariance is not None:
+            return np.clip(np.linalg.eigvalsh(self.covariance), 0.0, None)
+        return _rank_one_eigenvalues(self.own * self.own, self.shares)
+
+    def squared_error_quantile(self, probability: float) -> float:
+        """The value that Σ e_i² stays below with this probability.
+
+        >>> round(ErrorLaw(np.ones(2), np.zeros(2)).squared_error_quantile(0.95), 6)
+        5.991465
+        """
+        from gaussmith.numerics import quadratic_forms
+
+        _check_probability("probability", probability)
+        if not self.variances.any():
+            return 0.0
+        return quadratic_forms.quantile(self.eigenvalues, 1 - probability)
+
+    def maximum_error(self, confidence: float = 0.95) -> float:
+        """The m with P(max |e_i| ≤ m) = confidence: exact where one draw at most is shared, else not too small.
+
+        >>> one, ten = (ErrorLaw(np.ones(k), np.zeros(k)).maximum_error(0.95) for k in (1, 10))
+        >>> round(one, 3), round(ten, 3)
+        (1.96, 2.8)
+        """
+        _check_probability("confidence", confidence)
+        sigma = np.sqrt(self.variances)
+        top = float(sigma.max(initial=0.0))
+        if not top:
+            return 0.0
+        low, high = 0.0, top
+        while self.chance_within(high) < confidence:
+            low, high = high, 2 * high
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.chance_within(middle) < confidence else (low, middle)
+            if high - low <= 1e-9 * high:
+                break
+        return high
+
+    def expected_maximum_error(self) -> float:
+        """E max |e_i| = ∫ P(max |e_i| > m) dm; never too small.
+
+        >>> round(ErrorLaw(np.ones(1), np.zeros(1)).expected_maximum_error(), 6) == round(math.sqrt(2 / math.pi), 6)
+        True
+        """
+        far = self.maximum_error(1 - 1e-12) if self.variances.any() else 0.0
+        x, w = np.polynomial.legendre.leggauss(80)
+        return float(
+            sum(far * wi / 2 * (1 - self.chance_within(far * (xi + 1) / 2)) for xi, wi in zip(x, w, strict=True))
+        )
+
+    def chance_within(self, bound: float) -> float:
+        """P(max |e_i| ≤ bound); a lower bound of it for noise that shares more than one draw."""
+        from scipy.special import log_ndtr, ndtr
+
+        own, shares, counts = self._distinct
+        ratios = np.divide(own, np.abs(shares), out=np.full_like(own, np.inf), where=shares != 0)
+        narrow = float(np.min(ratios, initial=np.inf))
+        step = min(0.2, narrow / 3)
+        if self.covariance is None and shares.any() and 18 * len(own) <= _MOST_WORK * step:
+            t = np.arange(-9.0, 9.0 + step / 2, step)
+            weights = np.exp(-t * t / 2)
+            at = np.outer(t, shares)
+            inside = ndtr((bound - at) / own) - ndtr((-bound - at) / own)
+            with np.errstate(divide="ignore"):
+                product = np.exp((counts * np.log(np.maximum(inside, 0.0))).sum(axis=1))
+            return float((weights * product).sum() / weights.sum())
+        sigma = np.sqrt(self.variances)
+        sigma = sigma[sigma > 0]
+        # ln(2Φ(x) − 1) = ln(1 − 2Φ(−x)), which keeps its digits far out
+        return math.exp(float(np.log1p(-2 * np.exp(log_ndtr(-bound / sigma))).sum())) if bound > 0 else 0.0
+
+    @cached_property
+    def _distinct(self) -> tuple[Array, Array, Array]:
+        """Own parts and shares that occur, and how often."""
+        noisy = self.variances > 0
+        pairs = np.column_stack([self.own[noisy], self.shares[noisy]]) if self.covariance is None else np.zeros((0, 2))
+        found, counts = np.unique(pairs, axis=0, return_counts=True)
+        return found[:, 0], found[:, 1], counts.astype(float)
+
+
+def rows_needed(law: ErrorLaw, error: float, confidence: float = 0.95) -> int:
+    """The least n for which all answers divided by n are within `error` of the truth with this confidence.
+
+    Sums over n are averages of the clamped records, counts over n are fractions; for means the law is of n times them.
+
+    >>> rows_needed(ErrorLaw(np.ones(10), np.zeros(10)), error=0.01)
+    280
+    """
+    if isinstance(error, bool) or not isinstance(error, int | float | np.number) or not 0 < error < math.inf:
+        raise PlanError(f"error={error!r}", "the error to stay within is a finite number above 0", "write error=0.01")
+    return max(1, math.ceil(law.maximum_error(confidence) / float(error)))
+
+
+def _check_probability(name: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < 1:
+        raise PlanError(f"{name}={value!r}", f"a {name} lies strictly between 0 and 1", "write 0.95")
+
+
+def _rank_one_eigenvalues(diagonal: Array, vector: Array) -> Array:
+    """Eigenvalues of diag(a) + v vᵀ: equal a are kept but one, and between two different a lies one root of
+
+        1 + Σ v_i²/(a_i − λ) = 0,
+
+    found by halving for all at once.
+    """
+    squares = vector * vector
+    if not squares.any():
+        return diagonal
+    if len(np.unique(diagonal)) > MOST_DISTINCT:
+        diagonal = _rounded_up(diagonal)
+    a, where, counts = np.unique(diagonal, return_inverse=True, return_counts=True)
+    b = np.bincount(where, weights=squares, minlength=len(a))
+    kept = np.repeat(a, np.where(b > 0, counts - 1, counts))
+    a, b = a[b > 0], b[b > 0]
+    width = np.append(np.diff(a), b.sum())
+    low, high = np.zeros(len(a)), np.ones(len(a))  # λ = a + position · width, so that nothing is lost close to a
+    for _ in range(60):
+        middle = (low + high) / 2
+        gaps = a[None, :] - a[:, None] - (middle * width)[:, None]
+        with np.errstate(divide="ignore"):
+            above = 1 + (b / gaps).sum(axis=1) > 0
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.concatenate([kept, a + high * width])
+
+
+def _rounded_up(diagonal: Array) -> Array:
+    """At most MOST_DISTINCT different values, none below the one it stands for: an upper bound of every eigenvalue."""
+    edges = np.quantile(diagonal, np.linspace(0, 1, MOST_DISTINCT), method="higher")
+    return np.asarray(edges[np.searchsorted(edges, diagonal)])
