@@ -44,7 +44,9 @@ _HOMES = {
     "Plan": "gaussmith.plans",
     "plan": "gaussmith.planner",
     "Release": "gaussmith.releases",
+    "Question": "gaussmith.questions",
     "Request": "gaussmith.request",
+    "read": "gaussmith.joint_releases",
     "release": "gaussmith.job",
 }
 _ROOMS = {"catalogue"}
@@ -54,26 +56,18 @@ if TYPE_CHECKING:
     from gaussmith.domains import Ball, Box, GaussianData, Groups, Records
     from gaussmith.guarantee import Guarantee
     from gaussmith.job import release
+    from gaussmith.joint_releases import read
     from gaussmith.ledger import Ledger
     from gaussmith.planner import plan
     from gaussmith.plans import Plan
+    from gaussmith.questions import Question
     from gaussmith.releases import Release
     from gaussmith.request import Request
 
 __all__ = [
-    "Ball",
-    "Box",
-    "GaussianData",
-    "Groups",
-    "Guarantee",
-    "Ledger",
-    "Plan",
-    "Records",
-    "Release",
-    "Request",
-    "plan",
-    "release",
-]
+    "Ball", "Box", "GaussianData", "Groups", "Guarantee", "Ledger", "Plan", "Question", "Records", "Release", "Request",
+    "plan", "read", "release",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -54,6 +54,11 @@ class Answers:
         return bool(self.means.any())
 
     @property
+    def any_divided(self) -> bool:
+        """Whether some answer is a mean of any kind."""
+        return bool((self.means | self.ratios).any())
+
+    @property
     def ratios(self) -> npt.NDArray[np.bool_]:
         """Answers that are divided by another."""
         return self.over >= 0
@@ -68,6 +73,21 @@ class Answers:
         """How much the squared error of the number of records matters where no centre enters: means and the count."""
         spread = self.weights[self.means] * domain.spread[self.index[self.means]]
         return float(spread.sum()) + (1.0 if self.count else 0.0)
+
+    def pick(self, shown: Sequence[int], count: bool) -> tuple[Answers, list[int]]:
+        """Some of the answers, in this order, with the count or without; and where these and what they need stand."""
+        below = [int(self.over[i]) for i in shown if self.over[i] >= 0]
+        kept = list(dict.fromkeys([*shown, *below]))
+        at = np.array(kept, np.int64)
+        over = np.array([kept.index(i) if i >= 0 else -1 for i in self.over[at].tolist()], np.int64)
+        matrix = None if self.matrix is None else self.matrix[at]
+        names = tuple(self.names[i] for i in kept)
+        hidden = len(kept) - len(shown)
+        weights, offsets = self.weights[at], self.offsets[at]
+        picked = Answers(
+            names, self.index[at], self.means[at], matrix, count, weights, self.weighting, over, offsets, hidden
+        )
+        return picked, kept
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {
@@ -138,7 +158,8 @@ def ask(
     size = len(names)
     if size == 0 and not count:
         raise PlanError("nothing is asked", "a plan has at least one answer", "ask for a sum, a mean or the count")
-    numbers, label = _weights(weights, domain, index, matrix, size)
+    reach = 2 * domain.radius
+    numbers, label = read_weights(weights, np.abs(matrix) @ reach if matrix is not None else reach[index], size)
     plain = (np.full(size, -1), np.zeros(size))
     return Answers(names, index, means, matrix, bool(count), numbers, label, *plain)
 
@@ -159,15 +180,12 @@ def _matrix(answers: Any, dimension: int) -> Array:
     return matrix
 
 
-def _weights(
-    weights: Any, domain: Domain, index: npt.NDArray[np.int64], matrix: Array | None, size: int
-) -> tuple[Array, str]:
+def read_weights(weights: Any, ranges: Array, size: int) -> tuple[Array, str]:
+    """One positive number per answer, and how they were chosen; `ranges` is what one record can change."""
     if isinstance(weights, str):
         if weights == "equal":
             return np.ones(size), "equal"
         if weights == "relative":
-            reach = 2 * domain.radius
-            ranges = np.abs(matrix) @ reach if matrix is not None else reach[index]
             return 1.0 / (ranges * ranges), "relative"
         raise PlanError(
             f"weights={weights!r}",

@@ -8,6 +8,7 @@ total below (tr M^{1/2})². Each bound here is one such law, so it is valid what
     box, replace-one    independent signs: M diagonal, the bound equals the elliptical shape's total
     ball                a direction with a preferred mean; the preference is searched
     Gaussian data       a direction of its ellipsoid, each axis as often as its share of the noise
+    people              the signs of a box, with one row or with all that count; the chance of either is searched
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from gaussmith.answers import Answers
-from gaussmith.domains import Ball, Box, Domain, GaussianData
+from gaussmith.domains import Ball, Box, Domain, GaussianData, People
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.shapes.lifted import offset_weight
@@ -38,6 +39,8 @@ def lower_bound(domain: Domain, answers: Answers, neighbours: str) -> float:
         root = _box_root(domain, answers) if private else _box_replace_root(domain, answers)
     elif isinstance(domain, GaussianData):
         root = _ellipsoid_root(domain, answers, private)
+    elif isinstance(domain, People):
+        root = _people_root(domain, answers) if private else _people_replace_root(domain, answers)
     else:
         root = float(np.sqrt(offset_weight(domain, answers))) if private else 0.0
     return root * root * (1 - _ROUNDING)
@@ -164,6 +167,44 @@ def _box_root(domain: Box, answers: Answers) -> float:
     h = (2 / np.pi) * np.arcsin(np.clip(b / length, -1.0, 1.0))
     h[-1] = 0.0
     return float(trace_sqrt_lower(D * D, np.column_stack([D * h, b]), np.array([[0.0, 1.0], [1.0, 1.0]])))
+
+
+def _people_root(domain: People, answers: Answers) -> float:
+    """tr M^{1/2} with t = T/k equal to 1 or 1/k, and signs as for a box; any chance p of the first is a valid law."""
+    from gaussmith.shapes.people import best_share, total, worths
+
+    a, b, D = worths(domain, answers)
+    k, d, (own, over, last) = domain.rows_per_unit, domain.dimension, domain.parts
+    E, extra = offset_weight(domain, answers), answers.count_weight(domain)
+    p = best_share(lambda p: total(a, b, D, E, k, p)) if E else 1.0
+    if d > _DENSE or answers.size > _DENSE or answers.matrix is not None:
+        return float(a.sum() + b.sum())  # all with k rows, signs independent
+    rows = np.zeros((answers.size + 1, d + 1))
+    at = np.arange(answers.size)
+    rows[at, answers.index] = domain.radius[answers.index]
+    rows[at, -1] = np.where(answers.means, 0.0, domain.centre[answers.index])
+    rows[:-1] *= np.sqrt(answers.weights)[:, None]
+    rows[-1, -1] = np.sqrt(extra)
+    # One sign for t and the person together: their columns side by side tell how it should correlate with the others.
+    columns = np.hstack([rows[:, :last], rows[:, last:].sum(axis=1, keepdims=True)])
+    norms = np.linalg.norm(columns, axis=0)
+    cosines = (columns / np.where(norms > 0, norms, 1.0)).T @ (columns / np.where(norms > 0, norms, 1.0))
+    np.fill_diagonal(cosines, 1.0)
+    H = (2 / np.pi) * np.arcsin(np.clip(cosines, -1.0, 1.0))
+    signs = np.array([*range(last), last, last])
+    scaled = np.array([False] * (over.start - own.start) + [True] * (last - over.start) + [True, False])
+    moments = np.array([[1.0, p + (1 - p) / k], [p + (1 - p) / k, p + (1 - p) / k**2]])
+    M = H[np.ix_(signs, signs)] * moments[np.ix_(scaled.astype(int), scaled.astype(int))]
+    values = np.linalg.eigvalsh(rows @ M @ rows.T)
+    return float(np.sqrt(np.clip(values, 0.0, None)).sum())
+
+
+def _people_replace_root(domain: People, answers: Answers) -> float:
+    from gaussmith.shapes.people import best_share, replaced_total, worths
+
+    a, b, D = worths(domain, answers)
+    k = domain.rows_per_unit
+    return replaced_total(a, b, D, k, best_share(lambda p: replaced_total(a, b, D, k, p)))
 
 
 def _ball_root(domain: Ball, answers: Answers) -> float:

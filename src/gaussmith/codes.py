@@ -170,6 +170,41 @@ class BallCodes:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class PeopleCodes(BoxCodes):
+    """The coding of what one person adds: first the person's own numbers, then `rows` sums over rows, then T.
+
+    T is the number of the person's rows, at most `rows_per_unit` = k. A sum over rows adds up the codes of T rows, so
+    that twice it, less its steps for each row, lies within ±T·steps. Exact integers throughout.
+    """
+
+    rows: int
+    rows_per_unit: int
+
+    @property
+    def extents(self) -> Array:
+        """The largest absolute core integer of one person, rounded up to a double."""
+        own, over, _ = self._parts(self.steps.tolist())
+        # A sum over rows may need 62 bits, which no double holds: the next one above it will do.
+        reach = [float(np.nextafter(float(s * self.rows_per_unit), np.inf)) for s in over]
+        return np.array([*own, *reach, self.rows_per_unit], float)
+
+    def centred(self, sums: Sequence[int], records: int) -> Sequence[int]:
+        """The summed core: twice each number, less its steps for each person, or for each row; then the rows."""
+        own, over, (T,) = self._parts([int(s) for s in sums])
+        own_steps, over_steps, _ = self._parts(self.steps.tolist())
+        return [
+            *(2 * s - records * top for s, top in zip(own, own_steps, strict=True)),
+            *(2 * s - T * top for s, top in zip(over, over_steps, strict=True)),
+            T,
+        ]
+
+    def _parts(self, values: Sequence[int]) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+        """The person's own, those over rows, and the rows."""
+        last = len(self.steps) - 1
+        return values[: last - self.rows], values[last - self.rows : last], values[last:]
+
+
 Codes = BoxCodes | BallCodes
 
 

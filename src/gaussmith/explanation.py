@@ -34,6 +34,8 @@ _SHAPES = {
     "solved": "correlated noise, solved numerically for exactly this box",
     "count": "noise on the number of records",
     "clipped": "columns scaled by how much they are expected to vary, records clipped, noise of the same shape",
+    "people": "noise on sums over rows, on the number of rows and on the number of people, in proportion to what one "
+    "person can change in each",
     "isotropic": "the standard Gaussian mechanism: equal noise on every answer, in units of its weight",
 }
 
@@ -198,10 +200,11 @@ def explain_choice(plan: Plan) -> str:
         for name, price in sorted(plan.alternatives, key=lambda pair: pair[1]):
             times = price * plan.noise_scale**2 / plan.total_variance
             lines.append(f"  {name}: {times:.3g} × the total squared error ({describe_shape(name)})")
-    if plan.answers.any_mean:
+    if plan.answers.any_divided:
+        public = plan.public_count and not plan.answers.ratios.any()
         lines.append(
             "A mean is the noisy sum of distances from the middle of the bounds, divided by the "
-            + ("public number of records." if plan.public_count else "noisy number of records.")
+            f"{'public' if public else 'noisy'} number of {counted_in(plan)}."
         )
     if isinstance(plan.domain, GaussianData):
         lines.append(describe_clip(plan))
@@ -225,6 +228,11 @@ def describe_clip(plan: Plan) -> str:
         f"{domain.rows:.6g} of them this adds about {loss:.3g} to the total squared error. "
         "Privacy does not depend on it."
     )
+
+
+def counted_in(plan: Plan) -> str:
+    """What the means of a plan are over: records (people), or rows."""
+    return "rows" if plan.answers.ratios.any() else "records"
 
 
 def printable(text: str) -> str:
@@ -314,10 +322,14 @@ def plan_table(plan: Plan, rows: int | None = None) -> str:
 
 
 def release_table(release: Release) -> str:
-    """answer · value · ± standard error · 95 % interval."""
+    """answer · value · ± standard error · 95 % interval; then what it means."""
+    return "\n".join([answers_table(release), *release_notes(release), *textwrap.wrap(COVERS, 80)])
+
+
+def answers_table(release: Release) -> str:
+    """The answers of a release, as many as a screen holds."""
     text = text_table(RELEASE_HEADER, release_rows(release))
-    notes = textwrap.wrap(COVERS, 80)
-    return "\n".join([text, *_left_out(release.plan, "release.to_polars()"), *_release_notes(release), *notes])
+    return "\n".join([text, *_left_out(release.plan, "release.to_polars()")])
 
 
 def _left_out(plan: Plan, where: str) -> list[str]:
@@ -326,18 +338,20 @@ def _left_out(plan: Plan, where: str) -> list[str]:
 
 
 def _plan_notes(plan: Plan, rows: int | None) -> list[str]:
-    notes = []
-    if plan.answers.any_mean and rows:
-        notes = [f"means of {rows:,} records"]
-    elif plan.answers.any_mean:
-        error = float(plan.standard_errors[plan.answers.means][0])
-        notes = [f"n is the number of records: {figure(error)} / n is ± {figure(error / 10_000)} for 10,000 of them"]
+    notes, of = [], counted_in(plan)
+    if plan.answers.any_divided and rows:
+        notes = [f"means of {rows:,} {of}"]
+    elif plan.answers.any_divided:
+        divided = (plan.answers.means | plan.answers.ratios)[: plan.answers.visible]
+        error = float(plan.standard_errors[divided][0])
+        notes = [f"n is the number of {of}: {figure(error)} / n is ± {figure(error / 10_000)} for 10,000 of them"]
     optimal = f"{plan.shape.name}: {describe_optimality(plan)}"
     return [*notes, optimal, str(plan.guarantee), f"protects {plan.protects}"]
 
 
-def _release_notes(release: Release | GroupRelease) -> list[str]:
-    return [str(release.plan.guarantee), f"protects {release.plan.protects}"]
+def release_notes(release: Release | GroupRelease) -> list[str]:
+    notes = [] if release.reading is None else [printable(note) for note in release.reading.notes()]
+    return [str(release.guarantee), f"protects {release.plan.protects}", *notes]
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Sequence[str] = ()) -> str:
@@ -348,36 +362,9 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Seque
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
-def group_rows(release: GroupRelease, most: int = MOST_ROWS) -> tuple[list[str], list[tuple[str, ...]]]:
-    """keys · answer · value · ± standard error · 95 % interval, for the first groups; and what stands above them."""
-    shown = release.labels[: max(1, most // len(release.names))]
-    keys = [printable(column) for column in release.plan.groups.columns]
-    rows = [(*(printable(str(key)) for key in label), *row) for label in shown for row in release_rows(release[label])]
-    return [*keys, *RELEASE_HEADER], rows
-
-
-def group_table(release: GroupRelease) -> str:
-    """keys · answer · value · ± standard error · 95 % interval, for as many groups as a screen holds."""
-    header, rows = group_rows(release)
-    text = text_table(header, rows, left=len(header) - 3)
-    notes = textwrap.wrap(COVERS, 80)
-    return "\n".join([text, *_left_out_rows(release, len(rows)), *_release_notes(release), *notes])
-
-
-def group_html(release: GroupRelease) -> str:
-    """The table of a release of groups for a notebook."""
-    header, rows = group_rows(release)
-    return html_table(header, rows, [*_left_out_rows(release, len(rows)), *_release_notes(release), COVERS])
-
-
-def _left_out_rows(release: GroupRelease, shown: int) -> list[str]:
-    rest = len(release) * len(release.names) - shown
-    return [f"… and {rest:,} more rows: release.to_polars()"] if rest > 0 else []
-
-
 def release_html(release: Release) -> str:
     """The table of a release for a notebook."""
-    foot = [*_left_out(release.plan, "release.to_polars()"), *_release_notes(release), COVERS]
+    foot = [*_left_out(release.plan, "release.to_polars()"), *release_notes(release), COVERS]
     return html_table(RELEASE_HEADER, release_rows(release), foot)
 
 

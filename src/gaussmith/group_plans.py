@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from gaussmith.numerics.exact import fraction_down, sqrt_upward
 from gaussmith.numerics.linear import Array
 from gaussmith.planner import plan_answers
 from gaussmith.plans import Plan
+
+if TYPE_CHECKING:
+    from gaussmith.group_releases import GroupRelease
 
 FORMAT = 1
 
@@ -112,7 +115,20 @@ class GroupPlan:
         )
 
     def __str__(self) -> str:
-        return f"{self.groups.size} groups, in each:\n{self.each}\ntogether {self.guarantee}"
+        from gaussmith.joint_tables import group_plan_table
+
+        return group_plan_table(self)
+
+    def release(
+        self, data: Any, columns: list[str] | None = None, ledger: Any = None, id: str | None = None
+    ) -> GroupRelease:
+        """Release every declared group from a frame or file that holds keys and numbers, each row one person.
+
+        `columns` names the columns of the domain's coordinates where they differ from its own names.
+        """
+        from gaussmith.job import release_group_plan
+
+        return release_group_plan(self, data, columns, ledger, id)
 
     def to_dict(self) -> dict[str, Any]:
         return {

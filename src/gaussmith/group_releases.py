@@ -13,9 +13,11 @@ import numpy.typing as npt
 from gaussmith.accuracy import normal_width
 from gaussmith.errors import PlanError, nearest
 from gaussmith.group_plans import GroupPlan
+from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
+from gaussmith.readings import Reading
 from gaussmith.readout import Readout
-from gaussmith.releases import Release
+from gaussmith.releases import Release, read_reading, read_record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,10 +37,16 @@ class GroupRelease:
     features: Array
     id: str | None = None
     receipt: str | None = None
+    reading: Reading | None = None
 
     def named(self, id: str, receipt: str) -> GroupRelease:
         """The same release under the id that a ledger charged, with the ledger's receipt."""
         return replace(self, id=id, receipt=receipt)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What this release keeps."""
+        return self.plan.guarantee
 
     @cached_property
     def _readout(self) -> Readout:
@@ -63,8 +71,11 @@ class GroupRelease:
 
     @property
     def count(self) -> Array | None:
-        """The noisy number of people in every group; None unless asked."""
-        return self._readout.count if self.plan.answers.count else None
+        """The noisy number of people (or of rows, if that was asked) in every group; None unless asked."""
+        if self.plan.answers.count:
+            return self._readout.count
+        place = self.plan.each.rows_place
+        return None if place is None else np.asarray(self.features[:, place])
 
     @property
     def standard_errors(self) -> Array:
@@ -92,7 +103,7 @@ class GroupRelease:
         if wanted not in self.labels:
             known = [" · ".join(map(str, each)) for each in self.labels]
             raise PlanError(f"group {label!r}", "it was not declared", nearest(" · ".join(map(str, wanted)), known))
-        return Release(self.plan.each, self.features[self.labels.index(wanted)])
+        return Release(self.plan.each, self.features[self.labels.index(wanted)], reading=self.reading)
 
     def __len__(self) -> int:
         return self.plan.groups.size
@@ -114,7 +125,8 @@ class GroupRelease:
         ]
         if not chosen:
             raise PlanError(f"groups with {keys!r}", "no declared group has these keys", "choose declared keys")
-        return SummedRelease(self.plan.each, self.features[chosen].sum(axis=0), parts=len(chosen))
+        features = self.features[chosen].sum(axis=0)
+        return SummedRelease(self.plan.each, features, reading=self.reading, parts=len(chosen), whole=self.plan)
 
     def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
         """One row per group and answer: keys, answer, value, standard_error, lower, upper."""
@@ -150,7 +162,7 @@ class GroupRelease:
     def to_dict(self) -> dict[str, Any]:
         from gaussmith import __version__
 
-        g = self.plan.guarantee
+        g = self.guarantee
         return {
             "format": FORMAT,
             "kind": "groups",
@@ -167,6 +179,7 @@ class GroupRelease:
             "features": self.features.tolist(),
             "id": self.id,
             "receipt": self.receipt,
+            "reading": None if self.reading is None else self.reading.to_dict(),
             "plan": self.plan.to_dict(),
         }
 
@@ -179,17 +192,22 @@ class GroupRelease:
         """The release that `to_dict` described."""
         plan = GroupPlan.from_dict(fields["plan"])
         features = np.array(fields["features"], float).reshape(plan.groups.size, -1)
-        return cls(plan, features, fields.get("id"), fields.get("receipt"))
+        return cls(plan, features, fields.get("id"), fields.get("receipt"), read_reading(fields))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> GroupRelease:
+        """The release that `to_json` wrote."""
+        return read_record(text, {"groups": cls.from_dict})
 
     def __str__(self) -> str:
-        from gaussmith.explanation import group_table
+        from gaussmith.group_tables import group_table
 
         return group_table(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from gaussmith.explanation import group_html
+        from gaussmith.group_tables import group_html
 
         return group_html(self)
 
@@ -199,6 +217,12 @@ class SummedRelease(Release):
     """Several groups' features added up: `parts` independent noises instead of one."""
 
     parts: int = 1
+    whole: GroupPlan | None = None
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """That of all groups together: a person may be in several."""
+        return self.plan.guarantee if self.whole is None else self.whole.guarantee
 
     @cached_property
     def _readout(self) -> Readout:
@@ -208,3 +232,6 @@ class SummedRelease(Release):
     def count_standard_error(self) -> float | None:
         alone = self.plan.count_standard_error
         return None if alone is None else alone * float(np.sqrt(self.parts))
+
+    def covariance(self) -> Array:
+        return super().covariance() * self.parts

@@ -12,25 +12,45 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.errors import LedgerError
+from gaussmith.domains import People
+from gaussmith.errors import LedgerError, PlanError
+from gaussmith.group_plans import GroupPlan
+from gaussmith.group_releases import GroupRelease
+from gaussmith.joint_plans import JointPlan
+from gaussmith.joint_releases import JointRelease, read
 from gaussmith.plans import Plan
+from gaussmith.readings import TOTAL, Reading
 from gaussmith.releases import Release
 from gaussmith.request import Request
 
 if TYPE_CHECKING:
-    from gaussmith.group_plans import GroupPlan
-    from gaussmith.group_releases import GroupRelease
     from gaussmith.ledger import Ledger
 
 Progress = Callable[[float | None], None]
 
 
-def release(request: Request, ledger: Any = None, id: str | None = None, progress: Progress | None = None) -> Release:
+def release(
+    request: Request, ledger: Any = None, id: str | None = None, progress: Progress | None = None
+) -> Release | GroupRelease | JointRelease:
     """Release what a request asks, charged to a ledger if one is given (a path, a URL or a `Ledger`).
 
-    The source's column names and types are public and are checked before anything is charged.
+    The source's column names and types are public and are checked before anything is charged. Several questions are
+    charged together, once.
     """
-    return release_plan(request.plan, request.source, request.columns, ledger, id, progress)
+    from gaussmith import mechanism
+
+    book = open_ledger(ledger, id)
+    tables = [
+        (plan, reading, mechanism.prepare_table(plan, request.source, reading)) for plan, reading in request.parts
+    ]
+
+    def make() -> Release | GroupRelease | JointRelease:
+        made = [mechanism.release_table(plan, table, reading, progress) for plan, reading, table in tables]
+        return JointRelease(request.plan, tuple(made)) if isinstance(request.plan, JointPlan) else made[0]
+
+    if book is None:
+        return make()
+    return read(charged(book, id, request.plan, request.source, request_hash(request), make))
 
 
 def release_plan(
@@ -48,30 +68,52 @@ def release_plan(
     source, used = mechanism.prepare(plan, data, columns)
     if book is None:
         return mechanism.release_source(plan, source, used, progress)
-    payload = charged(
-        book,
-        id,
-        source_name(data),
-        request_hash(plan.hash, source_name(data), used),
-        plan,
-        lambda: mechanism.release_source(plan, source, used, progress),
-    )
-    return Release.from_json(payload)
+    asked = hash_of(plan.hash, data, {"columns": list(used or [])})
+    made = charged(book, id, plan, data, asked, lambda: mechanism.release_source(plan, source, used, progress))
+    return Release.from_json(made)
+
+
+def release_group_plan(
+    plan: GroupPlan, data: Any, columns: Sequence[str] | None = None, ledger: Any = None, id: str | None = None
+) -> GroupRelease:
+    """Release a plan of groups from a frame or file that holds keys and numbers, each row one person."""
+    from gaussmith import mechanism
+
+    domain = plan.each.domain
+    if isinstance(domain, People):
+        raise PlanError(
+            "a plan for people with many rows",
+            "it must be said whose rows are whose",
+            "release the request it came from: gaussmith.release(request)",
+        )
+    names = list(columns) if columns is not None else [domain.name(j) for j in range(domain.dimension)]
+    reading = Reading(tuple((TOTAL, name) for name in names), by=plan.groups.columns)
+    book = open_ledger(ledger, id)
+    table = mechanism.prepare_table(plan, data, reading)
+
+    def make() -> GroupRelease:
+        made = mechanism.release_table(plan, table, reading)
+        assert isinstance(made, GroupRelease)
+        return made
+
+    if book is None:
+        return make()
+    return GroupRelease.from_json(charged(book, id, plan, data, hash_of(plan.hash, data, reading.to_dict()), make))
 
 
 def charged(
     book: Ledger,
     id: str | None,
-    source: str,
-    request_hash: str,
-    plan: Plan | GroupPlan,
-    make: Callable[[], Release | GroupRelease],
+    plan: Plan | GroupPlan | JointPlan,
+    data: Any,
+    asked: str,
+    make: Callable[[], Release | GroupRelease | JointRelease],
 ) -> bytes:
     """The bytes stored for one release: charge first, then `make` it from data, store it once, return the stored."""
     from gaussmith.ledger.failpoints import failpoint
 
-    book.check_dataset(source)
-    reservation = book.reserve(id, request_hash, plan.guarantee, plan_hash=plan.hash)
+    book.check_dataset(source_name(data))
+    reservation = book.reserve(id, asked, plan.guarantee, plan_hash=plan.hash)
     if reservation.payload is not None:
         return reservation.payload
     failpoint("before-data")
@@ -104,7 +146,12 @@ def source_name(data: Any) -> str:
     )
 
 
-def request_hash(plan_hash: str, source: str, columns: Sequence[str] | None) -> str:
-    """SHA-256 of what is asked and of which source: the same id with another one is refused."""
-    fields = {"plan": plan_hash, "source": source, "columns": list(columns or [])}
+def request_hash(request: Request) -> str:
+    """SHA-256 of all that a request asks: the same id with another request is refused."""
+    return hash_of(request.plan.hash, request.source, [reading.to_dict() for reading in request.readings])
+
+
+def hash_of(plan_hash: str, data: Any, read: Any) -> str:
+    """SHA-256 of a plan, of the name of the source and of how it is read."""
+    fields = {"plan": plan_hash, "source": source_name(data), "read": read}
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.domains import People
 from gaussmith.errors import PlanError
 from gaussmith.grid import NOISE_BITS, core
 from gaussmith.group_plans import GroupPlan
@@ -15,8 +17,10 @@ from gaussmith.group_releases import GroupRelease
 from gaussmith.noise import normal_integers
 from gaussmith.numerics.linear import Integers, Words
 from gaussmith.plans import Plan
+from gaussmith.readings import Reading
 from gaussmith.releases import Release
 from gaussmith.sums import Source, Totals, check_columns, open_source, total
+from gaussmith.sums.readings import Table, open_table, total_table
 
 Progress = Callable[[float | None], None]
 
@@ -26,8 +30,7 @@ def release(plan: Plan, data: Any, columns: Sequence[str] | None = None, progres
 
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
     """
-    source, used = prepare(plan, data, columns)
-    return release_source(plan, source, used, progress)
+    return release_source(plan, *prepare(plan, data, columns), progress)
 
 
 def release_source(
@@ -37,14 +40,37 @@ def release_source(
     return release_totals(plan, total(source, plan.codes, columns, progress))
 
 
+def release_table(
+    plan: Plan | GroupPlan, table: Table, reading: Reading, progress: Progress | None = None
+) -> Release | GroupRelease:
+    """The planned answers from a table that `prepare_table` has opened."""
+    totals = total_table(table, progress)
+    if isinstance(plan, GroupPlan):
+        return replace(release_group_totals(plan, totals), reading=reading)
+    return replace(release_totals(plan, totals[0]), reading=reading)
+
+
 def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None) -> tuple[Source, Sequence[str] | None]:
     """The opened source and the columns to read; refuses what does not fit. No data value is read."""
+    if isinstance(plan.domain, People):
+        raise PlanError(
+            "a plan for people with many rows",
+            "it must be said whose rows are whose",
+            "release the request it came from: gaussmith.release(request)",
+        )
     plan.certify()  # before anything is opened
     source = open_source(data)
     if columns is None and source.names is not None and plan.domain.names is not None:
         columns = plan.domain.names
     used = check_columns(source, columns, plan.domain.dimension)
     return source, None if source.names is None else used
+
+
+def prepare_table(plan: Plan | GroupPlan, data: Any, reading: Reading) -> Table:
+    """The opened table, checked against the reading and the plan. No data value is read."""
+    plan.certify()  # before anything is opened
+    each, groups = (plan.each, plan.groups) if isinstance(plan, GroupPlan) else (plan, None)
+    return open_table(data, reading, each.codes, each.substitutes, groups)
 
 
 def release_totals(plan: Plan, totals: Totals) -> Release:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gaussmith.answers import Answers, ask
 from gaussmith.codes import centre_of, nearest_to_zero
-from gaussmith.domains import Ball, Box, Domain, GaussianData, Groups, Records
+from gaussmith.domains import Ball, Box, Domain, GaussianData, Groups, People, Records
 from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
@@ -154,6 +154,10 @@ def _plan_gaussian(
 
 def _candidates(domain: Domain, answers: Answers, neighbours: str) -> list[tuple[Shape, float | None]]:
     """Every shape that fits, with a lower bound where one comes for free; in order of preference when equal."""
+    if isinstance(domain, People):
+        from gaussmith.shapes.people import lifted_people
+
+        return [(lifted_people(domain, answers, neighbours), None), (isotropic(domain, answers, neighbours), None)]
     found: list[tuple[Shape, float | None]] = [(lifted(domain, answers, neighbours), None)]
     if neighbours == ADD_REMOVE and _worth_solving(domain, answers):
         assert isinstance(domain, Box)

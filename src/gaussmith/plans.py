@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,13 @@ import numpy as np
 
 from gaussmith.answers import Answers
 from gaussmith.codes import Codes
-from gaussmith.domains import Domain, domain_from_dict
+from gaussmith.domains import Domain, People, domain_from_dict
 from gaussmith.error_laws import ErrorLaw
 from gaussmith.errors import PlanError
 from gaussmith.grid import Grid, make_grid
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check, protects
-from gaussmith.numerics.linear import Array, Bordered, Diagonal
+from gaussmith.numerics.linear import Array, Bordered, Diagonal, pick_rows
 from gaussmith.shapes import Shape, total, weighted_variances
 
 if TYPE_CHECKING:
@@ -68,7 +69,20 @@ class Plan:
     @property
     def standard_errors(self) -> Array:
         """Of the answers, in order, never of the count; of a mean: n times its error, wherever in its range it lies."""
-        return np.sqrt(self._variances[0])
+        shown = self.answers.visible
+        return np.sqrt(self._variances[0] + self._ratio_variances)[:shown]
+
+    @cached_property
+    def _ratio_variances(self) -> Array:
+        """What the noise of its denominator adds to an answer over another one, wherever in its range it lies.
+
+        The denominator's weight accounts for it already: it is part of each error, and counted once in the total.
+        """
+        found = np.zeros(self.answers.size)
+        ratios = self.answers.ratios
+        spread = self.domain.spread[self.answers.index[ratios]]
+        found[ratios] = spread * self._variances[0][self.answers.over[ratios]]
+        return found
 
     @property
     def count_standard_error(self) -> float | None:
@@ -76,6 +90,13 @@ class Plan:
         if not self.answers.count:
             return None
         return float(np.sqrt(self._variances[1]))
+
+    @property
+    def rows_place(self) -> int | None:
+        """Where the number of rows is among the answers shown; None where it is not asked."""
+        last = self.answers.visible - 1
+        asked = isinstance(self.domain, People) and last >= 0 and self.answers.index[last] == self.domain.parts[2]
+        return last if asked else None
 
     @property
     def total_variance(self) -> float:
@@ -106,37 +127,51 @@ class Plan:
                 "use plan.standard_errors, or plan fewer answers",
             )
         F = self.shape.features.dense()
-        keep = np.arange(size + (1 if self.answers.count and self.shape.counted else 0))
-        C = F[keep] @ F[keep].T
+        C = F @ F.T
         if self.answers.any_mean and self.shape.counted:
             means = np.flatnonzero(self.answers.means)
             C[means, means] += self.domain.spread[self.answers.index[means]] * self.shape.variances()[-1]
         C = C * self.noise_scale**2
+        at = np.arange(size)
+        C[at, at] += self._ratio_variances
+        keep = [*range(self.answers.visible), *([size] if self.answers.count and self.shape.counted else [])]
+        C = C[np.ix_(keep, keep)]
         if self.answers.count and not self.shape.counted:  # the number of records is public
             C = np.pad(C, ((0, 1), (0, 1)))
         return np.asarray(C)
 
     def errors(self, rows: int | None = None) -> dict[str, float]:
-        """The standard error of each answer in its own units; means need a guess of the number of rows.
+        """The standard error of each answer in its own units; means need a guess of what they are over: rows or people.
 
         >>> import gaussmith as gm
         >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), answers="means")
         >>> round(plan.errors(rows=10_000)["age"], 4)
         0.0079
         """
-        if self.answers.any_mean and (rows is None or isinstance(rows, bool) or not rows > 0):
+        if self.answers.any_divided and (rows is None or isinstance(rows, bool) or not rows > 0):
             raise PlanError(
                 f"rows={rows!r}",
                 "the error of a mean depends on the number of rows",
                 "give a guess, such as rows=10_000",
             )
         errors = self.standard_errors
-        if self.answers.any_mean:
-            errors = np.where(self.answers.means, errors / float(rows or 1), errors)
-        named = dict(zip(self.answers.names, errors.tolist(), strict=True))
+        if self.answers.any_divided:
+            divided = (self.answers.means | self.answers.ratios)[: self.answers.visible]
+            errors = np.where(divided, errors / float(rows or 1), errors)
+        named = dict(zip(self.answers.names[: self.answers.visible], errors.tolist(), strict=True))
         if self.count_standard_error is not None:
             named["count"] = self.count_standard_error
         return named
+
+    def part(self, shown: Sequence[int], count: bool) -> tuple[Plan, list[int]]:
+        """The plan as far as some of its answers go, and which features these are read from. The noise is the same."""
+        answers, kept = self.answers.pick(shown, count)
+        if self.shape.counted:
+            kept.append(self.answers.size)
+        shape = self.shape
+        public = None if shape.public is None else shape.public[kept]
+        shape = Shape(shape.name, shape.lift, pick_rows(shape.features, kept), shape.counted, public)
+        return replace(self, answers=answers, shape=shape, alternatives=(), bound=None), kept
 
     # -- laws of the errors -----------------------------------------------------------------------------------------
 
@@ -144,6 +179,9 @@ class Plan:
     def error_law(self) -> ErrorLaw:
         """The law of the errors of all answers together, the count left out; of a mean: of n times its error."""
         size, unit = self.answers.size, self.noise_scale
+        if self.answers.ratios.any() or self.answers.hidden:
+            shown = self.answers.visible
+            return ErrorLaw(np.zeros(shown), np.zeros(shown), self.covariance()[:shown, :shown])
         F = self.shape.features
         extra = self._variances[0] / unit**2 - self.shape.variances()[:size]  # of means: through the count
         if isinstance(F, Diagonal | Bordered):

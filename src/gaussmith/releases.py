@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from gaussmith.accuracy import normal_width
-from gaussmith.errors import PlanError, nearest
+from gaussmith.errors import GaussmithError, PlanError, nearest
+from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
+from gaussmith.readings import Reading
 from gaussmith.readout import Readout
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 FORMAT = 1
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +61,17 @@ class Release:
     records: int | None = None
     id: str | None = None
     receipt: str | None = None
+    reading: Reading | None = None
+    """How the records came from a table; None for plain data."""
 
     def named(self, id: str, receipt: str) -> Release:
         """The same release under the id that a ledger charged, with the ledger's receipt."""
         return replace(self, id=id, receipt=receipt)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What this release keeps."""
+        return self.plan.guarantee
 
     @cached_property
     def _readout(self) -> Readout:
@@ -73,8 +84,11 @@ class Release:
 
     @property
     def count(self) -> float | None:
-        """The number of records, noisy where it is private; None unless asked."""
-        return float(self._readout.count) if self.plan.answers.count else None
+        """The number of people (or of rows, if that was asked), noisy where it is private; None unless asked."""
+        if self.plan.answers.count:
+            return float(self._readout.count)
+        place = self.plan.rows_place
+        return None if place is None else float(self.features[place])
 
     @property
     def standard_errors(self) -> Array:
@@ -174,9 +188,10 @@ class Release:
     def to_dict(self) -> dict[str, Any]:
         from gaussmith import __version__
 
-        g = self.plan.guarantee
+        g = self.guarantee
         return {
             "format": FORMAT,
+            "kind": "release",
             "gaussmith": __version__,
             "plan_hash": self.plan.hash,
             "protects": self.plan.protects,
@@ -191,6 +206,7 @@ class Release:
             "records": self.records,
             "id": self.id,
             "receipt": self.receipt,
+            "reading": None if self.reading is None else self.reading.to_dict(),
             "plan": self.plan.to_dict(),
         }
 
@@ -199,24 +215,22 @@ class Release:
         return json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False, allow_nan=False)
 
     @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Release:
+        """The release that `to_dict` described."""
+        features = np.array(fields["features"], float)
+        return cls(
+            Plan.from_dict(fields["plan"]),
+            features,
+            fields["records"],
+            fields.get("id"),
+            fields.get("receipt"),
+            read_reading(fields),
+        )
+
+    @classmethod
     def from_json(cls, text: str | bytes) -> Release:
         """The release that `to_json` wrote."""
-        try:
-            fields = json.loads(text)
-            if fields["format"] != FORMAT:
-                raise PlanError(
-                    f"release format = {fields['format']!r}", f"this version reads format {FORMAT}", "upgrade gaussmith"
-                )
-            plan = Plan.from_dict(fields["plan"])
-            return cls(
-                plan, np.array(fields["features"], float), fields["records"], fields.get("id"), fields.get("receipt")
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            if isinstance(error, PlanError):
-                raise
-            raise PlanError(
-                "a record that is not a release", "releases are saved by release.to_json()", "check the file"
-            ) from None
+        return read_record(text, {"release": cls.from_dict})
 
     # -- words and pages --------------------------------------------------------------------------------------------
 
@@ -237,3 +251,31 @@ class Release:
         from gaussmith.report import write_report
 
         return write_report(self, path)
+
+
+def read_record(text: str | bytes, kinds: Mapping[str, Callable[[dict[str, Any]], T]]) -> T:
+    """The value that a record holds, read by the function for its kind; refuses what is not understood."""
+    try:
+        fields = json.loads(text)
+        if fields["format"] != FORMAT:
+            raise PlanError(
+                f"release format = {fields['format']!r}", f"this version reads format {FORMAT}", "upgrade gaussmith"
+            )
+        if fields["kind"] not in kinds:
+            raise PlanError(
+                f"a record of the kind {fields['kind']!r}",
+                f"here it is one of: {', '.join(kinds)}",
+                "read it with gaussmith.read",
+            )
+        return kinds[fields["kind"]](fields)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        if isinstance(error, GaussmithError):
+            raise
+        raise PlanError(
+            "a record that is not a release", "releases are saved by release.to_json()", "check the file"
+        ) from None
+
+
+def read_reading(fields: dict[str, Any]) -> Reading | None:
+    """The reading in a record."""
+    return None if fields.get("reading") is None else Reading.from_dict(fields["reading"])

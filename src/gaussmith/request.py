@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gaussmith.answers import MEAN, SUM, ask
-from gaussmith.domains import Box, Domain, Records
-from gaussmith.errors import DomainError, RequestError, nearest
+from gaussmith.errors import RequestError, nearest
+from gaussmith.group_plans import GroupPlan
 from gaussmith.guarantee import Guarantee
+from gaussmith.joint_plans import JointPlan, Part, Slot
 from gaussmith.neighbours import ADD_REMOVE, check
-from gaussmith.planner import plan_answers
 from gaussmith.plans import Plan
+from gaussmith.question_plans import asked_of, plan_question
+from gaussmith.questions import Bounds, Question
+from gaussmith.readings import Reading
 
-Bounds = Mapping[str, tuple[float, float]]
+SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share"))
+"""What may stand in the request itself, or in a question."""
 
-KEYS = ("source", "sums", "means", "count", "missing", "weights", "guarantee", "neighbours")
+KEYS = ("source", *SHARED, "unit", "guarantee", "neighbours", "question")
 """What a TOML request may hold."""
 
+ANSWERS = ("sums", "means", "count")
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Request:
-    """What is asked of one table.
+    """What is asked of one table. `Question` says what each field means; docs/requests.md tells it with examples.
+
+    With `questions` the fields here are what those do not say themselves; filters hold both.
 
     >>> import gaussmith as gm
     >>> request = gm.Request("people.parquet", sums={"income": (0, 200_000)}, means={"age": (0, 100)}, count=True,
@@ -34,14 +40,28 @@ class Request:
     ('income_sum', 'age_mean')
     """
 
-    source: Any
+    source: Any = field(kw_only=False)
     sums: Bounds = field(default_factory=dict)
     means: Bounds = field(default_factory=dict)
-    count: bool = False
+    count: bool | str = False
+    by: Any = field(default_factory=dict)
+    unit: str | None = None
+    rows_per_unit: int | None = None
+    groups_per_unit: int = 1
+    mean_of: str = "rows"
+    where: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, float] = field(default_factory=dict)
     weights: Any = "relative"
-    guarantee: Guarantee | None = None
+    guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
+    questions: Sequence[Question | Mapping[str, Any]] = ()
+
+    plan: Plan | GroupPlan | JointPlan = field(init=False, repr=False)
+    """The plan of this request; made without data."""
+
+    readings: tuple[Reading, ...] = field(init=False, repr=False)
+    """How the records of each plan come from the table."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
@@ -50,73 +70,96 @@ class Request:
                 "a request says how well people are protected",
                 "add guarantee: epsilon = 1, delta = 1e-6",
             )
-        if not isinstance(self.count, bool):
-            raise RequestError(f"count={self.count!r}", "it is true or false", "write count = true")
         object.__setattr__(self, "neighbours", check(self.neighbours))
-        object.__setattr__(self, "sums", _bounds("sums", self.sums))
-        object.__setattr__(self, "means", _bounds("means", self.means))
-        if not isinstance(self.missing, Mapping):
-            raise RequestError(
-                f"missing={self.missing!r}", "it maps columns to numbers", "write missing = { age = 40 }"
-            )
-        if not (self.sums or self.means or self.count):
-            raise RequestError(
-                "nothing is asked", "a request has at least one answer", "add sums, means or count, e.g. --count"
-            )
-        object.__setattr__(self, "plan", self._plan())
-
-    plan: Plan = field(init=False, repr=False)
-    """The plan of this request; made without data."""
-
-    def _coordinates(self) -> dict[tuple[str, float, float], str]:
-        """Each (column, bounds) once, with its name: the column's, or one that tells two bounds apart."""
-        coordinates: dict[tuple[str, float, float], str] = {}
-        for bounds in (self.sums, self.means):
-            for column, (low, high) in bounds.items():
-                key = (column, low, high)
-                if key not in coordinates:
-                    taken = column in coordinates.values()
-                    coordinates[key] = f"{column} within {low:g} to {high:g}" if taken else column
-        return coordinates
+        if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
+            raise RequestError(f"unit={self.unit!r}", "it names a column", 'write unit = "person"')
+        if self.questions:
+            joint = self._plan_questions()
+            object.__setattr__(self, "plan", joint)
+            object.__setattr__(self, "readings", tuple(part.reading for part in joint.parts))
+        else:
+            plan, reading = plan_question(self._question({}), self.unit, self.guarantee, self.neighbours)
+            object.__setattr__(self, "plan", plan)
+            object.__setattr__(self, "readings", (reading,))
 
     @property
-    def columns(self) -> list[str]:
-        """The columns to read, one per coordinate of the plan."""
-        return [column for column, _, _ in self._coordinates()]
+    def parts(self) -> tuple[tuple[Plan | GroupPlan, Reading], ...]:
+        """Each plan with its reading; several only where there are several questions."""
+        if isinstance(self.plan, JointPlan):
+            return tuple((part.plan, part.reading) for part in self.plan.parts)
+        return ((self.plan, self.readings[0]),)
 
-    def _plan(self) -> Plan:
-        coordinates = self._coordinates()
-        names = list(coordinates.values())
-        keys = list(coordinates)
-        kinds = [
-            (keys.index((column, low, high)), kind, f"{column}_{kind}")
-            for kind, bounds in ((SUM, self.sums), (MEAN, self.means))
-            for column, (low, high) in bounds.items()
-        ]
-        domain: Domain = (
-            Box({n: (low, high) for n, (_, low, high) in zip(names, keys, strict=True)}) if keys else Records()
-        )
-        answers = ask(domain, count=self.count, weights=self.weights, kinds=kinds)
-        missing = self._missing(coordinates)
-        assert self.guarantee is not None
-        return plan_answers(domain, self.guarantee, answers, self.neighbours, missing)
+    def _question(self, own: Mapping[str, Any]) -> Question:
+        """The request's own fields and those of a question, which come first; both filters and all derived columns."""
+        fields = {name: getattr(self, name) for name in SHARED} | dict(own)
+        if own.get("where") is not None and self.where is not None:
+            fields["where"] = f"({self.where}) and ({own['where']})"
+        if own.get("columns") and self.columns:
+            for name in own["columns"]:
+                if name in self.columns:
+                    raise RequestError(
+                        f"column {name!r} is derived twice", "every derived column has its own name", "rename one"
+                    )
+            fields["columns"] = {**self.columns, **own["columns"]}
+        if own and "missing" not in own and isinstance(self.missing, Mapping):
+            asked = {column for name in ("sums", "means") for column in own.get(name, ())}
+            fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
+        return Question(**fields)
 
-    def _missing(self, coordinates: Mapping[tuple[str, float, float], str]) -> dict[str, float]:
-        """`missing` by coordinate; a column asked both ways must be named in it."""
-        asked = [column for column, _, _ in coordinates]
+    def _plan_questions(self) -> JointPlan:
+        for name in ANSWERS:
+            if getattr(self, name):
+                raise RequestError(
+                    f"{name} beside questions", "with questions everything is asked in them", "make it a question"
+                )
+        questions = self._named_questions()
+        sets = _together(questions)
+        shares = [sum(questions[i].share or 1.0 for i in members) for members in sets]
+        guarantees = self.guarantee.split(shares) if len(sets) > 1 else (self.guarantee,)
+        parts: list[Part] = []
+        slots: dict[int, Slot] = {}
+        for members, share, guarantee in zip(sets, shares, guarantees, strict=True):
+            some = [questions[i] for i in members]
+            asked = list(dict.fromkeys(a for q in some for a in asked_of(q)))
+            asked.sort(key=lambda a: a[0] != "sum")  # sums first, as a single question has them
+            plan, reading = plan_question(_union(some), self.unit, guarantee, self.neighbours, asked)
+            for i, question in zip(members, some, strict=True):
+                shown = [asked.index(a) for a in asked_of(question)]
+                over_rows = question.count == "rows" and plan.answers.visible > len(asked)
+                shown += [len(asked)] if over_rows else []
+                slots[i] = Slot(question.name, len(parts), tuple(shown), bool(question.count) and not over_rows)
+            parts.append(Part(plan, reading, share / sum(shares)))
+        made = JointPlan(self.guarantee, self.neighbours, tuple(parts), tuple(slots[i] for i in range(len(questions))))
+        made.certify()
+        return made
+
+    def _named_questions(self) -> list[Question]:
+        questions: list[Question] = []
+        for number, own in enumerate(self.questions, start=1):
+            if isinstance(own, Question):
+                own = own.given()
+            if not isinstance(own, Mapping):
+                raise RequestError(f"question {own!r}", "a question is a table", "write [[question]] and what it asks")
+            for key in own:
+                if key not in Question.field_names():
+                    raise RequestError(
+                        f"unknown key {key!r} in question {number}",
+                        f"{key} holds for the whole request" if key in KEYS else "a question has no such key",
+                        "write it above the questions" if key in KEYS else nearest(str(key), Question.field_names()),
+                    )
+            named = {"name": str(number), **own}
+            question = self._question(named)
+            if any(question.name == other.name for other in questions):
+                raise RequestError(
+                    f"two questions named {question.name!r}", "every question has its own name", "rename one"
+                )
+            questions.append(question)
         for column in self.missing:
-            if column not in asked:
+            if not any(column in {*q.sums, *q.means} for q in questions):
                 raise RequestError(
-                    f"missing names {column!r}", "it must be a column that is asked", nearest(column, asked)
+                    f"missing names {column!r}", "it must be a column that is asked", "leave it out, or ask for it"
                 )
-        for column in self.sums:
-            if column in self.means and column not in self.missing:
-                raise RequestError(
-                    f"column {column!r} is asked both as a sum and as a mean",
-                    "a missing value has a different stand-in for each",
-                    f"say which one: missing = {{ {column} = 0 }}",
-                )
-        return {name: self.missing[c] for (c, _, _), name in coordinates.items() if c in self.missing}
+        return questions
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Request:
@@ -145,11 +188,50 @@ class Request:
         source = fields["source"]
         if beside is not None and isinstance(source, str) and "://" not in source and not Path(source).is_absolute():
             source = str(beside / source)
-        known = {key: fields[key] for key in KEYS if key in fields and key not in ("source", "guarantee")}
-        return cls(source, guarantee=_guarantee(fields.get("guarantee")), **known)
+        known = {key: value for key, value in fields.items() if key not in ("source", "guarantee", "question")}
+        questions = fields.get("question", ())
+        if isinstance(questions, Mapping) or not isinstance(questions, list | tuple):
+            raise RequestError("question is not a list", "there may be several", "write [[question]] with two brackets")
+        return cls(source, guarantee=_guarantee(fields.get("guarantee")), questions=questions, **known)
 
 
-def _guarantee(fields: Any) -> Guarantee | None:
+def _together(questions: Sequence[Question]) -> list[list[int]]:
+    """Which questions are planned together: those that read alike, unless shares were given; in order."""
+    if any(question.share is not None for question in questions):
+        return [[i] for i in range(len(questions))]
+    sets: list[list[int]] = []
+    for i, question in enumerate(questions):
+        for members in sets:
+            others = [questions[j] for j in members]
+            if all(_alike(question, other) for other in others):
+                members.append(i)
+                break
+        else:
+            sets.append([i])
+    return sets
+
+
+def _alike(one: Question, other: Question) -> bool:
+    """Whether two questions can share a plan: the same people read alike, weights by rule, counts of one kind."""
+    counts = {question.count for question in (one, other)} - {False}
+    if not isinstance(one.weights, str) or one.described() != other.described() or len(counts) > 1:
+        return False
+    both_ways = ({*one.sums} & {*other.means}) | ({*one.means} & {*other.sums})
+    shared = ({*one.sums, *one.means} & {*other.sums, *other.means}) | both_ways
+    # A missing value has one stand-in; of a column asked both ways it must have been said which.
+    return all(one.missing.get(c) == other.missing.get(c) for c in shared) and both_ways <= {*one.missing}
+
+
+def _union(questions: Sequence[Question]) -> Question:
+    """One question that asks what all of them ask; bounds that differ are told apart by what is asked."""
+    sums = {column: pair for question in questions for column, pair in question.sums.items()}
+    means = {column: pair for question in questions for column, pair in question.means.items()}
+    count = next((question.count for question in questions if question.count), False)
+    missing = {column: value for question in questions for column, value in question.missing.items()}
+    return replace(questions[0], sums=sums, means=means, count=count, missing=missing)
+
+
+def _guarantee(fields: Any) -> Any:
     if fields is None or isinstance(fields, Guarantee):
         return fields
     allowed = ("epsilon", "delta", "mu", "rho")
@@ -159,24 +241,3 @@ def _guarantee(fields: Any) -> Guarantee | None:
         if key not in allowed:
             raise RequestError(f"unknown key {key!r} in guarantee", "it has no such key", nearest(key, allowed))
     return Guarantee(**fields)
-
-
-def _bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:
-    if not isinstance(bounds, Mapping):
-        raise RequestError(
-            f"{which}={bounds!r}", "it maps columns to their bounds", f"write {which} = {{ age = [0, 100] }}"
-        )
-    checked = {}
-    for column, pair in bounds.items():
-        if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(_is_number(b) for b in pair)):
-            raise DomainError(
-                f"bounds of {column!r} = {pair!r}",
-                "every column needs two numbers, known without looking at the data",
-                f"write {which} = {{ {column} = [0, 100] }}",
-            )
-        checked[str(column)] = (float(pair[0]), float(pair[1]))
-    return checked
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)

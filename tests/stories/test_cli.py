@@ -472,7 +472,7 @@ def test_an_unforeseen_error_shows_nothing_of_the_data(
         raise failure("the salary of Ada is 4242")
 
     monkeypatch.delenv("GAUSSMITH_DEBUG", raising=False)
-    monkeypatch.setattr(mechanism, "total", explode)
+    monkeypatch.setattr(mechanism, "total_table", explode)
     for extra in ([], ["--json"]):
         code, out, err = run(capsys, "release", "people.parquet", *SUM, *GUARANTEE, *extra)
         assert (code, out) == (4, "")
@@ -487,13 +487,13 @@ def test_all_output_depends_on_data_through_the_released_values_alone(
 ) -> None:
     """With the same noisy sums, two very different files give the same bytes everywhere."""
     totals: list[object] = []
-    real = mechanism.total
+    real = mechanism.total_table
 
     def frozen(*arguments: object, **keywords: object) -> object:
         totals.append(real(*arguments, **keywords))  # type: ignore[arg-type]
         return totals[0]
 
-    monkeypatch.setattr(mechanism, "total", frozen)
+    monkeypatch.setattr(mechanism, "total_table", frozen)
     monkeypatch.setattr(mechanism, "normal_integers", lambda size, bits=52: np.full(size, 1 << 50))
     seen = []
     for name, ages in (("one", [1.0] * 5000), ("two", [None, math.nan, math.inf, 90.0, -5.0])):

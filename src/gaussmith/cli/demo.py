@@ -61,11 +61,13 @@ def demo_request() -> Request:
 
 def run(arguments: Namespace) -> int:
     from gaussmith.job import release
+    from gaussmith.releases import Release
     from gaussmith.report import check_folder, write_folder
 
     request = demo_request()
     check_folder(arguments.out, overwrite=True)
     released = release(request)
+    assert isinstance(released, Release)  # one question, no groups
     print(released.to_json() if arguments.json else _text(released), flush=True)
     files = write_folder(released, arguments.out)
     if not arguments.json:

@@ -28,7 +28,9 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.explanation import explain_choice, plan_table
+    from gaussmith.explanation import explain_choice
+    from gaussmith.joint_tables import any_plan_table
+    from gaussmith.plans import Plan
 
     rows = _rows(arguments.rows)
     plan = request_from(arguments, arguments.request, needs_source=False).plan
@@ -44,9 +46,9 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print(plan.to_json())
         return 0
-    print(plan_table(plan, rows))
+    print(any_plan_table(plan, rows))
     print("\n" + bold("Why this noise"))
-    print(wrapped(explain_choice(plan)))
+    print(wrapped(explain_choice(plan) if isinstance(plan, Plan) else plan.explain()))
     if arguments.save:
         print(f"\nSaved to {arguments.save}")
     return 0

@@ -8,11 +8,18 @@ from gaussmith.domains.ball import Ball
 from gaussmith.domains.box import Box
 from gaussmith.domains.gaussian import GaussianData
 from gaussmith.domains.groups import Groups
+from gaussmith.domains.people import People
 from gaussmith.domains.protocol import Domain
 from gaussmith.domains.records import Records
 from gaussmith.errors import PlanError
 
-_KINDS: dict[str, Any] = {"box": Box, "ball": Ball, "records": Records, "gaussian": GaussianData}
+_KINDS: dict[str, Any] = {
+    "box": Box,
+    "ball": Ball,
+    "records": Records,
+    "people": People,
+    "gaussian": GaussianData,
+}
 
 
 def domain_from_dict(fields: dict[str, Any]) -> Domain:
@@ -24,4 +31,4 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
     return domain
 
 
-__all__ = ["Ball", "Box", "Domain", "GaussianData", "Groups", "Records", "domain_from_dict"]
+__all__ = ["Ball", "Box", "Domain", "GaussianData", "Groups", "People", "Records", "domain_from_dict"]

@@ -190,6 +190,16 @@ class Dense:
         return {"kind": "dense", "matrix": self.matrix.tolist()}
 
 
+def pick_rows(matrix: Matrix, rows: Sequence[int]) -> Matrix:
+    """Some rows of a matrix, in this order."""
+    at = np.array(rows, np.int64)
+    if isinstance(matrix, Bordered):
+        return Bordered(matrix.index[at], matrix.inner[at], matrix.border[at], matrix.columns)
+    if isinstance(matrix, Diagonal):
+        return Bordered(at, matrix.entries[at], np.zeros(len(at)), len(matrix.entries))
+    return Dense(matrix.dense()[at])
+
+
 def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
     """The matrix that `to_dict` described; refuses what it does not know."""
     kind = fields.get("kind")

@@ -12,6 +12,7 @@ from gaussmith.report.page import write_report
 
 if TYPE_CHECKING:
     from gaussmith.group_releases import GroupRelease
+    from gaussmith.joint_releases import JointRelease
     from gaussmith.releases import Release
 
 RECORD, CSV, PARQUET, PAGE = "release.json", "answers.csv", "answers.parquet", "report.html"
@@ -31,7 +32,7 @@ def check_folder(folder: str | Path, overwrite: bool = False) -> None:
         )
 
 
-def write_folder(release: Release | GroupRelease, folder: str | Path) -> list[Path]:
+def write_folder(release: Release | GroupRelease | JointRelease, folder: str | Path) -> list[Path]:
     """Write the record first, then tables and page; each file appears whole or not at all."""
     path = Path(folder)
     table = release.to_polars()

@@ -13,8 +13,10 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gaussmith.accuracy import normal_width
-from gaussmith.domains import Ball, Box, GaussianData
+from gaussmith.domains import Ball, Box, GaussianData, People
 from gaussmith.explanation import (
     RELEASE_HEADER,
     compare_plan,
@@ -25,21 +27,26 @@ from gaussmith.explanation import (
     describe_optimality,
     describe_shape,
     figure,
-    group_rows,
     html_table,
     printable,
     release_rows,
 )
 from gaussmith.group_releases import GroupRelease
+from gaussmith.group_tables import group_rows
+from gaussmith.joint_releases import JointRelease
 from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.readings import MEAN, ROW_SUM, ROWS, TOTAL, Reading
 from gaussmith.report.charts import drawn_names, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
 
 if TYPE_CHECKING:
     from gaussmith.explanation import Comparison
     from gaussmith.group_plans import GroupPlan
+    from gaussmith.joint_plans import JointPlan
     from gaussmith.plans import Plan
     from gaussmith.releases import Release
+
+_OF = {TOTAL: "a person’s total", MEAN: "a person’s mean", ROW_SUM: "each row", ROWS: "rows"}
 
 MOST_ROWS = 200
 """A page shows at most so many answers; the tables beside it hold them all."""
@@ -47,30 +54,25 @@ MOST_ROWS = 200
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def write_report(release: Release | GroupRelease, path: str | Path, columns: Sequence[str] | None = None) -> Path:
+def write_report(
+    release: Release | GroupRelease | JointRelease, path: str | Path, columns: Sequence[str] | None = None
+) -> Path:
     """Write the page; `columns` names the two answers whose noise is pictured."""
     file = Path(path)
     file.write_text(page(release, columns), encoding="utf-8")
     return file
 
 
-def page(release: Release | GroupRelease, columns: Sequence[str] | None = None) -> str:
+def page(release: Release | GroupRelease | JointRelease, columns: Sequence[str] | None = None) -> str:
     """The page as text."""
-    if isinstance(release, GroupRelease):
-        plan = release.plan.each  # all groups are alike
-        comparisons = compare_plan(plan)
+    if isinstance(release, JointRelease):
+        sections = [_section("shares", "Questions", _shares(release.plan))]
+        for i, (name, part) in enumerate(release, start=1):
+            body = "\n".join(f"<h3>{title}</h3>\n{text}" for _, title, text in _parts(part, None))
+            sections.append(_section(f"question-{i}", _text(name), body))
     else:
-        plan = release.plan
-        comparisons = compare_release(release)
-    sections = [
-        _section("answers", "Answers", _answers(release)),
-        _section("noise", "Noise against the standard Gaussian", _noise(plan, comparisons)),
-        _section("shape", "The shape of the noise", _shape(plan, columns)),
-        _section("covers", "What the intervals cover", _covers(release)),
-        _section("why", "Why this noise", _why(plan)),
-        _section("bounds", "Bounds and missing values", _bounds(plan)),
-        _section("cite", "How to cite", _cite(release.plan)),
-    ]
+        sections = [_section(*part) for part in _parts(release, columns)]
+    sections.append(_section("cite", "How to cite", _cite(release.plan)))
     style = (resources.files("gaussmith.report") / "page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -79,6 +81,41 @@ def page(release: Release | GroupRelease, columns: Sequence[str] | None = None) 
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>A private release · Gaussmith</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
         f"{_header(release.plan)}\n<main>\n" + "\n".join(sections) + f"\n</main>\n{_footer()}\n</body>\n</html>\n"
+    )
+
+
+def _parts(release: Release | GroupRelease, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
+    """Name, title and body of what is told about one release."""
+    if isinstance(release, GroupRelease):
+        plan = release.plan.each  # all groups are alike
+        comparisons = compare_plan(plan)
+    else:
+        plan = release.plan
+        comparisons = compare_release(release)
+    parts = [
+        ("answers", "Answers", _answers(release)),
+        ("noise", "Noise against the standard Gaussian", _noise(plan, comparisons)),
+        ("shape", "The shape of the noise", _shape(plan, columns)),
+        ("covers", "What the intervals cover", _covers(release)),
+        ("why", "Why this noise", _why(plan)),
+        ("bounds", "Bounds and missing values", _bounds(plan, release.reading)),
+    ]
+    if release.reading is not None:
+        notes = "".join(f"<li>{_text(note)}</li>" for note in release.reading.notes())
+        parts.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))
+    return parts
+
+
+def _shares(plan: JointPlan) -> str:
+    """Which questions there are, and what each has of the guarantee."""
+    rows = [
+        [printable(", ".join(s.name for s in plan.slots if s.part == i)), f"{100 * part.share:.3g} %",
+         f"{part.plan.guarantee.mu:.4g}"]
+        for i, part in enumerate(plan.parts)
+    ]  # fmt: skip
+    return (
+        "<p>The questions share one guarantee. Those in one line were planned together, with noise of their own; "
+        "shares are of μ², which adds up.</p>\n" + _table(["questions", "share of the budget", "μ"], rows)
     )
 
 
@@ -105,7 +142,7 @@ def _section(name: str, title: str, body: str) -> str:
     )
 
 
-def _header(plan: Plan | GroupPlan) -> str:
+def _header(plan: Plan | GroupPlan | JointPlan) -> str:
     g = plan.guarantee
     promise, _, rest = g.describe().partition(". ")
     more = f"<p>{_prose(rest)}</p>\n" if rest else ""
@@ -203,7 +240,7 @@ def _covers(release: Release | GroupRelease) -> str:
 def _why(plan: Plan) -> str:
     weighting = {
         "equal": "",
-        "relative": ", each relative to the width of its bounds",
+        "relative": ", each relative to what one person can change",
         "given": ", weighted as given",
     }[plan.answers.weighting]
     prices = [(plan.shape.name, plan.total_variance, "chosen")]
@@ -219,27 +256,34 @@ def _why(plan: Plan) -> str:
     )
 
 
-def _bounds(plan: Plan) -> str:
+def _bounds(plan: Plan, reading: Reading | None) -> str:
     domain = plan.domain
     odd = (
         "<p>Infinite values count as the bound they lie beyond. Empty cells, values that are not numbers, and text "
         "that cannot be read as a number become the value in the last column. This is the same whoever is in the "
         "data.</p>"
     )
-    if isinstance(domain, Box):
-        shown = range(min(domain.dimension, MOST_ROWS))
+    boxes = [domain] if isinstance(domain, Box) else []
+    if isinstance(domain, People):
+        boxes = [box for box in (domain.own, domain.rows) if box is not None]
+    if boxes:
+        lower, upper = (np.concatenate([getattr(box, end) for box in boxes]) for end in ("lower", "upper"))
+        units = reading is not None and reading.unit is not None
+        kinds = [_OF[kind] for kind, _ in reading.features] if reading is not None and units else []
         rows = [
             [
                 printable(domain.name(j)),
-                figure(float(domain.lower[j]), 6),
-                figure(float(domain.upper[j]), 6),
+                *kinds[j : j + 1],
+                figure(float(lower[j]), 6),
+                figure(float(upper[j]), 6),
                 figure(float(plan.substitutes[j]), 6),
             ]
-            for j in shown
+            for j in range(min(len(lower), MOST_ROWS))
         ]
-        more = domain.dimension - len(rows)
+        more = len(lower) - len(rows)
         note = f"<p>… and {more:,} more columns, in the record beside this page.</p>" if more else ""
-        return _table(["column", "from", "to", "a missing value becomes"], rows) + note + odd
+        header = ["column", *(["of"] if kinds else []), "from", "to", "a missing value becomes"]
+        return _table(header, rows) + note + odd
     if isinstance(domain, Ball):
         return (
             f"<p>Records are vectors of {domain.dimension} numbers within {figure(domain.ball_radius, 6)} of their "
@@ -255,10 +299,10 @@ def _bounds(plan: Plan) -> str:
             f"<p>{html.escape(describe_clip(plan))} Records beyond the ellipsoid with these half axes were shortened "
             "to it. A record with a value that is missing or not finite became the expected mean.</p>"
         )
-    return "<p>Nothing but the number of records was asked: no column was read.</p>"
+    return "<p>Nothing but a number of people or rows was asked: no column was read for its values.</p>"
 
 
-def _cite(plan: Plan | GroupPlan) -> str:
+def _cite(plan: Plan | GroupPlan | JointPlan) -> str:
     from gaussmith import __version__
 
     g = plan.guarantee

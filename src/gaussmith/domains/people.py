@@ -1,0 +1,211 @@
+"""People who have many rows: what one person adds to sums over people, to sums over rows, and to the number of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.codes import BoxCodes, PeopleCodes
+from gaussmith.domains.box import Box
+from gaussmith.errors import DomainError, PlanError
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.exact import fraction_up, sqrt_upward, sum_squares_upward
+from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """One person with T rows, 1 ≤ T ≤ k = `rows_per_unit`, adds three kinds of numbers.
+
+        own     numbers of the person as a whole (a total, a mean), each within its bounds
+        rows    Σ (value − centre) over the T rows, within ±T times the half range of `rows`
+        T       the number of rows
+
+    So the sums over rows cannot be large where T is small: these people fill a cone, not a box, and noise for the cone
+    is smaller. The coordinates are, in this order, those of `own`, those of `rows`, and T.
+
+    >>> People(Box({"fare": (0, 50)}), Box({"km": (0, 30)}), rows_per_unit=20).names
+    ('fare', 'km', 'rows')
+    """
+
+    own: Box | None
+    rows: Box | None
+    rows_per_unit: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rows_per_unit, bool) or not isinstance(self.rows_per_unit, int) or self.rows_per_unit < 2:
+            raise DomainError(
+                f"rows_per_unit={self.rows_per_unit!r}",
+                "people with several rows have a limit of 2 or more",
+                "with one row each, a person is a record: use a Box",
+            )
+
+    @property
+    def dimension(self) -> int:
+        return len(self._own.centre) + len(self._rows.centre) + 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*(self._own.names or ()), *(self._rows.names or ()), "rows")
+
+    def name(self, j: int) -> str:
+        """The name of coordinate j."""
+        return self.names[j]
+
+    @property
+    def _own(self) -> _Part:
+        return _Part.of(self.own)
+
+    @property
+    def _rows(self) -> _Part:
+        return _Part.of(self.rows)
+
+    @property
+    def parts(self) -> tuple[slice, slice, int]:
+        """Where the person's own numbers are, those over rows, and T."""
+        p, q = len(self._own.centre), len(self._rows.centre)
+        return slice(0, p), slice(p, p + q), p + q
+
+    @property
+    def centre(self) -> Array:
+        return np.concatenate([self._own.centre, np.zeros_like(self._rows.centre), [0.0]])
+
+    @property
+    def radius(self) -> Array:
+        k = float(self.rows_per_unit)
+        return np.concatenate([self._own.radius, k * self._rows.radius, [k]])
+
+    @property
+    def spread(self) -> Array:
+        """The mean square distance of a mean from the centre; of a sum over rows: of the mean over rows."""
+        own, rows = self._own.radius, self._rows.radius
+        return np.concatenate([own * own / 3, rows * rows / 3, [0.0]])
+
+    @cached_property
+    def coded(self) -> tuple[Array, Array]:
+        k = float(self.rows_per_unit)
+        return (
+            np.concatenate([self._own.coded[0], np.zeros_like(self._rows.centre), [0.0]]),
+            np.concatenate([self._own.coded[1], k * self._rows.coded[1], [k]]),
+        )
+
+    @property
+    def row_centres(self) -> Array:
+        """The centres that sums over rows are measured from."""
+        return self._rows.coded[0]
+
+    def codes(self, substitutes: Array) -> PeopleCodes:
+        """How people become integers."""
+        boxes = [box for box in (self.own, self.rows) if box is not None]
+        k = float(self.rows_per_unit)
+        lower, upper = (np.concatenate([[], *(getattr(box, end) for box in boxes)]) for end in ("lower", "upper"))
+        coded = BoxCodes.for_bounds(lower, upper, substitutes[:-1], self.names[:-1])
+        return PeopleCodes(
+            np.append(coded.low, 0.0),
+            np.append(coded.top, k),
+            np.append(coded.scale, 1.0),
+            np.append(coded.steps, self.rows_per_unit),
+            np.append(coded.substitute, 0.0),
+            len(self._rows.centre),
+            self.rows_per_unit,
+        )
+
+    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        """An upper bound of ‖lift · s‖ over all differences s, rounded up.
+
+        A person's norm is a convex function of T, so that it is largest with one row or with k. Under replace-one the
+        two people have k and k rows, or k and one.
+        """
+        extent = np.ones(self.dimension) if extent is None else extent
+        private = neighbours == ADD_REMOVE
+        if lift.shape[1] != self.dimension + private:
+            raise PlanError(
+                f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private}", "plan again"
+            )
+        index, inner, border = _entries(lift)
+        if private:
+            k = self.rows_per_unit
+            return max(self._reach(index, inner, border, extent, Fraction(T, k)) for T in (1, k))
+        if border.any():
+            raise PlanError("a lift that ties columns together", "under replace-one none does", "plan again")
+        return self._change(index, inner, extent)
+
+    def _reach(self, index: Places, inner: Array, border: Array, extent: Array, t: Fraction) -> float:
+        """An upper bound of the norm over all people with T = t·k rows, with a private number of people."""
+        _, over, last = self.parts
+        bounds = np.append(extent, 1.0)
+        bounds[over] = [fraction_up(Fraction(e) * t) for e in extent[over]]
+        reach = np.nextafter(np.nextafter(np.abs(inner) * bounds[index], np.inf) + np.abs(border), np.inf)
+        for i in np.flatnonzero(index >= last):  # nothing varies here but T, and its sign against the border is known
+            value = Fraction(extent[last]) * t if index[i] == last else Fraction(1)
+            reach[i] = fraction_up(abs(Fraction(inner[i]) * value + Fraction(border[i])))
+        return sqrt_upward(sum_squares_upward(reach))
+
+    def largest_change(self, lift: Matrix) -> float:
+        """An upper bound of ‖lift · (s − s′)‖ over two people, with an add-remove lift; rounded up."""
+        index, inner, _ = _entries(lift)
+        varying = index <= self.parts[2]
+        return self._change(index[varying], inner[varying], np.ones(self.dimension))
+
+    def _change(self, index: Places, inner: Array, extent: Array) -> float:
+        """The largest norm of Σ inner·difference over two people with k and k rows, or with k and one."""
+        _, over, last = self.parts
+        k = self.rows_per_unit
+        found = []
+        for other in (k, 1):
+            bounds = 2.0 * extent
+            bounds[over] = [fraction_up(Fraction(e) * Fraction(k + other, k)) for e in extent[over]]
+            bounds[last] = fraction_up(Fraction(extent[last]) * Fraction(k - other, k))
+            found.append(sqrt_upward(sum_squares_upward(np.nextafter(np.abs(inner) * bounds[index], np.inf))))
+        return max(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "people",
+            "own": None if self.own is None else self.own.to_dict(),
+            "rows": None if self.rows is None else self.rows.to_dict(),
+            "rows_per_unit": self.rows_per_unit,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> People:
+        own, rows = (None if fields[part] is None else Box.from_dict(fields[part]) for part in ("own", "rows"))
+        return cls(own, rows, int(fields["rows_per_unit"]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, People) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.own, self.rows, self.rows_per_unit))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What planning asks of a box that may be absent."""
+
+    names: tuple[str, ...]
+    centre: Array
+    radius: Array
+    coded: tuple[Array, Array]
+
+    @classmethod
+    def of(cls, box: Box | None) -> _Part:
+        if box is None:
+            return cls((), np.zeros(0), np.zeros(0), (np.zeros(0), np.zeros(0)))
+        return cls(tuple(box.name(j) for j in range(box.dimension)), box.centre, box.radius, box.coded)
+
+
+def _entries(lift: Matrix) -> tuple[Places, Array, Array]:
+    """Where each row's inner entry is, the inner entries and those in the last column."""
+    if isinstance(lift, Bordered):
+        return lift.index, lift.inner, lift.border
+    if isinstance(lift, Diagonal):
+        return np.arange(len(lift.entries)), lift.entries, np.zeros(len(lift.entries))
+    raise PlanError("a dense lift of people", "its rows see one column each, and the number of people", "plan again")

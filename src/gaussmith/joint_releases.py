@@ -1,0 +1,153 @@
+"""The releases of several questions under one guarantee. A value; it holds no data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.errors import PlanError
+from gaussmith.group_plans import GroupPlan
+from gaussmith.group_releases import GroupRelease
+from gaussmith.joint_plans import JointPlan
+from gaussmith.releases import FORMAT, Release, read_record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class JointRelease:
+    """What `gaussmith.release` returns for a request with several questions: one release each, by name.
+
+    `parts` holds one release for every plan; a question shows some of the answers of its part.
+    """
+
+    plan: JointPlan
+    parts: tuple[Release | GroupRelease, ...]
+    id: str | None = None
+    receipt: str | None = None
+
+    def named(self, id: str, receipt: str) -> JointRelease:
+        """The same release under the id that a ledger charged, with the ledger's receipt."""
+        return replace(self, id=id, receipt=receipt)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the questions."""
+        return self.plan.names
+
+    def __getitem__(self, name: str) -> Release | GroupRelease:
+        """The release of one question."""
+        slot = self.plan.slot(name)
+        part = self.parts[slot.part]
+        if isinstance(part, GroupRelease):
+            each, kept = part.plan.each.part(slot.shown, slot.count)
+            groups = GroupPlan(part.plan.groups, part.plan.guarantee, part.plan.neighbours, each)
+            return GroupRelease(groups, part.features[:, kept], self.id, self.receipt, part.reading)
+        plan, kept = part.plan.part(slot.shown, slot.count)
+        return Release(plan, part.features[kept], part.records, self.id, self.receipt, part.reading)
+
+    def __iter__(self) -> Iterator[tuple[str, Release | GroupRelease]]:
+        return ((name, self[name]) for name in self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
+        """One row per question, group and answer: question, keys, answer, value, standard_error, lower, upper.
+
+        Key columns are those of all questions, as text, None where a question does not have them.
+        """
+        keys: dict[str, None] = {}
+        for _, release in self:
+            if isinstance(release, GroupRelease):
+                keys |= dict.fromkeys(release.plan.groups.columns)
+        found = []
+        for name, release in self:
+            for row in release.rows(confidence):
+                label = {column: None if row.get(column) is None else str(row[column]) for column in keys}
+                found.append({"question": name, **label, **{k: v for k, v in row.items() if k not in keys}})
+        return found
+
+    def to_polars(self, confidence: float = 0.95) -> pl.DataFrame:
+        """The rows as a Polars table."""
+        import polars as pl
+
+        return pl.DataFrame(self.rows(confidence), infer_schema_length=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        from gaussmith import __version__
+
+        g = self.plan.guarantee
+        return {
+            "format": FORMAT,
+            "kind": "questions",
+            "gaussmith": __version__,
+            "plan_hash": self.plan.hash,
+            "protects": self.plan.protects,
+            "guarantee": {"epsilon": g.epsilon, "delta": g.delta, "mu": g.mu, "rho": g.rho},
+            "shares": self.plan.shares(),
+            "questions": {name: release.to_dict()["answers"] for name, release in self},
+            "confidence": 0.95,
+            "intervals_cover": "the noise; not clipping to the bounds, not sampling",
+            "parts": [{"features": part.features.tolist(), "records": _records(part)} for part in self.parts],
+            "id": self.id,
+            "receipt": self.receipt,
+            "plan": self.plan.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """The whole record as JSON: released values, errors, guarantee, plan. Nothing else of the data."""
+        return json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> JointRelease:
+        """The release that `to_dict` described."""
+        plan = JointPlan.from_dict(fields["plan"])
+        if len(fields["parts"]) != len(plan.parts):
+            raise PlanError("a record of other parts than its plan's", "each plan has its release", "check the file")
+        parts: list[Release | GroupRelease] = []
+        for part, saved in zip(plan.parts, fields["parts"], strict=True):
+            kind = GroupRelease if isinstance(part.plan, GroupPlan) else Release
+            whole = {**saved, "plan": part.plan.to_dict(), "reading": part.reading.to_dict()}
+            parts.append(kind.from_dict(whole))
+        return cls(plan, tuple(parts), fields.get("id"), fields.get("receipt"))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> JointRelease:
+        """The release that `to_json` wrote."""
+        return read_record(text, {"questions": cls.from_dict})
+
+    def __str__(self) -> str:
+        from gaussmith.joint_tables import joint_table
+
+        return joint_table(self)
+
+    def _repr_html_(self) -> str:
+        from gaussmith.joint_tables import joint_html
+
+        return joint_html(self)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained page about this release."""
+        from gaussmith.report import write_report
+
+        return write_report(self, path)
+
+
+def _records(part: Release | GroupRelease) -> int | None:
+    return part.records if isinstance(part, Release) else None
+
+
+def read(text: str | bytes) -> Release | GroupRelease | JointRelease:
+    """The release in a record, whatever its kind: what `to_json` of any release wrote."""
+    kinds: dict[str, Callable[[dict[str, Any]], Release | GroupRelease | JointRelease]] = {
+        "release": Release.from_dict,
+        "groups": GroupRelease.from_dict,
+        "questions": JointRelease.from_dict,
+    }
+    return read_record(text, kinds)

@@ -1,0 +1,201 @@
+"""From a question to its plan and the reading of the table that feeds it. Sees bounds and rules, never data.
+
+One person adds a vector of numbers. Sums are totals over a person's rows, clamped to their bounds; means over people
+are each person's own mean. Means over rows are two sums, over all rows that count: the distances from the middle of
+the bounds, and the rows themselves, of which a person has at most `rows_per_unit` (see `domains.people`).
+
+Weights "relative" measure every error by what one person can change: the width of the bounds of a sum or a mean over
+people, `rows_per_unit` times the width for a mean over rows, `rows_per_unit` for the number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gaussmith.answers import MEAN, SUM, Answers, ask, read_weights
+from gaussmith.codes import centre_of
+from gaussmith.domains import Box, Domain, Groups, People, Records
+from gaussmith.errors import RequestError
+from gaussmith.group_plans import GroupPlan, plan_groups
+from gaussmith.guarantee import Guarantee
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.linear import Array
+from gaussmith.planner import plan_answers
+from gaussmith.plans import Plan
+from gaussmith.questions import Question
+from gaussmith.readings import MEAN as OWN_MEAN
+from gaussmith.readings import ROW_SUM, ROWS, TOTAL, Reading
+
+Asked = tuple[str, str, float, float]
+"""One answer: "sum" or "mean", the column, its bounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """What a question comes to: the domain of one person, the answers, what stands in for missing values (None: the
+    planner's own rule), and what each coordinate is made of."""
+
+    domain: Domain
+    answers: Answers
+    stand_ins: Array | None
+    features: tuple[tuple[str, str], ...]
+
+
+def asked_of(question: Question) -> list[Asked]:
+    """The answers of a question in order: sums, then means."""
+    return [
+        (kind, column, low, high)
+        for kind, bounds in ((SUM, question.sums), (MEAN, question.means))
+        for column, (low, high) in bounds.items()
+    ]
+
+
+def plan_question(
+    question: Question, unit: str | None, guarantee: Guarantee, neighbours: str, asked: Sequence[Asked] | None = None
+) -> tuple[Plan | GroupPlan, Reading]:
+    """The plan of a question and the reading of its table; `asked` gives the answers where they are not its own."""
+    question.check_unit(unit)
+    if question.where is not None and neighbours != ADD_REMOVE:
+        raise RequestError(
+            "where under replace-one",
+            "there the number of people is public, and a filter would give away who passes it",
+            'leave neighbours out, which is "add-remove"',
+        )
+    drawn = draw_question(question, unit, asked_of(question) if asked is None else asked)
+    groups = Groups(question.by, drawn.domain, question.groups_per_unit) if question.by else None
+    if groups is None and question.groups_per_unit != 1:
+        raise RequestError(
+            f"groups_per_unit={question.groups_per_unit} without groups", "it is about groups", "declare them: by = …"
+        )
+    reading = Reading(
+        drawn.features,
+        unit,
+        question.rows_per_unit if isinstance(drawn.domain, People) else None,
+        () if groups is None else groups.columns,
+        question.groups_per_unit,
+        tuple(question.columns.items()),
+        question.where,
+    )
+    missing = {}
+    if drawn.stand_ins is None:  # one column may have several coordinates, under different bounds
+        named = zip(drawn.domain.names or (), drawn.features, strict=True)
+        missing = {name: question.missing[column] for name, (_, column) in named if column in question.missing}
+    if groups is not None:
+        by_group = plan_groups(groups, guarantee, drawn.answers, neighbours, missing)
+        return replace(by_group, each=_standing_in(by_group.each, drawn.stand_ins)), reading
+    plan = plan_answers(drawn.domain, guarantee, drawn.answers, neighbours, missing)
+    return _standing_in(plan, drawn.stand_ins), reading
+
+
+def _standing_in(plan: Plan, stand_ins: Array | None) -> Plan:
+    return plan if stand_ins is None else replace(plan, substitutes=stand_ins)
+
+
+def draw_question(question: Question, unit: str | None, asked: Sequence[Asked]) -> Drawn:
+    """Domain, answers and features of a question about rows that are people, or about people with rows."""
+    if unit is None:
+        return _of_rows(question, asked)
+    k = question.rows_per_unit or 1
+    over_rows = k > 1 and (question.count == "rows" or (question.mean_of == "rows" and bool(question.means)))
+    return _of_people_with_rows(question, asked, k) if over_rows else _of_people(question, asked)
+
+
+def _of_rows(question: Question, asked: Sequence[Asked]) -> Drawn:
+    """Each row is a person: a column asked twice with the same bounds is read once."""
+    names: dict[tuple[str, float, float], str] = {}
+    for _, column, low, high in asked:
+        if (column, low, high) not in names:
+            taken = column in names.values()
+            names[column, low, high] = f"{column} within {low:g} to {high:g}" if taken else column
+    for column in question.sums:
+        if column in question.means and column not in question.missing:
+            raise RequestError(
+                f"column {column!r} is asked both as a sum and as a mean",
+                "a missing value has a different stand-in for each",
+                f"say which one: missing = {{ {column} = 0 }}",
+            )
+    places = list(names)
+    domain: Domain = Box({names[key]: key[1:] for key in places}) if places else Records()
+    kinds = [(places.index((c, low, high)), kind, f"{c}_{kind}") for kind, c, low, high in asked]
+    answers = ask(domain, count=bool(question.count), weights=question.weights, kinds=kinds)
+    return Drawn(domain, answers, None, tuple((TOTAL, column) for column, _, _ in places))
+
+
+def _of_people(question: Question, asked: Sequence[Asked]) -> Drawn:
+    """People by their totals and their own means: a box."""
+    names = _distinct(asked)
+    domain: Domain = (
+        Box({n: (low, high) for n, (_, _, low, high) in zip(names, asked, strict=True)}) if asked else Records()
+    )
+    kinds = [(j, kind, f"{column}_{kind}") for j, (kind, column, _, _) in enumerate(asked)]
+    answers = ask(domain, count=bool(question.count), weights=question.weights, kinds=kinds)
+    features = tuple((TOTAL if kind == SUM else OWN_MEAN, column) for kind, column, _, _ in asked)
+    return Drawn(domain, answers, _stand_ins(question.missing, asked), features)
+
+
+def _of_people_with_rows(question: Question, asked: Sequence[Asked], k: int) -> Drawn:
+    """People by their totals, or own means, and by their rows: a cone."""
+    ratio = question.mean_of == "rows"
+    own = [a for a in asked if a[0] == SUM or not ratio]
+    over = [a for a in asked if a[0] == MEAN and ratio]
+    names = _distinct([*own, *over])
+    boxes = [
+        Box({n: (low, high) for n, (_, _, low, high) in zip(part_names, part, strict=True)}) if part else None
+        for part_names, part in ((names[: len(own)], own), (names[len(own) :], over))
+    ]
+    domain = People(boxes[0], boxes[1], k)
+    size = len(own) + len(over)
+    shown = question.count == "rows"
+    numbers, label = read_weights(question.weights, 2 * domain.radius[:size], size)
+    over_weights = numbers[len(own) :]
+    rows_weight = float(over_weights @ domain.spread[len(own) : size])
+    if shown:
+        rows_weight += 1.0 / k**2 if label == "relative" else 1.0
+    answers = Answers(
+        (*(f"{column}_{kind}" for kind, column, _, _ in [*own, *over]), "count"),
+        np.arange(size + 1),
+        np.array([kind == MEAN and not ratio for kind, *_ in [*own, *over]] + [False]),
+        None,
+        question.count is True,
+        np.append(numbers, rows_weight),
+        label,
+        np.array([-1] * len(own) + [size] * len(over) + [-1]),
+        np.concatenate([np.zeros(len(own)), domain.row_centres, [0.0]]),
+        hidden=0 if shown else 1,
+    )
+    kinds = [TOTAL if kind == SUM else OWN_MEAN for kind, *_ in own] + [ROW_SUM] * len(over)
+    columns = [column for _, column, _, _ in [*own, *over]]
+    features = (*zip(kinds, columns, strict=True), (ROWS, ""))
+    stand_ins = np.append(_stand_ins(question.missing, [*own, *over]), 0.0)
+    return Drawn(domain, answers, stand_ins, features)
+
+
+def _distinct(asked: Sequence[Asked]) -> list[str]:
+    """A name for each coordinate: the column's, or one that tells it from the others."""
+    names: list[str] = []
+    for kind, column, low, high in asked:
+        for name in (column, f"{column} {kind}", f"{column} {kind} within {low:g} to {high:g}"):
+            if name not in names:
+                names.append(name)
+                break
+    return names
+
+
+def _stand_ins(missing: Mapping[str, Any], asked: Sequence[Asked]) -> Array:
+    """What stands in for a missing value of a row: nothing in a total, the centre in a mean; or what `missing` says."""
+    values = []
+    for kind, column, low, high in asked:
+        lowest, highest = (min(low, 0.0), max(high, 0.0)) if kind == SUM else (low, high)
+        value = missing.get(column, 0.0 if kind == SUM else float(centre_of(np.array(low), np.array(high))))
+        if isinstance(value, bool) or not isinstance(value, int | float) or not lowest <= value <= highest:
+            raise RequestError(
+                f"missing = {{ {column} = {value!r} }}",
+                f"a stand-in lies between {lowest:g} and {highest:g}",
+                "choose a value inside them",
+            )
+        values.append(float(value))
+    return np.array(values, float)

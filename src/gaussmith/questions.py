@@ -1,0 +1,175 @@
+"""One question about a table: which answers, of which rows, in which groups. Checked here, without data."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from gaussmith.errors import DomainError, RequestError, nearest
+
+Bounds = Mapping[str, tuple[float, float]]
+
+MEANS_OF = ("rows", "units")
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked of one table; everything but `name` and `share` may also stand in the request itself.
+
+    sums, means:      columns with their bounds
+    count:            True: how many people; "rows": how many rows
+    by:               declared groups: {"region": ["north", "south"]}, or a list of combinations
+    rows_per_unit:    how many rows of a person count, for means over rows and for count = "rows"
+    groups_per_unit:  how many groups a person counts in
+    mean_of:          "rows": means over rows; "units": means over people of each person's own mean
+    where, columns:   a filter and derived columns (docs/expressions.md)
+    missing:          what stands in for a missing value, by column
+    weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
+    share:            its share of μ², relative to those of the others; without any, questions are planned together
+    """
+
+    name: str = ""
+    sums: Bounds = field(default_factory=dict)
+    means: Bounds = field(default_factory=dict)
+    count: bool | str = False
+    by: Any = field(default_factory=dict)
+    rows_per_unit: int | None = None
+    groups_per_unit: int = 1
+    mean_of: str = "rows"
+    where: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[str, float] = field(default_factory=dict)
+    weights: Any = "relative"
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sums", _bounds("sums", self.sums))
+        object.__setattr__(self, "means", _bounds("means", self.means))
+        object.__setattr__(self, "by", _keys(self.by))
+        object.__setattr__(self, "columns", _texts("columns", self.columns, 'bmi = "weight / (height * height)"'))
+        if not isinstance(self.count, bool) and self.count != "rows":
+            raise RequestError(f"count={self.count!r}", 'it is true, false or "rows"', "write count = true")
+        if self.mean_of not in MEANS_OF:
+            raise RequestError(
+                f"mean_of={self.mean_of!r}", 'it is "rows" or "units"', nearest(str(self.mean_of), MEANS_OF)
+            )
+        if self.where is not None and not isinstance(self.where, str):
+            raise RequestError(f"where={self.where!r}", "a filter is written as text", 'write where = "age >= 18"')
+        if not isinstance(self.missing, Mapping):
+            raise RequestError(
+                f"missing={self.missing!r}", "it maps columns to numbers", "write missing = { age = 40 }"
+            )
+        for column in self.missing:
+            if column not in {*self.sums, *self.means}:
+                raise RequestError(
+                    f"missing names {column!r}",
+                    "it must be a column that is asked",
+                    nearest(str(column), [*self.sums, *self.means]),
+                )
+        _check_whole("groups_per_unit", self.groups_per_unit)
+        if self.rows_per_unit is not None:
+            _check_whole("rows_per_unit", self.rows_per_unit, 1 << 20)
+        if not isinstance(self.name, str) or not self.name.isprintable() or self.name != self.name.strip():
+            raise RequestError(f"name={self.name!r}", "a question is named by printable text", "choose another name")
+        if self.share is not None and not (is_number(self.share) and 0 < self.share < math.inf):
+            raise RequestError(f"share={self.share!r}", "a share is a number above 0", "write share = 2")
+        if not (self.sums or self.means or self.count):
+            raise RequestError(
+                "nothing is asked", "a request has at least one answer", "add sums, means or count, e.g. --count"
+            )
+
+    def check_unit(self, unit: str | None) -> None:
+        """Refuse what makes no sense for people named by this column, or for rows that are people."""
+        if unit is None:
+            for name, value in (("rows_per_unit", self.rows_per_unit), ("groups_per_unit", self.groups_per_unit)):
+                if value not in (None, 1):
+                    raise RequestError(
+                        f"{name}={value} without a unit",
+                        "without a unit each row is a person",
+                        'name the column that tells people apart: unit = "person"',
+                    )
+            return
+        over_rows = "means over rows" if self.means and self.mean_of == "rows" else ""
+        over_rows = over_rows or ('count="rows"' if self.count == "rows" else "")
+        if over_rows and self.rows_per_unit is None:
+            raise RequestError(
+                f"{over_rows} without rows_per_unit",
+                "it must be said how many rows of one person count",
+                'write rows_per_unit = 12, or mean_of = "units" for the mean over people',
+            )
+
+    def described(self) -> dict[str, Any]:
+        """What decides which rows are read and how: questions that agree in it can be planned together."""
+        return {
+            "by": self.by,
+            "rows_per_unit": self.rows_per_unit,
+            "groups_per_unit": self.groups_per_unit,
+            "mean_of": self.mean_of,
+            "where": self.where,
+            "columns": dict(self.columns),
+            "weights": self.weights,
+        }
+
+    def given(self) -> dict[str, Any]:
+        """What this question says itself: all that is not as it would be anyway."""
+        usual = Question(count=True)
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: v for name, v in found.items() if name == "count" or v != getattr(usual, name)}
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """What a question may hold."""
+        return tuple(f.name for f in fields(cls))
+
+
+def _bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:
+    if not isinstance(bounds, Mapping):
+        raise RequestError(
+            f"{which}={bounds!r}", "it maps columns to their bounds", f"write {which} = {{ age = [0, 100] }}"
+        )
+    checked = {}
+    for column, pair in bounds.items():
+        if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(is_number(b) for b in pair)):
+            raise DomainError(
+                f"bounds of {column!r} = {pair!r}",
+                "every column needs two numbers, known without looking at the data",
+                f"write {which} = {{ {column} = [0, 100] }}",
+            )
+        checked[str(column)] = (float(pair[0]), float(pair[1]))
+    return checked
+
+
+def _keys(by: Any) -> Any:
+    """Declared keys with dates as texts; their rules are those of `Groups`."""
+    if isinstance(by, Mapping):
+        return {str(c): _dates(keys) if isinstance(keys, list | tuple) else keys for c, keys in by.items()}
+    if isinstance(by, Sequence) and not isinstance(by, str):
+        return [
+            dict(zip(group, _dates(list(group.values())), strict=True)) if isinstance(group, Mapping) else group
+            for group in by
+        ]
+    shown = 'write by = { region = ["north", "south"] }'
+    raise RequestError(f"by={by!r}", "it maps columns to lists of keys, or lists combinations of keys", shown)
+
+
+def _dates(keys: Sequence[Any]) -> list[Any]:
+    return [key.isoformat()[:10] if isinstance(key, datetime.date) else key for key in keys]
+
+
+def _texts(which: str, texts: Any, example: str) -> dict[str, str]:
+    if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
+        raise RequestError(f"{which}={texts!r}", "it maps names to expressions", f"write {which} = {{ {example} }}")
+    return {str(name): text for name, text in texts.items()}
+
+
+def _check_whole(name: str, value: Any, most: int | None = None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
+        upto = "of at least 1" if most is None else f"from 1 to {most}"
+        raise RequestError(f"{name}={value!r}", f"it is a whole number {upto}", f"write {name} = 1")
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)

@@ -1,0 +1,89 @@
+"""How the rows of a table become the records of a plan: which rows, whose they are, what each person adds.
+
+A reading is public. It names columns and rules and holds nothing of the data; every release carries the one it used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+TOTAL, MEAN, ROW_SUM, ROWS = "total", "mean", "row sum", "rows"
+"""What a coordinate is made of: a person's total, the mean of a person's rows, a sum over rows, the number of rows."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The table as a plan sees it.
+
+    features:        for each coordinate of the plan what it is made of and the column it is about
+    unit:            the column that names the person; None: each row is a person
+    rows_per_unit:   how many rows of a person count; None: all do, and what they add up to is clamped
+    by:              the columns that hold the keys of groups
+    groups_per_unit: how many groups a person counts in
+    columns, where:  derived columns and the filter, in the language of docs/expressions.md
+
+    >>> print(Reading(((TOTAL, "visits"),), unit="person", where="age >= 18"))
+    a person is all rows with the same person; rows without one are left out
+    only rows where age >= 18
+    """
+
+    features: tuple[tuple[str, str], ...]
+    unit: str | None = None
+    rows_per_unit: int | None = None
+    by: tuple[str, ...] = ()
+    groups_per_unit: int = 1
+    columns: tuple[tuple[str, str], ...] = ()
+    where: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every row of the table is a record just as it stands."""
+        return self.unit is None and not self.by and not self.columns and self.where is None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column of each coordinate; the number of rows has none."""
+        return tuple(column for kind, column in self.features if kind != ROWS)
+
+    def notes(self) -> list[str]:
+        """The rules in plain words, one a line."""
+        lines = []
+        if self.unit is None:
+            lines.append("each row is one person")
+        else:
+            lines.append(f"a person is all rows with the same {self.unit}; rows without one are left out")
+        if self.rows_per_unit is not None:
+            within = " in a group" if self.by else ""
+            few = "one row counts" if self.rows_per_unit == 1 else f"{self.rows_per_unit} rows count"
+            lines.append(f"of a person {few}{within}: those with more are scaled down to that")
+        if self.by:
+            lines.append("rows with other keys than those declared are left out")
+        if self.by and self.unit is not None:
+            m = self.groups_per_unit
+            kept = "the group with most rows" if m == 1 else f"the {m} groups with most rows"
+            lines.append(f"a person in more groups keeps {kept}, ties to those declared first")
+        lines += [f"{name} is {text}" for name, text in self.columns]
+        if self.where is not None:
+            lines.append(f"only rows where {self.where}")
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.notes())
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = asdict(self)
+        return fields | {"features": [list(pair) for pair in self.features], "columns": dict(self.columns)}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Reading:
+        """The reading that `to_dict` described."""
+        return cls(
+            tuple((str(kind), str(column)) for kind, column in fields["features"]),
+            fields["unit"],
+            fields["rows_per_unit"],
+            tuple(fields["by"]),
+            int(fields["groups_per_unit"]),
+            tuple((str(name), str(text)) for name, text in fields["columns"].items()),
+            fields["where"],
+        )

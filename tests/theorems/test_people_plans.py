@@ -1,0 +1,171 @@
+"""People with many rows: the best noise for a cone, its certificate, and the guarantee on every corner."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import gaussmith as gm
+from gaussmith.answers import Answers
+from gaussmith.domains import Box, People
+from gaussmith.grid import NOISE_BITS
+from gaussmith.numerics.optimum import solve
+from gaussmith.planner import plan_answers
+from gaussmith.plans import Plan
+from gaussmith.shapes.people import best_share
+
+UNIT = gm.Guarantee(mu=1)
+OWN = {"none": None, "centred": Box([-5], [5]), "apart": Box([0, 2], [10, 3])}
+
+
+def asked(domain: People, count: bool, rows_shown: bool = False, scale: float = 1.0) -> Answers:
+    """Sums of the own numbers, means over rows, each relative to what one person can change."""
+    own, over, last = domain.parts
+    weights = scale / (2 * domain.radius[:last]) ** 2
+    below = float(weights[over] @ domain.spread[over]) + (1 / domain.rows_per_unit**2 if rows_shown else 0.0)
+    return Answers(
+        (*(f"a{i}" for i in range(last)), "count"),
+        np.arange(last + 1),
+        np.zeros(last + 1, bool),
+        None,
+        count,
+        np.append(weights, below),
+        "relative",
+        np.array([-1] * own.stop + [last] * (last - own.stop) + [-1]),
+        np.concatenate([np.zeros(own.stop), domain.row_centres, [0.0]]),
+        0 if rows_shown else 1,
+    )
+
+
+def corners(domain: People, private: bool) -> np.ndarray:
+    """All extreme differences of the core (own, over rows, t, 1), written out one by one."""
+    own, _, last = domain.parts
+    people = [
+        np.array([*x, *(t * np.array(y)), t, 1.0])
+        for x in itertools.product((-1, 1), repeat=own.stop)
+        for y in itertools.product((-1, 1), repeat=last - own.stop)
+        for t in (1.0, 1 / domain.rows_per_unit)
+    ]
+    if private:
+        return np.array(people)
+    return np.array([a[:-1] - b[:-1] for a in people for b in people])
+
+
+CASES = [
+    pytest.param(neighbours, k, own, count, id=f"{neighbours}-{k}-{own}-{count}")
+    for neighbours in ("add-remove", "replace-one")
+    for k in (2, 7, 1000)
+    for own in OWN
+    for count in (False, True)
+]
+
+
+def planned(neighbours: str, k: int, own: str, count: bool) -> tuple[Plan, People]:
+    domain = People(OWN[own], Box([0, -1], [4, 1]), k)
+    return plan_answers(domain, UNIT, asked(domain, count), neighbours), domain
+
+
+@pytest.mark.parametrize(("neighbours", "k", "own", "count"), CASES)
+def test_the_plan_is_at_its_certified_limit(neighbours: str, k: int, own: str, count: bool) -> None:
+    plan, _ = planned(neighbours, k, own, count)
+    exact = own != "apart" or neighbours == "replace-one"
+    assert plan.shape.name == "people"
+    assert plan.optimality <= (1 + 1e-7 if exact else 1.07)
+    assert all(plan.total_variance <= price * (1 + 1e-9) for _, price in plan.alternatives)
+
+
+@pytest.mark.parametrize(("neighbours", "k", "own", "count"), CASES)
+def test_no_difference_leaves_the_unit_ball(neighbours: str, k: int, own: str, count: bool) -> None:
+    """The lift at every corner; and the integers of every extreme person against the room that μ leaves, exactly."""
+    plan, domain = planned(neighbours, k, own, count)
+    points = corners(domain, neighbours == "add-remove")
+    norms = np.linalg.norm(points @ plan.shape.lift.dense().T, axis=1)
+    assert norms.max() == pytest.approx(1, abs=1e-9)
+    codes = plan.codes
+    C = [[Fraction(c) for c in row] for row in plan.grid.lift.dense().tolist()]
+    room = (Fraction(2) ** NOISE_BITS - Fraction(math.isqrt(len(C)) + 1)) ** 2
+    steps = codes.steps.tolist()
+    p, q = domain.parts[0].stop, domain.parts[2]
+    people = []
+    for signs, T in itertools.product(itertools.product((0, 1), repeat=q), (1, k)):
+        most = [*steps[:p], *(T * s for s in steps[p:q])]
+        people.append([*codes.centred([*(sign * s for sign, s in zip(signs, most, strict=True)), T], 1), 1])
+    lifted = [[sum(c * z for c, z in zip(row, person, strict=False)) for row in C] for person in people]
+    if neighbours == "replace-one":
+        lifted = [[x - y for x, y in zip(a, b, strict=True)] for a in lifted[:8] for b in lifted]
+    assert max(sum(y * y for y in vector) for vector in lifted) <= room
+
+
+@pytest.mark.parametrize(("k", "own"), [(2, "none"), (12, "none"), (5, "centred"), (5, "apart")])
+def test_a_general_solver_finds_nothing_better(k: int, own: str) -> None:
+    """The same cone given to the solver for arbitrary points: its certified bound and ours agree."""
+    plan, domain = planned("add-remove", k, own, count=True)
+    answers = plan.answers
+    rows = np.zeros((answers.size + 1, domain.dimension + 1))
+    rows[np.arange(answers.size), answers.index] = domain.radius[answers.index]
+    rows[:-1, -1] = domain.centre[answers.index]
+    rows[-1, -1] = 1.0
+    rows[:-1] *= np.sqrt(answers.weights)[:, None]
+    best = solve(corners(domain, True) @ rows.T, gap=1e-5)
+    assert best.lower <= plan.total_variance * (1 + 1e-9)
+    assert plan.lower_bound <= best.lower * (1 + 2e-5)
+    loss = plan.total_variance / best.lower
+    assert loss <= (1 + 2e-5 if own != "apart" else 1.01)
+
+
+@pytest.mark.parametrize("k", [2, 5, 50])
+def test_a_cone_needs_less_noise_than_the_box_around_it(k: int) -> None:
+    domain = People(None, Box([0], [4]), k)
+    answers = asked(domain, count=True)
+    plan = plan_answers(domain, UNIT, answers, "add-remove")
+    box = Box([-2 * k, 0], [2 * k, k])
+    around = Answers(
+        ("y", "rows"), np.arange(2), np.zeros(2, bool), None, True, answers.weights, "given",
+        np.array([-1, -1]), np.zeros(2), 0,
+    )  # fmt: skip
+    assert plan.total_variance < 0.96 * plan_answers(box, UNIT, around, "add-remove").total_variance
+
+
+def test_means_over_rows_alone_cost_k_times_as_much_as_over_people() -> None:
+    """With nothing else asked, a person is k rows: errors of sums over rows are k times those over single rows."""
+    g = gm.Guarantee(epsilon=1, delta=1e-6)
+    for k in (2, 12):
+        rows = gm.Request("x", means={"km": (0, 30)}, unit="rider", rows_per_unit=k, guarantee=g)
+        single = gm.Request("x", means={"km": (0, 30)}, guarantee=g)
+        assert rows.plan.standard_errors == pytest.approx(k * single.plan.standard_errors, rel=1e-9)
+        assert rows.plan.errors(rows=1000)["km_mean"] == pytest.approx(rows.plan.standard_errors[0] / 1000)
+
+
+@pytest.mark.parametrize("place", [0.0, 0.2, 0.5, 0.99, 1.0])
+def test_the_best_share_is_found(place: float) -> None:
+    assert best_share(lambda p: -((p - place) ** 2)) == pytest.approx(place, abs=1e-6)
+
+
+def test_the_domain_is_saved_and_read() -> None:
+    plan, domain = planned("add-remove", 7, "apart", True)
+    assert gm.Plan.from_json(plan.to_json()) == plan
+    assert People.from_dict(domain.to_dict()) == domain
+    assert domain.codes(np.zeros(5)).centred([3, 4, 5, 6, 7], 2)[-1] == 7
+
+
+@pytest.mark.parametrize("k", [1, 0, True, 2.0, "2"])
+def test_a_limit_that_is_none_is_refused(k: object) -> None:
+    with pytest.raises(gm.errors.DomainError, match="rows_per_unit"):
+        People(None, Box([0], [1]), k)  # type: ignore[arg-type]
+
+
+def test_lifts_that_do_not_fit_are_refused() -> None:
+    plan, domain = planned("add-remove", 7, "none", True)
+    with pytest.raises(gm.errors.PlanError, match="columns"):
+        domain.largest(plan.shape.lift, "replace-one")
+    from gaussmith.numerics.linear import Bordered, Dense
+
+    with pytest.raises(gm.errors.PlanError, match="dense"):
+        domain.largest(Dense(np.eye(4)), "add-remove")
+    tied = Bordered(np.arange(3), np.ones(3), np.ones(3), 3)
+    with pytest.raises(gm.errors.PlanError, match="ties"):
+        domain.largest(tied, "replace-one")
