@@ -89,6 +89,17 @@ class Answers:
         )
         return picked, kept
 
+    def fits(self, dimension: int) -> bool:
+        """Whether all lists are of one length, and every place in them is that of a coordinate or an answer."""
+        lists = (self.names, self.index, self.means, self.over, self.offsets)
+        places = self.index if self.matrix is None else self.index[:0]
+        return (
+            all(len(each) == self.size for each in lists)
+            and 0 <= self.hidden <= self.size
+            and bool(((places >= 0) & (places < dimension)).all())
+            and bool(((self.over >= -1) & (self.over < self.size)).all())
+        )
+
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {
             "names": list(self.names),

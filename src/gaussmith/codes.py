@@ -55,6 +55,12 @@ class BoxCodes:
     steps: npt.NDArray[np.int64]
     substitute: Array
 
+    def __post_init__(self) -> None:
+        if self.substitute.shape != self.low.shape or not np.isfinite(self.substitute).all():
+            raise DomainError(
+                "what stands in for a missing value", "it is one finite number per coordinate", "give such numbers"
+            )
+
     @classmethod
     def for_bounds(cls, lower: Any, upper: Any, substitute: Any, names: Sequence[str] | None = None) -> BoxCodes:
         """The codes of columns with lower < upper; refuses bounds that doubles cannot divide."""

@@ -100,6 +100,10 @@ class GroupPlan:
     def certify(self) -> None:
         """Check with all rounding upward that the groups together keep the guarantee; raises PlanError otherwise."""
         self.each.certify()
+        if self.each.neighbours != ADD_REMOVE:
+            raise PlanError(
+                "a group planned for a public number of people", "it is private in every group", "plan again"
+            )
         share = _share(self.groups, self.neighbours, self.each)
         if Fraction(self.each.guarantee.mu) * Fraction(share) > Fraction(self.guarantee.mu):
             raise PlanError("a group's share is too large", "shares add up to the guarantee", "plan again")

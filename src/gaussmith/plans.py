@@ -18,7 +18,7 @@ from gaussmith.answers import Answers
 from gaussmith.codes import Codes
 from gaussmith.domains import Domain, People, domain_from_dict
 from gaussmith.error_laws import ErrorLaw
-from gaussmith.errors import PlanError
+from gaussmith.errors import GaussmithError, PlanError
 from gaussmith.grid import Grid, make_grid
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check, protects
@@ -250,7 +250,7 @@ class Plan:
 
         Raises PlanError otherwise; every release does this before it opens any data.
         """
-        assert self.grid.scale > 0
+        self.grid  # noqa: B018 (made here, or refused)
 
     @property
     def noise_scale(self) -> float:
@@ -348,20 +348,33 @@ class Plan:
                 fields["bound"],
             )
             plan.certify()
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            plan._check_fit()
+        except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError) as error:
+            if isinstance(error, GaussmithError):
+                raise
             raise PlanError(
                 f"a damaged plan ({type(error).__name__})", "every field must be as it was saved", "plan again"
             ) from None
-        rows = plan.shape.features.shape[0]
-        if rows != plan.answers.size + plan.shape.counted:
-            raise PlanError(f"{rows} features", "a plan has one per answer and one for the count", "plan again")
         return plan
+
+    def _check_fit(self) -> None:
+        """Refuse parts that do not fit each other now, not when answers are read from noisy numbers."""
+        rows, public = self.shape.features.shape[0], self.shape.public
+        if rows != self.answers.size + self.shape.counted:
+            raise PlanError(f"{rows} features", "a plan has one per answer and one for the count", "plan again")
+        if not (
+            self.answers.fits(self.domain.dimension)
+            and self.shape.features.shape[1] == self.shape.lift.shape[0]
+            and (public is None or public.shape == (rows,))
+            and self.substitutes.shape == (self.domain.dimension,)
+        ):
+            raise PlanError("parts of a plan that do not fit", "every field must be as it was saved", "plan again")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
         try:
             fields = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise PlanError("a plan that is not JSON", "plans are saved by plan.to_json()", "check the file") from None
         return cls.from_dict(fields)
 

@@ -111,12 +111,15 @@ class Ball:
             varying = lift.index < self.dimension
             inner, border = np.abs(lift.inner[varying]), np.abs(lift.border[varying])
             last = np.abs(lift.inner[~varying]) + np.abs(lift.border[~varying])
+            if not private and border.any():
+                raise PlanError("a ball with a border under replace-one", "it belongs to a private count", "plan again")
         else:
             raise PlanError("a ball with a dense lift", "a ball is lifted row by row", "plan again")
+        largest = product_upward(float(inner.max(initial=0.0)), _repeats(lift, self.dimension), reach)
         if not private:
-            return product_upward(float(inner.max()) * 2.0, reach)
-        # ‖lift·(z, 1)‖² ≤ (max inner · ‖z‖ + ‖border‖)² + last²
-        round_part = sum_upward([product_upward(float(inner.max()), reach), sqrt_upward(sum_squares_upward(border))])
+            return 2.0 * largest
+        # ‖lift·(z, 1)‖² ≤ (max inner · √repeats · ‖z‖ + ‖border‖)² + last²
+        round_part = sum_upward([largest, sqrt_upward(sum_squares_upward(border))])
         return sqrt_upward(sum_squares_upward(np.append(last, round_part)))
 
     def largest_change(self, lift: Matrix) -> float:
@@ -127,7 +130,7 @@ class Ball:
             inner = lift.inner[lift.index < self.dimension]
         else:
             raise PlanError("a ball with a dense lift", "a ball is lifted row by row", "plan again")
-        return 2.0 * float(np.abs(inner).max())
+        return 2.0 * product_upward(float(np.abs(inner).max(initial=0.0)), _repeats(lift, self.dimension))
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {"kind": "ball", "radius": self.ball_radius, "centre": self.centre.tolist()}
@@ -149,3 +152,11 @@ class Ball:
         around = ", around a centre" if self.centre.any() else ""
         plural = "s" if self.dimension > 1 else ""
         return f"Ball({self.dimension} coordinate{plural}, radius {self.ball_radius:.6g}{around})"
+
+
+def _repeats(lift: Diagonal | Bordered, dimension: int) -> float:
+    """The root of the number of rows that see one and the same coordinate, at most; 1 for every shape planned here."""
+    if isinstance(lift, Diagonal):
+        return 1.0
+    varying = lift.index[lift.index < dimension]
+    return sqrt_upward(float(np.bincount(varying).max())) if varying.size else 1.0

@@ -60,6 +60,9 @@ class Diagonal:
 
     entries: Array
 
+    def __post_init__(self) -> None:
+        _check(self.entries.ndim == 1 and bool(np.isfinite(self.entries).all()))
+
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.entries), len(self.entries)
@@ -96,6 +99,12 @@ class Bordered:
     inner: Array
     border: Array
     columns: int
+
+    def __post_init__(self) -> None:
+        _check(self.index.ndim == 1 and self.index.shape == self.inner.shape == self.border.shape)
+        _check(bool(np.isfinite(self.inner).all() and np.isfinite(self.border).all()))
+        # A negative place would count from the end: the last column, but not for whoever compares places.
+        _check(bool(((self.index >= 0) & (self.index < self.columns)).all()))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -146,6 +155,9 @@ class Dense:
     """Any matrix small enough to write down."""
 
     matrix: Array
+
+    def __post_init__(self) -> None:
+        _check(self.matrix.ndim == 2 and bool(np.isfinite(self.matrix).all()))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -215,6 +227,16 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
     if kind == "dense":
         return Dense(np.array(fields["matrix"], float))
     raise PlanError(f"matrix kind = {kind!r}", "this version does not know it", "upgrade gaussmith, or plan again")
+
+
+def _check(holds: bool) -> None:
+    """Privacy rests on these shapes: a row too many would share its noise with another."""
+    if not holds:
+        raise PlanError(
+            "a matrix with a number that is not finite or has no place",
+            "a plan's matrices hold finite numbers, each in its row and column",
+            "plan again; if this persists, the bounds or weights lie too far apart",
+        )
 
 
 def _python(vector: Integers) -> Sequence[int]:

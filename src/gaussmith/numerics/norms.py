@@ -35,9 +35,10 @@ def largest_norm(lift: Array, points: Array) -> float:
         block = points[start : start + rows]
         reach = np.abs(block @ lift.T)
         reach += gamma * (np.abs(block) @ size) + tiny
-        largest = max(largest, float(np.einsum("ij,ij->i", reach, reach).max()))
-    if not math.isfinite(largest):
-        return math.inf
+        found = float(np.einsum("ij,ij->i", reach, reach).max())
+        if not math.isfinite(found):  # asked of each block: a maximum taken with NaN would forget it
+            return math.inf
+        largest = max(largest, found)
     return math.sqrt(largest * (1.0 + 2.0 * (m + 8) * _UNIT)) * (1.0 + 4.0 * _UNIT)
 
 
@@ -67,7 +68,10 @@ def largest_distance(lift: Array, points: Array) -> float:
     for start in range(0, n, rows):
         block = Y[start : start + rows]
         square = g[start : start + rows, None] + g[None, :] - 2.0 * (block @ Y.T)
-        largest = max(largest, float(square.max()))
+        found = float(square.max())
+        if not math.isfinite(found):
+            return math.inf
+        largest = max(largest, found)
     if not math.isfinite(largest + error + blur):
         return math.inf
     return float((math.sqrt(max(largest, 0.0) + error) + 2.0 * blur) * (1.0 + 8.0 * _UNIT))

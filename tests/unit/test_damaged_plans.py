@@ -1,0 +1,122 @@
+"""Plans from files that were changed by hand: whatever they say, none releases with less noise than its guarantee."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gaussmith as gm
+from gaussmith.errors import GaussmithError, PlanError
+from gaussmith.numerics.linear import Bordered, Dense, Diagonal
+from gaussmith.numerics.norms import largest_distance, largest_norm
+
+UNIT = gm.Guarantee(mu=1)
+SOLVED = gm.plan(gm.Box([0, 0], [1, 3]), UNIT, shape="solved", count=True).to_dict()
+LIFTED = gm.plan(gm.Box([-1, -1], [1, 1]), UNIT, shape="lifted", count=True).to_dict()
+BALL = gm.plan(gm.Ball(3, 1.0), UNIT, shape="isotropic").to_dict()
+NAN, INF = math.nan, math.inf
+
+
+def changed(fields: dict[str, Any], *path: str | int, to: Any) -> str:
+    """The plan as JSON with one field changed."""
+    fields = copy.deepcopy(fields)
+    place = fields
+    for name in path[:-1]:
+        place = place[name]  # type: ignore[index]
+    place[path[-1]] = to  # type: ignore[index]
+    return json.dumps(fields)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        changed(SOLVED, "shape", "lift", "matrix", 0, to=[NAN, NAN, NAN]),
+        changed(SOLVED, "shape", "lift", "matrix", 0, to=[INF, INF, 1.0]),
+        changed(SOLVED, "shape", "lift", "matrix", 0, to=[1.0]),
+        changed(SOLVED, "shape", "lift", "matrix", to=[[[1.0], [1.0], [1.0]]]),
+        changed(SOLVED, "shape", "features", "matrix", 0, to=[NAN, 1.0, 1.0]),
+        changed(LIFTED, "shape", "lift", "entries", to=[[0.1, 0.1, 0.1]] * 3),  # rows that would share their noise
+        changed(LIFTED, "shape", "lift", "entries", to=[NAN, 0.1, 0.1]),
+        changed(LIFTED, "shape", "lift", "entries", to=10**400),
+        changed(LIFTED, "shape", "features", to={"kind": "diagonal", "entries": [1.0] * 9}),
+        changed(LIFTED, "substitutes", to=[NAN, 0.0]),
+        changed(LIFTED, "substitutes", to=[[0.0, 0.0], [0.0, 0.0]]),
+        changed(LIFTED, "substitutes", to=[0.0]),
+        changed(LIFTED, "domain", "upper", to=[10**400, 1]),
+        changed(LIFTED, "answers", "index", to=[0, 7]),
+        changed(LIFTED, "answers", "names", to=["a"]),
+        changed(LIFTED, "answers", "over", to=[5, 5]),
+        changed(BALL, "shape", "lift", "index", to=[0, 1, -1]),
+        changed(BALL, "shape", "lift", "index", to=[0, 1, 9]),
+        changed(BALL, "shape", "lift", "border", to=[0.0]),
+        changed(BALL, "shape", "lift", "inner", to=[[1.0, 1.0]] * 3),
+        "[" * 100_000,
+    ],
+)
+def test_refused_when_read(text: str) -> None:
+    with pytest.raises(GaussmithError):
+        gm.Plan.from_json(text)
+
+
+def test_rows_on_one_coordinate_of_a_ball_are_certified_together() -> None:
+    text = changed(BALL, "shape", "lift", "index", to=[0, 0, 0])
+    plan = gm.Plan.from_json(text)
+    core = [*plan.codes.encode(np.array([[1.0, 0.0, 0.0]]))[0].tolist(), 1]
+    lifted = np.array(plan.grid.lift.exact_times(core), float)
+    assert np.linalg.norm(lifted) <= 2.0**52
+    assert plan.domain.largest_change(plan.shape.lift) >= 2 * math.sqrt(3)
+
+
+def test_border_of_a_ball_under_replace_one_is_refused() -> None:
+    fields = gm.plan(gm.Ball(3, 1.0), UNIT, shape="isotropic", neighbours="replace-one").to_dict()
+    with pytest.raises(PlanError, match="border"):
+        gm.Plan.from_json(changed(fields, "shape", "lift", "border", to=[50.0] * 3))
+
+
+def test_norms_of_what_is_not_finite_are_infinite() -> None:
+    for lift in ([[NAN, 1.0]], [[INF, INF]], [[1e200, 1e200]]):
+        points = np.array([[1.0, -1.0], [1.0, 1.0]])
+        with np.errstate(all="ignore"):
+            assert largest_norm(np.array(lift), points) == INF
+            assert largest_distance(np.array(lift), points) == INF
+
+
+def test_matrices_hold_finite_numbers_in_their_places() -> None:
+    one = np.ones(2)
+    for make in (
+        lambda: Diagonal(np.ones((2, 2))),
+        lambda: Diagonal(np.array([1.0, NAN])),
+        lambda: Dense(np.ones(3)),
+        lambda: Dense(np.array([[INF]])),
+        lambda: Bordered(np.array([0, -1]), one, one, 3),
+        lambda: Bordered(np.array([0, 3]), one, one, 3),
+        lambda: Bordered(np.array([0, 1]), one, np.ones(1), 3),
+    ):
+        with pytest.raises(PlanError):
+            make()
+
+
+def test_reading_certifies_without_assertions() -> None:
+    """`python -O` leaves assertions out; reading a plan must refuse all the same."""
+    fields = gm.plan(gm.Ball(2, 1.0), gm.Guarantee(mu=1e-14)).to_dict()
+    fields["guarantee"] = {"mu": 1e-17}  # no room for rounding
+    code = "import sys, gaussmith as gm\ntry: gm.Plan.from_json(sys.argv[1])\nexcept ValueError: print('refused')"
+    found = subprocess.run([sys.executable, "-O", "-c", code, json.dumps(fields)], capture_output=True, text=True)
+    assert found.stdout == "refused\n"
+
+
+def test_a_groups_own_plan_keeps_the_number_of_people_private() -> None:
+    by = gm.Groups({"region": ["north", "south"]}, gm.Box([-1], [1]))
+    fields = gm.plan(by, UNIT).to_dict()
+    fields["each"] = gm.plan(gm.Box([-1], [1]), UNIT, neighbours="replace-one").to_dict()
+    from gaussmith.group_plans import GroupPlan
+
+    with pytest.raises(PlanError, match="private"):
+        GroupPlan.from_dict(fields)
