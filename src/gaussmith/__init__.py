@@ -48,11 +48,13 @@ _HOMES = {
     "Request": "gaussmith.request",
     "read": "gaussmith.joint_releases",
     "release": "gaussmith.job",
+    "compare": "gaussmith.catalogue",
 }
 _ROOMS = {"catalogue"}
 """Modules that are public words themselves."""
 
 if TYPE_CHECKING:
+    from gaussmith.catalogue import compare
     from gaussmith.domains import Ball, Box, GaussianData, Groups, Records
     from gaussmith.guarantee import Guarantee
     from gaussmith.job import release
@@ -66,7 +68,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ball", "Box", "GaussianData", "Groups", "Guarantee", "Ledger", "Plan", "Question", "Records", "Release", "Request",
-    "plan", "read", "release",
+    "compare", "plan", "read", "release",
 ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from gaussmith.catalogue.analytic import analytic
 from gaussmith.catalogue.bounded_contribution import bounded_contribution
 from gaussmith.catalogue.classic import classic
 from gaussmith.catalogue.clipped import clipped
+from gaussmith.catalogue.comparison import Comparison, Sweep, compare, sweep
 from gaussmith.catalogue.correlated import correlated
 from gaussmith.catalogue.elliptical import elliptical
 from gaussmith.catalogue.entry import Entry, GaussianEntry
@@ -29,17 +30,21 @@ from gaussmith.catalogue.rank_one import RankOne, rank_one
 from gaussmith.catalogue.slides import slides
 
 __all__ = [
+    "Comparison",
     "Entry",
     "GaussianDataEntry",
     "GaussianEntry",
     "RankOne",
+    "Sweep",
     "analytic",
     "bounded_contribution",
     "classic",
     "clipped",
+    "compare",
     "correlated",
     "elliptical",
     "gaussian_data",
     "rank_one",
     "slides",
+    "sweep",
 ]

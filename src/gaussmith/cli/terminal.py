@@ -24,6 +24,11 @@ def red(text: str, stream: TextIO | None = None) -> str:
     return _styled(text, "1;31", stream)
 
 
+def struck(text: str, stream: TextIO | None = None) -> str:
+    """Struck through on a terminal; elsewhere the ~~ that stands in it shows."""
+    return _styled(text, "9", stream)
+
+
 def _styled(text: str, code: str, stream: TextIO | None) -> str:
     stream = sys.stdout if stream is None else stream
     plain = not stream.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"

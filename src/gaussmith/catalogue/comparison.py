@@ -1,0 +1,359 @@
+"""One table for a domain and a guarantee: every mechanism that applies, its error, and whether its claim is true."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gaussmith.catalogue.candidates import Asked, candidates
+from gaussmith.catalogue.entry import Entry
+from gaussmith.errors import GaussmithError, PlanError
+from gaussmith.explanation import figure, text_table
+from gaussmith.guarantee import Guarantee
+from gaussmith.neighbours import check, protects
+
+if TYPE_CHECKING:
+    from gaussmith.plans import Plan
+
+HEADER = ["mechanism", "standard error", "total error", "× best", "× lower bound", "sound"]
+
+OURS = "gaussmith"
+"""The name of our own row."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mechanism. Numbers are None where it does not apply, and `note` says why."""
+
+    mechanism: str
+    sound: str
+    standard_error: float | None = None
+    """Of a typical answer: the root of the mean variance."""
+    least_error: float | None = None
+    largest_error: float | None = None
+    total_error: float | None = None
+    """The expected squared error of all answers together."""
+    ratio_to_best: float | None = None
+    ratio_to_bound: float | None = None
+    true_delta: float | None = None
+    note: str = ""
+    reference: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether what it says of its privacy is true."""
+        return self.total_error is not None and self.sound in ("yes", "corrected")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `gaussmith.compare` returns: rows from best to worst, the unusable last."""
+
+    rows: tuple[Row, ...]
+    domain: str
+    dimension: int
+    epsilon: float
+    delta: float
+    neighbours: str
+    lower_bound: float | None
+    notes: tuple[str, ...] = field(default=())
+
+    def __getitem__(self, mechanism: str) -> Row:
+        for row in self.rows:
+            if row.mechanism == mechanism:
+                return row
+        raise PlanError(f"mechanism {mechanism!r}", "it is not in the comparison", ", ".join(self.mechanisms))
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        return tuple(row.mechanism for row in self.rows)
+
+    @property
+    def title(self) -> str:
+        """What is compared, in a line."""
+        return f"{self.domain}, (ε={self.epsilon:g}, δ={self.delta:g}), {protects(self.neighbours)}"
+
+    @property
+    def remarks(self) -> list[str]:
+        """What has to be said beside the table."""
+        return [*(f"{row.mechanism}: {row.note}" for row in self.rows if row.note), *self.notes]
+
+    def __str__(self) -> str:
+        table = text_table(HEADER, [self.cells(row) for row in self.rows])
+        return "\n".join([self.title, "", table, "", *self.remarks]).rstrip()
+
+    def cells(self, row: Row, strike: Callable[[str], str] = lambda text: f"~~{text}~~") -> list[str]:
+        """One line of the table; what is not private as claimed is struck through."""
+        name = row.mechanism if row.sound != "no" else strike(row.mechanism)
+        if row.total_error is None:
+            return [name, "", "", "", "", row.sound]
+        assert row.standard_error is not None
+        assert row.least_error is not None
+        assert row.largest_error is not None
+        even = row.largest_error <= row.least_error * (1 + 1e-9)
+        errors = (
+            figure(row.standard_error) if even else f"{figure(row.least_error, 3)} … {figure(row.largest_error, 3)}"
+        )
+        sound = row.sound if row.sound != "no" else f"no: true δ = {row.true_delta:.2g}"
+        ratios = ["" if r is None else _ratio(r) for r in (row.ratio_to_best, row.ratio_to_bound)]
+        return [name, errors, figure(row.total_error), *ratios, sound]
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = asdict(self)
+        fields["rows"] = [asdict(row) for row in self.rows]
+        fields["notes"] = list(self.notes)
+        return fields
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    def to_csv(self) -> str:
+        return write_csv([asdict(row) for row in self.rows])
+
+    def chart(self) -> Any:
+        """Total errors as bars, the unsound struck through (an Altair chart)."""
+        import altair
+
+        from gaussmith.catalogue.charts import comparison_spec
+
+        return altair.Chart.from_dict(comparison_spec(self))
+
+    def save(self, path: str | Path) -> Path:
+        """Write a picture (.png, .svg), a page (.html) or the numbers (.json, .csv), by the suffix."""
+        from gaussmith.catalogue.charts import comparison_spec
+
+        return write(path, self, lambda: comparison_spec(self), self._page())
+
+    def _page(self) -> str:
+        cells = [self.cells(row, strike=lambda text: f"\x00{text}\x01") for row in self.rows]
+        body = "".join("<tr>" + "".join(f"<td>{_struck(c)}</td>" for c in line) + "</tr>" for line in cells)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in HEADER)
+        notes = "".join(f"<p>{html.escape(text)}</p>" for text in self.remarks)
+        return f"<h1>{html.escape(self.title)}</h1>\n<table><tr>{head}</tr>{body}</table>\n{notes}"
+
+
+def compare(
+    domain: Any, guarantee: Guarantee | None = None, *, epsilon: float | None = None, delta: float | None = None,
+    neighbours: str = "add-remove",
+) -> Comparison:  # fmt: skip
+    """Every mechanism that applies to sums over a domain, at one (ε, δ), beside Gaussmith's plan for it.
+
+    Errors are those of the sums; for Gaussian data clipping is counted too, if the data are as expected.
+
+    >>> import gaussmith as gm
+    >>> found = gm.compare(gm.Box([0] * 16, [1] * 16), epsilon=1, delta=1e-6)
+    >>> found.rows[0].mechanism, round(found["analytic Gaussian"].ratio_to_best, 3)
+    ('gaussmith', 2.56)
+    >>> found["rank-one singular (R1SMG)"].sound
+    'no'
+    """
+    guarantee = guarantee if guarantee is not None else Guarantee(epsilon=epsilon, delta=delta)
+    if guarantee.epsilon is None or guarantee.delta is None:
+        raise PlanError(
+            f"guarantee {guarantee}",
+            "published mechanisms are compared at an ε and a δ, of which their theorems speak",
+            "write epsilon=1, delta=1e-6",
+        )
+    asked = Asked(guarantee.epsilon, guarantee.delta, check(neighbours))
+    makers = candidates(domain, asked)
+    from gaussmith.planner import plan
+
+    ours = plan(_around_zero(domain, asked), guarantee, neighbours=asked.neighbours)
+    gaussian = hasattr(ours.domain, "clipping_loss")
+    bound = None if gaussian else ours.lower_bound
+    rows = [_ours(ours), *(_entry(name, make, asked) for name, make in makers.items())]
+    best = min(row.total_error for row in rows if row.usable and row.total_error is not None)
+    rows = [_with_ratios(row, best, bound) for row in rows]
+    rows.sort(key=lambda row: (not row.usable, row.total_error is None, _rough(row.total_error), row.mechanism != OURS))
+    notes: tuple[str, ...] = ()
+    if gaussian:
+        notes = (
+            f"Total errors include clipping, if {ours.domain.rows:.6g} records are as expected; sums are taken around "
+            "the expected mean.",
+        )
+    return Comparison(
+        tuple(rows), repr(domain), domain.dimension, asked.epsilon, asked.delta, asked.neighbours, bound, notes
+    )
+
+
+def _around_zero(domain: Any, asked: Asked) -> Any:
+    """Gaussian data around its centre, as the papers have it; other domains as they are."""
+    if type(domain).__name__ != "GaussianData" or not domain.centre.any() or not asked.private:
+        return domain
+    return type(domain)(0.0, domain.sd, rows=domain.rows, clip=domain.clip, scaling=domain.scaling)
+
+
+def _ours(plan: Plan) -> Row:
+    errors = plan.standard_errors
+    total = plan.expected_squared_error
+    if hasattr(plan.domain, "clipping_loss"):
+        total += plan.domain.clipping_loss(np.ones(plan.domain.dimension))
+    return _row(OURS, "yes", errors, total, plan.guarantee.delta, "", f"this library: {plan.shape.name}")
+
+
+def _entry(name: str, make: Callable[[], Entry], asked: Asked) -> Row:
+    try:
+        entry = make()
+    except GaussmithError as refused:
+        return Row(name, "—", note=f"{refused.rule}")
+    true = entry.true_delta(asked.epsilon)
+    total = float(getattr(entry, "expected_error", entry.total_variance))
+    sound = entry.sound
+    note = ""
+    if sound == "no":
+        note = "not private as claimed; its error is shown as claimed"
+        if entry.holds:
+            note += "; with these numbers the claim happens to hold, yet no proof of it stands"
+    return _row(name, sound, entry.standard_errors, total, true, note, entry.reference)
+
+
+def _row(name: str, sound: str, errors: Any, total: float, true: float | None, note: str, reference: str) -> Row:
+    typical = math.sqrt(float(np.mean(np.square(errors))))
+    return Row(
+        name, sound, typical, float(np.min(errors)), float(np.max(errors)), total, None, None, true, note, reference
+    )
+
+
+def _with_ratios(row: Row, best: float, bound: float | None) -> Row:
+    from dataclasses import replace
+
+    if row.total_error is None:
+        return row
+    return replace(row, ratio_to_best=row.total_error / best, ratio_to_bound=row.total_error / bound if bound else None)
+
+
+# -- sweeps -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Comparisons along one number: d, ε, k or n."""
+
+    over: str
+    values: tuple[float, ...]
+    comparisons: tuple[Comparison, ...]
+
+    def table(self) -> list[dict[str, Any]]:
+        """One record per value and mechanism that applies there."""
+        return [
+            {self.over: value, **asdict(row)}
+            for value, comparison in zip(self.values, self.comparisons, strict=True)
+            for row in comparison.rows
+            if row.total_error is not None
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"over": self.over, "values": list(self.values), "comparisons": [c.to_dict() for c in self.comparisons]}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    def to_csv(self) -> str:
+        return write_csv(self.table())
+
+    def __str__(self) -> str:
+        """Total errors relative to the best, a line per mechanism and a column per value."""
+        names = list(dict.fromkeys(name for c in self.comparisons for name in c.mechanisms))
+        rows = []
+        for name in names:
+            cells = [name]
+            for comparison in self.comparisons:
+                row = next((r for r in comparison.rows if r.mechanism == name), None)
+                if row is None or row.ratio_to_best is None:
+                    cells.append("")
+                else:
+                    cells.append(f"{row.ratio_to_best:.3g}" if row.sound != "no" else f"~~{row.ratio_to_best:.3g}~~")
+            rows.append(cells)
+        head = [f"total error × best, {self.over} ="]
+        return text_table([*head, *(f"{value:g}" for value in self.values)], rows)
+
+    def chart(self) -> Any:
+        """Standard errors along the number, a line per mechanism, the unsound dashed (an Altair chart)."""
+        import altair
+
+        from gaussmith.catalogue.charts import sweep_spec
+
+        return altair.Chart.from_dict(sweep_spec(self))
+
+    def save(self, path: str | Path) -> Path:
+        """Write a picture (.png, .svg), a page (.html) or the numbers (.json, .csv), by the suffix."""
+        from gaussmith.catalogue.charts import sweep_spec
+
+        page = f"<h1>Along {html.escape(self.over)}</h1><pre>{html.escape(str(self))}</pre>"
+        return write(path, self, lambda: sweep_spec(self), page)
+
+
+def sweep(over: str, values: Sequence[float], case: Callable[[Any], Comparison]) -> Sweep:
+    """Comparisons along one number: `case` makes the comparison at each value.
+
+    >>> import gaussmith as gm
+    >>> found = gm.catalogue.sweep("d", [4, 16], lambda d: gm.compare(gm.Box([0] * d, [1] * d), epsilon=1, delta=1e-6))
+    >>> [round(c["analytic Gaussian"].ratio_to_best, 2) for c in found.comparisons]
+    [1.78, 2.56]
+    """
+    if not values:
+        raise PlanError("no values", "a sweep goes along one value or more", "write values=[2, 4, 8]")
+    return Sweep(over, tuple(values), tuple(case(value) for value in values))
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def write_csv(records: Sequence[dict[str, Any]]) -> str:
+    """Records as CSV, a header first."""
+    file = io.StringIO()
+    writer = csv.DictWriter(file, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return file.getvalue()
+
+
+def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict[str, Any]], page: str) -> Path:
+    """The file that a suffix asks for."""
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix == ".json":
+        content: str | bytes = numbers.to_json() + "\n"
+    elif suffix == ".csv":
+        content = numbers.to_csv()
+    elif suffix in (".png", ".svg", ".html"):
+        from gaussmith.catalogue.charts import render
+
+        content = render(spec(), suffix, page)
+    else:
+        raise PlanError(
+            f"file {target.name!r}",
+            "its suffix says what to write: .png, .svg, .html, .json or .csv",
+            "rename it, for example to comparison.png",
+        )
+    try:
+        if isinstance(content, bytes):
+            target.write_bytes(content)
+        else:
+            target.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise PlanError(f"file {str(target)!r}", f"it cannot be written: {error.strerror}", "name another") from None
+    return target
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.3f}" if 0.01 <= ratio < 1000 else figure(ratio, 3)
+
+
+def _rough(total: float | None) -> float:
+    """A total without its last digits, so that equals stay equal after rounding to the grid."""
+    return float(f"{total or 0.0:.6g}")
+
+
+def _struck(cell: str) -> str:
+    text = html.escape(cell)
+    return f"<s>{text[1:-1]}</s>" if cell.startswith("\x00") else text

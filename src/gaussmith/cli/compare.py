@@ -1,0 +1,183 @@
+"""Published mechanisms beside ours: their errors, and whether claims are true.
+
+examples:
+  gaussmith compare --box 0:1 --dimension 16 --epsilon 1 --delta 1e-6
+  gaussmith compare --box 0:1 --dimension 16 --epsilon 1 --delta 1e-6 \\
+                    --over dimension=2,4,8,16,32,64 --out errors.png
+  gaussmith compare --sd 1,0.5,0.25 --rows 1e6 --epsilon 1 --delta 1e-5
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.cli.parser import Parser, number
+from gaussmith.cli.terminal import bold, struck, wrapped
+from gaussmith.errors import RequestError, nearest
+
+if TYPE_CHECKING:
+    from gaussmith.catalogue import Comparison, Sweep
+
+KINDS = ("box", "ball", "sd")
+SWEPT = ("dimension", "epsilon", "delta", "rows", "radius")
+MOST_VALUES = 40
+
+
+def add_flags(parser: Parser) -> None:
+    group = parser.add_argument_group("what one record can be (one of these)")
+    group.add_argument(
+        "--box", action="append", metavar="LOW:HIGH", help="bounds of every coordinate, or once for each"
+    )
+    group.add_argument("--ball", metavar="RADIUS", help="vectors of at most this length")
+    group.add_argument("--sd", metavar="S,S,…", help="Gaussian data: expected deviations, or power:A for j^-A")
+    parser.add_argument("--dimension", metavar="D", help="how many coordinates")
+    parser.add_argument("--rows", metavar="N", help="Gaussian data: a guess of the number of records")
+    parser.add_argument("--epsilon", metavar="E", help="with --delta: the guarantee")
+    parser.add_argument("--delta", metavar="D", help="such as 1e-6")
+    parser.add_argument("--neighbours", "--neighbors", metavar="N", help="add-remove (the default) or replace-one")
+    parser.add_argument("--over", metavar="NAME=V,V,…", help=f"go along a number: {', '.join(SWEPT)}")
+    parser.add_argument(
+        "--out", action="append", metavar="FILE", help="write .png, .svg, .html, .csv or .json; repeatable"
+    )
+    parser.add_argument("--csv", action="store_true", help="print CSV instead of text")
+
+
+def run(arguments: Namespace) -> int:
+    if arguments.csv and arguments.json:
+        raise RequestError("--csv beside --json", "one form at a time is printed", "leave one out, or use --out")
+    numbers = _numbers(arguments)
+    compare = _comparer(arguments)
+    found: Comparison | Sweep
+    if arguments.over:
+        from gaussmith.catalogue import sweep
+
+        over, values = _over(arguments.over)
+        found = sweep(over, values, lambda value: compare({**numbers, over: value}))
+    else:
+        found = compare(numbers)
+    written = [str(found.save(path)) for path in arguments.out or ()]
+    if arguments.json:
+        print(found.to_json())
+    elif arguments.csv:
+        print(found.to_csv(), end="")
+    else:
+        _print(found)
+        for path in written:
+            print(f"\nSaved to {path}")
+    return 0
+
+
+def _print(found: Any) -> None:
+    if not hasattr(found, "rows"):
+        print(found)
+        return
+    from gaussmith.catalogue.comparison import HEADER
+    from gaussmith.explanation import text_table
+
+    print(bold(found.title) + "\n")
+    table = text_table(HEADER, [found.cells(row) for row in found.rows])
+    print("\n".join(struck(line) if line.startswith("~~") else line for line in table.splitlines()))
+    remarks = found.remarks
+    if remarks:
+        print("\n" + wrapped("\n".join(remarks)))
+
+
+def _numbers(arguments: Namespace) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name in ("dimension", "epsilon", "delta", "rows"):
+        text = getattr(arguments, name)
+        if text is not None:
+            found[name] = number(f"--{name}", text)
+    if arguments.ball is not None:
+        found["radius"] = number("--ball", arguments.ball)
+    return found
+
+
+def _over(text: str) -> tuple[str, list[float]]:
+    name, equals, values = text.partition("=")
+    name = {"d": "dimension", "n": "rows"}.get(name, name.replace("-", "_"))
+    if name not in SWEPT or not equals:
+        raise RequestError(
+            f"--over {text}", f"it names a number and its values: {', '.join(SWEPT)}", nearest(name, SWEPT)
+        )
+    found = [number("--over", value) for value in values.split(",") if value]
+    if not 1 <= len(found) <= MOST_VALUES:
+        raise RequestError(f"--over {text}", f"it goes along 1 to {MOST_VALUES} values", "write --over dimension=2,4,8")
+    return name, found
+
+
+def _comparer(arguments: Namespace) -> Callable[[dict[str, float]], Comparison]:
+    chosen = [kind for kind in KINDS if getattr(arguments, kind)]
+    if len(chosen) != 1:
+        raise RequestError(
+            " ".join(f"--{kind}" for kind in chosen) or "no domain",
+            "a comparison is about one kind of record",
+            "write for example --box 0:1 --dimension 16",
+        )
+    make = {"box": _box, "ball": _ball, "sd": _gaussian}
+
+    def compare(numbers: dict[str, float]) -> Comparison:
+        from gaussmith.catalogue import compare
+
+        for name in ("epsilon", "delta"):
+            if name not in numbers:
+                raise RequestError(f"no {name}", "a comparison needs ε and δ", "add --epsilon 1 --delta 1e-6")
+        domain = make[chosen[0]](arguments, numbers)
+        return compare(
+            domain,
+            epsilon=numbers["epsilon"],
+            delta=numbers["delta"],
+            neighbours=arguments.neighbours or "add-remove",
+        )
+
+    return compare
+
+
+def _whole(numbers: dict[str, float], name: str) -> int:
+    flag = f"--{name}"
+    if name not in numbers:
+        raise RequestError(f"no {flag}", "this kind of record needs it", f"add {flag} 16")
+    value = numbers[name]
+    if value != int(value) or not 1 <= value <= 1e7:
+        raise RequestError(f"{flag} {value:g}", "it is a whole number from 1 to 1e7", f"write {flag} 16")
+    return int(value)
+
+
+def _box(arguments: Namespace, numbers: dict[str, float]) -> Any:
+    from gaussmith.domains import Box
+
+    pairs = []
+    for text in arguments.box:
+        low, colon, high = text.partition(":")
+        if not colon:
+            raise RequestError(f"--box {text}", "it takes two bounds", "write --box 0:1")
+        pairs.append((number("--box", low), number("--box", high)))
+    if len(pairs) == 1:
+        pairs = pairs * _whole(numbers, "dimension")
+    elif numbers.get("dimension", len(pairs)) != len(pairs):
+        raise RequestError(
+            f"--dimension beside {len(pairs)} boxes",
+            "several --box are one for each coordinate",
+            "leave out --dimension",
+        )
+    return Box([low for low, _ in pairs], [high for _, high in pairs])
+
+
+def _ball(arguments: Namespace, numbers: dict[str, float]) -> Any:
+    from gaussmith.domains import Ball
+
+    return Ball(_whole(numbers, "dimension"), numbers["radius"])
+
+
+def _gaussian(arguments: Namespace, numbers: dict[str, float]) -> Any:
+    from gaussmith.domains import GaussianData
+
+    text = arguments.sd
+    if text.startswith("power:"):
+        power = number("--sd power:", text.removeprefix("power:"))
+        sd: Sequence[float] = [j**-power for j in range(1, _whole(numbers, "dimension") + 1)]
+    else:
+        sd = [number("--sd", part) for part in text.split(",")]
+    return GaussianData(0.0, sd, rows=numbers.get("rows", 10_000))

@@ -1,0 +1,134 @@
+"""Comparisons: every mechanism that applies, ratios, soundness, files of every kind, and sweeps."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gaussmith as gm
+from gaussmith.errors import PlanError
+
+RANK_ONE = "rank-one singular (R1SMG)"
+G = {"epsilon": 1, "delta": 1e-6}
+
+
+def test_a_box_is_compared_with_everything_that_applies() -> None:
+    found = gm.compare(gm.Box([0] * 16, [1] * 16), **G)
+    assert found.rows[0].mechanism == "gaussmith"
+    assert set(found.mechanisms) == {
+        "gaussmith", "classic Gaussian", "slides Gaussian", "analytic Gaussian", "elliptical Gaussian",
+        "correlated Gaussian", RANK_ONE,
+    }  # fmt: skip
+    mu = gm.Guarantee(**G).mu
+    assert found["gaussmith"].standard_error == pytest.approx(2.5 / mu, rel=1e-3)
+    assert found["analytic Gaussian"].standard_error == pytest.approx(4 / mu)
+    assert found["analytic Gaussian"].ratio_to_best == pytest.approx((4 / 2.5) ** 2, rel=5e-3)
+    plan = gm.plan(gm.Box([0] * 16, [1] * 16), gm.Guarantee(**G))
+    assert found.lower_bound == plan.lower_bound
+    assert found["gaussmith"].ratio_to_bound == pytest.approx(plan.optimality)
+    for row in found.rows:
+        if row.usable:
+            assert row.ratio_to_best >= 1 and row.ratio_to_bound >= 1 - 1e-9
+            assert row.true_delta <= 1e-6
+
+
+def test_the_unsound_is_struck_through_and_last() -> None:
+    found = gm.compare(gm.Box([0] * 16, [1] * 16), **G)
+    row = found[RANK_ONE]
+    assert row.sound == "no" and not row.usable and row.true_delta > 0.3
+    assert f"~~{RANK_ONE}~~" in str(found) and f"no: true δ = {row.true_delta:.2g}" in str(found)
+    assert found["classic Gaussian"].total_error is None
+    assert "proved for ε < 1" in found["classic Gaussian"].note
+    assert found.rows.index(row) > max(found.rows.index(r) for r in found.rows if r.usable)
+    low = gm.compare(gm.Box([0, 0], [1, 1]), epsilon=0.5, delta=1e-6)
+    assert low["classic Gaussian"].sound == "yes"
+    assert "more than 2 coordinates" in low[RANK_ONE].note
+    three = gm.compare(gm.Box([0] * 3, [1] * 3), **G)
+    assert "happens to hold" in three[RANK_ONE].note
+
+
+def test_balls_gaussian_data_and_replaced_records() -> None:
+    ball = gm.compare(gm.Ball(3, 2), **G)
+    assert ball["clipped sum"].ratio_to_best == pytest.approx(1, rel=1e-6)
+    far = gm.compare(gm.Ball(3, 2, [5, 0, 0]), **G)
+    assert "clipped sum" not in far.mechanisms and far["analytic Gaussian"].ratio_to_best > 1
+    replaced = gm.compare(gm.Box([5, 5], [6, 9]), **G, neighbours="replace-one")
+    assert "correlated Gaussian" not in replaced.mechanisms
+    assert replaced["elliptical Gaussian"].ratio_to_bound == pytest.approx(1, rel=1e-6)
+    assert replaced["analytic Gaussian"].total_error == pytest.approx(2 * 17 / gm.Guarantee(**G).mu ** 2)
+    data = gm.compare(gm.GaussianData([3, 0], [1, 0.2], rows=1e4), **G)
+    assert data.rows[0].mechanism == "gaussmith"
+    assert "include clipping" in str(data)
+    assert data["Gaussian data, improved scaling"].total_error < data["Gaussian data, report"].total_error
+
+
+def test_numbers_survive_json_and_csv(tmp_path: Path) -> None:
+    found = gm.compare(gm.Box([0, -1, 2], [1, 1, 5]), **G)
+    fields = json.loads(found.to_json())
+    assert fields["dimension"] == 3 and len(fields["rows"]) == len(found.rows)
+    rows = list(csv.DictReader(io.StringIO(found.to_csv())))
+    assert [row["mechanism"] for row in rows] == list(found.mechanisms)
+    assert float(rows[0]["total_error"]) == found.rows[0].total_error
+    assert json.loads(found.save(tmp_path / "c.json").read_text("utf-8")) == fields
+    assert found.save(tmp_path / "c.csv").read_text("utf-8") == found.to_csv()
+
+
+def test_pictures_and_pages_need_nothing_else(tmp_path: Path) -> None:
+    found = gm.compare(gm.Box([0] * 8, [1] * 8), **G)
+    assert found.save(tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    svg = found.save(tmp_path / "c.svg").read_text("utf-8")
+    assert svg.startswith("<svg") and "not private: true δ" in svg
+    page = found.save(tmp_path / "c.html").read_text("utf-8")
+    assert f"<s>{RANK_ONE}</s>" in page and "<svg" in page
+    assert "<script" not in page and "src=" not in page  # nothing is fetched
+    assert found.chart().to_dict()["layer"]
+    for wrong in ("c.pdf", "c"):
+        with pytest.raises(PlanError, match="suffix"):
+            found.save(tmp_path / wrong)
+    with pytest.raises(PlanError, match="cannot be written"):
+        found.save(tmp_path / "nowhere" / "c.csv")
+
+
+def test_sweeps_over_dimension_and_epsilon(tmp_path: Path) -> None:
+    by_d = gm.catalogue.sweep("dimension", [4, 16, 64], lambda d: gm.compare(gm.Box([0] * d, [1] * d), **G))
+    gains = [c["analytic Gaussian"].total_error / c["correlated Gaussian"].total_error for c in by_d.comparisons]
+    assert gains == pytest.approx([(2 * d**0.5 / (d**0.5 + 1)) ** 2 for d in (4, 16, 64)])
+    assert {record["dimension"] for record in by_d.table()} == {4, 16, 64}
+    assert "dimension =" in str(by_d) and "~~" in str(by_d)
+    assert by_d.save(tmp_path / "s.png").read_bytes().startswith(b"\x89PNG")
+    assert "not private" in by_d.save(tmp_path / "s.svg").read_text("utf-8")
+    assert "<svg" in by_d.save(tmp_path / "s.html").read_text("utf-8")
+    assert len(json.loads(by_d.to_json())["comparisons"]) == 3
+    assert by_d.to_csv().count("\n") == len(by_d.table()) + 1
+    by_e = gm.catalogue.sweep(
+        "epsilon", [0.1, 2], lambda e: gm.compare(gm.Ball(3, 1), gm.Guarantee(epsilon=e, delta=1e-6))
+    )
+    assert by_e.comparisons[1]["classic Gaussian"].total_error is None
+    assert by_e.chart().to_dict()["mark"]["type"] == "line"
+    by_n = gm.catalogue.sweep("rows", [100, 1e6], lambda n: gm.compare(gm.GaussianData(0, [1, 0.1], rows=n), **G))
+    totals = [c["gaussmith"].total_error for c in by_n.comparisons]
+    assert totals[0] < totals[1]
+
+
+def test_wrong_comparisons_are_refused() -> None:
+    with pytest.raises(PlanError, match="of which their theorems speak"):
+        gm.compare(gm.Box([0], [1]), gm.Guarantee(mu=1))
+    with pytest.raises(PlanError, match="compared on boxes"):
+        gm.compare(gm.Records(), **G)
+    with pytest.raises(PlanError, match="not in the comparison"):
+        gm.compare(gm.Box([0], [1]), **G)["Laplace"]
+    with pytest.raises(PlanError, match="one value or more"):
+        gm.catalogue.sweep("d", [], lambda d: gm.compare(gm.Box([0], [1]), **G))
+
+
+def test_a_comparison_of_128_coordinates_takes_less_than_two_seconds() -> None:
+    gm.compare(gm.Box([0, 0], [1, 1]), **G)  # imports
+    start = time.perf_counter()
+    gm.compare(gm.Box(np.zeros(128), np.linspace(1, 2, 128)), **G)
+    assert time.perf_counter() - start < 2
