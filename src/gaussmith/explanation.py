@@ -323,7 +323,12 @@ def plan_table(plan: Plan, rows: int | None = None) -> str:
 
 def release_table(release: Release) -> str:
     """answer · value · ± standard error · 95 % interval; then what it means."""
-    return "\n".join([answers_table(release), *release_notes(release), *textwrap.wrap(COVERS, 80)])
+    return "\n".join([answers_table(release), *wrap_notes([*release_notes(release), COVERS])])
+
+
+def wrap_notes(notes: Sequence[str]) -> list[str]:
+    """Notes in lines of at most 80 characters; what has no blanks stays whole."""
+    return [line for note in notes for line in textwrap.wrap(note, 80, break_long_words=False, break_on_hyphens=False)]
 
 
 def answers_table(release: Release) -> str:
@@ -351,7 +356,8 @@ def _plan_notes(plan: Plan, rows: int | None) -> list[str]:
 
 def release_notes(release: Release | GroupRelease) -> list[str]:
     notes = [] if release.reading is None else [printable(note) for note in release.reading.notes()]
-    return [str(release.guarantee), f"protects {release.plan.protects}", *notes]
+    charged = [] if release.id is None else [f"release id {printable(release.id)}", f"receipt {release.receipt}"]
+    return [str(release.guarantee), f"protects {release.plan.protects}", *notes, *charged]
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Sequence[str] = ()) -> str:

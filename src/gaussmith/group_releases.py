@@ -38,6 +38,7 @@ class GroupRelease:
     id: str | None = None
     receipt: str | None = None
     reading: Reading | None = None
+    software: str | None = None
 
     def named(self, id: str, receipt: str) -> GroupRelease:
         """The same release under the id that a ledger charged, with the ledger's receipt."""
@@ -166,7 +167,7 @@ class GroupRelease:
         return {
             "format": FORMAT,
             "kind": "groups",
-            "gaussmith": __version__,
+            "gaussmith": self.software or __version__,
             "plan_hash": self.plan.hash,
             "protects": self.plan.protects,
             "guarantee": {"epsilon": g.epsilon, "delta": g.delta, "mu": g.mu, "rho": g.rho},
@@ -192,7 +193,9 @@ class GroupRelease:
         """The release that `to_dict` described."""
         plan = GroupPlan.from_dict(fields["plan"])
         features = np.array(fields["features"], float).reshape(plan.groups.size, -1)
-        return cls(plan, features, fields.get("id"), fields.get("receipt"), read_reading(fields))
+        return cls(
+            plan, features, fields.get("id"), fields.get("receipt"), read_reading(fields), fields.get("gaussmith")
+        )
 
     @classmethod
     def from_json(cls, text: str | bytes) -> GroupRelease:

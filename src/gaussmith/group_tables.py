@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from gaussmith.explanation import (
@@ -14,6 +13,7 @@ from gaussmith.explanation import (
     release_notes,
     release_rows,
     text_table,
+    wrap_notes,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def group_rows(release: GroupRelease, most: int = MOST_ROWS) -> tuple[list[str],
 
 def group_table(release: GroupRelease) -> str:
     """keys · answer · value · ± standard error · 95 % interval; then what it means."""
-    return "\n".join([group_answers_table(release), *release_notes(release), *textwrap.wrap(COVERS, 80)])
+    return "\n".join([group_answers_table(release), *wrap_notes([*release_notes(release), COVERS])])
 
 
 def group_answers_table(release: GroupRelease) -> str:

@@ -30,6 +30,7 @@ class JointRelease:
     parts: tuple[Release | GroupRelease, ...]
     id: str | None = None
     receipt: str | None = None
+    software: str | None = None
 
     def named(self, id: str, receipt: str) -> JointRelease:
         """The same release under the id that a ledger charged, with the ledger's receipt."""
@@ -86,7 +87,7 @@ class JointRelease:
         return {
             "format": FORMAT,
             "kind": "questions",
-            "gaussmith": __version__,
+            "gaussmith": self.software or __version__,
             "plan_hash": self.plan.hash,
             "protects": self.plan.protects,
             "guarantee": {"epsilon": g.epsilon, "delta": g.delta, "mu": g.mu, "rho": g.rho},
@@ -115,7 +116,7 @@ class JointRelease:
             kind = GroupRelease if isinstance(part.plan, GroupPlan) else Release
             whole = {**saved, "plan": part.plan.to_dict(), "reading": part.reading.to_dict()}
             parts.append(kind.from_dict(whole))
-        return cls(plan, tuple(parts), fields.get("id"), fields.get("receipt"))
+        return cls(plan, tuple(parts), fields.get("id"), fields.get("receipt"), fields.get("gaussmith"))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> JointRelease:

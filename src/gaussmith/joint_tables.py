@@ -13,6 +13,7 @@ from gaussmith.explanation import (
     plan_table,
     printable,
     release_rows,
+    wrap_notes,
 )
 from gaussmith.group_plans import GroupPlan
 from gaussmith.group_releases import GroupRelease
@@ -54,7 +55,8 @@ def joint_table(release: JointRelease) -> str:
         table = group_answers_table(part) if isinstance(part, GroupRelease) else answers_table(part)
         notes = [] if part.reading is None else [printable(note) for note in part.reading.notes()]
         texts.append(f"{printable(name)}\n{textwrap.indent(chr(10).join([table, *notes]), '  ')}\n")
-    return "\n".join([*texts, *_sharing(release.plan), *textwrap.wrap(COVERS, 80)])
+    charged = [] if release.id is None else [f"release id {printable(release.id)}", f"receipt {release.receipt}"]
+    return "\n".join([*texts, *wrap_notes([*_sharing(release.plan), *charged, COVERS])])
 
 
 def joint_html(release: JointRelease) -> str:

@@ -63,6 +63,8 @@ class Release:
     receipt: str | None = None
     reading: Reading | None = None
     """How the records came from a table; None for plain data."""
+    software: str | None = None
+    """The version that made it; None: this one."""
 
     def named(self, id: str, receipt: str) -> Release:
         """The same release under the id that a ledger charged, with the ledger's receipt."""
@@ -192,7 +194,7 @@ class Release:
         return {
             "format": FORMAT,
             "kind": "release",
-            "gaussmith": __version__,
+            "gaussmith": self.software or __version__,
             "plan_hash": self.plan.hash,
             "protects": self.plan.protects,
             "guarantee": {"epsilon": g.epsilon, "delta": g.delta, "mu": g.mu, "rho": g.rho},
@@ -225,6 +227,7 @@ class Release:
             fields.get("id"),
             fields.get("receipt"),
             read_reading(fields),
+            fields.get("gaussmith"),
         )
 
     @classmethod

@@ -18,6 +18,7 @@ COMMANDS = {
     "calibrate": "what a guarantee means, and how much noise it needs",
     "plan": "the errors of a release, before any data is touched",
     "release": "answers with exact noise, from a file or a request",
+    "ledger": "make, show and verify the book of what was spent",
     "compare": "published mechanisms: their errors, and whether they are private",
 }
 """Each command and what it does, in the order of the help text."""

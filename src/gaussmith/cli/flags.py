@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
     from gaussmith.request import Request
 
-ASKING = ("sum", "mean", "count", "missing", "weights", "epsilon", "delta", "mu", "rho", "neighbours")
+ASKING = (
+    "sum", "mean", "count", "count_rows", "by", "unit", "rows_per_unit", "groups_per_unit", "mean_of", "where",
+    "column", "missing", "weights", "epsilon", "delta", "mu", "rho", "neighbours",
+)  # fmt: skip
 """Flags that a request file takes the place of."""
 
 
@@ -33,7 +37,24 @@ def add_request_flags(parser: Parser) -> None:
     bounds = "NAME:LOW:HIGH"
     group.add_argument("--sum", action="append", metavar=bounds, help="the sum of a column, clipped to [LOW, HIGH]")
     group.add_argument("--mean", action="append", metavar=bounds, help="the mean of a column, clipped to [LOW, HIGH]")
-    group.add_argument("--count", action="store_true", help="the number of records")
+    group.add_argument("--count", action="store_true", help="the number of people")
+    group.add_argument("--count-rows", action="store_true", help="the number of rows instead")
+    group.add_argument(
+        "--by", action="append", metavar="NAME=KEY,KEY,…",
+        help="answers for each of these groups; several --by: for all combinations",
+    )  # fmt: skip
+    group.add_argument("--where", metavar="TEXT", help="only rows for which this holds, such as 'age >= 18'")
+    group.add_argument(
+        "--column",
+        action="append",
+        metavar="NAME=TEXT",
+        help="a derived column, such as 'bmi=weight / (height * height)'",
+    )
+    people = parser.add_argument_group("whose rows they are")
+    people.add_argument("--unit", metavar="NAME", help="the column that names the person (else each row is a person)")
+    people.add_argument("--rows-per-unit", metavar="K", help="how many rows of a person count, for means over rows")
+    people.add_argument("--groups-per-unit", metavar="M", help="how many groups a person counts in (default: 1)")
+    people.add_argument("--mean-of", metavar="WHAT", help="rows (the default), or units: everyone has the same weight")
     group.add_argument(
         "--missing", action="append", metavar="NAME=VALUE",
         help="stands in for a missing value (else the bound nearest 0 for sums, the middle for means)",
@@ -79,7 +100,7 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
         for name in ASKING:
             if getattr(arguments, name):
                 raise RequestError(
-                    f"--{name} beside {sources[0]!r}",
+                    f"--{name.replace('_', '-')} beside {sources[0]!r}",
                     "a request file holds everything that is asked",
                     "write it into the file, or give the data file instead",
                 )
@@ -93,7 +114,14 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
         sources[0] if sources else "data",
         sums=_bounds("--sum", arguments.sum),
         means=_bounds("--mean", arguments.mean),
-        count=arguments.count,
+        count="rows" if arguments.count_rows else arguments.count,
+        by=_keys(arguments.by),
+        unit=arguments.unit,
+        rows_per_unit=_whole("--rows-per-unit", arguments.rows_per_unit),
+        groups_per_unit=_whole("--groups-per-unit", arguments.groups_per_unit) or 1,
+        mean_of=arguments.mean_of or "rows",
+        where=arguments.where,
+        columns=_named("--column", arguments.column, "bmi='weight / (height * height)'"),
         missing=_missing(arguments.missing),
         weights=_weights(arguments.weights),
         guarantee=guarantee,
@@ -133,6 +161,42 @@ def _missing(texts: Sequence[str] | None) -> dict[str, float]:
             raise RequestError(f"--missing {text}", "it names a column and a number", "write --missing age=40")
         found[name] = number(f"--missing {name}=", value)
     return found
+
+
+def _named(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, str]:
+    """NAME=TEXT, split at the first equals sign."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise RequestError(f"{flag} {text}", "it is written NAME=…", f"write {flag} {example}")
+        if name.strip() in found:
+            raise RequestError(f"{flag} {name.strip()} twice", "every name is given once", "leave one out")
+        found[name.strip()] = value
+    return found
+
+
+def _keys(texts: Sequence[str] | None) -> dict[str, list[str | int | bool]]:
+    """Declared keys; whole numbers and true, false are read as such where all keys of a column are."""
+    found: dict[str, list[str | int | bool]] = {}
+    for name, keys in _named("--by", texts, "region=north,south").items():
+        words = keys.split(",")
+        if all(re.fullmatch(r"0|-?[1-9][0-9]{0,14}", word) for word in words):
+            found[name] = [int(word) for word in words]
+        elif all(word in ("true", "false") for word in words):
+            found[name] = [word == "true" for word in words]
+        else:
+            found[name] = list(words)
+    return found
+
+
+def _whole(flag: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    value = number(flag, text)
+    if not value.is_integer():
+        raise RequestError(f"{flag} {text}", "it is a whole number", f"write for example {flag} 1")
+    return int(value)
 
 
 def _weights(text: str | None) -> Any:

@@ -1,57 +1,117 @@
 """The errors of a release, before any data is touched.
 
 REQUEST is a .toml file, or the name of a data file (which is not opened), or
-nothing.
+nothing. With --ledger: also what the release would leave, charging nothing.
 
 examples:
   gaussmith plan --sum income:0:200000 --mean age:0:100 --count \\
                  --epsilon 1 --delta 1e-6 --rows 10000
+  gaussmith plan request.toml --ledger study.ledger
   gaussmith plan request.toml --save plan.json
 """
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from gaussmith.cli.flags import add_request_flags, request_from
 from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold, wrapped
 from gaussmith.errors import RequestError
 
+if TYPE_CHECKING:
+    from gaussmith.group_plans import GroupPlan
+    from gaussmith.joint_plans import JointPlan
+    from gaussmith.ledger.book import Ledger, Outlook
+    from gaussmith.plans import Plan
+
 
 def add_flags(parser: Parser) -> None:
     parser.add_argument("request", nargs="*", metavar="REQUEST", help="a .toml file, or a data file")
     add_request_flags(parser)
-    parser.add_argument("--rows", metavar="N", help="a guess of the number of records: gives the errors of means")
+    parser.add_argument("--rows", metavar="N", help="a guess of how many rows (or people) means are over")
+    parser.add_argument("--ledger", metavar="L", help="say what this release would leave there; nothing is charged")
     parser.add_argument("--save", metavar="FILE", help="write the plan as JSON")
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.explanation import explain_choice
+    from gaussmith.explanation import explain_choice, printable
+    from gaussmith.job import open_ledger, source_name
     from gaussmith.joint_tables import any_plan_table
     from gaussmith.plans import Plan
 
     rows = _rows(arguments.rows)
-    plan = request_from(arguments, arguments.request, needs_source=False).plan
+    request = request_from(arguments, arguments.request, needs_source=False)
+    plan = request.plan
+    book = open_ledger(arguments.ledger, None)
+    if book is not None and arguments.request:
+        book.check_dataset(source_name(request.source))
     if arguments.save:
-        try:
-            Path(arguments.save).write_text(plan.to_json() + "\n", encoding="utf-8")
-        except OSError as error:
-            raise RequestError(
-                f"--save {arguments.save}",
-                f"it cannot be written: {error.strerror}",
-                "name a file in a folder of yours",
-            ) from None
+        _save(plan.to_json(), arguments.save)
+    if not arguments.json:
+        print(any_plan_table(plan, rows))
+        if len(request.readings) == 1:
+            print(wrapped("\n".join(map(printable, request.readings[0].notes()))))
+        print("\n" + bold("Why this noise"))
+        print(wrapped(explain_choice(plan) if isinstance(plan, Plan) else plan.explain()), flush=True)
+    outlook = None if book is None else book.afford(plan.guarantee)  # refuses, with the plan already shown
     if arguments.json:
-        print(plan.to_json())
+        print(plan.to_json() if book is None and rows is None else _document(plan, rows, book, outlook))
         return 0
-    print(any_plan_table(plan, rows))
-    print("\n" + bold("Why this noise"))
-    print(wrapped(explain_choice(plan) if isinstance(plan, Plan) else plan.explain()))
+    if book is not None and outlook is not None:
+        print("\n" + bold(f"In {book.where}"))
+        print(wrapped(describe_outlook(outlook, book)))
     if arguments.save:
         print(f"\nSaved to {arguments.save}")
     return 0
+
+
+def describe_outlook(outlook: Outlook, book: Ledger) -> str:
+    """What a release would take and leave, in plain words."""
+    times = "once" if outlook.times == 1 else f"{outlook.times:,} times"
+    text = f"This release takes {100 * outlook.share:.3g} % of the budget and leaves {100 * outlook.left:.3g} %"
+    if outlook.epsilon_before is not None and outlook.epsilon_after is not None:
+        delta = f"δ = {book.guarantee.delta:g}"
+        text += f": ε = {outlook.epsilon_after:.4g} of ε = {outlook.epsilon_before:.4g} at {delta}"
+    return f"{text}. It fits {times}. Nothing was charged."
+
+
+def _document(
+    plan: Plan | GroupPlan | JointPlan, rows: int | None, book: Ledger | None, outlook: Outlook | None
+) -> str:
+    """The plan with the errors in the answers' own units, and what a ledger would be left with."""
+    from gaussmith.joint_plans import JointPlan
+
+    parts = dict(plan) if isinstance(plan, JointPlan) else {"": plan}
+    errors = {name: part.errors(rows) for name, part in parts.items() if rows or not part.answers.any_divided}
+    document: dict[str, Any] = {
+        "plan": plan.to_dict(),
+        "errors": errors if isinstance(plan, JointPlan) else errors.get(""),
+    }
+    if book is not None and outlook is not None:
+        document["ledger"] = {
+            "ledger": book.where,
+            "share": outlook.share,
+            "left": outlook.left,
+            "epsilon_before": outlook.epsilon_before,
+            "epsilon_after": outlook.epsilon_after,
+            "times": outlook.times,
+        }
+    return json.dumps(document, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def _save(text: str, file: str) -> None:
+    try:
+        Path(file).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise RequestError(
+            f"--save {file}",
+            f"it cannot be written: {error.strerror}",
+            "name a file in a folder of yours",
+        ) from None
 
 
 def _rows(text: str | None) -> int | None:

@@ -41,6 +41,18 @@ class Reservation:
     payload: bytes | None = None
 
 
+@dataclass(frozen=True)
+class Outlook:
+    """What a release would take of the whole budget and what would be left; ε at the ledger's δ, None without one."""
+
+    share: float
+    left: float
+    epsilon_before: float | None
+    epsilon_after: float | None
+    times: int
+    """How many such releases would fit, this one included."""
+
+
 class Ledger:
     """A ledger that exists, in a file or at `postgresql://…/database?ledger=NAME`.
 
@@ -171,6 +183,20 @@ class Ledger:
         if made is None:  # worded only now, since that takes time and others wait for the lock
             raise self._refusal(guarantee, left)
         return made
+
+    def afford(self, guarantee: Guarantee) -> Outlook:
+        """What would be left after one more release like this; BudgetError where it does not fit. Charges nothing."""
+        charge = charge_units(guarantee.mu)
+        left = self.remaining
+        if charge > left:
+            raise self._refusal(guarantee, left)
+        return Outlook(
+            charge / self.budget,
+            (left - charge) / self.budget,
+            self._epsilon_that_fits(left),
+            self._epsilon_that_fits(left - charge),
+            left // charge,
+        )
 
     def store(self, release_id: str, payload: bytes, *, plan_hash: str = "") -> bytes:
         """The bytes that stand for this release from now on: `payload`, or what was stored before it. Show only these.

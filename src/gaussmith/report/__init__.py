@@ -1,6 +1,7 @@
 """Pages and charts from plans and releases. Nothing here can reach data or noise.
 
 - charts: what to draw, as Vega-Lite (charts are data)
+- spending: what a ledger spent over time, as Vega-Lite
 - drawing: Vega-Lite → SVG that follows the page into the dark
 - page: one self-contained HTML page of a release, without JavaScript
 - folder: the record, the tables and the page in a directory
@@ -9,7 +10,9 @@
 from __future__ import annotations
 
 from gaussmith.report.charts import plan_chart
+from gaussmith.report.drawing import draw
 from gaussmith.report.folder import check_folder, write_folder
 from gaussmith.report.page import write_report
+from gaussmith.report.spending import clock, spending_spec
 
-__all__ = ["check_folder", "plan_chart", "write_folder", "write_report"]
+__all__ = ["check_folder", "clock", "draw", "plan_chart", "spending_spec", "write_folder", "write_report"]

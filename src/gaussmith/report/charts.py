@@ -168,7 +168,7 @@ def _plane_spec(plan: Plan, first: int, second: int) -> Spec:
 
     zero = {"data": {"values": [{"zero": 0}]}, "mark": {"type": "rule", "color": LINE}}
     return {
-        **_chart(WIDTH, WIDTH),
+        **chart(WIDTH, WIDTH),
         "data": {"values": points},
         "layer": [
             {**zero, "encoding": {"x": {"field": "zero", "type": "quantitative"}}},
@@ -283,7 +283,7 @@ def short(name: str) -> str:
 def _rows(rows: Sequence[Spec], width: int) -> Spec:
     """Data with one row of the chart each, by number: two answers may look alike, and are still two."""
     numbered = [{"row": i, **row} for i, row in enumerate(rows)]
-    return {**_chart(width, max(len(rows), 1) * 30), "data": {"values": numbered}}
+    return {**chart(width, max(len(rows), 1) * 30), "data": {"values": numbered}}
 
 
 def _row() -> Spec:
@@ -295,10 +295,11 @@ def _text(field: str, x: Spec, **mark: Any) -> Spec:
 
 
 def _sized(rows: int, height: int) -> Spec:
-    return _chart(WIDTH, max(rows, 1) * height)
+    return chart(WIDTH, max(rows, 1) * height)
 
 
-def _chart(width: int, height: int) -> Spec:
+def chart(width: int, height: int) -> Spec:
+    """What every chart starts from."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": width,

@@ -1,0 +1,192 @@
+"""The book of what was spent on a dataset: made, shown, verified.
+
+init makes a ledger that may spend so much and no more; show lists every charge
+and what is left; verify recomputes all of it.
+
+examples:
+  gaussmith ledger init study.ledger --epsilon 3 --delta 1e-6 --dataset visits
+  gaussmith ledger show study.ledger --chart spending.svg
+  gaussmith ledger verify study.ledger --record out/release.json
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.cli.flags import add_guarantee_flags, guarantee_from
+from gaussmith.cli.parser import Parser
+from gaussmith.cli.terminal import bold
+from gaussmith.errors import RequestError, nearest
+
+if TYPE_CHECKING:
+    from gaussmith.ledger import Ledger
+
+ACTIONS = ("init", "show", "verify")
+BAR = 16
+
+
+def add_flags(parser: Parser) -> None:
+    parser.add_argument("action", metavar="ACTION", help="init, show or verify")
+    parser.add_argument("ledger", metavar="LEDGER", help="a file, or postgresql://…")
+    add_guarantee_flags(parser)
+    parser.add_argument("--dataset", metavar="NAME", help="init: the only dataset that may be charged to it")
+    parser.add_argument("--chart", metavar="FILE", help="show: draw the spending over time into an .svg file")
+    parser.add_argument(
+        "--receipt", action="append", metavar="R", help="verify: a receipt kept elsewhere, which must be in it"
+    )
+    parser.add_argument(
+        "--record", action="append", metavar="FILE", help="verify: a release.json that must have been stored in it"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    actions = {"init": _init, "show": _show, "verify": _verify}
+    if arguments.action not in actions:
+        raise RequestError(
+            f"gaussmith ledger {arguments.action}",
+            "a ledger is made, shown or verified",
+            nearest(arguments.action, ACTIONS),
+        )
+    for flag, action in (("dataset", "init"), ("chart", "show"), ("receipt", "verify"), ("record", "verify")):
+        if getattr(arguments, flag) and arguments.action != action:
+            raise RequestError(
+                f"--{flag} with {arguments.action}", f"it belongs to gaussmith ledger {action}", "leave it out"
+            )
+    if arguments.action != "init" and any(getattr(arguments, n) for n in ("epsilon", "delta", "mu", "rho")):
+        raise RequestError(
+            f"a guarantee with {arguments.action}", "it belongs to gaussmith ledger init", "leave it out"
+        )
+    found, text = actions[arguments.action](arguments)
+    print(json.dumps(found, ensure_ascii=False) if arguments.json else text)
+    return 0
+
+
+def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
+    from gaussmith.ledger import Ledger
+
+    guarantee = guarantee_from(arguments)
+    ledger = Ledger.create(arguments.ledger, guarantee, arguments.dataset)
+    found = {
+        "ledger": ledger.where,
+        "guarantee": guarantee.to_dict(),
+        "dataset": ledger.dataset,
+        "head": str(ledger.head),
+    }
+    about = "" if ledger.dataset is None else f"\nfor the dataset {ledger.dataset} alone"
+    return found, f"{bold(ledger.where)} may spend {guarantee}{about}\nreceipt {ledger.head}"
+
+
+def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
+    from gaussmith.ledger import Ledger
+
+    ledger = Ledger(arguments.ledger)
+    history = ledger.history()
+    epsilon = ledger.remaining_epsilon
+    found = {
+        "ledger": ledger.where,
+        "dataset": ledger.dataset,
+        "guarantee": ledger.guarantee.to_dict(),
+        "left": ledger.remaining / ledger.budget,
+        "remaining_epsilon": epsilon,
+        "remaining_mu": None if ledger.remaining_guarantee is None else ledger.remaining_guarantee.mu,
+        "head": str(ledger.head),
+        "releases": history,
+    }
+    if arguments.chart:
+        _draw(history, ledger, arguments.chart)
+    return found, _text(ledger, history, epsilon)
+
+
+def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) -> str:
+    from gaussmith.explanation import printable, text_table
+    from gaussmith.ledger.units import round_down
+    from gaussmith.report import clock
+
+    lines = [bold(printable(ledger.where)), f"may spend {ledger.guarantee}"]
+    if ledger.dataset is not None:
+        lines.append(f"for the dataset {printable(ledger.dataset)} alone")
+    rows = [
+        (
+            clock(row["time"])[:16],
+            printable(str(row["id"])),
+            row["state"],
+            f"{row['mu']:.4g}",
+            "" if row["epsilon"] is None else f"{row['epsilon']:.4g}",
+            f"{100 * row['share']:.3g} %",
+            bar(row["spent"] - row["share"], row["spent"]),
+        )
+        for row in history
+    ]
+    if rows:
+        header = ("time (UTC)", "release", "state", "μ", "ε", "share", "spent so far")
+        lines += ["", text_table(header, rows, left=3), ""]
+    left = ledger.remaining / ledger.budget
+    rest = f"left: {100 * left:.3g} % of the budget"
+    if epsilon is not None:
+        shown = round_down(epsilon) if epsilon > 0 else 0.0
+        rest += f", one more release of ε = {shown:.4g} at δ = {ledger.guarantee.delta:g}"
+    elif ledger.remaining_guarantee is not None:
+        rest += f", one more release of μ = {round_down(ledger.remaining_guarantee.mu):.4g}"
+    lines += [rest, f"head {ledger.head}"]
+    return "\n".join(lines)
+
+
+def bar(before: float, after: float) -> str:
+    """What was spent before, and by this release, out of the whole.
+
+    >>> bar(0.25, 0.5)
+    '━━━━╸╸╸╸────────  50 %'
+    """
+    first, last = round(BAR * before), round(BAR * after)
+    return f"{'━' * first}{'╸' * (last - first)}{'─' * (BAR - last)} {100 * after:3.0f} %"
+
+
+def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
+    from gaussmith.report import draw, spending_spec
+
+    if not file.endswith(".svg"):
+        raise RequestError(f"--chart {file}", "the chart is an .svg file", f"write --chart {file}.svg")
+    svg = draw(spending_spec(history), "The share of the budget spent so far, over time.")
+    try:
+        Path(file).write_text(svg + "\n", encoding="utf-8")
+    except OSError as error:
+        raise RequestError(
+            f"--chart {file}", f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
+        ) from None
+
+
+def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
+    from gaussmith.ledger import Ledger
+
+    ledger = Ledger(arguments.ledger)
+    records = [_record(file) for file in arguments.record or ()]
+    found = ledger.verify(expect_head=arguments.receipt, records=records)
+    document = {
+        "ledger": ledger.where,
+        "head": str(found.head),
+        "entries": found.entries,
+        "releases": found.releases,
+        "pending": list(found.pending),
+        "left": (found.budget - found.spent) / found.budget,
+        "software": found.software,
+    }
+    versions = ", ".join(f"{version} ({charges})" for version, charges in found.software.items()) or "none"
+    lines = [
+        f"{bold(ledger.where)} is in order: every hash, charge, total and stored release was recomputed",
+        f"entries {found.entries} · releases {found.releases} · pending {len(found.pending)}",
+        f"charged by gaussmith {versions}",
+        f"head {found.head}",
+    ]
+    return document, "\n".join(lines)
+
+
+def _record(file: str) -> bytes:
+    try:
+        return Path(file).read_bytes().removesuffix(b"\n")
+    except OSError as error:
+        raise RequestError(
+            f"--record {file}", f"it cannot be read: {error.strerror}", "name the release.json of a release"
+        ) from None
