@@ -113,7 +113,7 @@ def charged(
     from gaussmith.ledger.failpoints import failpoint
 
     book.check_dataset(source_name(data))
-    reservation = book.reserve(id, asked, plan.guarantee, plan_hash=plan.hash)
+    reservation = book.reserve(id, asked, plan.guarantee, plan_hash=plan.hash, neighbours=plan.neighbours)
     if reservation.payload is not None:
         return reservation.payload
     failpoint("before-data")

@@ -142,6 +142,7 @@ class Ledger:
         guarantee: Guarantee,
         *,
         plan_hash: str = "",
+        neighbours: str | None = None,
         note: Mapping[str, Any] | None = None,
     ) -> Reservation:
         """The charge for one release, on disk when this returns: never too small, and never made twice for one id.
@@ -149,7 +150,8 @@ class Ledger:
             spent + ⌈2²⁵⁶ μ²⌉ ≤ budget,   or BudgetError
 
         Without an id a fresh one is given. An id seen before returns its earlier charge, whatever the budget; with
-        another request, or another guarantee, it is refused. `note` is public: nothing in it may depend on data.
+        another request, or another guarantee, it is refused; so are other `neighbours` than those of the first charge,
+        for their μ do not add up. `note` is public: nothing in it may depend on data.
 
         Guarantee: over all processes and machines the ledger's guarantee is never exceeded. Requires: data is opened
         only after this returns (owed). Rounding: the charge up.
@@ -158,7 +160,9 @@ class Ledger:
         if release_id is not None:
             _check_text("id", release_id)
         _check_text("request_hash", request_hash)
-        body = {"guarantee": guarantee.to_dict(), "mu": guarantee.mu, "note": dict(note or {})}
+        body: dict[str, Any] = {"guarantee": guarantee.to_dict(), "mu": guarantee.mu, "note": dict(note or {})}
+        if neighbours is not None:
+            body["neighbours"] = neighbours
         made: Reservation | None = None
         try:
             with self._storage.writing("reserve") as pages:
@@ -167,6 +171,7 @@ class Ledger:
                 if earlier is not None:
                     made = self._resume(pages, earlier, request_hash, guarantee, charge)
                 elif charge <= (left := self.budget - last.spent):
+                    self._check_neighbours(pages.at(1), neighbours)
                     name = release_id or _fresh_id(pages, last)
                     entry = follow(
                         last, "reserve", body,
@@ -311,6 +316,16 @@ class Ledger:
             )
         state: Literal["pending", "done"] = "pending" if payload is None else "done"
         return Reservation(earlier.release_id, state, earlier.charge, earlier.receipt, payload)
+
+    def _check_neighbours(self, first: Entry | None, neighbours: str | None) -> None:
+        """Refuse other neighbours than those of the first charge, if both are said."""
+        kept = None if first is None else json.loads(check_seal(first, self.where).body).get("neighbours")
+        if kept is not None and neighbours is not None and kept != neighbours:
+            raise LedgerError(
+                f"neighbours={neighbours!r} is charged to ledger={self.where}, whose charges have {kept!r}",
+                "guarantees add up only where they protect the same thing",
+                f"ask with neighbours={kept!r}, or charge another ledger",
+            )
 
     def _refusal(self, guarantee: Guarantee, left: int) -> BudgetError:
         mu, epsilon, delta = largest_mu(left), self._epsilon_that_fits(left), self.guarantee.delta

@@ -66,6 +66,7 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
     reserved: dict[str, Entry] = {}
     stored: dict[str, Entry] = {}
     budget, spent = 0, 0
+    neighbours: set[str] = set()
     for entry in entries:
         due = 0
         try:
@@ -78,6 +79,9 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
                     raise broken(where, "its budget is not that of its guarantee")
             elif entry.kind == "reserve":
                 due = charge_units(body["mu"])
+                neighbours |= {body["neighbours"]} if "neighbours" in body else set()
+                if len(neighbours) > 1:
+                    raise broken(where, f"entry {entry.seq} has other neighbours than those before it")
                 _check_close(Fraction(body["mu"]) ** 2, Guarantee.from_dict(body["guarantee"]).charge(), entry, where)
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             if isinstance(error, LedgerError):

@@ -1,0 +1,34 @@
+"""One ledger adds up one kind of promise: μ under add-remove and μ under replace-one are not the same thing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import gaussmith as gm
+from gaussmith.errors import LedgerError
+
+BOX = gm.Box([0], [1])
+SPEND = gm.Guarantee(mu=0.1)
+ROWS = [[0.5], [0.25]]
+
+
+def test_a_ledger_keeps_to_the_neighbours_of_its_first_charge(tmp_path: Path) -> None:
+    ledger = gm.Ledger.create(tmp_path / "l", gm.Guarantee(mu=1))
+    gm.plan(BOX, SPEND).release(ROWS, ledger=ledger)
+    spent = ledger.spent
+    with pytest.raises(LedgerError, match=r"neighbours='replace-one'.*'add-remove'"):
+        gm.plan(BOX, SPEND, neighbours="replace-one").release(ROWS, ledger=ledger)
+    assert ledger.spent == spent
+    gm.plan(BOX, SPEND).release(ROWS, ledger=ledger)
+    assert ledger.verify().releases == 2
+
+
+def test_a_ledger_of_mixed_neighbours_fails_verification(tmp_path: Path) -> None:
+    ledger = gm.Ledger.create(tmp_path / "l", gm.Guarantee(mu=1))
+    ledger.reserve("a", "request", SPEND)  # says nothing of neighbours: an older version, or a charge by hand
+    ledger.reserve("b", "request", SPEND, neighbours="add-remove")
+    ledger.reserve("c", "request", SPEND, neighbours="replace-one")
+    with pytest.raises(LedgerError, match="neighbours"):
+        ledger.verify()
