@@ -40,6 +40,9 @@ _HOMES = {
     "Records": "gaussmith.domains",
     "GaussianData": "gaussmith.domains",
     "Groups": "gaussmith.domains",
+    "Counts": "gaussmith.domains",
+    "SparseSum": "gaussmith.domains",
+    "Votes": "gaussmith.domains",
     "Ledger": "gaussmith.ledger",
     "Plan": "gaussmith.plans",
     "plan": "gaussmith.planner",
@@ -55,7 +58,7 @@ _ROOMS = {"catalogue"}
 
 if TYPE_CHECKING:
     from gaussmith.catalogue import compare
-    from gaussmith.domains import Ball, Box, GaussianData, Groups, Records
+    from gaussmith.domains import Ball, Box, Counts, GaussianData, Groups, Records, SparseSum, Votes
     from gaussmith.guarantee import Guarantee
     from gaussmith.job import release
     from gaussmith.joint_releases import read
@@ -67,8 +70,8 @@ if TYPE_CHECKING:
     from gaussmith.request import Request
 
 __all__ = [
-    "Ball", "Box", "GaussianData", "Groups", "Guarantee", "Ledger", "Plan", "Question", "Records", "Release", "Request",
-    "compare", "plan", "read", "release",
+    "Ball", "Box", "Counts", "GaussianData", "Groups", "Guarantee", "Ledger", "Plan", "Question", "Records", "Release",
+    "Request", "SparseSum", "Votes", "compare", "plan", "read", "release",
 ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from gaussmith.answers import Answers
-from gaussmith.domains import Ball, Box, Domain, GaussianData, People
+from gaussmith.domains import Ball, Box, Domain, GaussianData, People, Tallied
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.shapes.lifted import offset_weight
@@ -33,6 +33,8 @@ _ROUNDING = 1e-9
 def lower_bound(domain: Domain, answers: Answers, neighbours: str) -> float:
     """No Gaussian noise at μ = 1 has a smaller weighted total; rounded down."""
     private = neighbours == ADD_REMOVE
+    if isinstance(domain, Tallied):
+        return 0.0  # their shapes come with a law, which bounds every shape
     if isinstance(domain, Ball):
         root = _ball_root(domain, answers) if private else _ball_replace_root(domain, answers)
     elif isinstance(domain, Box):

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +98,14 @@ class BoxCodes:
         return cls(low, top, scale, steps.astype(np.int64), np.clip(np.array(substitute, float), low, high))
 
     @property
+    def columns(self) -> int:
+        return len(self.low)
+
+    @property
+    def width(self) -> int:
+        return len(self.low)
+
+    @property
     def extents(self) -> Array:
         """The largest absolute core integer of one record, coordinate by coordinate."""
         return self.steps.astype(float)
@@ -142,6 +150,14 @@ class BallCodes:
     def margin(self) -> float:
         """1 − 2^−40 up to 2^13 coordinates, wider beyond: more than the rounding of a norm of d doubles."""
         return 1.0 - max(2.0**-40, len(self.centre) * 2.0**-52)
+
+    @property
+    def columns(self) -> int:
+        return len(self.centre)
+
+    @property
+    def width(self) -> int:
+        return len(self.centre)
 
     @property
     def extents(self) -> Array:
@@ -211,7 +227,23 @@ class PeopleCodes(BoxCodes):
         return values[: last - self.rows], values[last - self.rows : last], values[last:]
 
 
-Codes = BoxCodes | BallCodes
+class Codes(Protocol):
+    """What planning and summing ask of a coding, whatever its kind: a total rule from one record to integers."""
+
+    @property
+    def columns(self) -> int:
+        """How many columns are read."""
+
+    @property
+    def width(self) -> int:
+        """How many integers a record becomes."""
+
+    @property
+    def extents(self) -> Array:
+        """What core 1 is in integers, coordinate by coordinate."""
+
+    def centred(self, sums: Sequence[int], records: int) -> Sequence[int] | npt.NDArray[np.int64]:
+        """The summed core, from the summed integers."""
 
 
 def nearest_to_zero(lower: Array, upper: Array) -> Array:

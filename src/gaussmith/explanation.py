@@ -31,11 +31,13 @@ _SHAPES = {
     "lifted ball": "round noise on each record's distance from the centre, and on the number of records",
     "round": "the same noise in every direction",
     "elliptical": "independent noise, more on wide columns and less on narrow ones",
-    "solved": "correlated noise, solved numerically for exactly this box",
+    "solved": "correlated noise, solved numerically for exactly these records",
     "count": "noise on the number of records",
     "clipped": "columns scaled by how much they are expected to vary, records clipped, noise of the same shape",
     "people": "noise on sums over rows, on the number of rows and on the number of people, in proportion to what one "
     "person can change in each",
+    "two-level": "noise of one size on the sum of all counts, and of another on how they differ",
+    "water-filled": "independent noise, more where single records can move more",
     "isotropic": "the standard Gaussian mechanism: equal noise on every answer, in units of its weight",
 }
 
@@ -70,12 +72,12 @@ def standard_plan(plan: Plan) -> Plan | None:
         from gaussmith.shapes.clipped import clipped
 
         domain, shape = clipped(plan.domain, plan.answers, plan.neighbours, plan.guarantee.mu, "round")
-        return replace(plan, domain=domain, shape=shape, alternatives=(), bound=None)
+        return replace(plan, domain=domain, shape=shape, alternatives=(), law=None)
     try:
         shape = isotropic(plan.domain, plan.answers, plan.neighbours)
     except PlanError:
         return None
-    return replace(plan, shape=shape, alternatives=(), bound=None)
+    return replace(plan, shape=shape, alternatives=(), law=None)
 
 
 def standard_errors_of_standard(plan: Plan) -> Array | None:

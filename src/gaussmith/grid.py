@@ -20,7 +20,6 @@ import numpy as np
 from gaussmith.codes import Codes
 from gaussmith.domains import Domain
 from gaussmith.errors import PlanError
-from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward
 from gaussmith.numerics.linear import Integers, Matrix
 
@@ -38,16 +37,20 @@ class Grid:
     lift: Matrix
     scale: float
 
+    def lifted(self, codes: Codes, sums: Sequence[int], records: int) -> Integers:
+        """Y: the summed codes of the records on the grid, exactly, then rounded."""
+        return self.lift.exact_times(core(codes, sums, records, self.lift.shape[1] > codes.width))
+
     @property
     def noise_scale(self) -> float:
         """The standard deviation of the noise in lifted units: 1/μ and a trifle for rounding."""
         return 2.0**NOISE_BITS / self.scale
 
 
-def core(codes: Codes, sums: Sequence[int], records: int, neighbours: str) -> Integers:
-    """The summed core in integers: centred codes, then the number of records where it is private."""
+def core(codes: Codes, sums: Sequence[int], records: int, counted: bool) -> Integers:
+    """The summed core in integers: centred codes, then the number of records where the lift takes it (`counted`)."""
     centred = codes.centred(sums, records)
-    if neighbours != ADD_REMOVE:
+    if not counted:
         return centred
     return np.append(centred, records) if isinstance(centred, np.ndarray) else [*centred, records]
 
@@ -69,7 +72,9 @@ def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: f
             mu=mu,
         )
     extents = codes.extents
-    units = np.append(1.0 / extents, 1.0) if neighbours == ADD_REMOVE else 1.0 / extents
+    units = 1.0 / extents
+    if lift.shape[1] > len(extents):  # the number of records, which is private
+        units = np.append(units, 1.0)
     if not np.isfinite(norm):
         raise PlanError("a lift without a largest difference", "its entries must be finite numbers", "plan again")
     if norm == 0:  # all that is asked is public

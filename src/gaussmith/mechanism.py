@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gaussmith.domains import People
 from gaussmith.errors import PlanError
-from gaussmith.grid import NOISE_BITS, core
+from gaussmith.grid import NOISE_BITS
 from gaussmith.group_plans import GroupPlan
 from gaussmith.group_releases import GroupRelease
 from gaussmith.noise import normal_integers
@@ -75,9 +75,9 @@ def prepare_table(plan: Plan | GroupPlan, data: Any, reading: Reading) -> Table:
 
 def release_totals(plan: Plan, totals: Totals) -> Release:
     """Noise meets the exact sums, here and nowhere else."""
-    if len(totals.sums) != plan.domain.dimension:
+    if len(totals.sums) != plan.codes.width:
         raise PlanError("sums that do not fit the plan", "there is one per coordinate", "sum with the plan's codes")
-    lifted = plan.grid.lift.exact_times(core(plan.codes, totals.sums, totals.records, plan.neighbours))
+    lifted = plan.grid.lifted(plan.codes, totals.sums, totals.records)
     noisy = add(lifted, normal_integers(len(lifted), NOISE_BITS))
     features = plan.shape.features.times(noisy.astype(float) / plan.grid.scale)
     public = totals.records if plan.public_count else None
@@ -91,9 +91,7 @@ def release_group_totals(plan: GroupPlan, totals: Sequence[Totals]) -> GroupRele
     each = plan.each
     if len(totals) != plan.groups.size:
         raise PlanError("sums that do not fit the groups", "there is one for every declared group", "sum by group")
-    lifted = [
-        each.grid.lift.exact_times(core(each.codes, found.sums, found.records, each.neighbours)) for found in totals
-    ]
+    lifted = [each.grid.lifted(each.codes, found.sums, found.records) for found in totals]
     m = each.grid.lift.shape[0]
     noise = normal_integers(len(totals) * m, NOISE_BITS).reshape(len(totals), m)
     noisy = [add(y, z).astype(float) / each.grid.scale for y, z in zip(lifted, noise, strict=True)]

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from gaussmith.answers import Answers, ask
 from gaussmith.codes import centre_of, nearest_to_zero
-from gaussmith.domains import Ball, Box, Domain, GaussianData, Groups, People, Records
+from gaussmith.domains import (
+    Ball,
+    Box,
+    Counts,
+    Domain,
+    GaussianData,
+    Groups,
+    People,
+    Records,
+    SparseSum,
+    Tallied,
+    Votes,
+)
 from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
-from gaussmith.shapes import Shape, total
+from gaussmith.shapes import Candidate, total
 from gaussmith.shapes.lifted import lifted
 from gaussmith.shapes.straight import elliptical, isotropic
 
@@ -40,6 +53,7 @@ def plan(
     weights: Any = ...,
     missing: Mapping[str, float] | None = ...,
     shape: str = ...,
+    gap: float | None = ...,
 ) -> GroupPlan: ...
 
 
@@ -54,6 +68,7 @@ def plan(
     weights: Any = ...,
     missing: Mapping[str, float] | None = ...,
     shape: str = ...,
+    gap: float | None = ...,
 ) -> Plan: ...
 
 
@@ -67,6 +82,7 @@ def plan(
     weights: Any = "equal",
     missing: Mapping[str, float] | None = None,
     shape: str = "best",
+    gap: float | None = None,
 ) -> Plan | GroupPlan:
     """The most accurate plan for these answers under this guarantee.
 
@@ -77,6 +93,7 @@ def plan(
     missing:    what stands in for a missing value, by column; else the point of the bounds nearest zero for sums,
                 their centre for means.
     shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved".
+    gap:        how close to the certified optimum noise is solved where it is solved, such as 1e-6.
 
     >>> import gaussmith as gm
     >>> p = gm.plan(gm.Box([0] * 16, [1] * 16), gm.Guarantee(epsilon=1, delta=1e-6))
@@ -94,16 +111,16 @@ def plan(
 
         asked = ask(domain.domain, answers, count, weights)
         return plan_groups(domain, guarantee, asked, check(neighbours), missing, shape)
-    if not isinstance(domain, Box | Ball | Records | GaussianData):
+    if not isinstance(domain, Box | Ball | Records | GaussianData | Tallied):
         if hasattr(domain, "refusal"):  # an entry of the catalogue that says why it must not be used
             raise PlanError(*domain.refusal)
         raise PlanError(
             f"domain of type {type(domain).__name__}",
             "a plan starts from what one record can be",
-            "give a gaussmith.Box or gaussmith.Ball",
+            "give a domain such as gaussmith.Box, gaussmith.Ball or gaussmith.Counts",
         )
     asked = ask(domain, answers, count, weights)
-    return plan_answers(domain, guarantee, asked, check(neighbours), missing, shape)
+    return plan_answers(domain, guarantee, asked, check(neighbours), missing, shape, gap)
 
 
 def plan_answers(
@@ -113,6 +130,7 @@ def plan_answers(
     neighbours: str,
     missing: Mapping[str, float] | None = None,
     shape: str = "best",
+    gap: float | None = None,
 ) -> Plan:
     """The plan for answers already spelled out."""
     if domain.dimension == 0 and neighbours != ADD_REMOVE:
@@ -121,18 +139,27 @@ def plan_answers(
             "the number of records is public there, and needs no noise",
             "ask for sums or means too, or choose add-remove",
         )
+    if isinstance(domain, Tallied) and answers.any_mean:
+        raise PlanError(
+            "means of records that are counted",
+            "counts, points and sparse vectors are added up",
+            "ask for the sums and count=True, and divide",
+        )
+    if gap is not None:
+        from gaussmith.numerics.optimum import check_gap
+
+        check_gap(gap)
     stand_ins = substitutes(domain, answers, missing or {})
     if isinstance(domain, GaussianData):
         return _plan_gaussian(domain, guarantee, answers, neighbours, stand_ins, shape)
-    if shape != "best":
-        chosen, bound = _by_name(shape, domain, answers, neighbours)
-        return Plan(domain, guarantee, neighbours, answers, chosen, stand_ins, (), bound)
-    candidates = list(_candidates(domain, answers, neighbours))
-    bound = max((b for _, b in candidates if b is not None), default=None)
-    priced = [(total(s, answers, domain.spread), s) for s, _ in candidates]
+    find = _candidates if shape == "best" else partial(_by_name, shape)
+    candidates = find(domain, answers, neighbours, gap)
+    law = max((c.law for c in candidates if c.law is not None), key=lambda law: law.lower, default=None)
+    shapes = [c.shape for c in candidates if shape == "best" or len(candidates) == 1 or c.shape.name == shape]
+    priced = [(total(s, answers, domain.spread), s) for s in shapes]
     _, best = min(priced, key=lambda pair: pair[0])
     others = tuple((s.name, price) for price, s in priced if s is not best)
-    return Plan(domain, guarantee, neighbours, answers, best, stand_ins, others, bound)
+    return Plan(domain, guarantee, neighbours, answers, best, stand_ins, others, law)
 
 
 def _plan_gaussian(
@@ -152,24 +179,42 @@ def _plan_gaussian(
     return Plan(chosen, guarantee, neighbours, answers, found, stand_ins, others, None)
 
 
-def _candidates(domain: Domain, answers: Answers, neighbours: str) -> list[tuple[Shape, float | None]]:
-    """Every shape that fits, with a lower bound where one comes for free; in order of preference when equal."""
+def _candidates(domain: Domain, answers: Answers, neighbours: str, gap: float | None) -> list[Candidate]:
+    """Every shape that fits, with a law that bounds all shapes where one comes for free; in order of preference."""
+    if isinstance(domain, Tallied):
+        return [*_tallied(domain, answers, neighbours, gap), *_standard(domain, answers, neighbours)]
     if isinstance(domain, People):
         from gaussmith.shapes.people import lifted_people
 
-        return [(lifted_people(domain, answers, neighbours), None), (isotropic(domain, answers, neighbours), None)]
-    found: list[tuple[Shape, float | None]] = [(lifted(domain, answers, neighbours), None)]
+        return [Candidate(lifted_people(domain, answers, neighbours)), *_standard(domain, answers, neighbours)]
+    found = [Candidate(lifted(domain, answers, neighbours))]
     if neighbours == ADD_REMOVE and _worth_solving(domain, answers):
         assert isinstance(domain, Box)
         from gaussmith.shapes.solved import solved
 
         with suppress(PlanError):  # scales too far apart for doubles: the closed form has no such trouble
-            found.append(solved(domain, answers))
-    if answers.matrix is None and domain.dimension:
-        if isinstance(domain, Box):
-            found.append((elliptical(domain, answers, neighbours), None))
-        found.append((isotropic(domain, answers, neighbours), None))
-    return found
+            found.append(solved(domain, answers, gap))
+    if isinstance(domain, Box) and answers.matrix is None:
+        found.append(Candidate(elliptical(domain, answers, neighbours)))
+    return [*found, *_standard(domain, answers, neighbours)]
+
+
+def _tallied(domain: Domain, answers: Answers, neighbours: str, gap: float | None) -> list[Candidate]:
+    """The shapes of domains whose records are counted as they are."""
+    if isinstance(domain, Counts | Votes):
+        from gaussmith.shapes.alike import alike
+
+        return alike(domain, answers, neighbours, gap)
+    assert isinstance(domain, SparseSum)
+    from gaussmith.shapes.few import few
+
+    return few(domain, answers, neighbours, gap)
+
+
+def _standard(domain: Domain, answers: Answers, neighbours: str) -> list[Candidate]:
+    if answers.matrix is not None or not domain.dimension:
+        return []
+    return [Candidate(isotropic(domain, answers, neighbours))]
 
 
 def _worth_solving(domain: Domain, answers: Answers) -> bool:
@@ -181,22 +226,29 @@ def _worth_solving(domain: Domain, answers: Answers) -> bool:
     return not answers.means.all() and bool(domain.centre[answers.index[~answers.means]].any())
 
 
-def _by_name(name: str, domain: Domain, answers: Answers, neighbours: str) -> tuple[Shape, float | None]:
-    if name == "solved" and isinstance(domain, Box) and neighbours == ADD_REMOVE:
-        from gaussmith.shapes.solved import solved
-
-        return solved(domain, answers)
+def _by_name(name: str, domain: Domain, answers: Answers, neighbours: str, gap: float | None) -> list[Candidate]:
+    """The shape of this name, and laws that bound all shapes."""
     if name.replace("-", "_") in ("rank_one", "r1smg"):
         raise PlanError(
             f"shape={name!r}",
             "the rank-one singular mechanism is not private as claimed (docs/errata.md)",
             "leave out shape=; gaussmith.catalogue.rank_one is there to study it",
         )
+    if isinstance(domain, Tallied):
+        found = _candidates(domain, answers, neighbours, gap)
+        names = {candidate.shape.name for candidate in found}
+        if name in names:
+            return found
+        raise PlanError(f"shape={name!r}", "it names a shape that fits the domain", nearest(name, ["best", *names]))
+    if name == "solved" and isinstance(domain, Box) and neighbours == ADD_REMOVE:
+        from gaussmith.shapes.solved import solved
+
+        return [solved(domain, answers, gap)]
     if name not in _NAMED:
         raise PlanError(
             f"shape={name!r}", "it names a shape that fits the domain", nearest(name, ["best", "solved", *_NAMED])
         )
-    return _NAMED[name](domain, answers, neighbours), None
+    return [Candidate(_NAMED[name](domain, answers, neighbours))]
 
 
 def substitutes(domain: Domain, answers: Answers, missing: Mapping[str, float]) -> Array:
@@ -209,7 +261,7 @@ def substitutes(domain: Domain, answers: Answers, missing: Mapping[str, float]) 
         if missing:
             raise PlanError(
                 f"missing={dict(missing)!r}",
-                "outside boxes a record with a missing value becomes the centre",
+                "in a ball a record with a missing value becomes the centre; counts have rules of their own",
                 "leave out missing=",
             )
         return domain.centre

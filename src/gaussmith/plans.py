@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,9 @@ from gaussmith.errors import GaussmithError, PlanError
 from gaussmith.grid import Grid, make_grid
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check, protects
-from gaussmith.numerics.linear import Array, Bordered, Diagonal, pick_rows
+from gaussmith.numerics.linear import Array, Bordered, Diagonal, Exchangeable, pick_rows
 from gaussmith.shapes import Shape, total, weighted_variances
+from gaussmith.shapes.laws import Law
 
 if TYPE_CHECKING:
     from gaussmith.releases import Release
@@ -34,7 +35,7 @@ FORMAT = 1
 MOST_COVARIANCES = 20_000
 
 _FIELDS = {
-    "format", "domain", "guarantee", "neighbours", "answers", "shape", "substitutes", "alternatives", "bound",
+    "format", "domain", "guarantee", "neighbours", "answers", "shape", "substitutes", "alternatives", "law",
 }  # fmt: skip
 
 
@@ -55,8 +56,8 @@ class Plan:
     shape: Shape
     substitutes: Array
     alternatives: tuple[tuple[str, float], ...] = ()
-    bound: float | None = field(default=None)
-    """A lower bound at μ = 1 already known from solving; else computed when asked."""
+    law: Law | None = None
+    """The law on differences that bounds every shape, known from planning; else one is found when asked."""
 
     # -- errors ---------------------------------------------------------------------------------------------------
 
@@ -110,7 +111,7 @@ class Plan:
         from gaussmith.certificate import lower_bound
 
         at_unit = lower_bound(self.domain, self.answers, self.neighbours)
-        return max(at_unit, self.bound or 0.0) / self.guarantee.mu**2
+        return max(at_unit, self.law.lower if self.law else 0.0) / self.guarantee.mu**2
 
     @property
     def optimality(self) -> float:
@@ -171,7 +172,7 @@ class Plan:
         shape = self.shape
         public = None if shape.public is None else shape.public[kept]
         shape = Shape(shape.name, shape.lift, pick_rows(shape.features, kept), shape.counted, public)
-        return replace(self, answers=answers, shape=shape, alternatives=(), bound=None), kept
+        return replace(self, answers=answers, shape=shape, alternatives=(), law=None), kept
 
     # -- laws of the errors -----------------------------------------------------------------------------------------
 
@@ -191,6 +192,10 @@ class Plan:
             apart = len(np.unique(index)) == size
             if apart and not (border.any() and (index == F.shape[1] - 1).any()):
                 return ErrorLaw(np.sqrt(inner * inner + extra) * unit, border * unit)
+        if isinstance(F, Exchangeable):  # inner² I + c 11ᵀ
+            c = F.size * F.shared**2 + 2 * F.inner * F.shared + (F.border or 0.0) ** 2
+            if c >= 0:
+                return ErrorLaw(np.full(size, abs(F.inner) * unit), np.full(size, np.sqrt(c) * unit))
         return ErrorLaw(np.zeros(size), np.zeros(size), self.covariance()[:size, :size])
 
     @property
@@ -318,7 +323,7 @@ class Plan:
             "shape": self.shape.to_dict(),
             "substitutes": self.substitutes.tolist(),
             "alternatives": [[name, value] for name, value in self.alternatives],
-            "bound": self.bound,
+            "law": None if self.law is None else self.law.to_dict(),
         }
 
     def to_json(self) -> str:
@@ -345,7 +350,7 @@ class Plan:
                 Shape.from_dict(fields["shape"]),
                 np.array(fields["substitutes"], float),
                 tuple((str(name), float(value)) for name, value in fields["alternatives"]),
-                fields["bound"],
+                None if fields["law"] is None else Law.from_dict(fields["law"]),
             )
             plan.certify()
             plan._check_fit()

@@ -18,6 +18,7 @@ from gaussmith.errors import SourceError
 from gaussmith.sums import Totals, open_source, total
 from gaussmith.sums.frames import number, total_frame
 from gaussmith.sums.sources import narwhals_frame
+from gaussmith.tallies import CountCodes, SparseCodes, VoteCodes
 
 NASTY = [0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), None]
 NASTY += [100.0, np.nextafter(100, 0), np.nextafter(0, -1), 1 / 3, 49.999999999999993, -1e-9, 2.0**53 + 1, 17.25]
@@ -75,9 +76,15 @@ BALL = BallCodes((np.array(LOW) + np.array(HIGH)) / 2, 1e20)
 SMALL_BALL = BallCodes(np.zeros(13), 2.5e-308)
 ELLIPSOID = BallCodes(BALL.centre, (np.array(HIGH) - np.array(LOW)) * 1.7)
 CODINGS = {"box": BOX, "ball": BALL, "small ball": SMALL_BALL, "ellipsoid": ELLIPSOID}
+BY_RECORD = {
+    "counts": CountCodes(13, at_most=4),
+    "votes": VoteCodes(13),
+    "sparse": SparseCodes.for_bounds(np.array(HIGH), at_most=5),
+}
+"""Rules that look at whole records: no expressions, engines hand the numbers over."""
 
 
-def expected(data: pl.DataFrame, codes: BoxCodes | BallCodes) -> Totals:
+def expected(data: pl.DataFrame, codes: Any) -> Totals:
     """The plain spelling of `codes.py`, on values that Python itself turned into doubles."""
     rows = [[float("nan") if v is None else float(v) for v in row] for row in data.iter_rows()]
     coded = codes.encode(np.array(rows, np.float64).reshape(-1, data.width))
@@ -163,7 +170,7 @@ def data(request: pytest.FixtureRequest) -> pl.DataFrame:
     return table(request.param)
 
 
-@pytest.mark.parametrize("coding", CODINGS)
+@pytest.mark.parametrize("coding", [*CODINGS, *BY_RECORD])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_gives_the_same_integers(engine: str, coding: str, data: pl.DataFrame, tmp_path: Path) -> None:
     if data.height == 0 and engine == "json lines":
@@ -171,7 +178,7 @@ def test_every_engine_gives_the_same_integers(engine: str, coding: str, data: pl
             open_source(ENGINES[engine](data, tmp_path))
         return
     source = open_source(ENGINES[engine](data, tmp_path))
-    codes = CODINGS[coding]
+    codes = (CODINGS | BY_RECORD)[coding]
     assert total(source, codes) == expected(data, codes)
 
 
@@ -181,13 +188,17 @@ def test_expressions_on_polars_give_the_same_integers(coding: str, data: pl.Data
     assert total_frame(narwhals_frame(source, data.columns), codes, data.columns, "polars") == expected(data, codes)
 
 
-@pytest.mark.parametrize(("coding", "rows"), [("box", 0), ("box", 3000), ("ball", 3000), ("small ball", 3000)])
+@pytest.mark.parametrize(
+    ("coding", "rows"),
+    [("box", 0), ("box", 3000), ("ball", 3000), ("small ball", 3000), ("sparse", 0), ("sparse", 3000)],
+)
 def test_spark_gives_the_same_integers(rows: int, coding: str, spark: Any, tmp_path: Path) -> None:
     data = table(rows)
     data.write_parquet(tmp_path / "data.parquet")
     source = open_source(spark.read.parquet(str(tmp_path / "data.parquet")).repartition(5))
     assert source.kind == "spark"
-    assert total(source, CODINGS[coding]) == expected(data, CODINGS[coding])
+    codes = (CODINGS | BY_RECORD)[coding]
+    assert total(source, codes) == expected(data, codes)
 
 
 def test_text_is_read_alike_on_spark(spark: Any) -> None:

@@ -6,19 +6,26 @@ from typing import Any
 
 from gaussmith.domains.ball import Ball
 from gaussmith.domains.box import Box
+from gaussmith.domains.counts import Counts
 from gaussmith.domains.gaussian import GaussianData
 from gaussmith.domains.groups import Groups
 from gaussmith.domains.people import People
 from gaussmith.domains.protocol import Domain
 from gaussmith.domains.records import Records
+from gaussmith.domains.sparse import SparseSum
+from gaussmith.domains.tallied import Tallied
+from gaussmith.domains.votes import Votes
 from gaussmith.errors import PlanError
 
 _KINDS: dict[str, Any] = {
-    "box": Box,
     "ball": Ball,
-    "records": Records,
-    "people": People,
+    "box": Box,
+    "counts": Counts,
     "gaussian": GaussianData,
+    "people": People,
+    "records": Records,
+    "sparse": SparseSum,
+    "votes": Votes,
 }
 
 
@@ -31,4 +38,7 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
     return domain
 
 
-__all__ = ["Ball", "Box", "Domain", "GaussianData", "Groups", "People", "Records", "domain_from_dict"]
+__all__ = [
+    "Ball", "Box", "Counts", "Domain", "GaussianData", "Groups", "People", "Records", "SparseSum", "Tallied", "Votes",
+    "domain_from_dict",
+]  # fmt: skip

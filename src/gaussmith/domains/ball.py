@@ -88,6 +88,14 @@ class Ball:
         """Centre and radius of the points that codes stand for: the ball's own."""
         return self.centre, self.radius
 
+    @property
+    def reading(self) -> str:
+        """How records are read, in plain words."""
+        return (
+            f"Records are vectors of {self.dimension} numbers within {self.ball_radius:.6g} of their centre; longer "
+            "ones are shortened to that. A record with a value that is missing or not finite becomes the centre."
+        )
+
     def codes(self, substitutes: Array | None = None) -> BallCodes:
         """How records become integers. A record with an odd value becomes the centre, whatever is asked."""
         return BallCodes(self.centre, self.ball_radius)

@@ -117,6 +117,11 @@ class Box:
         """The mean square distance of a mean from the centre, when it may lie anywhere between the bounds."""
         return self.radius * self.radius / 3
 
+    @property
+    def reading(self) -> str:
+        """How records are read, in plain words."""
+        return "Every value counts within its bounds: one beyond them is moved to the nearer bound."
+
     def codes(self, substitutes: Array) -> BoxCodes:
         """How records of this box become integers."""
         return replace(self._codes, substitute=np.clip(substitutes, self.lower, self.upper))

@@ -133,6 +133,14 @@ class GaussianData:
     def coded(self) -> tuple[Array, Array]:
         return self.centre, self.radius
 
+    @property
+    def reading(self) -> str:
+        """How records are read, in plain words."""
+        return (
+            "Records beyond the ellipsoid around the expected mean are shortened to it; a record with a value that is "
+            "missing or not finite becomes the expected mean."
+        )
+
     def codes(self, substitutes: Array | None = None) -> BallCodes:
         """How records become integers: each coordinate over its half axis, then as in a ball of radius 1."""
         if self.half_axes is None:

@@ -101,6 +101,11 @@ class People:
         """The centres that sums over rows are measured from."""
         return self._rows.coded[0]
 
+    @property
+    def reading(self) -> str:
+        """How records are read, in plain words."""
+        return "Every number of a person counts within its bounds: one beyond them is moved to the nearer bound."
+
     def codes(self, substitutes: Array) -> PeopleCodes:
         """How people become integers."""
         boxes = [box for box in (self.own, self.rows) if box is not None]

@@ -37,11 +37,19 @@ class Domain(Protocol):
     def coded(self) -> tuple[Array, Array]:
         """Centre and radius of the points that codes stand for."""
 
+    @property
+    def reading(self) -> str:
+        """How records are read, in plain words: what counts, and what becomes of odd values."""
+
     def codes(self, substitutes: Array) -> Codes:
         """How records become integers."""
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up."""
+        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+
+        A lift sees the core of a record and, under add-remove, may see a constant 1 in a last column: the record.
+        `extent` is the integer that stands for core 1, coordinate by coordinate (1 by default).
+        """
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""

@@ -43,6 +43,11 @@ class Records:
     def coded(self) -> tuple[Array, Array]:
         return np.zeros(0), np.zeros(0)
 
+    @property
+    def reading(self) -> str:
+        """How records are read, in plain words."""
+        return "Nothing but the number of records is asked: no column is read."
+
     def codes(self, substitutes: Array) -> BoxCodes:
         return BoxCodes.for_bounds([], [], [])
 

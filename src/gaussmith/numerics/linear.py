@@ -6,11 +6,13 @@ have at most two entries a row, so they are kept by structure, never as a millio
 
     Diagonal(entries)                  row i = entries[i] at column i
     Bordered(index, inner, border, …)  row i = inner[i] at column index[i], and border[i] at the last column
+    Exchangeable(size, inner, …)       rows that look alike from every coordinate: inner at i, one number elsewhere
     Dense(matrix)                      anything small
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,11 +22,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import PlanError
+from gaussmith.numerics.products import Array, Integers, Words, common_power, integer_rows, python, scale_exactly, shift
 
-Array = npt.NDArray[np.float64]
-Words = npt.NDArray[np.int64]
-Integers = Sequence[int] | Words
-"""Whole numbers: 64-bit words where they are known to fit, Python's own where not. Both are exact."""
+__all__ = [
+    "Array", "Bordered", "Dense", "Diagonal", "Exchangeable", "Integers", "Matrix", "Words", "matrix_from_dict", "pack",
+    "pick_rows", "unpack",
+]  # fmt: skip
+
+_WRITTEN_OUT = 4096
+"""A dense matrix of more numbers is saved as the bytes of its doubles, not as text."""
 
 
 class Matrix(Protocol):
@@ -71,7 +77,7 @@ class Diagonal:
         return self.entries * vector
 
     def exact_times(self, vector: Integers) -> Integers:
-        return _exact_scale(self.entries, vector)
+        return scale_exactly(self.entries, vector)
 
     def scaled(self, columns: Array) -> Diagonal:
         return Diagonal(self.entries * columns)
@@ -115,9 +121,9 @@ class Bordered:
 
     def exact_times(self, vector: Integers) -> Integers:
         pairs = Dense(np.column_stack([self.inner, self.border])).integer_rows
-        vector = _python(vector)
+        vector = python(vector)
         last = vector[-1]
-        return [_shift(a * vector[j] + b * last, e) for (a, b), e, j in zip(*pairs, self.index.tolist(), strict=True)]
+        return [shift(a * vector[j] + b * last, e) for (a, b), e, j in zip(*pairs, self.index.tolist(), strict=True)]
 
     def scaled(self, columns: Array) -> Bordered:
         return Bordered(self.index, self.inner * columns[self.index], self.border * columns[-1], self.columns)
@@ -151,6 +157,97 @@ class Bordered:
 
 
 @dataclass(frozen=True, eq=False)
+class Exchangeable:
+    """A matrix that does not change when coordinates are swapped, with an own row and an own column at the end.
+
+        out_i = inner · v_i + shared · Σ_j v_j + border · v_last,      i < size
+        out_last = tail[0] · Σ_j v_j + tail[1] · v_last
+
+    Without a border (None) there is no last column; without a tail no last row.
+
+    >>> Exchangeable(3, 1.0, -1 / 3).times(np.array([3.0, 0.0, 0.0]))
+    array([ 2., -1., -1.])
+    """
+
+    size: int
+    inner: float
+    shared: float
+    border: float | None = None
+    tail: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        numbers = [self.inner, self.shared, self.border or 0.0, *(self.tail or ())]
+        _check(self.size >= 1 and bool(np.isfinite(numbers).all()))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.size + (self.tail is not None), self.size + (self.border is not None)
+
+    def times(self, vector: Array) -> Array:
+        first, last = self._split(vector)
+        total = float(first.sum())
+        rest = self.shared * total + (self.border or 0.0) * last
+        out = self.inner * first + rest
+        return out if self.tail is None else np.append(out, self.tail[0] * total + self.tail[1] * last)
+
+    def exact_times(self, vector: Integers) -> Integers:
+        whole = python(vector)
+        first, last = self._split(whole)
+        total = sum(first)
+        (a, b, c), e = common_power((self.inner, self.shared, self.border or 0.0))
+        rest = b * total + c * last
+        out = [shift(a * x + rest, e) for x in first]
+        if self.tail is not None:
+            (f, g), e = common_power(self.tail)
+            out.append(shift(f * total + g * last, e))
+        return out
+
+    def scaled(self, columns: Array) -> Exchangeable:
+        first, last = self._split(columns)
+        if not (first == first[0]).all():
+            raise PlanError("columns that are scaled apart", "an exchangeable matrix treats them alike", "plan again")
+        unit, end = float(first[0]), float(last)
+        border = None if self.border is None else self.border * end
+        tail = None if self.tail is None else (self.tail[0] * unit, self.tail[1] * end)
+        return Exchangeable(self.size, self.inner * unit, self.shared * unit, border, tail)
+
+    def row_norms(self) -> Array:
+        square = (self.inner + self.shared) ** 2 + (self.size - 1) * self.shared**2 + (self.border or 0.0) ** 2
+        norms = np.full(self.size, np.sqrt(square))
+        if self.tail is None:
+            return norms
+        return np.append(norms, np.sqrt(self.size * self.tail[0] ** 2 + self.tail[1] ** 2))
+
+    def row(self, i: int) -> Array:
+        i = range(self.shape[0])[i]
+        row = np.zeros(self.shape[1])
+        if i == self.size:
+            assert self.tail is not None
+            row[: self.size], row[self.size :] = self.tail
+            return row
+        row[: self.size], row[self.size :] = self.shared, self.border or 0.0
+        row[i] += self.inner
+        return row
+
+    def dense(self) -> Array:
+        return np.array([self.row(i) for i in range(self.shape[0])])
+
+    def _split(self, vector: Any) -> tuple[Any, Any]:
+        """The coordinates that look alike, and the last one (0 where there is none)."""
+        return (vector, 0) if self.border is None else (vector[: self.size], vector[self.size])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "exchangeable",
+            "size": self.size,
+            "inner": self.inner,
+            "shared": self.shared,
+            "border": self.border,
+            "tail": None if self.tail is None else list(self.tail),
+        }
+
+
+@dataclass(frozen=True, eq=False)
 class Dense:
     """Any matrix small enough to write down."""
 
@@ -168,23 +265,16 @@ class Dense:
 
     def exact_times(self, vector: Integers) -> Integers:
         mantissas, exponents = self.integer_rows
-        vector = _python(vector)
+        vector = python(vector)
         return [
-            _shift(sum(m * k for m, k in zip(row, vector, strict=True)), e)
+            shift(sum(m * k for m, k in zip(row, vector, strict=True)), e)
             for row, e in zip(mantissas, exponents, strict=True)
         ]
 
     @cached_property
     def integer_rows(self) -> tuple[list[list[int]], list[int]]:
         """Each row as integers and one power of two: entry = mantissa · 2^exponent, exactly."""
-        fractions, powers = np.frexp(self.matrix)
-        whole = np.ldexp(fractions, 53).astype(np.int64).tolist()
-        rows, exponents = [], []
-        for entries, power in zip(whole, powers, strict=True):
-            least = int(power.min()) - 53
-            rows.append([m << (int(p) - 53 - least) for m, p in zip(entries, power, strict=True)])
-            exponents.append(least)
-        return rows, exponents
+        return integer_rows(self.matrix)
 
     def scaled(self, columns: Array) -> Dense:
         return Dense(self.matrix * columns)
@@ -199,7 +289,7 @@ class Dense:
         return self.matrix
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "dense", "matrix": self.matrix.tolist()}
+        return {"kind": "dense", "matrix": pack(self.matrix)}
 
 
 def pick_rows(matrix: Matrix, rows: Sequence[int]) -> Matrix:
@@ -224,8 +314,17 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
             np.array(fields["border"], float),
             int(fields["columns"]),
         )
+    if kind == "exchangeable":
+        border, tail = fields["border"], fields["tail"]
+        return Exchangeable(
+            int(fields["size"]),
+            float(fields["inner"]),
+            float(fields["shared"]),
+            None if border is None else float(border),
+            None if tail is None else (float(tail[0]), float(tail[1])),
+        )
     if kind == "dense":
-        return Dense(np.array(fields["matrix"], float))
+        return Dense(unpack(fields["matrix"]))
     raise PlanError(f"matrix kind = {kind!r}", "this version does not know it", "upgrade gaussmith, or plan again")
 
 
@@ -239,58 +338,29 @@ def _check(holds: bool) -> None:
         )
 
 
-def _python(vector: Integers) -> Sequence[int]:
-    """As Python integers, which do not overflow."""
-    return vector.tolist() if isinstance(vector, np.ndarray) else vector
+def pack(matrix: Array) -> Any:
+    """A matrix for JSON: lists of numbers, or, where it is large, its shape and the bytes of its doubles in base64.
 
-
-def _shift(value: int, exponent: int) -> int:
-    """round(value · 2^exponent), halves up, in integers."""
-    if exponent >= 0:
-        return value << exponent
-    return (value + (1 << (-exponent - 1))) >> -exponent
-
-
-def _exact_scale(entries: Array, vector: Integers) -> Integers:
-    """round(entries[j] · vector[j]) for each j, exactly: a double is a 53-bit integer and a power of two."""
-    fractions, powers = np.frexp(entries)
-    mantissas = np.ldexp(fractions, 53).astype(np.int64)
-    shifts = 53 - powers
-    if isinstance(vector, np.ndarray):
-        small = np.abs(entries) * (np.abs(vector.astype(float)) + 1.0) < 2.0**61
-        if (small & (shifts > 0) & (shifts < 128)).all():
-            return _scale_words(mantissas, vector, shifts)
-        vector = vector.tolist()
-    return [_shift(m * k, -s) for m, k, s in zip(mantissas.tolist(), vector, shifts.tolist(), strict=True)]
-
-
-def _scale_words(mantissas: Words, vector: Words, shifts: Words) -> Words:
-    """round(mantissa · vector / 2^shift), halves up, through products of 128 bits in two words.
-
-    Requires (checked by the caller): 0 < shift < 128, results below 2^62.
+    >>> unpack(pack(np.eye(2)))
+    array([[1., 0.],
+           [0., 1.]])
     """
-    negative = (mantissas < 0) ^ (vector < 0)
-    a, b = np.abs(mantissas).view(np.uint64), np.abs(vector).view(np.uint64)
-    half = np.uint64(0xFFFFFFFF)
-    a0, a1, b0, b1 = a & half, a >> 32, b & half, b >> 32
-    low, middle, other, high = a0 * b0, a0 * b1, a1 * b0, a1 * b1
-    carry = (low >> 32) + (middle & half) + (other & half)
-    low = (low & half) | (carry << 32)
-    high = high + (middle >> 32) + (other >> 32) + (carry >> 32)
-    # Add half a unit; of a negative product, whose size is rounded here, the half itself must round towards zero.
-    s = shifts.astype(np.uint64)
-    below = s <= 64
-    unit_low = np.where(below, np.uint64(1) << np.minimum(s - 1, np.uint64(63)), np.uint64(0))
-    unit_high = np.where(below, np.uint64(0), np.uint64(1) << np.maximum(s, np.uint64(65)) - np.uint64(65))
-    borrow = negative.astype(np.uint64)
-    unit_high = unit_high - ((unit_low == 0) & negative)
-    unit_low = unit_low - borrow  # wraps to all ones where the unit lies in the high word
-    total = low + unit_low
-    high = high + unit_high + (total < low)
-    inner = np.where(
-        s < 64,
-        (total >> np.minimum(s, np.uint64(63))) | np.where(s < 64, high << (np.uint64(64) - np.clip(s, 1, 63)), 0),
-        high >> np.clip(s, 64, 127) - np.uint64(64),
-    )
-    sized = inner.astype(np.int64)
-    return np.asarray(np.where(negative, -sized, sized))
+    if matrix.size <= _WRITTEN_OUT:
+        return matrix.tolist()
+    doubles = base64.b64encode(np.ascontiguousarray(matrix, "<f8").tobytes()).decode("ascii")
+    return {"shape": list(matrix.shape), "doubles": doubles}
+
+
+def unpack(packed: Any) -> Array:
+    """The matrix that `pack` wrote; refuses numbers that are not finite."""
+    if isinstance(packed, dict):
+        try:
+            matrix = np.frombuffer(base64.b64decode(packed["doubles"], validate=True), "<f8").reshape(packed["shape"])
+        except ValueError:
+            raise PlanError("a damaged matrix", "its bytes must be as they were saved", "plan again") from None
+        matrix = matrix.astype(float)
+    else:
+        matrix = np.array(packed, float)
+    if not np.isfinite(matrix).all():
+        raise PlanError("a matrix with NaN or infinity", "a plan is made of finite numbers", "plan again")
+    return matrix

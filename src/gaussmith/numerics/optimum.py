@@ -97,12 +97,7 @@ def solve(
     >>> print(f"{best.lower:.4f}", best.gap <= 1e-6)
     2.6667 True
     """
-    if not gap >= SMALLEST_GAP:
-        raise PlanError(
-            f"gap={gap!r}",
-            f"a gap is a relative distance to the optimum, at least {SMALLEST_GAP:g}: doubles cannot certify less",
-            "ask for gap=1e-3, or down to 1e-9 if you must",
-        )
+    check_gap(gap)
     array = _check_points(points)
     given: Differences = Pairs(array) if pairs else Rows(array)
     scale = _scale_of(given)
@@ -113,6 +108,16 @@ def solve(
     if objective == "worst":
         return _least_worst(given, scale, _check_targets(targets, array.shape[1]), gap, max_rounds, progress)
     raise PlanError(f"objective={objective!r}", "'total' or 'worst'", "choose one of the two")
+
+
+def check_gap(gap: float) -> None:
+    """Refuse a gap that cannot be certified."""
+    if isinstance(gap, bool) or not isinstance(gap, int | float) or not gap >= SMALLEST_GAP:
+        raise PlanError(
+            f"gap={gap!r}",
+            f"a gap is a relative distance to the optimum, at least {SMALLEST_GAP:g}: doubles cannot certify less",
+            "ask for gap=1e-3, or down to 1e-9 if you must",
+        )
 
 
 def _check_points(points: npt.ArrayLike) -> Array:

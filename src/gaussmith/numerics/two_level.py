@@ -10,7 +10,8 @@ A difference s enters only by its *level*: its size t = ‖s‖² and its sum δ
 
 and the dual asks for the point (α, β) in the convex hull of the levels with the largest √α + √((d−1)β), whose square
 is the least possible total. The hull's outer edge is short enough to walk by hand, so there is nothing to iterate:
-the optimum is one level or a mixture of two neighbouring ones.
+the optimum is one level or a mixture of two neighbouring ones. Where every record has the same sum, the number of
+records is that sum over the sum of one; asking for it makes a₁² cost `along` > 1 times as much.
 
 After the square roots are rounded, the constraint is checked in rational arithmetic at the levels where it can be
 largest, and the excess (some 1e-16) is given away.
@@ -45,11 +46,14 @@ class TwoLevel:
     a1: float
     a2: float
     lower: float
+    along: float = 1.0
+    law: tuple[tuple[Level, float], ...] = ()
+    """The levels of the worst mixture of differences, and their shares: what proves `lower`."""
 
     @property
     def total(self) -> float:
-        """a₁² + (d−1) a₂², rounded up."""
-        return (self.a1**2 + (self.dimension - 1) * self.a2**2) * (1.0 + 2.0**-50)
+        """along · a₁² + (d−1) a₂², rounded up."""
+        return (self.along * self.a1**2 + (self.dimension - 1) * self.a2**2) * (1.0 + 2.0**-50)
 
     @property
     def variance(self) -> float:
@@ -74,7 +78,7 @@ class TwoLevel:
             across, offset = 1.0 / self.a1, 0.0
         while True:
             x, y = (Fraction(across) + d * Fraction(offset)) ** 2, Fraction(across) ** 2
-            worst = _largest_cost(self.family, d, self.at_most, self.neighbours, x, y)
+            worst = largest_cost(self.family, d, self.at_most, self.neighbours, x, y)
             if worst <= 1:
                 return across, offset
             shrink = 1.0 / (math.sqrt(worst) * (1.0 + 2.0**-51))
@@ -102,25 +106,28 @@ def counts(dimension: int, at_most: int, neighbours: str) -> TwoLevel:
         top = min(k, (d + math.isqrt(d)) // 2)
         chain = [(j, j) for j in range(max(1, top - 1), min(k, top + 2) + 1)]
     else:
-        chain = _replaced_counts(d, k)
+        chain = replaced_counts(d, k)
     return _best("counts", d, k, neighbours, chain)
 
 
-def cells(dimension: int, neighbours: str) -> TwoLevel:
+def cells(dimension: int, neighbours: str, along: float = 1.0) -> TwoLevel:
     """The optimal shape for records that fall into exactly one of d cells; its total errs upward by rounding only.
+
+    With the number of records among the answers, along = 1 + d.
 
     >>> cells(5, "add-remove").total, round(cells(5, "replace-one").total, 9)
     (5.000000000000004, 8.0)
     """
     _check(dimension, neighbours)
     chain = [(1, 1)] if neighbours == "add-remove" else [(2, 0)]
-    return _best("cells", dimension, 1, neighbours, chain)
+    return _best("cells", dimension, 1, neighbours, chain, along)
 
 
-def votes(dimension: int, neighbours: str) -> TwoLevel:
+def votes(dimension: int, neighbours: str, along: float = 1.0) -> TwoLevel:
     """The optimal shape for records that are permutations of 0 … d−1; its total errs upward by rounding only.
 
     Every record has the same sum, so replacing one moves nothing along 1: a₁ = 0, a₂² = d(d²−1)/3.
+    With the number of records among the answers, along = 1 + d/(d(d−1)/2)².
 
     >>> round(votes(3, "add-remove").total, 6), round(votes(4, "replace-one").total, 6)
     (13.928203, 60.0)
@@ -128,7 +135,7 @@ def votes(dimension: int, neighbours: str) -> TwoLevel:
     _check(dimension, neighbours)
     if dimension < 2:
         raise PlanError(f"dimension={dimension}", "one candidate can only be ranked first", "use at least two")
-    return _best("votes", dimension, dimension, neighbours, [_vote_level(dimension, neighbours)])
+    return _best("votes", dimension, dimension, neighbours, [_vote_level(dimension, neighbours)], along)
 
 
 def _check(dimension: int, neighbours: str) -> None:
@@ -144,7 +151,7 @@ def _vote_level(d: int, neighbours: str) -> Level:
     return d * (d * d - 1) // 3, 0  # a ranking turned round
 
 
-def _replaced_counts(d: int, k: int) -> list[Level]:
+def replaced_counts(d: int, k: int) -> list[Level]:
     """The outer edge of the levels of replaced counts, by growing δ.
 
     For given δ the largest size is t = min(2k−δ, d or d−1, whichever has δ's parity). Where 2k−δ rules, β is convex in
@@ -155,32 +162,43 @@ def _replaced_counts(d: int, k: int) -> list[Level]:
     return [(d, d % 2), (d, 2 * k - d), (k, k)]
 
 
-def _best(family: Family, d: int, k: int, neighbours: str, chain: list[Level]) -> TwoLevel:
-    """The largest √α + √((d−1)β) on a polygonal chain of levels, then a₁, a₂ rounded to the safe side."""
+def _best(family: Family, d: int, k: int, neighbours: str, chain: list[Level], along: float = 1.0) -> TwoLevel:
+    """The largest √(along·α) + √((d−1)β) on a polygonal chain of levels, then a₁, a₂ rounded to the safe side."""
     points = [(delta * delta / d, (t * d - delta * delta) / d) for t, delta in chain]
-    candidates = list(points)
-    for (alpha0, beta0), (alpha1, beta1) in itertools.pairwise(points):
+    laws: list[tuple[tuple[Level, float], ...]] = [((level, 1.0),) for level in chain]
+    for i, ((alpha0, beta0), (alpha1, beta1)) in enumerate(itertools.pairwise(points)):
         step_a, step_b = alpha1 - alpha0, beta1 - beta0
         if step_a > 0 > step_b:
             # Stationary where dα/√α = √(d−1)·|dβ|/√β; squared, this is linear in the mixture.
             slope = step_a * step_a * step_b - (d - 1) * step_b * step_b * step_a
             mix = min(1.0, max(0.0, ((d - 1) * step_b * step_b * alpha0 - step_a * step_a * beta0) / slope))
-            candidates.append((alpha0 + mix * step_a, beta0 + mix * step_b))
-    alpha, beta = max(candidates, key=lambda point: math.sqrt(point[0]) + math.sqrt((d - 1) * point[1]))
-    root = math.sqrt(alpha) + math.sqrt((d - 1) * beta)
-    a1 = math.sqrt(root * math.sqrt(alpha))
+            laws.append(((chain[i], 1.0 - mix), (chain[i + 1], mix)))
+
+    def moments(law: tuple[tuple[Level, float], ...]) -> tuple[float, float]:
+        alpha = sum(share * delta * delta / d for (_, delta), share in law)
+        return alpha, sum(share * (t * d - delta * delta) / d for (t, delta), share in law)
+
+    def root_of(law: tuple[tuple[Level, float], ...]) -> float:
+        alpha, beta = moments(law)
+        return math.sqrt(along * alpha) + math.sqrt((d - 1) * beta)
+
+    law = max(laws, key=root_of)
+    alpha, beta = moments(law)
+    root = root_of(law)
+    a1 = math.sqrt(root * math.sqrt(alpha / along))
     a2 = math.sqrt(root * math.sqrt(beta / (d - 1))) if d > 1 else 0.0
     while True:
         x = 1 / Fraction(a1) ** 2 if a1 else Fraction(0)
         y = 1 / Fraction(a2) ** 2 if a2 else Fraction(0)
-        worst = _largest_cost(family, d, k, neighbours, x, y)
+        worst = largest_cost(family, d, k, neighbours, x, y)
         if worst <= 1:
-            return TwoLevel(family, d, k, neighbours, a1, a2, root * root * (1.0 - 2.0**-46))
+            law = tuple((level, share) for level, share in law if share)
+            return TwoLevel(family, d, k, neighbours, a1, a2, root * root * (1.0 - 2.0**-46), along, law)
         grow = math.sqrt(worst) * (1.0 + 2.0**-51)
         a1, a2 = a1 * grow, a2 * grow
 
 
-def _largest_cost(family: Family, d: int, k: int, neighbours: str, x: Fraction, y: Fraction) -> Fraction:
+def largest_cost(family: Family, d: int, k: int, neighbours: str, x: Fraction, y: Fraction) -> Fraction:
     """max over all levels of (δ²/d) x + (t − δ²/d) y, exactly."""
     if family == "cells":
         levels = [(1, 1)] if neighbours == "add-remove" else [(2, 0)]
@@ -194,5 +212,5 @@ def _largest_cost(family: Family, d: int, k: int, neighbours: str, x: Fraction, 
             levels += [(j, j) for j in (top, top + 1) if 1 <= j <= k]
     else:
         # Linear in (α, β), so largest at a corner of the hull.
-        levels = _replaced_counts(d, k)
+        levels = replaced_counts(d, k)
     return max(Fraction(delta * delta, d) * x + Fraction(t * d - delta * delta, d) * y for t, delta in levels)

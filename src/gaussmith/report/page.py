@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.accuracy import normal_width
-from gaussmith.domains import Ball, Box, GaussianData, People
+from gaussmith.domains import Box, GaussianData, People
 from gaussmith.explanation import (
     RELEASE_HEADER,
     compare_plan,
@@ -284,12 +284,6 @@ def _bounds(plan: Plan, reading: Reading | None) -> str:
         note = f"<p>… and {more:,} more columns, in the record beside this page.</p>" if more else ""
         header = ["column", *(["of"] if kinds else []), "from", "to", "a missing value becomes"]
         return _table(header, rows) + note + odd
-    if isinstance(domain, Ball):
-        return (
-            f"<p>Records are vectors of {domain.dimension} numbers within {figure(domain.ball_radius, 6)} of their "
-            "centre; longer ones were shortened to that. A record with a value that is missing or not finite became "
-            "the centre.</p>"
-        )
     if isinstance(domain, GaussianData):
         rows = [
             [printable(domain.name(j)), *(figure(float(v[j]), 6) for v in (domain.centre, domain.sd, domain.radius))]
@@ -299,7 +293,7 @@ def _bounds(plan: Plan, reading: Reading | None) -> str:
             f"<p>{html.escape(describe_clip(plan))} Records beyond the ellipsoid with these half axes were shortened "
             "to it. A record with a value that is missing or not finite became the expected mean.</p>"
         )
-    return "<p>Nothing but a number of people or rows was asked: no column was read for its values.</p>"
+    return f"<p>{_prose(domain.reading)}</p>"
 
 
 def _cite(plan: Plan | GroupPlan | JointPlan) -> str:

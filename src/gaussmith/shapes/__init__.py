@@ -9,6 +9,7 @@ import numpy as np
 
 from gaussmith.answers import Answers
 from gaussmith.numerics.linear import Array, Matrix, matrix_from_dict
+from gaussmith.shapes.laws import Law
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,14 @@ class Shape:
             bool(fields["counted"]),
             None if public is None else np.array(public, float),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A shape that fits, and a law that bounds every shape where one comes with it."""
+
+    shape: Shape
+    law: Law | None = None
 
 
 def weighted_variances(shape: Shape, answers: Answers, spread: Array) -> tuple[Array, float]:

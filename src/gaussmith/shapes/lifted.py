@@ -35,10 +35,11 @@ def lifted(domain: Domain, answers: Answers, neighbours: str) -> Shape:
         T = parts.sum() + np.sqrt(E)
     entries = np.sqrt(parts / T)
     if not private:
-        return Shape(name_of(domain, neighbours), Diagonal(entries / 2), *_features(domain, answers, entries / 2, None))
+        half = entries / 2
+        return Shape(name_of(domain, neighbours), Diagonal(half), *read_features(domain, answers, half, None))
     last = np.sqrt(np.sqrt(E) / T)
     lift = Diagonal(np.append(entries, last))
-    return Shape(name_of(domain, neighbours), lift, *_features(domain, answers, entries, float(last)))
+    return Shape(name_of(domain, neighbours), lift, *read_features(domain, answers, entries, float(last)))
 
 
 def name_of(domain: Domain, neighbours: str) -> str:
@@ -65,7 +66,7 @@ def offset_weight(domain: Domain, answers: Answers) -> float:
     return E + float(answers.weights[sums] @ (centres * centres))
 
 
-def _features(
+def read_features(
     domain: Domain, answers: Answers, entries: Array, last: float | None
 ) -> tuple[Matrix, bool, Array | None]:
     """What reads the answers back, whether the count is among them, and the public part."""

@@ -8,7 +8,8 @@ from gaussmith.answers import Answers
 from gaussmith.domains import Box
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Dense
-from gaussmith.shapes import Shape
+from gaussmith.shapes import Candidate, Shape
+from gaussmith.shapes.laws import Law
 
 MOST_LOST = 1e-12
 """What one record may lose in decoding, in standard errors of the answer at μ = 1."""
@@ -17,28 +18,38 @@ GAP = 1e-4
 """How close to the certified optimum a small box is solved."""
 
 
-def solved(domain: Box, answers: Answers, gap: float = GAP) -> tuple[Shape, float]:
-    """The solved shape of a box under add-remove, and the lower bound on any shape's total that comes with it."""
+def solved(domain: Box, answers: Answers, gap: float | None = None) -> Candidate:
+    """The solved shape of a box under add-remove, and the law on its corners that bounds any shape's total."""
     from gaussmith.numerics.optimum import solve
 
     W = weighted_rows(domain, answers)
     signs = np.hstack([domain.corners(), np.ones((2**domain.dimension, 1))])
-    best = solve(signs @ W.T, gap=gap)
+    best = solve(signs @ W.T, gap=GAP if gap is None else gap)
     rows = best.decode
-    # Decoding gives back what was lifted but for rounding; 10^10 records must not add that up to a visible bias.
-    lost = np.abs(rows @ (best.lift @ W) - W).sum(axis=1) / np.linalg.norm(rows, axis=1)
-    if lost.max() > MOST_LOST:
-        raise PlanError(
-            "a box whose answers differ too much in scale",
-            "solved noise must be read back to a part in 10^12",
-            'use shape="lifted"',
-        )
+    check_lost(rows, rows @ (best.lift @ W) - W)
     size = answers.size
     counted = len(W) > size
     features = rows[:size] / np.sqrt(answers.weights)[:, None]
     if counted:
         features = np.vstack([features, rows[size:] / W[size, -1]])
-    return Shape("solved", Dense(best.lift @ W), Dense(features), counted), best.lower
+    law = Law("listed", best.lower, {"weights": best.weights / best.weights.sum()})
+    return Candidate(Shape("solved", Dense(best.lift @ W), Dense(features), counted), law)
+
+
+def check_lost(decode: Array, errors: Array) -> None:
+    """Refuse a shape whose decoding does not give back what was lifted, but for rounding far below the noise.
+
+    `errors` has a row per answer: what it loses of each coordinate, or of each record. 10^10 records must not add that
+    up to a visible bias.
+    """
+    sizes = np.linalg.norm(decode, axis=1)
+    lost = np.abs(errors).sum(axis=1) if errors.shape[1] <= 64 else np.abs(errors).max(axis=1)
+    if (lost > MOST_LOST * sizes).any():
+        raise PlanError(
+            "records whose answers differ too much in scale",
+            "solved noise must be read back to a part in 10^12",
+            "leave out shape=, or ask for answers of one unit at a time",
+        )
 
 
 def weighted_rows(domain: Box, answers: Answers) -> Array:

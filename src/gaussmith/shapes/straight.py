@@ -12,11 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from gaussmith.answers import Answers
-from gaussmith.domains import Ball, Box, Domain, GaussianData
+from gaussmith.domains import Ball, Box, Domain, GaussianData, Tallied
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.linear import Array, Bordered, Matrix
+from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix
 from gaussmith.shapes import Shape
+from gaussmith.shapes.lifted import read_features
 
 
 def isotropic(domain: Domain, answers: Answers, neighbours: str) -> Shape:
@@ -24,6 +25,8 @@ def isotropic(domain: Domain, answers: Answers, neighbours: str) -> Shape:
     if isinstance(domain, GaussianData):
         raise PlanError("isotropic noise in an ellipsoid", "it belongs to a round clip", "use shapes.clipped")
     omega, offset, extra = _coordinates(domain, answers, neighbours)
+    if isinstance(domain, Tallied):
+        return _isotropic_tallied(domain, answers, neighbours, omega, extra)
     if isinstance(domain, Ball):
         root = np.sqrt(omega)
         if neighbours == ADD_REMOVE:
@@ -33,6 +36,16 @@ def isotropic(domain: Domain, answers: Answers, neighbours: str) -> Shape:
     else:
         S = float(omega @ _reach(domain, offset, neighbours) ** 2) + extra
     return _straight("isotropic", domain, answers, neighbours, np.sqrt(S / omega), offset, extra, np.sqrt(S))
+
+
+def _isotropic_tallied(domain: Domain, answers: Answers, neighbours: str, omega: Array, extra: float) -> Shape:
+    """The same for records that are counted as they are: the largest norm is the domain's own to tell."""
+    root = np.sqrt(omega)
+    entries = root * domain.radius
+    plain = Diagonal(np.append(entries, np.sqrt(extra)) if extra else entries)
+    S = domain.largest(plain, neighbours)
+    last = float(np.sqrt(extra) / S) if extra else None
+    return Shape("isotropic", Diagonal(plain.entries / S), *read_features(domain, answers, entries / S, last))
 
 
 def elliptical(domain: Domain, answers: Answers, neighbours: str) -> Shape:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gaussmith.codes import BallCodes, Codes
+from gaussmith.codes import BallCodes, BoxCodes, Codes
 from gaussmith.errors import DataError
 from gaussmith.sums.arrays import Totals, total_array
 from gaussmith.sums.sources import Source, attempt, check_columns, narwhals_frame, open_source
-from gaussmith.sums.streams import Progress, total_stream
+from gaussmith.sums.streams import Progress, total_fetched, total_stream
 
 __all__ = ["Progress", "Source", "Totals", "check_columns", "data_error", "open_source", "total"]
 
@@ -36,8 +36,7 @@ def total(
     >>> total(open_source([[37.0], [None], [1e9]]), BoxCodes.for_bounds([0], [100], [0])).sums[0] / 2**35
     137.0
     """
-    d = len(codes.centre) if isinstance(codes, BallCodes) else len(codes.low)
-    names = check_columns(source, columns, d)
+    names = check_columns(source, columns, codes.columns)
     if progress is not None:
         progress(None)
     found = attempt(lambda: _total(source, codes, names, progress), data_error())
@@ -55,6 +54,8 @@ def _total(source: Source, codes: Codes, names: Sequence[str], progress: Progres
         return Totals([], int(narwhals_frame(source, (source.names or ())[:1]).select(nw.len()).collect().item()))
     if source.kind == "polars":
         return total_stream(source, codes, names, progress)
+    if not isinstance(codes, BoxCodes | BallCodes):  # rules that need whole records: the numbers are brought here
+        return total_fetched(narwhals_frame(source, names), codes, names)
     from gaussmith.sums.frames import total_frame
 
     return total_frame(narwhals_frame(source, names), codes, names, source.kind)

@@ -11,12 +11,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
+from gaussmith.tallies import RowCodes
 
 Columns = Sequence[npt.NDArray[Any]] | npt.NDArray[Any]
 """One array per column, all of one length: a list, or the rows of a two-dimensional array."""
@@ -47,6 +48,15 @@ class Totals:
 
     sums: list[int]
     records: int
+
+
+class Kernel(Protocol):
+    """Adds up codes, piece by piece."""
+
+    sums: list[int]
+    records: int
+
+    def add(self, columns: Columns) -> None: ...
 
 
 class BoxKernel:
@@ -144,6 +154,44 @@ class BallKernel:
             self.sums[j] += s
 
 
+class RowKernel:
+    """Adds up the codes of records whose rule needs the whole record: pieces of rows go through `encode`.
+
+    >>> from gaussmith.tallies import CountCodes
+    >>> items = RowKernel(CountCodes(3, at_most=1))
+    >>> items.add([np.array([0.0, 1.0]), np.array([1.0, 1.0]), np.array([1.0, np.nan])])
+    >>> items.sums, items.records
+    ([1, 1, 0], 2)
+    """
+
+    def __init__(self, codes: RowCodes) -> None:
+        self.codes, self.sums, self.records = codes, [0] * codes.width, 0
+        self._rows = max(64, min(PIECE_ROWS, PIECE_ROWS * PIECE_COLUMNS // max(1, codes.columns)))
+
+    def add(self, columns: Columns) -> None:
+        """Add the records whose coordinates these columns hold."""
+        rows = len(columns[0])
+        for start in range(0, rows, self._rows):
+            stop = min(start + self._rows, rows)
+            piece = np.empty((len(columns), stop - start))
+            with np.errstate(all="ignore"):
+                _fill(piece, columns, slice(0, len(columns)), start, stop)
+                # Codes have at most 42 bits and pieces 2^14 rows: 64 bits hold the sum.
+                found = self.codes.encode(piece.T).sum(axis=0)
+            self.sums = [total + s for total, s in zip(self.sums, found.tolist(), strict=True)]
+        self.records += rows
+
+
+def kernel_of(codes: Codes) -> Kernel:
+    """The kernel that adds up these codes."""
+    if isinstance(codes, BoxCodes):
+        return BoxKernel(codes)
+    if isinstance(codes, BallCodes):
+        return BallKernel(codes)
+    assert isinstance(codes, RowCodes)
+    return RowKernel(codes)
+
+
 def _add_exactly(codes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Sums of 2^11 codes of 42 bits each: they stay below 2^53, where sums of whole doubles are exact in any order."""
     sums: npt.NDArray[np.float64] = codes.reshape(len(codes), -1, EXACT_ROWS).sum(axis=2)
@@ -174,8 +222,8 @@ def add_up(pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes
     """The exact totals of all pieces, coded by a few threads that take pieces in turn; the order does not matter."""
     turn, stopped = threading.Lock(), threading.Event()
 
-    def work() -> BoxKernel | BallKernel:
-        kernel = BoxKernel(codes) if isinstance(codes, BoxCodes) else BallKernel(codes)
+    def work() -> Kernel:
+        kernel = kernel_of(codes)
         while not stopped.is_set():
             with turn:
                 piece = next(pieces, None)
@@ -199,7 +247,7 @@ def add_up(pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes
 
 def total_array(rows: npt.NDArray[Any], codes: Codes) -> Totals:
     """The exact totals of an array of records (rows × columns) of any numeric dtype and memory layout."""
-    if isinstance(codes, BoxCodes) and len(rows) <= FEW_ROWS:
+    if isinstance(codes, BoxCodes) and 0 < len(rows) <= FEW_ROWS:
         with np.errstate(all="ignore"):  # pieces of columns would be too short to be worth their overhead
             return Totals(codes.encode(rows.astype(np.float64, copy=False)).sum(axis=0).tolist(), len(rows))
     step = 4 * PIECE_ROWS

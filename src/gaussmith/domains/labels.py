@@ -1,0 +1,66 @@
+"""Labels of coordinates: what items, candidates and cells are called, or just how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gaussmith.errors import DomainError
+
+Label = str | int | float | bool
+
+MOST = 100_000_000
+"""So many coordinates of one kind can be declared."""
+
+
+def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
+    """How many there are, and their labels in order (None where only a number was given).
+
+    `what` names one of them in messages: item, candidate, cell.
+
+    >>> read_labels("item", 3), read_labels("item", ["bread", "milk"])
+    ((3, None), (2, ('bread', 'milk')))
+    """
+    if is_whole(given):
+        if not 1 <= given <= MOST:
+            raise DomainError(f"{given} {what}s", f"there are from 1 to {MOST:,} {what}s", f"list the {what}s")
+        return int(given), None
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        raise DomainError(
+            f"{what}s = {given!r}"[:120], f"they are a number of {what}s or a list of labels", 'write ["a", "b", "c"]'
+        )
+    labels = tuple(x.item() if isinstance(x, np.generic) else x for x in given)
+    if not labels:
+        raise DomainError(f"no {what}s", f"there is at least one {what}", f"list the {what}s")
+    for label in labels:
+        if not isinstance(label, str | int | float) or label != label:
+            raise DomainError(
+                f"{what} {label!r}"[:120], "a label is text, a number or a truth value", "write it as text"
+            )
+    if len({(isinstance(x, str), x) for x in labels}) < len(labels):
+        double = next(x for i, x in enumerate(labels) if x in labels[:i])
+        raise DomainError(f"{what} {double!r} is declared twice", f"every {what} has its own label", "leave one out")
+    return len(labels), labels
+
+
+def names_of(labels: tuple[Label, ...] | None) -> tuple[str, ...] | None:
+    """Labels as names of answers."""
+    return None if labels is None else tuple(map(str, labels))
+
+
+def is_whole(number: Any) -> bool:
+    """Whether this is a whole number, and not a truth value."""
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
+
+
+def check_at_most(what: str, at_most: Any, dimension: int) -> int:
+    """The largest number of non-zero coordinates of a record; refuses what is not between 1 and the dimension."""
+    if not is_whole(at_most) or not 1 <= at_most <= dimension:
+        raise DomainError(
+            f"at_most={at_most!r}",
+            f"a record has a whole number of {what}s, from 1 to all {dimension}",
+            f"write at_most={min(3, dimension)}, or whatever is known without looking at the data",
+        )
+    return int(at_most)

@@ -1,0 +1,138 @@
+"""Sparse sums: long vectors of which each record moves only a few coordinates."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.domains.labels import Label, check_at_most, read_labels
+from gaussmith.domains.tallied import MOST_LISTED, Tallied, check_lift, largest_few, largest_listed, without_count
+from gaussmith.errors import DomainError
+from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
+from gaussmith.numerics.linear import Array, Diagonal, Matrix
+from gaussmith.tallies import SparseCodes
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class SparseSum(Tallied):
+    """The vectors with at most k coordinates other than zero, coordinate j within ±bound_j.
+
+    Of a vector with more than `at_most` such coordinates the largest stay (in size, after clamping; ties to the
+    earlier); values beyond ±bound are moved to it.
+
+    >>> SparseSum(1000, at_most=5, bound=1.0)
+    SparseSum(1000 coordinates, at most 5 of them, within ±1)
+    """
+
+    dimension: int
+    labels: tuple[Label, ...] | None
+    at_most: int
+    bounds: Array
+
+    def __init__(self, dimension: int | Sequence[Label], at_most: int, bound: float | npt.ArrayLike) -> None:
+        size, labels = read_labels("coordinate", dimension)
+        try:
+            given = np.array(bound, float)
+        except (TypeError, ValueError):
+            given = np.full(1, np.nan)
+        if given.shape not in ((), (size,)) or not ((given > 0) & np.isfinite(given)).all():
+            raise DomainError(
+                f"bound={bound!r}"[:120],
+                f"it is a positive number, or {size} of them, one per coordinate",
+                "give the largest size of a value that is to count in full",
+            )
+        bounds = np.broadcast_to(given, (size,)).copy()
+        bounds.flags.writeable = False
+        object.__setattr__(self, "dimension", size)
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "at_most", check_at_most("coordinate", at_most, size))
+        object.__setattr__(self, "bounds", bounds)
+        assert len(self._codes.sizes.low) == size  # or refuses, here and now, bounds that cannot be coded
+
+    @property
+    def reading(self) -> str:
+        """How records are read, in plain words."""
+        return (
+            f"A record is a vector of {self.dimension} numbers, at most {self.at_most} of them other than zero. Values "
+            f"beyond their bounds are moved to them, missing values count as zero, and of a record with more than "
+            f"{self.at_most} values the largest stay."
+        )
+
+    @cached_property
+    def _codes(self) -> SparseCodes:
+        return SparseCodes.for_bounds(self.bounds, self.at_most, self.names)
+
+    def codes(self, substitutes: Array | None = None) -> SparseCodes:
+        """How records become integers."""
+        return self._codes
+
+    @property
+    def radius(self) -> Array:
+        return self.bounds
+
+    @cached_property
+    def coded(self) -> tuple[Array, Array]:
+        """Zero, and the bounds that codes stand for: the bounds themselves but for a part in 2^41."""
+        return self.centre, self._codes.sizes.steps / self._codes.sizes.scale
+
+    def records(self, most: int = MOST_LISTED) -> Array | None:
+        """Every extreme record in units of the bounds, one a row; None if there are more than `most`."""
+        d, k = self.dimension, self.at_most
+        if math.comb(d, k) * 2**k > most:
+            return None
+        rows = []
+        for chosen in itertools.combinations(range(d), k):
+            for signs in itertools.product((-1.0, 1.0), repeat=k):
+                row = np.zeros(d)
+                row[list(chosen)] = signs
+                rows.append(row)
+        return np.array(rows)
+
+    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+
+        The vectors are as large on either side of zero, so that two of them differ at most by twice the largest.
+        """
+        d = self.dimension
+        check_lift(lift, d, neighbours)
+        reach = np.ones(d) if extent is None else extent
+        if neighbours != ADD_REMOVE:
+            reach = 2.0 * reach
+        if isinstance(lift, Diagonal):
+            return largest_few(lift, reach, self.at_most)
+        listed = self.records()
+        return largest_listed(lift, None if listed is None else listed * reach, ADD_REMOVE)
+
+    def largest_change(self, lift: Matrix) -> float:
+        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "sparse",
+            "coordinates": self.dimension if self.labels is None else list(self.labels),
+            "at_most": self.at_most,
+            "bounds": float(self.bounds[0]) if (self.bounds == self.bounds[0]).all() else self.bounds.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> SparseSum:
+        return cls(fields["coordinates"], fields["at_most"], fields["bounds"])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SparseSum) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.dimension, self.labels, self.at_most, self.bounds.tobytes()))
+
+    def __repr__(self) -> str:
+        low, high = self.bounds.min(), self.bounds.max()
+        within = f"±{low:.6g}" if low == high else f"±{low:.6g} to ±{high:.6g}"
+        return f"SparseSum({self.dimension} coordinates, at most {self.at_most} of them, within {within})"

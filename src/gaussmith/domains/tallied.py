@@ -1,0 +1,103 @@
+"""What domains share whose records are counted as they are: no centre, no bounds to be measured from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+
+from gaussmith.domains.labels import Label, names_of
+from gaussmith.errors import PlanError
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
+from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix
+from gaussmith.numerics.norms import largest_distance, largest_norm
+
+MOST_LISTED = 1 << 12
+"""A dense lift is certified by visiting every extreme record; more of them are refused."""
+
+Level = tuple[Fraction, Fraction, int]
+"""(t, δ, τ): a difference's squared norm, its sum, and its change of the number of records."""
+
+
+class Tallied:
+    """A record is its own core: centre 0, radius 1."""
+
+    dimension: int
+    labels: tuple[Label, ...] | None
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return names_of(self.labels)
+
+    def name(self, j: int) -> str:
+        """The label of coordinate j, or its number as text."""
+        return str(j) if self.labels is None else str(self.labels[j])
+
+    @property
+    def centre(self) -> Array:
+        return np.zeros(self.dimension)
+
+    @property
+    def radius(self) -> Array:
+        return np.ones(self.dimension)
+
+    @property
+    def spread(self) -> Array:
+        return np.zeros(self.dimension)
+
+    @property
+    def coded(self) -> tuple[Array, Array]:
+        return self.centre, self.radius
+
+
+def check_lift(lift: Matrix, width: int, neighbours: str) -> bool:
+    """Whether the lift takes the number of records too; refuses one that does not fit."""
+    counted = lift.shape[1] == width + 1
+    if lift.shape[1] != width and not (counted and neighbours == ADD_REMOVE):
+        raise PlanError(f"a lift of {lift.shape[1]} columns", f"the domain has {width} coordinates", "plan again")
+    return counted
+
+
+def largest_level(lift: Exchangeable, levels: Iterable[Level]) -> float:
+    """The largest norm over differences known by their levels, in exact arithmetic, then rounded up.
+
+    inner² t + 2 inner δ (shared δ + border τ) + d (shared δ + border τ)² + (tail₀ δ + tail₁ τ)²
+    """
+    a, b, c = Fraction(lift.inner), Fraction(lift.shared), Fraction(lift.border or 0.0)
+    e, f = map(Fraction, lift.tail or (0.0, 0.0))
+    squares = []
+    for t, delta, tau in levels:
+        rest = b * delta + c * tau
+        squares.append(a * a * t + 2 * a * delta * rest + lift.size * rest * rest + (e * delta + f * tau) ** 2)
+    return sqrt_upward(max(squares))
+
+
+def largest_few(lift: Diagonal, reach: Array, at_most: int) -> float:
+    """√ of the sum of the k largest (entry · reach)², and of the last entry's where there is one more; rounded up."""
+    products = np.nextafter(np.abs(lift.entries[: len(reach)]) * reach, np.inf)
+    k = min(at_most, len(products))
+    largest = np.partition(products, len(products) - k)[len(products) - k :]
+    return sqrt_upward(sum_squares_upward(np.append(largest, lift.entries[len(reach) :])))
+
+
+def largest_listed(lift: Matrix, records: Array | None, neighbours: str) -> float:
+    """The largest norm over the differences of listed records, every one of them visited; rounded up."""
+    if records is None:
+        raise PlanError("a dense lift over many records", f"at most {MOST_LISTED} can be visited", "use a closed form")
+    matrix = lift.dense()
+    if neighbours != ADD_REMOVE:
+        return largest_distance(matrix, records)
+    if matrix.shape[1] > records.shape[1]:
+        records = np.hstack([records, np.ones((len(records), 1))])
+    return largest_norm(matrix, records)
+
+
+def without_count(lift: Matrix, width: int) -> Matrix:
+    """The part of a lift that sees a record's coordinates, not the number of records."""
+    if lift.shape[1] == width:
+        return lift
+    if isinstance(lift, Exchangeable):
+        return Exchangeable(lift.size, lift.inner, lift.shared, None, lift.tail)
+    return Diagonal(lift.entries[:width]) if isinstance(lift, Diagonal) else Dense(lift.dense()[:, :width])

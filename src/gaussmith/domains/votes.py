@@ -1,0 +1,114 @@
+"""Votes: rankings of candidates, added up as points."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from gaussmith.domains.labels import Label, read_labels
+from gaussmith.domains.tallied import (
+    MOST_LISTED,
+    Level,
+    Tallied,
+    check_lift,
+    largest_level,
+    largest_listed,
+    without_count,
+)
+from gaussmith.errors import DomainError
+from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
+from gaussmith.numerics.exact import product_upward, sqrt_upward, sum_squares_upward
+from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix
+from gaussmith.tallies import VoteCodes
+
+
+@dataclass(frozen=True, init=False)
+class Votes(Tallied):
+    """The rankings of d candidates: each gets as many points as there are candidates ranked below (0 … d−1).
+
+    A ballot that is no ranking of all candidates counts as no preference: everyone gets the mean, (d−1)/2.
+
+    >>> Votes(["ann", "bob", "eve"])
+    Votes(3 candidates)
+    """
+
+    dimension: int
+    labels: tuple[Label, ...] | None
+
+    def __init__(self, candidates: int | Sequence[Label]) -> None:
+        size, labels = read_labels("candidate", candidates)
+        if size < 2:
+            raise DomainError("one candidate", "a ranking needs at least two", "list all candidates")
+        object.__setattr__(self, "dimension", size)
+        object.__setattr__(self, "labels", labels)
+
+    @property
+    def reading(self) -> str:
+        """How records are read, in plain words."""
+        return (
+            f"A ballot ranks {self.dimension} candidates, and each gets as many points as there are candidates below. "
+            "A ballot that does not rank each of them once counts as no preference: everyone gets the same points."
+        )
+
+    def codes(self, substitutes: Array | None = None) -> VoteCodes:
+        """How ballots become integers: twice the points."""
+        return VoteCodes(self.dimension)
+
+    @property
+    def points(self) -> int:
+        """The points of one ballot, all candidates together."""
+        return self.dimension * (self.dimension - 1) // 2
+
+    def records(self, most: int = MOST_LISTED) -> Array | None:
+        """Every ranking as points, one a row; None if there are more than `most`."""
+        if self.dimension > 12 or math.factorial(self.dimension) > most:
+            return None
+        return np.array(list(itertools.permutations(range(self.dimension))), float)
+
+    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+
+        Turning a ranking round mirrors it at the middle of all rankings, so that two rankings differ at most by twice
+        a ranking's distance from the middle.
+        """
+        d = self.dimension
+        check_lift(lift, d, neighbours)
+        unit = 1.0 if extent is None else float(np.max(extent))
+        if isinstance(lift, Exchangeable):
+            return largest_level(lift, [self._level(neighbours, Fraction(unit))])
+        if isinstance(lift, Diagonal):  # largest where the largest entries meet the most points
+            entries = np.sort(np.abs(lift.entries[:d]))
+            if neighbours == ADD_REMOVE:
+                last = lift.entries[d:]
+                reach = np.nextafter(np.append(entries * np.arange(d), 0.0), np.inf)
+                return sqrt_upward(sum_squares_upward(np.append(np.nextafter(reach * unit, np.inf), last)))
+            reach = np.nextafter(entries * np.sort(np.abs(2.0 * np.arange(d) - (d - 1))), np.inf)
+            return product_upward(sqrt_upward(sum_squares_upward(reach)), unit)
+        listed = self.records()
+        return largest_listed(lift, None if listed is None else listed * unit, neighbours)
+
+    def _level(self, neighbours: str, unit: Fraction) -> Level:
+        d = self.dimension
+        if neighbours == ADD_REMOVE:
+            return unit**2 * ((d - 1) * d * (2 * d - 1) // 6), unit * self.points, 1
+        return unit**2 * (d * (d * d - 1) // 3), Fraction(0), 0
+
+    def largest_change(self, lift: Matrix) -> float:
+        """An upper bound of ‖lift · (s − s′)‖ over two ballots, with an add-remove lift; rounded up."""
+        return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "votes", "candidates": self.dimension if self.labels is None else list(self.labels)}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Votes:
+        return cls(fields["candidates"])
+
+    def __repr__(self) -> str:
+        return f"Votes({self.dimension} candidates)"

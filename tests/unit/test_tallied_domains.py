@@ -1,0 +1,98 @@
+"""Counts, votes and sparse sums: what they refuse, how they print, their pages and groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gaussmith as gm
+from gaussmith.errors import DomainError, PlanError
+
+G = gm.Guarantee(epsilon=1, delta=1e-6)
+ITEMS = gm.Counts(["bread", "milk", "tea", "salt"], at_most=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (
+            lambda: gm.Counts(3, at_most=4),
+            DomainError,
+            "at_most=4 · a record has a whole number of items, from 1 to all 3",
+        ),
+        (lambda: gm.Counts(3, at_most=0), DomainError, "at_most=0"),
+        (lambda: gm.Counts(3, at_most=1.5), DomainError, "at_most=1.5"),
+        (lambda: gm.Counts(0, at_most=1), DomainError, "0 items"),
+        (lambda: gm.Counts([], at_most=1), DomainError, "no items"),
+        (lambda: gm.Counts("bread", at_most=1), DomainError, "a list of labels"),
+        (lambda: gm.Counts(["a", "b", "a"], at_most=1), DomainError, "item 'a' is declared twice"),
+        (lambda: gm.Counts(["a", None], at_most=1), DomainError, "item None"),
+        (lambda: gm.Votes(1), DomainError, "at least two"),
+        (lambda: gm.Votes(["ann", "ann"]), DomainError, "candidate 'ann' is declared twice"),
+        (lambda: gm.SparseSum(3, at_most=4, bound=1), DomainError, "at_most=4"),
+        (lambda: gm.SparseSum(3, at_most=2, bound=-1), DomainError, "bound=-1"),
+        (lambda: gm.SparseSum(3, at_most=2, bound=[1, 2]), DomainError, "3 of them"),
+        (lambda: gm.SparseSum(3, at_most=2, bound=[1, 0, 2]), DomainError, "a positive number"),
+        (lambda: gm.SparseSum(3, at_most=2, bound=float("inf")), DomainError, "a positive number"),
+        (lambda: gm.SparseSum(3, at_most=2, bound="wide"), DomainError, "a positive number"),
+        (lambda: gm.SparseSum(3, at_most=2, bound=1e-310), DomainError, "rescale"),
+        (lambda: gm.plan(ITEMS, G, answers="means"), PlanError, "count=True, and divide"),
+        (lambda: gm.plan(ITEMS, G, missing={"tea": 1}), PlanError, "rules of their own"),
+        (lambda: gm.plan(ITEMS, G, shape="elliptical"), PlanError, "it names a shape that fits the domain"),
+        (lambda: gm.plan(ITEMS, G, answers=[[1, 2]]), PlanError, "4 columns"),
+        (lambda: gm.plan(ITEMS, G, weights=[1, 2, 3, 4], gap=1e-20), PlanError, "gap=1e-20"),
+    ],
+)
+def test_wrong_domains_and_plans_are_refused_in_words(arguments, error, words):
+    with pytest.raises(error) as caught:
+        arguments()
+    assert words in str(caught.value)
+    assert caught.value.rule
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "domain", [ITEMS, gm.Votes(["ann", "bob", "eve"]), gm.SparseSum(4, at_most=2, bound=[1, 2, 3, 4])]
+)
+@pytest.mark.parametrize("options", [{}, {"count": True}, {"neighbours": "replace-one"}, {"shape": "isotropic"}])
+def test_plans_survive_json_and_releases_do_too(domain, options, tmp_path):
+    plan = gm.plan(domain, G, **options)
+    again = gm.Plan.from_json(plan.to_json())
+    assert again == plan
+    assert again.domain == plan.domain
+    assert (again.standard_errors == plan.standard_errors).all()
+    assert again.lower_bound == plan.lower_bound > 0
+    released = plan.release(np.ones((30, domain.dimension)))
+    assert gm.Release.from_json(released.to_json()).values == pytest.approx(released.values)
+    page = released.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert domain.reading.split(".")[0] in page
+    assert str(plan) and plan.explain() and plan.chart()
+
+
+def test_answers_have_the_names_of_the_items():
+    released = gm.plan(ITEMS, G, count=True).release(np.eye(4))
+    assert released.names == ("bread", "milk", "tea", "salt", "count")
+    assert repr(ITEMS) == "Counts(4 items, at most 2 of them)"
+
+
+def test_isotropic_noise_by_name_has_the_same_bound():
+    best, standard = gm.plan(ITEMS, G), gm.plan(ITEMS, G, shape="isotropic")
+    assert standard.lower_bound == best.lower_bound
+    assert standard.optimality > best.optimality
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_groups_of_counts_keep_the_guarantee_over_all_groups(neighbours):
+    for domain in (ITEMS, gm.Votes(3), gm.SparseSum(3, at_most=1, bound=2.0)):
+        plan = gm.plan(gm.Groups({"shop": ["a", "b"]}, domain, at_most=2), G, neighbours=neighbours, count=True)
+        A = plan.each.shape.lift.dense() * plan.each.guarantee.mu
+        d = domain.dimension
+        X = domain.records(10_000)
+        full = np.hstack([X, np.ones((len(X), 1))])[:, : A.shape[1]]
+        if neighbours == "add-remove":
+            worst = 2 * (np.linalg.norm(full @ A.T, axis=1) ** 2).max()
+        else:
+            changed = (X[:, None] - X[None]).reshape(-1, d)
+            moved = 4 * (np.linalg.norm(full @ A.T, axis=1) ** 2).max()
+            worst = max(moved, 2 * (np.linalg.norm(changed @ A[:, :d].T, axis=1) ** 2).max())
+        assert worst <= G.mu**2 * (1 + 1e-9)
