@@ -1,0 +1,44 @@
+"""What the reproductions share: checking numbers aloud, and writing a chart."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gaussmith.catalogue.charts import line_spec, render
+
+Numbers = dict[str, float]
+
+
+def check(found: Numbers, published: Numbers, within: float) -> Numbers:
+    """Each number beside the one expected (published, or computed elsewhere); stops where they differ."""
+    for name, wanted in published.items():
+        value = found[name]
+        print(f"{name:<44} {value:>12.5g}   expected {wanted:g}")
+        if not abs(value - wanted) <= within * abs(wanted):
+            raise SystemExit(f"{name}: {value!r} is not {wanted!r}")
+    return found
+
+
+def draw(path: Path, values: list[dict[str, Any]], x: str, y: str, log: str = "", title: str = "") -> Path:
+    """Lines: `values` hold x, y and series; `log` names the axes on a logarithmic scale."""
+    axes = [
+        {"axis": {"title": text, "tickCount": 6}, "scale": {"type": "log" if name in log else "linear", "zero": False}}
+        for name, text in (("x", x), ("y", y))
+    ]
+    content = render(line_spec(values, *axes, title), path.suffix)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def run(main: Callable[[Path, bool], Numbers], name: str) -> None:
+    """The command line of a reproduction: where the chart goes, and whether fewer points will do."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--out", type=Path, default=Path(f"{name}.svg"), help="the chart: .svg, .png or .html")
+    parser.add_argument("--fast", action="store_true", help="fewer points")
+    arguments = parser.parse_args()
+    main(arguments.out, arguments.fast)
+    print(f"chart: {arguments.out}")
