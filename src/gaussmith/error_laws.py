@@ -40,6 +40,8 @@ class ErrorLaw:
     own: Array
     shares: Array
     covariance: Array | None = None
+    spectrum: Array | None = None
+    """The eigenvalues, where they are known although the noise shares nothing that `shares` could say."""
 
     @cached_property
     def variances(self) -> Array:
@@ -55,6 +57,8 @@ class ErrorLaw:
     @cached_property
     def eigenvalues(self) -> Array:
         """Of the covariance; for very many different variances rounded up, by less than their spread over 1500."""
+        if self.spectrum is not None:
+            return self.spectrum
         if self.covariance is not None:
             return np.clip(np.linalg.eigvalsh(self.covariance), 0.0, None)
         return _rank_one_eigenvalues(self.own * self.own, self.shares)

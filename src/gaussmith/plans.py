@@ -196,6 +196,9 @@ class Plan:
             c = F.size * F.shared**2 + 2 * F.inner * F.shared + (F.border or 0.0) ** 2
             if c >= 0:
                 return ErrorLaw(np.full(size, abs(F.inner) * unit), np.full(size, np.sqrt(c) * unit))
+            across, along = F.inner**2, max(F.inner**2 + size * c, 0.0)
+            own = np.full(size, np.sqrt(F.inner**2 + c) * unit)
+            return ErrorLaw(own, np.zeros(size), None, np.append(np.full(size - 1, across), along) * unit**2)
         return ErrorLaw(np.zeros(size), np.zeros(size), self.covariance()[:size, :size])
 
     @property

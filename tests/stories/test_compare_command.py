@@ -40,6 +40,12 @@ def test_sweeps_and_other_domains(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert code == 0 and "Gaussian data, report" in out
     code, out, _ = run(capsys, "--sd", "1,0.5", *G, "--over", "rows=100,1e4", "--json")
     assert code == 0 and json.loads(out)["over"] == "rows"
+    code, out, _ = run(capsys, "--counts", "3", "--dimension", "10", *G, "--over", "k=1,3", "--csv")
+    assert code == 0 and out.startswith("at_most,mechanism") and "bounded contribution" in out
+    code, out, _ = run(capsys, "--votes", "--dimension", "5", *G)
+    assert code == 0 and "bounded contribution" in out
+    code, out, _ = run(capsys, "--sparse", "2:3.5", "--dimension", "5", *G, "--json")
+    assert code == 0 and "within ±3.5" in json.loads(out)["domain"]
     code, out, _ = run(capsys, "--ball", "1", "--dimension", "3", *G, "--over", "epsilon=0.5,2", "--csv")
     assert code == 0 and out.startswith("epsilon,mechanism")
 
@@ -59,6 +65,7 @@ def test_sweeps_and_other_domains(capsys: pytest.CaptureFixture[str], tmp_path: 
         (["--box", "0:1", "--dimension", "2", *G, "--csv", "--json"], "one form at a time"),
         (["--box", "0:1", "--dimension", "2", *G, "--out", "x.pdf"], "its suffix says"),
         (["--sd", "1,0", *G], "above 0"),
+        (["--counts", "7", "--dimension", "5", *G], "at_most=7"),
         (["--box", "0:x", "--dimension", "2", *G], "takes a number"),
         (["--box", "1:0", "--dimension", "2", *G], "below the upper bound"),
     ],

@@ -68,6 +68,28 @@ def test_balls_gaussian_data_and_replaced_records() -> None:
     assert data["Gaussian data, improved scaling"].total_error < data["Gaussian data, report"].total_error
 
 
+def test_counts_votes_and_sparse_sums() -> None:
+    mu2 = gm.Guarantee(**G).mu ** 2
+    counts = gm.compare(gm.Counts(10, at_most=3), **G)
+    assert counts["bounded contribution"].ratio_to_best == pytest.approx(1, rel=1e-6)
+    assert counts["bounded contribution"].total_error * mu2 == pytest.approx(28.048636250920516)
+    assert counts["correlated Gaussian"].total_error * mu2 == pytest.approx(43.3113883008419)
+    assert counts["analytic Gaussian"].total_error * mu2 == pytest.approx(30)
+    replaced = gm.compare(gm.Counts(10, at_most=6), **G, neighbours="replace-one")
+    assert replaced["gaussmith"].total_error * mu2 == pytest.approx(98.557551)
+    assert replaced["analytic Gaussian"].total_error * mu2 == pytest.approx(100)
+    votes = gm.compare(gm.Votes(10), **G)
+    assert votes["analytic Gaussian"].total_error * mu2 == pytest.approx(2850)
+    assert votes["gaussmith"].total_error * mu2 == pytest.approx(1720.5159572826337)
+    sparse = gm.compare(gm.SparseSum(3, at_most=2, bound=[10, 1, 1]), **G)
+    assert sparse["bounded contribution"].total_error * mu2 == pytest.approx(3 * 2 * 100)
+    assert sparse["analytic Gaussian"].total_error * mu2 == pytest.approx(3 * 101)
+    assert sparse["gaussmith"].ratio_to_bound == pytest.approx(1, rel=1e-6)
+    by_k = gm.catalogue.sweep("k", [1, 5, 10], lambda k: gm.compare(gm.Counts(10, at_most=k), **G))
+    ratios = [c["correlated Gaussian"].ratio_to_best for c in by_k.comparisons]
+    assert ratios == sorted(ratios, reverse=True) and ratios[-1] < 1.01
+
+
 def test_numbers_survive_json_and_csv(tmp_path: Path) -> None:
     found = gm.compare(gm.Box([0, -1, 2], [1, 1, 5]), **G)
     fields = json.loads(found.to_json())

@@ -19,7 +19,7 @@ from gaussmith.catalogue.entry import Entry
 from gaussmith.catalogue.gaussian_data import gaussian_data
 from gaussmith.catalogue.rank_one import rank_one
 from gaussmith.catalogue.slides import slides
-from gaussmith.domains import Ball, Box, GaussianData
+from gaussmith.domains import Ball, Box, Counts, GaussianData, SparseSum, Votes
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 
@@ -45,14 +45,13 @@ class Asked:
 
 def candidates(domain: Any, asked: Asked) -> dict[str, Make]:
     """Every entry that fits the domain, by name, to be made; one that refuses says why when it is made."""
-    kind = type(domain).__name__
-    if kind not in _KINDS:
+    if type(domain) not in _KINDS:
         raise PlanError(
-            f"domain of type {kind}",
+            f"domain of type {type(domain).__name__}",
             "published mechanisms are compared on boxes, balls, counts, sparse sums, votes and Gaussian data",
             "give a gaussmith.Box, for example",
         )
-    return _KINDS[kind](domain, asked)
+    return _KINDS[type(domain)](domain, asked)
 
 
 def _plain(dimension: int, sensitivity: float, asked: Asked) -> dict[str, Make]:
@@ -99,7 +98,7 @@ def _gaussian(domain: GaussianData, asked: Asked) -> dict[str, Make]:
     }
 
 
-def _counts(domain: Any, asked: Asked) -> dict[str, Make]:
+def _counts(domain: Counts, asked: Asked) -> dict[str, Make]:
     d, k = domain.dimension, domain.at_most
     found = _plain(d, math.sqrt(k if asked.private else min(2 * k, d)), asked)
     if asked.private:
@@ -110,7 +109,7 @@ def _counts(domain: Any, asked: Asked) -> dict[str, Make]:
     return found
 
 
-def _votes(domain: Any, asked: Asked) -> dict[str, Make]:
+def _votes(domain: Votes, asked: Asked) -> dict[str, Make]:
     d = domain.dimension
     squares = (d - 1) * d * (2 * d - 1) / 6 if asked.private else d * (d * d - 1) / 3
     found = _plain(d, math.sqrt(squares), asked)
@@ -120,9 +119,9 @@ def _votes(domain: Any, asked: Asked) -> dict[str, Make]:
     return found
 
 
-def _sparse(domain: Any, asked: Asked) -> dict[str, Make]:
+def _sparse(domain: SparseSum, asked: Asked) -> dict[str, Make]:
     d, k = domain.dimension, domain.at_most
-    bounds = np.broadcast_to(np.asarray(domain.radius, float), (d,))
+    bounds = domain.bounds
     reach = float(np.linalg.norm(np.sort(bounds)[-k:])) * (1 if asked.private else 2)
     found = _plain(d, reach, asked)
     found["bounded contribution"] = lambda: bounded_contribution(
@@ -131,11 +130,11 @@ def _sparse(domain: Any, asked: Asked) -> dict[str, Make]:
     return found
 
 
-_KINDS: dict[str, Callable[[Any, Asked], dict[str, Make]]] = {
-    "Box": _box,
-    "Ball": _ball,
-    "GaussianData": _gaussian,
-    "Counts": _counts,
-    "Votes": _votes,
-    "SparseSum": _sparse,
+_KINDS: dict[type, Callable[[Any, Asked], dict[str, Make]]] = {
+    Box: _box,
+    Ball: _ball,
+    GaussianData: _gaussian,
+    Counts: _counts,
+    Votes: _votes,
+    SparseSum: _sparse,
 }

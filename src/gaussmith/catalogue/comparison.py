@@ -16,6 +16,7 @@ import numpy as np
 
 from gaussmith.catalogue.candidates import Asked, candidates
 from gaussmith.catalogue.entry import Entry
+from gaussmith.domains import GaussianData
 from gaussmith.errors import GaussmithError, PlanError
 from gaussmith.explanation import figure, text_table
 from gaussmith.guarantee import Guarantee
@@ -168,14 +169,13 @@ def compare(
     from gaussmith.planner import plan
 
     ours = plan(_around_zero(domain, asked), guarantee, neighbours=asked.neighbours)
-    gaussian = hasattr(ours.domain, "clipping_loss")
-    bound = None if gaussian else ours.lower_bound
+    bound = None if isinstance(ours.domain, GaussianData) else ours.lower_bound
     rows = [_ours(ours), *(_entry(name, make, asked) for name, make in makers.items())]
     best = min(row.total_error for row in rows if row.usable and row.total_error is not None)
     rows = [_with_ratios(row, best, bound) for row in rows]
     rows.sort(key=lambda row: (not row.usable, row.total_error is None, _rough(row.total_error), row.mechanism != OURS))
     notes: tuple[str, ...] = ()
-    if gaussian:
+    if isinstance(ours.domain, GaussianData):
         notes = (
             f"Total errors include clipping, if {ours.domain.rows:.6g} records are as expected; sums are taken around "
             "the expected mean.",
@@ -187,15 +187,15 @@ def compare(
 
 def _around_zero(domain: Any, asked: Asked) -> Any:
     """Gaussian data around its centre, as the papers have it; other domains as they are."""
-    if type(domain).__name__ != "GaussianData" or not domain.centre.any() or not asked.private:
+    if not isinstance(domain, GaussianData) or not domain.centre.any() or not asked.private:
         return domain
-    return type(domain)(0.0, domain.sd, rows=domain.rows, clip=domain.clip, scaling=domain.scaling)
+    return GaussianData(0.0, domain.sd, rows=domain.rows, clip=domain.clip, scaling=domain.scaling)
 
 
 def _ours(plan: Plan) -> Row:
     errors = plan.standard_errors
     total = plan.expected_squared_error
-    if hasattr(plan.domain, "clipping_loss"):
+    if isinstance(plan.domain, GaussianData):
         total += plan.domain.clipping_loss(np.ones(plan.domain.dimension))
     return _row(OURS, "yes", errors, total, plan.guarantee.delta, "", f"this library: {plan.shape.name}")
 

@@ -5,6 +5,7 @@ examples:
   gaussmith compare --box 0:1 --dimension 16 --epsilon 1 --delta 1e-6 \\
                     --over dimension=2,4,8,16,32,64 --out errors.png
   gaussmith compare --sd 1,0.5,0.25 --rows 1e6 --epsilon 1 --delta 1e-5
+  gaussmith compare --counts 3 --dimension 10 --epsilon 1 --delta 1e-6 --csv
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from gaussmith.errors import RequestError, nearest
 if TYPE_CHECKING:
     from gaussmith.catalogue import Comparison, Sweep
 
-KINDS = ("box", "ball", "sd")
-SWEPT = ("dimension", "epsilon", "delta", "rows", "radius")
+KINDS = ("box", "ball", "sd", "counts", "sparse", "votes")
+SWEPT = ("dimension", "epsilon", "delta", "at_most", "rows", "radius")
 MOST_VALUES = 40
 
 
@@ -32,6 +33,9 @@ def add_flags(parser: Parser) -> None:
     )
     group.add_argument("--ball", metavar="RADIUS", help="vectors of at most this length")
     group.add_argument("--sd", metavar="S,S,…", help="Gaussian data: expected deviations, or power:A for j^-A")
+    group.add_argument("--counts", metavar="K", help="zeros and at most K ones")
+    group.add_argument("--sparse", metavar="K:BOUND", help="at most K non-zeros, each up to BOUND")
+    group.add_argument("--votes", action="store_true", help="rankings of the candidates")
     parser.add_argument("--dimension", metavar="D", help="how many coordinates")
     parser.add_argument("--rows", metavar="N", help="Gaussian data: a guess of the number of records")
     parser.add_argument("--epsilon", metavar="E", help="with --delta: the guarantee")
@@ -90,6 +94,10 @@ def _numbers(arguments: Namespace) -> dict[str, float]:
         text = getattr(arguments, name)
         if text is not None:
             found[name] = number(f"--{name}", text)
+    if arguments.counts is not None:
+        found["at_most"] = number("--counts", arguments.counts)
+    if arguments.sparse is not None:
+        found["at_most"] = number("--sparse", arguments.sparse.partition(":")[0])
     if arguments.ball is not None:
         found["radius"] = number("--ball", arguments.ball)
     return found
@@ -97,7 +105,7 @@ def _numbers(arguments: Namespace) -> dict[str, float]:
 
 def _over(text: str) -> tuple[str, list[float]]:
     name, equals, values = text.partition("=")
-    name = {"d": "dimension", "n": "rows"}.get(name, name.replace("-", "_"))
+    name = {"d": "dimension", "k": "at_most", "n": "rows"}.get(name, name.replace("-", "_"))
     if name not in SWEPT or not equals:
         raise RequestError(
             f"--over {text}", f"it names a number and its values: {', '.join(SWEPT)}", nearest(name, SWEPT)
@@ -116,7 +124,7 @@ def _comparer(arguments: Namespace) -> Callable[[dict[str, float]], Comparison]:
             "a comparison is about one kind of record",
             "write for example --box 0:1 --dimension 16",
         )
-    make = {"box": _box, "ball": _ball, "sd": _gaussian}
+    make = {"box": _box, "ball": _ball, "sd": _gaussian, "counts": _counts, "sparse": _sparse, "votes": _votes}
 
     def compare(numbers: dict[str, float]) -> Comparison:
         from gaussmith.catalogue import compare
@@ -136,7 +144,7 @@ def _comparer(arguments: Namespace) -> Callable[[dict[str, float]], Comparison]:
 
 
 def _whole(numbers: dict[str, float], name: str) -> int:
-    flag = f"--{name}"
+    flag = {"at_most": "--counts or --sparse"}.get(name, f"--{name}")
     if name not in numbers:
         raise RequestError(f"no {flag}", "this kind of record needs it", f"add {flag} 16")
     value = numbers[name]
@@ -181,3 +189,22 @@ def _gaussian(arguments: Namespace, numbers: dict[str, float]) -> Any:
     else:
         sd = [number("--sd", part) for part in text.split(",")]
     return GaussianData(0.0, sd, rows=numbers.get("rows", 10_000))
+
+
+def _counts(arguments: Namespace, numbers: dict[str, float]) -> Any:
+    from gaussmith.domains import Counts
+
+    return Counts(_whole(numbers, "dimension"), at_most=_whole(numbers, "at_most"))
+
+
+def _sparse(arguments: Namespace, numbers: dict[str, float]) -> Any:
+    from gaussmith.domains import SparseSum
+
+    bound = arguments.sparse.partition(":")[2] or "1"
+    return SparseSum(_whole(numbers, "dimension"), at_most=_whole(numbers, "at_most"), bound=number("--sparse", bound))
+
+
+def _votes(arguments: Namespace, numbers: dict[str, float]) -> Any:
+    from gaussmith.domains import Votes
+
+    return Votes(_whole(numbers, "dimension"))
