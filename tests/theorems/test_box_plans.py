@@ -1,4 +1,4 @@
-"""Boxes and balls: totals between the certified limits, guarantees on every corner, means free of where the box lies."""
+"""Boxes and balls: totals between certified limits, guarantees on every corner, means free of where the box lies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gaussmith.grid import NOISE_BITS
 
 UNIT = gm.Guarantee(mu=1)
 
-# lower, upper, closed form, least total at least / at most, isotropic, replace-one optimum; at μ = 1, computed elsewhere
+# lower, upper, closed form, least total at least / at most, isotropic, replace-one optimum; at μ = 1
 BOXES = [
     ([0.001], [1.349], 1.819801, 1.81980099999945, 1.819801, 1.819801, 1.817104),
     ([-0.274, -0.891], [0.361, -0.52], 1.46371233676, 1.46301764139, 1.46308514185, 1.848404, 1.012036),
