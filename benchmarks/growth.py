@@ -88,22 +88,8 @@ def release_array(path: str, size: int) -> object:
 
 
 def release_groups(path: str, size: int) -> object:
-    """Sums and counts of declared groups: their plan, their totals, noise for each."""
-    from gaussmith.codes import BoxCodes
-    from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
-    from gaussmith.mechanism import release_group_totals
-    from gaussmith.sums import open_source
-    from gaussmith.sums.features import Coding, Units, UnitTotal
-    from gaussmith.sums.people import total_groups
-
-    plan = gm.plan(gm.Groups({"key": list(range(size))}, gm.Box({"x0": (0, 1)})), G, count=True)
-    source = open_source(path)
-    kinds = kinds_of(source.schema)
-    codes = plan.each.codes
-    assert isinstance(codes, BoxCodes)
-    units = Units((UnitTotal("x0", Coding.of(codes)),), None)
-    keys = declare_groups(["key"], [(key,) for key in range(size)], kinds)
-    return release_group_totals(plan, total_groups(source, units, plan_derivation({}, None, kinds), keys))
+    """A sum and the number of people in each declared group."""
+    return gm.release(gm.Request(path, sums={"x0": (0, 1)}, count=True, by={"key": list(range(size))}, guarantee=G))
 
 
 SERIES: dict[str, tuple[tuple[int, ...], Callable[[Path, int], str], Callable[[Any, int], object]]] = {

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import DomainError
+from gaussmith.numerics.products import FEW
 
 Array = npt.NDArray[np.float64]
 
@@ -112,7 +113,7 @@ class BoxCodes:
 
     def centred(self, sums: Sequence[int], records: int) -> Sequence[int] | npt.NDArray[np.int64]:
         """The summed core: twice each code, less its steps, so that a record adds between −steps and +steps."""
-        if records < 1 << 18:  # everything fits 64 bits
+        if records < 1 << 18 and len(sums) >= FEW:  # everything fits 64 bits
             return 2 * np.array(sums, np.int64) - records * self.steps
         return [2 * s - records * top for s, top in zip(sums, self.steps.tolist(), strict=True)]
 

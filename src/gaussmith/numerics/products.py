@@ -13,6 +13,10 @@ Integers = Sequence[int] | Words
 """Whole numbers: 64-bit words where they are known to fit, Python's own where not. Both are exact."""
 
 
+FEW = 32
+"""Vectors of fewer numbers are quicker in Python's integers than in numpy's words."""
+
+
 def integer_rows(matrix: Array) -> tuple[list[list[int]], list[int]]:
     """Each row as integers and one power of two: entry = mantissa · 2^exponent, exactly."""
     fractions, powers = np.frexp(matrix)
@@ -48,12 +52,12 @@ def scale_exactly(entries: Array, vector: Integers) -> Integers:
     fractions, powers = np.frexp(entries)
     mantissas = np.ldexp(fractions, 53).astype(np.int64)
     shifts = 53 - powers
-    if isinstance(vector, np.ndarray):
+    if isinstance(vector, np.ndarray) and len(vector) >= FEW:
         small = np.abs(entries) * (np.abs(vector.astype(float)) + 1.0) < 2.0**61
         if (small & (shifts > 0) & (shifts < 128)).all():
             return _scale_words(mantissas, vector, shifts)
-        vector = vector.tolist()
-    return [shift(m * k, -s) for m, k, s in zip(mantissas.tolist(), vector, shifts.tolist(), strict=True)]
+    whole = python(vector)
+    return [shift(m * k, -s) for m, k, s in zip(mantissas.tolist(), whole, shifts.tolist(), strict=True)]
 
 
 def _scale_words(mantissas: Words, vector: Words, shifts: Words) -> Words:

@@ -86,8 +86,9 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
             _check_dimension("the array", source.width, dimension)
         return ()
     chosen = source.names if columns is None else tuple(columns)
+    known = set(source.names)
     for name in chosen:
-        if name not in source.names:
+        if name not in known:
             raise SourceError(
                 f"column={name!r}", f"{_said(source)} has no such column", nearest(str(name), source.names)
             )
