@@ -23,7 +23,7 @@ from gaussmith.grid import Grid, make_grid
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check, protects
 from gaussmith.numerics.linear import Array, Bordered, Diagonal, Exchangeable, pick_rows
-from gaussmith.shapes import Shape, total, weighted_variances
+from gaussmith.shapes import Shape, weighted_variances
 from gaussmith.shapes.laws import Law
 
 if TYPE_CHECKING:
@@ -396,8 +396,3 @@ class Plan:
 
     def __hash__(self) -> int:
         return hash(self.hash)
-
-
-def unit_total(plan: Plan) -> float:
-    """The weighted total at μ = 1, before rounding to the grid."""
-    return total(plan.shape, plan.answers, plan.domain.spread)

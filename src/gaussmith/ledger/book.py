@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gaussmith.errors import BudgetError, DataError, GuaranteeError, LedgerError
 from gaussmith.ledger.chain import Entry, Receipt, check_seal, digest, follow
 from gaussmith.ledger.pages import FORMAT, Pages, Storage, unreadable
-from gaussmith.ledger.units import budget_square, budget_units, charge_units, largest_mu, round_down
+from gaussmith.ledger.units import budget_square, budget_units, charge_units, guarantee_of, largest_mu, round_down
 from gaussmith.ledger.verification import Verification, verify_pages
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Ledger:
     @property
     def remaining_guarantee(self) -> Guarantee | None:
         """The most that one more release may spend, erring low; None when nothing is left."""
-        return _guarantee_of(self.remaining)
+        return guarantee_of(self.remaining)
 
     @property
     def remaining_epsilon(self) -> float | None:
@@ -346,7 +346,7 @@ class Ledger:
             "charges add up as μ² and never exceed the ledger's guarantee; nothing was charged",
             remedy,
             requested=guarantee,
-            remaining=_guarantee_of(left),
+            remaining=guarantee_of(left),
             epsilon=epsilon,
             mu=mu,
         )
@@ -359,7 +359,7 @@ class Ledger:
             return None
         if units == self.budget:
             return self.guarantee.epsilon
-        rest = _guarantee_of(units)
+        rest = guarantee_of(units)
         if rest is None:
             return 0.0
         # ε for a given μ errs high and μ for a given ε errs low: the answer lies at, or a hair below, the first guess.
@@ -388,13 +388,6 @@ def _fresh_id(pages: Pages, last: Entry) -> str:
     while pages.find("reserve", name) is not None:
         name += "a"
     return name
-
-
-def _guarantee_of(units: int) -> Guarantee | None:
-    from gaussmith.guarantee import SMALLEST_MU, Guarantee
-
-    mu = largest_mu(units)
-    return Guarantee(mu=mu) if mu >= SMALLEST_MU else None
 
 
 def _check_text(name: str, value: object) -> None:

@@ -89,6 +89,14 @@ def largest_mu(units: int) -> float:
     return math.ldexp(root >> surplus, surplus - 200 - UNIT_BITS // 2)
 
 
+def guarantee_of(units: int) -> Guarantee | None:
+    """The guarantee that so many units buy, rounded down; None for too few to name one."""
+    from gaussmith.guarantee import SMALLEST_MU, Guarantee
+
+    mu = largest_mu(units)
+    return Guarantee(mu=mu) if mu >= SMALLEST_MU else None
+
+
 def round_down(value: float, digits: int = 6) -> float:
     """`value` > 0 cut (never rounded up) to so many significant digits, for printing what would still fit.
 
