@@ -159,6 +159,12 @@ def ask(
                 nearest(answers, ["sums", "means"]),
             )
         names = domain.names if domain.names is not None else tuple(map(str, range(d)))
+        if count and "count" in names:
+            raise PlanError(
+                "a column 'count' beside count=True",
+                "every answer has its own name",
+                "rename the column, or use gaussmith.Request, which calls its sum count_sum",
+            )
         index = np.arange(d)
         means = np.full(d, answers == "means")
     else:
@@ -178,7 +184,7 @@ def ask(
 def _matrix(answers: Any, dimension: int) -> Array:
     try:
         matrix = np.array(answers, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         matrix = np.zeros((0, 0, 0))
     if matrix.ndim != 2 or matrix.shape[1] != dimension or len(matrix) == 0 or not np.isfinite(matrix).all():
         raise PlanError(
@@ -205,7 +211,7 @@ def read_weights(weights: Any, ranges: Array, size: int) -> tuple[Array, str]:
         )
     try:
         numbers = np.array(weights, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = np.zeros(0)
     if numbers.shape != (size,) or not (np.isfinite(numbers) & (numbers > 0)).all():
         raise PlanError(

@@ -172,4 +172,6 @@ def _check_whole(name: str, value: Any, most: int | None = None) -> None:
 
 
 def is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return not math.isnan(value) if isinstance(value, float) else abs(value) < 1 << 1023  # or no double holds it

@@ -135,6 +135,7 @@ class Release:
         for i in np.flatnonzero((answers.means | answers.ratios)[: answers.visible]):
             by_count = answers.over[i] < 0
             below = float(self._readout.count) if by_count else float(self.features[answers.over[i]])
+            below = below or np.nan  # a mean of no records has no error to speak of
             J[i, i] = 1 / below
             if not by_count or self.plan.shape.counted:
                 J[i, size if by_count else answers.over[i]] = -self.features[i] / below**2

@@ -40,7 +40,7 @@ class Request:
     ('income_sum', 'age_mean')
     """
 
-    source: Any = field(kw_only=False)
+    source: Any = field(kw_only=False, repr=False)  # a frame would show its values
     sums: Bounds = field(default_factory=dict)
     means: Bounds = field(default_factory=dict)
     count: bool | str = False

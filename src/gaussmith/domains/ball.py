@@ -48,7 +48,10 @@ class Ball:
             )
         if float(radius) < 1e-150:
             raise DomainError(f"radius={radius!r}", "the radius must be at least 1e-150", "rescale the columns")
-        middle = np.zeros(int(dimension)) if centre is None else np.array(centre, float)
+        try:
+            middle = np.zeros(int(dimension)) if centre is None else np.array(centre, float)
+        except (TypeError, ValueError, OverflowError):
+            middle = np.zeros((0, 0))
         if middle.shape != (dimension,) or not (np.abs(middle) < 1e150).all():
             raise DomainError(
                 f"centre of shape {middle.shape}",

@@ -95,6 +95,15 @@ class Box:
                     "give limits that are known without looking at the data (docs/bounds.md)",
                 )
 
+        far = (np.maximum(np.abs(self.lower), np.abs(self.upper)) >= 1e150) | (self.upper / 2 - self.lower / 2 < 5e-151)
+        if far.any():  # the squares of errors must be doubles too
+            j = int(np.argmax(far))
+            raise DomainError(
+                f"bounds of {self.name(j)!r} = [{self.lower[j]:g}, {self.upper[j]:g}]",
+                "bounds lie within 1e150 of zero and at least 1e-150 apart",
+                "rescale the column to ordinary units",
+            )
+
     def name(self, j: int) -> str:
         """The name of coordinate j, or its number as text."""
         return self.names[j] if self.names is not None else str(j)
@@ -211,7 +220,7 @@ def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:
 def _numbers(which: str, values: Any) -> Array:
     try:
         array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DomainError(
             f"{which} = {values!r}"[:120], "bounds are numbers, one per coordinate", "give a list or array of numbers"
         ) from None
@@ -229,7 +238,7 @@ def _pairs(bounds: Mapping[str, tuple[float, float]]) -> tuple[Array, Array]:
             below, above = pair
             low.append(float(below))
             high.append(float(above))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise DomainError(
                 f"bounds of {name!r} = {pair!r}", "every column needs two numbers", f"write {{{name!r}: (0, 100)}}"
             ) from None

@@ -233,7 +233,7 @@ class GaussianData:
 def _numbers(name: str, values: Any) -> Array:
     try:
         array = np.atleast_1d(np.array(values, dtype=float))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.zeros((0, 0))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise DomainError(f"{name}={values!r}"[:120], "it holds finite numbers, one per coordinate", "give a list")

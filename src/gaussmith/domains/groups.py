@@ -15,6 +15,9 @@ Key = str | int | bool
 
 MOST_GROUPS = 10_000_000
 
+RESERVED = ("question", "answer", "value", "standard_error", "lower", "upper")
+"""Names that stand beside the keys in a table of answers."""
+
 
 @dataclass(frozen=True, init=False)
 class Groups:
@@ -40,6 +43,13 @@ class Groups:
         at_most: int = 1,
     ) -> None:
         columns, labels = _labels(keys)
+        for column in columns:
+            if column in RESERVED:
+                raise DomainError(
+                    f"key column {column!r}",
+                    f"tables of answers have columns of their own: {', '.join(RESERVED)}",
+                    "rename the column in the source",
+                )
         if isinstance(at_most, bool) or not isinstance(at_most, int) or at_most < 1:
             raise DomainError(
                 f"at_most={at_most!r}", "a person is in a whole number of groups, at least one", "write 1"

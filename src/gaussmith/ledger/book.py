@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from gaussmith.errors import BudgetError, DataError, GuaranteeError, LedgerError
-from gaussmith.ledger.chain import Entry, Receipt, check_seal, digest, follow
+from gaussmith.ledger.chain import Entry, Receipt, check_neighbours, check_seal, digest, follow
 from gaussmith.ledger.pages import FORMAT, Pages, Storage, unreadable
 from gaussmith.ledger.units import budget_square, budget_units, charge_units, guarantee_of, largest_mu, round_down
 from gaussmith.ledger.verification import Verification, verify_pages
@@ -171,7 +171,7 @@ class Ledger:
                 if earlier is not None:
                     made = self._resume(pages, earlier, request_hash, guarantee, charge)
                 elif charge <= (left := self.budget - last.spent):
-                    self._check_neighbours(pages.at(1), neighbours)
+                    check_neighbours(pages.at(1), neighbours, self.where)
                     name = release_id or _fresh_id(pages, last)
                     entry = follow(
                         last, "reserve", body,
@@ -316,16 +316,6 @@ class Ledger:
             )
         state: Literal["pending", "done"] = "pending" if payload is None else "done"
         return Reservation(earlier.release_id, state, earlier.charge, earlier.receipt, payload)
-
-    def _check_neighbours(self, first: Entry | None, neighbours: str | None) -> None:
-        """Refuse other neighbours than those of the first charge, if both are said."""
-        kept = None if first is None else json.loads(check_seal(first, self.where).body).get("neighbours")
-        if kept is not None and neighbours is not None and kept != neighbours:
-            raise LedgerError(
-                f"neighbours={neighbours!r} is charged to ledger={self.where}, whose charges have {kept!r}",
-                "guarantees add up only where they protect the same thing",
-                f"ask with neighbours={kept!r}, or charge another ledger",
-            )
 
     def _refusal(self, guarantee: Guarantee, left: int) -> BudgetError:
         mu, epsilon, delta = largest_mu(left), self._epsilon_that_fits(left), self.guarantee.delta

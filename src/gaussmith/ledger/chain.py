@@ -121,6 +121,17 @@ def check_seal(entry: Entry, where: str) -> Entry:
     return entry
 
 
+def check_neighbours(first: Entry | None, neighbours: str | None, where: str) -> None:
+    """Refuse other neighbours than those of the first charge, if both are said."""
+    kept = None if first is None else json.loads(check_seal(first, where).body).get("neighbours")
+    if kept is not None and neighbours is not None and kept != neighbours:
+        raise LedgerError(
+            f"neighbours={neighbours!r} is charged to ledger={where}, whose charges have {kept!r}",
+            "guarantees add up only where they protect the same thing",
+            f"ask with neighbours={kept!r}, or charge another ledger",
+        )
+
+
 def check_links(entries: Iterable[Entry], where: str) -> None:
     """Nothing, once every entry's number, hash and link to the one before it have been recomputed and found right."""
     previous, expected = NOTHING_BEFORE, 0

@@ -247,7 +247,9 @@ def add_up(pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes
 
 def total_array(rows: npt.NDArray[Any], codes: Codes) -> Totals:
     """The exact totals of an array of records (rows × columns) of any numeric dtype and memory layout."""
-    if isinstance(codes, BoxCodes) and 0 < len(rows) <= FEW_ROWS:
+    if not codes.width or not rows.size:  # nothing to code: no columns are asked, or there are no records
+        return Totals([0] * codes.width, len(rows))
+    if isinstance(codes, BoxCodes) and len(rows) <= FEW_ROWS:
         with np.errstate(all="ignore"):  # pieces of columns would be too short to be worth their overhead
             return Totals(codes.encode(rows.astype(np.float64, copy=False)).sum(axis=0).tolist(), len(rows))
     step = 4 * PIECE_ROWS

@@ -82,7 +82,8 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
             raise SourceError(
                 f"columns={list(columns)!r} for an array", "an array's columns have no names", "leave columns out"
             )
-        if source.width:  # no rows at all, as in an empty list, fit any dimension
+        empty = source.native.shape == (0, 0)  # no rows at all, as in an empty list, fit any dimension
+        if dimension and not empty:
             _check_dimension("the array", source.width, dimension)
         return ()
     chosen = source.names if columns is None else tuple(columns)

@@ -1,0 +1,110 @@
+"""The edges: no records, no names, names that collide, numbers that outgrow doubles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import gaussmith as gm
+from gaussmith.errors import DomainError, PlanError, RequestError, SourceError
+
+UNIT = gm.Guarantee(mu=1)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+@pytest.mark.parametrize("rows", [[], (), np.empty((0, 0))])
+def test_no_records_are_records_of_any_width(dimension: int, rows: Any) -> None:
+    """An error for an empty list would tell it from a list of one."""
+    plan = gm.plan(gm.Box([0] * dimension, [1] * dimension), UNIT, count=True)
+    found = plan.release(rows)
+    assert found.values.shape == (dimension,) and abs(found.count or 0.0) < 100
+
+
+@pytest.mark.parametrize("rows", [np.empty((5, 0)), [[], []]])
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_records_without_columns_are_refused_before_they_are_read(dimension: int, rows: Any) -> None:
+    with pytest.raises(SourceError, match="0 columns"):
+        gm.plan(gm.Box([0] * dimension, [1] * dimension), UNIT).release(rows)
+
+
+def test_a_count_alone_takes_arrays_of_any_width() -> None:
+    plan = gm.plan(gm.Records(), gm.Guarantee(mu=1e6), count=True)
+    for rows in (np.zeros((1000, 3)), np.zeros(1000), [[1, 2]] * 1000):
+        assert round(plan.release(rows).count or 0.0) == 1000
+
+
+def test_a_request_shown_in_a_terminal_shows_no_data() -> None:
+    request = gm.Request(pl.DataFrame({"age": [41.5]}), sums={"age": (0, 100)}, guarantee=UNIT)
+    assert "41.5" not in repr(request)
+
+
+def test_a_column_named_count_beside_the_count_is_refused() -> None:
+    """`release["count"]` could mean either."""
+    box = gm.Box({"count": (0, 1), "x": (0, 5)})
+    with pytest.raises(PlanError, match="'count'"):
+        gm.plan(box, UNIT, count=True)
+    assert gm.plan(box, UNIT).answers.names == ("count", "x")
+    assert gm.Request("f.csv", sums={"count": (0, 1)}, count=True, guarantee=UNIT).plan.answers.names == ("count_sum",)
+
+
+@pytest.mark.parametrize("column", ["question", "answer", "value", "standard_error", "lower", "upper"])
+def test_key_columns_named_like_those_of_the_table_are_refused(column: str) -> None:
+    with pytest.raises(DomainError, match=column):
+        gm.Groups({column: ["a", "b"]}, gm.Box([0], [1]))
+
+
+def test_means_of_no_records() -> None:
+    plan = gm.plan(gm.Box([0, 0], [1, 2]), UNIT, answers="means", count=True, neighbours="replace-one")
+    found = plan.release(np.empty((0, 2)))
+    assert found.count == 0
+    assert not np.isfinite(found.covariance()[:2, :2]).any()
+    lower, upper = found.interval()
+    assert (lower[:2] == -np.inf).all() and (upper[:2] == np.inf).all()
+
+
+def test_the_covariance_of_groups_added_up_is_that_of_all_their_noise() -> None:
+    plan = gm.plan(gm.Groups({"g": ["a", "b", "c", "d"]}, gm.Box({"x": (0, 1)})), UNIT, count=True)
+    rows = pl.DataFrame({"g": ["a", "b", "c", "d"] * 100, "x": [1.0] * 400})
+    whole = plan.release(rows).total()
+    errors = [*whole.standard_errors, whole.count_standard_error]
+    assert np.sqrt(np.diag(whole.covariance())) == pytest.approx(errors)
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda: gm.Box([0], [HUGE]), DomainError),
+        (lambda: gm.Box({"age": (0, HUGE)}), DomainError),
+        (lambda: gm.Request("f.csv", sums={"age": (0, HUGE)}, guarantee=UNIT), RequestError),
+        (lambda: gm.Request("f.csv", sums={"age": (0, 1)}, weights=[HUGE], guarantee=UNIT), RequestError),
+        (lambda: gm.plan(gm.Box([0], [1]), UNIT, answers=[[HUGE]]), PlanError),
+        (lambda: gm.Ball(1, HUGE), DomainError),
+        (lambda: gm.Ball(1, 1, centre=[HUGE]), DomainError),
+        (lambda: gm.GaussianData([HUGE], [1]), DomainError),
+    ],
+)
+def test_whole_numbers_beyond_doubles_are_refused_in_words(make: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match=" · "):
+        make()
+
+
+@pytest.mark.parametrize("bounds", [(-1e300, 1e300), (0, 1e150), (-1e200, 0), (0, 1e-160)])
+def test_bounds_whose_squares_no_double_holds_are_refused(bounds: tuple[float, float]) -> None:
+    with pytest.raises(DomainError, match="rescale the column"):
+        gm.Box({"x": bounds})
+
+
+@pytest.mark.parametrize("answers", ["sums", "means"])
+def test_bounds_as_wide_as_allowed_still_have_right_answers(answers: str) -> None:
+    box = gm.Box([-9e149, 0], [9e149, 1])
+    plan = gm.plan(box, gm.Guarantee(mu=1e6), answers=answers, weights="relative", count=True)
+    found = plan.release(np.full((1000, 2), [9e149, 1.0]))
+    truth = np.array([9e149, 1.0]) * (1000 if answers == "sums" else 1)
+    assert (np.abs(found.values - truth) < 20 * found.standard_errors).all()
+    assert np.isfinite(found.standard_errors).all()
