@@ -370,12 +370,9 @@ class Plan:
         rows, public = self.shape.features.shape[0], self.shape.public
         if rows != self.answers.size + self.shape.counted:
             raise PlanError(f"{rows} features", "a plan has one per answer and one for the count", "plan again")
-        if not (
-            self.answers.fits(self.domain.dimension)
-            and self.shape.features.shape[1] == self.shape.lift.shape[0]
-            and (public is None or public.shape == (rows,))
-            and self.substitutes.shape == (self.domain.dimension,)
-        ):
+        d, m = self.domain.dimension, self.shape.lift.shape[0]
+        fits = self.answers.fits(d) and self.substitutes.shape == (d,) and self.shape.features.shape[1] == m
+        if not fits or not (public is None or public.shape == (rows,)):
             raise PlanError("parts of a plan that do not fit", "every field must be as it was saved", "plan again")
 
     @classmethod
