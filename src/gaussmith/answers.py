@@ -213,10 +213,10 @@ def read_weights(weights: Any, ranges: Array, size: int) -> tuple[Array, str]:
         numbers = np.array(weights, float)
     except (TypeError, ValueError, OverflowError):
         numbers = np.zeros(0)
-    if numbers.shape != (size,) or not (np.isfinite(numbers) & (numbers > 0)).all():
+    if numbers.shape != (size,) or not ((numbers >= 1e-100) & (numbers <= 1e100)).all():
         raise PlanError(
             f"weights of shape {numbers.shape}",
-            f"there must be {size} positive finite numbers, one per answer",
+            f"there must be {size} positive finite numbers, one per answer, between 1e-100 and 1e100",
             "leave out what does not matter instead of giving it weight 0",
         )
     return numbers, "given"

@@ -26,7 +26,7 @@ import numpy as np
 
 from gaussmith.answers import Answers
 from gaussmith.domains import Groups
-from gaussmith.errors import PlanError
+from gaussmith.errors import GaussmithError, PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check, protects
 from gaussmith.numerics.exact import fraction_down, sqrt_upward
@@ -160,7 +160,9 @@ class GroupPlan:
             each = Plan.from_dict(fields["each"])
             groups = Groups.from_dict(fields["groups"], each.domain)
             plan = cls(groups, Guarantee.from_dict(fields["guarantee"]), check(fields["neighbours"]), each)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            if isinstance(error, GaussmithError):
+                raise
             raise PlanError(
                 f"a damaged plan ({type(error).__name__})", "every field must be as it was saved", "plan again"
             ) from None

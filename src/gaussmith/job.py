@@ -119,7 +119,7 @@ def charged(
     failpoint("before-data")
     made = make().named(reservation.release_id, str(reservation.receipt))
     failpoint("after-noise")
-    return book.store(reservation.release_id, made.to_json().encode(), plan_hash=plan.hash)
+    return book.store(reservation.release_id, made.to_json().encode("utf-8", "surrogatepass"), plan_hash=plan.hash)
 
 
 def open_ledger(ledger: Any, id: str | None) -> Ledger | None:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from gaussmith.errors import PlanError, nearest
+from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.group_plans import GroupPlan
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
@@ -89,6 +89,8 @@ class JointPlan:
         """Check in exact arithmetic that the parts together keep the guarantee; raises PlanError otherwise."""
         for part in self.parts:
             part.plan.certify()
+            if part.plan.neighbours != self.neighbours:
+                raise PlanError("parts with other neighbours than the whole", "all protect the same", "plan again")
         spent = sum((Fraction(part.plan.guarantee.mu) ** 2 for part in self.parts), start=Fraction(0))
         if spent > Fraction(self.guarantee.mu) ** 2:
             raise PlanError("parts that spend too much", "their μ² add up to the guarantee's", "plan again")
@@ -151,7 +153,9 @@ class JointPlan:
                 for s in fields["questions"]
             )
             plan = cls(Guarantee.from_dict(fields["guarantee"]), check(fields["neighbours"]), parts, slots)
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
+            if isinstance(error, GaussmithError):
+                raise
             raise PlanError(
                 f"a damaged plan ({type(error).__name__})", "every field must be as it was saved", "plan again"
             ) from None

@@ -95,12 +95,12 @@ class Box:
                     "give limits that are known without looking at the data (docs/bounds.md)",
                 )
 
-        far = (np.maximum(np.abs(self.lower), np.abs(self.upper)) >= 1e150) | (self.upper / 2 - self.lower / 2 < 5e-151)
+        far = (np.maximum(np.abs(self.lower), np.abs(self.upper)) >= 1e100) | (self.upper / 2 - self.lower / 2 < 5e-101)
         if far.any():  # the squares of errors must be doubles too
             j = int(np.argmax(far))
             raise DomainError(
                 f"bounds of {self.name(j)!r} = [{self.lower[j]:g}, {self.upper[j]:g}]",
-                "bounds lie within 1e150 of zero and at least 1e-150 apart",
+                "bounds lie within 1e100 of zero and at least 1e-100 apart",
                 "rescale the column to ordinary units",
             )
 

@@ -40,12 +40,12 @@ class SparseSum(Tallied):
         size, labels = read_labels("coordinate", dimension)
         try:
             given = np.array(bound, float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             given = np.full(1, np.nan)
-        if given.shape not in ((), (size,)) or not ((given > 0) & np.isfinite(given)).all():
+        if given.shape not in ((), (size,)) or not ((given > 1e-100) & (given < 1e100)).all():
             raise DomainError(
                 f"bound={bound!r}"[:120],
-                f"it is a positive number, or {size} of them, one per coordinate",
+                f"it is a number between 1e-100 and 1e100, or {size} of them, one per coordinate",
                 "give the largest size of a value that is to count in full",
             )
         bounds = np.broadcast_to(given, (size,)).copy()
