@@ -74,6 +74,11 @@ def test_the_covariance_of_groups_added_up_is_that_of_all_their_noise() -> None:
     assert np.sqrt(np.diag(whole.covariance())) == pytest.approx(errors)
 
 
+def test_one_column_may_be_named_without_a_list() -> None:
+    plan = gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1e6))
+    assert plan.release(pl.DataFrame({"age": [1.0]}), columns="age").values == pytest.approx([1.0], abs=1e-4)
+
+
 HUGE = 10**400
 
 

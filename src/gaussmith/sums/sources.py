@@ -86,6 +86,7 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
         if dimension and not empty:
             _check_dimension("the array", source.width, dimension)
         return ()
+    columns = (columns,) if isinstance(columns, str) else columns  # a name is one column, not its letters
     chosen = source.names if columns is None else tuple(columns)
     known = set(source.names)
     for name in chosen:
