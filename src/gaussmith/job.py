@@ -112,7 +112,8 @@ def charged(
     """The bytes stored for one release: charge first, then `make` it from data, store it once, return the stored."""
     from gaussmith.ledger.failpoints import failpoint
 
-    book.check_dataset(source_name(data))
+    if isinstance(data, str | os.PathLike):  # a frame has no name to check: whoever passes it vouches for it
+        book.check_dataset(source_name(data))
     reservation = book.reserve(id, asked, plan.guarantee, plan_hash=plan.hash, neighbours=plan.neighbours)
     if reservation.payload is not None:
         return reservation.payload

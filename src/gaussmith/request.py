@@ -186,8 +186,8 @@ class Request:
         if "source" not in fields:
             raise RequestError("no source", "a request names its data", 'add source = "people.parquet"')
         source = fields["source"]
-        if beside is not None and isinstance(source, str) and "://" not in source and not Path(source).is_absolute():
-            source = str(beside / source)
+        if beside is not None and isinstance(source, str) and "://" not in source:
+            source = str(beside / Path(source).expanduser())  # an absolute path stays as it is
         known = {key: value for key, value in fields.items() if key not in ("source", "guarantee", "question")}
         questions = fields.get("question", ())
         if isinstance(questions, Mapping) or not isinstance(questions, list | tuple):

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
-from gaussmith.errors import DomainError, PlanError, RequestError, SourceError
+from gaussmith.errors import DomainError, LedgerError, PlanError, RequestError, SourceError
 
 UNIT = gm.Guarantee(mu=1)
 
@@ -128,3 +128,24 @@ def test_a_name_that_is_no_text_is_stored_all_the_same(tmp_path: Path) -> None:
     ledger = gm.Ledger.create(tmp_path / "l", UNIT)
     plan = gm.plan(gm.Box({"\udcff": (0, 1)}), gm.Guarantee(mu=0.1))
     assert plan.release([[0.5]], ledger=ledger, id="a").names == ("\udcff",)
+
+
+def test_a_ledger_for_a_dataset_takes_frames_and_refuses_other_files(tmp_path: Path) -> None:
+    """A frame has no name: whoever passes it vouches for it. A file of another name is refused, and nothing charged."""
+    ledger = gm.Ledger.create(tmp_path / "study.ledger", gm.Guarantee(mu=10), dataset="visits")
+    plan = gm.plan(gm.Box({"a": (0, 1)}), UNIT)
+    frame = pl.DataFrame({"a": [0.5]})
+    assert plan.release(frame, ledger=ledger, id="one").id == "one"
+    frame.write_parquet(tmp_path / "visits.parquet")
+    frame.write_parquet(tmp_path / "others.parquet")
+    assert plan.release(tmp_path / "visits.parquet", ledger=ledger, id="two").id == "two"
+    spent = ledger.spent
+    with pytest.raises(LedgerError, match="which is for dataset='visits'"):
+        plan.release(tmp_path / "others.parquet", ledger=ledger, id="three")
+    assert ledger.spent == spent
+
+
+def test_a_request_file_may_name_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "r.toml").write_text('source = "~/x.csv"\ncount = true\nguarantee = { mu = 1 }\n')
+    assert gm.Request.from_toml(tmp_path / "r.toml").source == str(tmp_path / "home" / "x.csv")
