@@ -120,10 +120,15 @@ class Bordered:
         return np.asarray(self.inner * vector[self.index] + self.border * vector[-1])
 
     def exact_times(self, vector: Integers) -> Integers:
-        pairs = Dense(np.column_stack([self.inner, self.border])).integer_rows
         vector = python(vector)
         last = vector[-1]
-        return [shift(a * vector[j] + b * last, e) for (a, b), e, j in zip(*pairs, self.index.tolist(), strict=True)]
+        return [shift(a * vector[j] + b * last, e) for (a, b), e, j in self._integers]
+
+    @cached_property
+    def _integers(self) -> list[tuple[list[int], int, int]]:
+        """Each row as two integers and one power of two, with the column of the first."""
+        pairs = integer_rows(np.column_stack([self.inner, self.border]))
+        return list(zip(*pairs, self.index.tolist(), strict=True))
 
     def scaled(self, columns: Array) -> Bordered:
         return Bordered(self.index, self.inner * columns[self.index], self.border * columns[-1], self.columns)
