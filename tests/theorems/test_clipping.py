@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 from gaussmith.errors import DomainError
 from gaussmith.numerics import quadratic_forms, scaling
-from gaussmith.numerics.clipping import ClippingLoss, conditional_squares, marked_tail
+from gaussmith.numerics.clipping import ClippingLoss, ClippingShift, conditional_squares, marked_tail
 
 WEIGHTS = [
     np.array([1.0]),
@@ -63,6 +63,30 @@ def test_the_loss_is_the_average_over_clipped_records(weights: np.ndarray) -> No
     for level, loss in zip(levels, ClippingLoss(weights, marks).at(levels), strict=True):
         seen = z2 @ marks * np.where(level < Q, 1 - np.sqrt(level / Q), 0.0) ** 2
         assert abs(seen.mean() - loss) < 7 * seen.std() / math.sqrt(len(seen)) + 1e-12  # beyond 7: once in 10^11
+
+
+@pytest.mark.parametrize("weights", WEIGHTS, ids=lambda w: str(len(w)))
+def test_the_shift_is_the_average_over_clipped_records(weights: np.ndarray) -> None:
+    z2 = np.random.default_rng().standard_normal((100_000, len(weights))) ** 2
+    Q = z2 @ weights
+    shift = ClippingShift(weights)
+    for tail in (0.9999, 0.7, 0.2, 0.02):
+        level = quadratic_forms.quantile(weights, tail)
+        seen = z2 * np.where(level < Q, 1 - np.sqrt(level / Q), 0.0)[:, None]
+        found = shift.at(level)
+        for j in {0, len(weights) - 1}:
+            error = 8 * seen[:, j].std() / math.sqrt(len(seen))
+            assert abs(seen[:, j].mean() - found[j]) < error + 2e-3 * found[j]
+
+
+def test_a_mean_that_may_be_off_asks_for_a_wider_clip() -> None:
+    values = np.array([1.0, 0.25])
+    off = scaling.Price(values, 4.0, 0.0, 1e4, drift=np.array([0.01, 0.01]))
+    sure = scaling.Price(values, 4.0, 0.0, 1e4)
+    wide, narrow = scaling.best_clip(off), scaling.best_clip(sure)
+    assert wide.clipped < narrow.clipped / 2
+    assert wide.total < off.at(narrow.shares, narrow.level).total
+    assert off.at(narrow.shares, narrow.level).loss > narrow.loss
 
 
 def test_improved_shares_are_the_optimum_and_save_what_is_said() -> None:

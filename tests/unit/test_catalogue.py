@@ -193,8 +193,9 @@ def test_nothing_is_released_with_the_rank_one_mechanism() -> None:
         (lambda c: theorem_five_bound([1, 2], 1000), DomainError, "lemma 3.2 holds.*exact quantile"),
         (lambda c: hockey_stick([1], [0.5, 0.5], 1), DomainError, "equal lengths"),
         (lambda c: c.rank_one(dimension=2, epsilon=1, delta=1e-5), DomainError, "more than 2 coordinates.*analytic"),
+        (lambda c: c.rank_one(dimension=3, epsilon=1, delta=1e-200), DomainError, "beyond the doubles"),
         (lambda c: c.rank_one(dimension=5, epsilon=1, delta=1e-5, sensitivity=np.nan), DomainError, "above 0"),
-        (lambda c: c.rank_one(dimension=5, epsilon=1, delta=1e-5).true_delta(-1), DomainError, "from 0 to 1000"),
+        (lambda c: c.rank_one(dimension=5, epsilon=1, delta=1e-5).true_delta(-1), DomainError, "from 0 to 700"),
         (lambda c: c.rank_one(dimension=5, epsilon=1, delta=1e-5).sample(-1), DomainError, "0 or more"),
         (lambda c: c.analytic(dimension=5, epsilon=1, delta=1e-5).sample(1.5), DomainError, "0 or more"),
         (

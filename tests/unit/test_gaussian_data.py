@@ -122,6 +122,16 @@ def test_plans_of_gaussian_data_speak_plainly(tmp_path: Any) -> None:
     assert gm.plan(gm.GaussianData([1.0], [1.0]), G).explain()
 
 
+def test_scales_however_far_apart_are_planned() -> None:
+    plan = gm.plan(gm.GaussianData(0, [1e-100, 1.0, 1e100]), G)
+    assert (plan.standard_errors > 0).all() and np.isfinite(plan.standard_errors).all()
+    even = gm.plan(gm.GaussianData(0, [1e-9, 1e9]), G, weights="relative")
+    assert even.standard_errors[1] / even.standard_errors[0] == pytest.approx(1e18, rel=1e-6)
+    few = gm.plan(gm.GaussianData(0, [1.0], rows=1), G)
+    many = gm.plan(gm.GaussianData(0, [1.0], rows=1e14), G)
+    assert few.standard_errors[0] < many.standard_errors[0]
+
+
 def test_codes_of_an_ellipsoid_are_those_of_a_ball_after_scaling() -> None:
     centre, axes = np.array([1.0, -2.0, 3.0]), np.array([0.5, 4.0, 1e-3])
     codes = BallCodes(centre, axes)

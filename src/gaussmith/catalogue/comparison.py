@@ -189,7 +189,9 @@ def _around_zero(domain: Any, asked: Asked) -> Any:
     """Gaussian data around its centre, as the papers have it; other domains as they are."""
     if not isinstance(domain, GaussianData) or not domain.centre.any() or not asked.private:
         return domain
-    return GaussianData(0.0, domain.sd, rows=domain.rows, clip=domain.clip, scaling=domain.scaling)
+    return GaussianData(
+        0.0, domain.sd, rows=domain.rows, clip=domain.clip, scaling=domain.scaling, mean_within=domain.mean_within
+    )
 
 
 def _ours(plan: Plan) -> Row:

@@ -59,7 +59,14 @@ def claimed_factor(dimension: int, epsilon: float, delta: float) -> float:
     """
     M = dimension
     log_base = math.log(delta) + math.lgamma((M - 1) / 2) - math.log(math.pi) / 2 - math.lgamma(M / 2)
-    return 2 / epsilon * math.exp(-2 / (M - 2) * log_base)
+    exponent = -2 / (M - 2) * log_base
+    if exponent > 600:
+        raise DomainError(
+            f"delta={delta:g} for {M} coordinates",
+            "the variance that the rank-one mechanism claims is beyond the doubles",
+            "use a larger δ, or gaussmith.catalogue.analytic",
+        )
+    return 2 / epsilon * math.exp(exponent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +111,8 @@ class RankOne:
 
         δ(ε) = E[(1 − e^{ε−L})₊],   L = (‖y−s‖² − ‖y‖²)/2σ² + (M−1) ln(‖y−s‖/‖y‖)
         """
-        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not 0 <= epsilon < 1000:
-            raise DomainError(f"epsilon={epsilon!r}", "the curve is read at an ε from 0 to 1000", "give such a number")
+        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not 0 <= epsilon <= 700:
+            raise DomainError(f"epsilon={epsilon!r}", "the curve is read at an ε from 0 to 700", "give such a number")
         return singular.true_delta(self.dimension, float(epsilon), self.sigma, self.sensitivity)
 
     @cached_property

@@ -32,8 +32,9 @@ class GaussianData:
                  noise against what it takes from so many records.
     clip:        "best", or the fraction of records to clip if they are as expected, say 1e-4.
     scaling:     "best", or for comparison "report" (theorem 4), "chebyshev" (the report's alternative), "round".
-    mean_within: how far the true mean of each coordinate may lie from `mean`, by default one standard deviation; it
-                 weighs the count's error when means are asked.
+    mean_within: how far the true means are expected to lie from `mean` (their typical distance). Clipping shifts all
+                 records alike where they do, so the clip is then chosen wider. If it is left out, `mean` is trusted
+                 where sums are asked, and means are taken to lie a standard deviation away.
 
     >>> GaussianData(mean=[170, 70], sd=[10, 15])
     GaussianData(2 coordinates around (170, 70), sd (10, 15), for about 10000 records)
@@ -44,7 +45,7 @@ class GaussianData:
     rows: float
     clip: str | float
     scaling: str
-    mean_within: Array
+    mean_within: Array | None
     names: tuple[str, ...] | None
     half_axes: Array | None
     """Of the ellipsoid records are clipped to; None until planned."""
@@ -72,9 +73,9 @@ class GaussianData:
             )
         if not (np.abs(centre) < 1e150).all():
             raise DomainError("mean", "its numbers are finite and below 1e150", "give one number per coordinate")
-        within = spread if mean_within is None else _spread_out("mean_within", mean_within, d)
-        if not ((within >= 0) & (within < 1e150)).all():
-            raise DomainError("mean_within", "it holds numbers of 0 or more", "leave it out for one standard deviation")
+        within = None if mean_within is None else _spread_out("mean_within", mean_within, d)
+        if within is not None and not ((within >= 0) & (within < 1e150)).all():
+            raise DomainError("mean_within", "it holds numbers of 0 or more", "leave it out if it is not known")
         if isinstance(rows, bool) or not isinstance(rows, int | float | np.number) or not 1 <= rows < 1e15:
             raise DomainError(
                 f"rows={rows!r}", "it guesses the number of records: a number from 1 to 1e15", "write rows=10_000"
@@ -93,8 +94,9 @@ class GaussianData:
                 "give one name per coordinate",
             )
         set_field = object.__setattr__
-        for name, array in (("centre", centre), ("sd", spread), ("mean_within", within.copy())):
-            array.flags.writeable = False
+        for name, array in (("centre", centre), ("sd", spread), ("mean_within", within)):
+            if array is not None:
+                array.flags.writeable = False
             set_field(self, name, array)
         set_field(self, "rows", float(rows))
         set_field(self, "clip", clip if isinstance(clip, str) else float(clip))
@@ -112,6 +114,11 @@ class GaussianData:
         object.__setattr__(found, "half_axes", axes)
         return found
 
+    def off_by(self, within: Array) -> GaussianData:
+        """The same domain, its means this far from the centre."""
+        fields = {**self.to_dict(), "mean_within": within.tolist()}
+        return GaussianData.from_dict(fields)
+
     def name(self, j: int) -> str:
         return self.names[j] if self.names is not None else str(j)
 
@@ -127,7 +134,8 @@ class GaussianData:
     @property
     def spread(self) -> Array:
         """The square distance of the mean from the centre that is allowed for."""
-        return self.mean_within * self.mean_within
+        within = self.sd if self.mean_within is None else self.mean_within
+        return within * within
 
     @property
     def coded(self) -> tuple[Array, Array]:
@@ -162,10 +170,15 @@ class GaussianData:
 
     # -- what is expected of the data -----------------------------------------------------------------------------
 
+    @cached_property
+    def reach(self) -> Array:
+        """The standard deviation of records around the centre, the uncertainty of the mean included."""
+        return self.sd if self.mean_within is None else np.hypot(self.sd, self.mean_within)
+
     @property
     def shares(self) -> Array:
-        """λ_j = (sd_j/half axis_j)²: a record as expected is clipped when Σ λ_j Z_j² > 1."""
-        return (self.sd / self.radius) ** 2
+        """λ_j = (reach_j/half axis_j)²: a record as expected is clipped when Σ λ_j Z_j² > 1."""
+        return (self.reach / self.radius) ** 2
 
     def clipped_fraction(self) -> float:
         """How many records are clipped if they are as expected."""
@@ -176,12 +189,15 @@ class GaussianData:
     def clipping_loss(self, weights: Array, rows: float | None = None) -> float:
         """The expected weighted squared error of sums from clipping alone, if records are as expected.
 
-        rows · Σ w_j sd_j² E[Z_j² (1 − 1/√Q)² ; Q > 1],   Q = Σ λ_j Z_j²
-        """
-        from gaussmith.numerics.clipping import ClippingLoss
+            rows · Σ w_j reach_j² E[Z_j² (1 − 1/√Q)² ; Q > 1],   Q = Σ λ_j Z_j²
 
-        per_record = ClippingLoss(self.shares, weights * self.sd * self.sd).at(np.ones(1))[0]
-        return (self.rows if rows is None else rows) * float(per_record)
+        and rows² · Σ w_j within_j² g_j² where `mean_within` is stated (`numerics.clipping`).
+        """
+        from gaussmith.numerics.scaling import Price
+
+        n = self.rows if rows is None else rows
+        drift = None if self.mean_within is None else weights * self.mean_within**2
+        return float(Price(weights * self.reach**2, 1.0, 0.0, n, drift).losses(self.shares)(np.ones(1))[0])
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {
@@ -191,7 +207,7 @@ class GaussianData:
             "rows": self.rows,
             "clip": self.clip,
             "scaling": self.scaling,
-            "mean_within": self.mean_within.tolist(),
+            "mean_within": None if self.mean_within is None else self.mean_within.tolist(),
             "half_axes": None if self.half_axes is None else self.half_axes.tolist(),
         }
         if self.names is not None:

@@ -12,6 +12,7 @@ Multiplying all λ_j and α by one number changes nothing, so shares are given w
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy.typing as npt
 
 from gaussmith.errors import DomainError
 from gaussmith.numerics import quadratic_forms
-from gaussmith.numerics.clipping import ClippingLoss, conditional_squares
+from gaussmith.numerics.clipping import ClippingLoss, ClippingShift, conditional_squares
 
 Array = npt.NDArray[np.float64]
 
@@ -131,20 +132,35 @@ class Price:
     """What noise and clipping cost: noise (√(α S)·reach + √offset)², per record the marked loss times `rows`.
 
     `reach` is 1/μ under add-remove and 2/μ under replace-one; `offset` what the count's error is worth, over μ².
+    `drift` is w_j times the square of how far the mean may lie from the centre: clipping then shifts all rows alike.
     """
 
     values: Array
     reach: float
     offset: float
     rows: float
+    drift: Array | None = None
 
     def noise(self, shares: Array, level: float) -> float:
         S = float((self.values / shares).sum())
         return (math.sqrt(level * S) * self.reach + math.sqrt(self.offset)) ** 2
 
     def at(self, shares: Array, level: float) -> Clip:
-        loss = self.rows * float(ClippingLoss(shares, self.values).at(np.array([level]))[0])
+        loss = float(self.losses(shares)(np.array([level]))[0])
         return Clip(shares, level, self.noise(shares, level), loss)
+
+    def losses(self, shares: Array) -> Callable[[Array], Array]:
+        """What clipping costs as a function of levels: rows · loss(α) + rows² · Σ drift_j g_j(α)²."""
+        loss = ClippingLoss(shares, self.values)
+        if self.drift is None or not self.drift.any():
+            return lambda levels: self.rows * loss.at(levels)
+        drift, shift = self.drift, ClippingShift(shares)
+
+        def both(levels: Array) -> Array:
+            moved = [float((drift * shift.at(float(a)) ** 2).sum()) for a in levels]
+            return self.rows * loss.at(levels) + self.rows**2 * np.array(moved)
+
+        return both
 
 
 def best_level(price: Price, shares: Array) -> Clip:
@@ -158,10 +174,10 @@ def best_level(price: Price, shares: Array) -> Clip:
     mean, spread = 1.0, math.sqrt(2 * float(shares @ shares))
     far = mean + 9 * spread + 80 * float(shares.max())
     low, high = math.log(1e-4), math.log(far)
-    loss = ClippingLoss(shares, price.values)
+    loss = price.losses(shares)
     for _ in range(3):
         levels = np.exp(np.linspace(low, high, 48))
-        losses = price.rows * loss.at(levels)
+        losses = loss(levels)
         totals = np.array([price.noise(shares, float(a)) for a in levels]) + losses
         i = int(np.argmin(totals))
         low, high = math.log(levels[max(i - 1, 0)]), math.log(levels[min(i + 1, 47)])

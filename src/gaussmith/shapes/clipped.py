@@ -45,31 +45,40 @@ def choose(domain: GaussianData, answers: Answers, neighbours: str, mu: float, w
 
     Never looks at data. Errs on no side: any ellipsoid is private.
     """
+    if domain.mean_within is None and answers.any_mean:
+        domain = domain.off_by(domain.sd)  # a mean that is asked for is not known
     omega = answers.coordinate_weights(domain.dimension)
     asked = omega > 0
     # Coordinates that nobody asks for still have to be clipped somewhere: they count for a trifle.
     omega = np.where(asked, omega, 1e-12 * omega[asked].mean() if asked.any() else 1.0)
-    values = omega * domain.sd * domain.sd
+    values = omega * domain.reach**2
     private = neighbours == ADD_REMOVE
     offset = offset_weight(domain, answers) / mu**2 if private else 0.0
-    price = Price(values / values.max(), 1 / mu if private else 2 / mu, offset / values.max(), domain.rows)
-    clip = _clip(price, domain.clip, domain.sd * domain.sd, way or domain.scaling)
-    half_axes = domain.sd * np.sqrt(clip.level / clip.shares)
+    relative = np.maximum(values / values.max(), 1e-30)  # what matters less than that counts for as much
+    drift = None if domain.mean_within is None else omega * domain.mean_within**2 / values.max()
+    price = Price(relative, 1 / mu if private else 2 / mu, offset / values.max(), domain.rows, drift)
+    clip = _clip(price, domain.clip, domain.reach**2, way or domain.scaling)
+    half_axes = domain.reach * np.sqrt(clip.level / clip.shares)
+    if (way or domain.scaling) == "round":  # the longest axis for all, whatever happened to tiny shares
+        half_axes = np.full(domain.dimension, half_axes.max())
     unit = float(values.max())
     return Choice(domain.clipped_to(half_axes), Clip(clip.shares, clip.level, clip.noise * unit, clip.loss * unit))
 
 
 def _clip(price: Price, clip: str | float, variances: Array, way: str) -> Clip:
     """As `_remember` finds it: the same question is asked again when a plan is explained."""
-    numbers = price.values.tobytes(), variances.tobytes()
-    return _remember(*numbers, price.reach, price.offset, price.rows, clip, way)
+    drift = None if price.drift is None else price.drift.tobytes()
+    return _remember(
+        price.values.tobytes(), variances.tobytes(), drift, price.reach, price.offset, price.rows, clip, way
+    )
 
 
 @lru_cache(maxsize=64)
 def _remember(
-    values: bytes, variances: bytes, reach: float, offset: float, rows: float, clip: str | float, way: str
-) -> Clip:
-    price = Price(np.frombuffer(values), reach, offset, rows)
+    values: bytes, variances: bytes, drift: bytes | None, reach: float, offset: float, rows: float,
+    clip: str | float, way: str,
+) -> Clip:  # fmt: skip
+    price = Price(np.frombuffer(values), reach, offset, rows, None if drift is None else np.frombuffer(drift))
     if way == "chebyshev":
         return price.at(*scaling.chebyshev_shares(price.values))
     if way == "best" and clip == "best":
@@ -77,7 +86,7 @@ def _remember(
     if way == "best":
         return price.at(*scaling.improved_shares(price.values, float(clip)))
     plain = np.frombuffer(variances)
-    shares = scaling.report_shares(price.values) if way == "report" else plain / plain.sum()
+    shares = scaling.report_shares(price.values) if way == "report" else np.maximum(plain / plain.sum(), 1e-30)
     if clip == "best":
         return scaling.best_level(price, shares)
     return price.at(shares, quadratic_forms.quantile(shares, float(clip)))
