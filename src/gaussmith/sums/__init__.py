@@ -2,20 +2,20 @@
 
     source ──open_source──▶ names, types ──check_columns──▶ ──total──▶ Totals: Python integers, secret
 
-`arrays` codes numbers with numpy, `streams` feeds it from Polars (files, frames, pandas, PyArrow), `frames` spells the
-same codes as expressions for engines that keep their data (DuckDB, Spark). What counts as missing: null, NaN, text that
-is no number; ±inf is clamped. Nothing here is private yet: totals go to `gaussmith.mechanism`, nowhere else.
+`arrays` codes numbers with numpy, `streams` feeds it from Polars (files, frames, pandas, PyArrow) and DuckDB, `sql`
+spells the same codes for Spark, which keeps its rows where they are. What counts as missing: null, NaN, text that is no
+number; ±inf is clamped. Nothing here is private yet: totals go to `gaussmith.mechanism`, nowhere else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gaussmith.codes import BallCodes, BoxCodes, Codes
-from gaussmith.errors import DataError
+from gaussmith.codes import Codes
 from gaussmith.sums.arrays import Totals, total_array
-from gaussmith.sums.sources import Source, attempt, check_columns, narwhals_frame, open_source
-from gaussmith.sums.streams import Progress, total_fetched, total_stream
+from gaussmith.sums.failures import attempt, data_error
+from gaussmith.sums.sources import Source, check_columns, narwhals_frame, open_source
+from gaussmith.sums.streams import Progress, total_relation, total_stream
 
 __all__ = ["Progress", "Source", "Totals", "check_columns", "data_error", "open_source", "total"]
 
@@ -48,23 +48,14 @@ def total(
 def _total(source: Source, codes: Codes, names: Sequence[str], progress: Progress | None) -> Totals:
     if source.kind == "array":
         return total_array(source.native, codes)
+    if source.kind == "spark":
+        from gaussmith.sums.spark import total_spark
+
+        return total_spark(source.native, codes, names, source.schema)
     if not names:  # nothing but the number of records is asked
         import narwhals as nw
 
         return Totals([], int(narwhals_frame(source, (source.names or ())[:1]).select(nw.len()).collect().item()))
-    if source.kind == "polars":
-        return total_stream(source, codes, names, progress)
-    if not isinstance(codes, BoxCodes | BallCodes):  # rules that need whole records: the numbers are brought here
-        return total_fetched(narwhals_frame(source, names), codes, names)
-    from gaussmith.sums.frames import total_frame
-
-    return total_frame(narwhals_frame(source, names), codes, names, source.kind)
-
-
-def data_error() -> DataError:
-    """The one thing said when data cannot be read to its end: the same whatever happened."""
-    return DataError(
-        "the data could not be read to its end",
-        "nothing more is said, because the reason may speak of the data",
-        "check that every file or table can be read completely with its own tools",
-    )
+    if source.kind == "duckdb":
+        return total_relation(narwhals_frame(source, names), codes, names)
+    return total_stream(source, codes, names, progress)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, GroupKeys, derive
-from gaussmith.sums import data_error
 from gaussmith.sums.arrays import Totals
+from gaussmith.sums.failures import attempt, data_error
 from gaussmith.sums.features import RowCount, Units, check_units
 from gaussmith.sums.groups import check_groups_per_unit, group_totals
-from gaussmith.sums.sources import Source, attempt, narwhals_frame
+from gaussmith.sums.sources import Source, narwhals_frame
 from gaussmith.sums.units import unit_totals
 
 if TYPE_CHECKING:

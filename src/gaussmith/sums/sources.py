@@ -10,20 +10,19 @@ import os
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import SourceError, nearest
+from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files, find_files, names_of, scan_files
 from gaussmith.sums.tables import lazy_from_arrow, series_from_pandas, type_of_pandas
 
 if typing.TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
-
-T = TypeVar("T")
 
 SUPPORTED = "pass a numpy array, a list of rows, a path, or a frame of Polars, pandas, PyArrow, DuckDB or Spark"
 
@@ -283,20 +282,6 @@ def _native(source: Any) -> object:
     import narwhals as nw
 
     return nw.to_native(source)
-
-
-def attempt(work: Callable[[], T], problem: Exception) -> T:
-    """What `work` returns; if it fails, the problem is raised instead and nothing of the engine's own words is kept.
-
-    Raised outside the handler, so that not even the context of the exception carries them: they may quote data.
-    """
-    try:
-        return work()
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # an engine's panic is no Exception
-        pass
-    raise problem
 
 
 def _unknown(source: object) -> SourceError:

@@ -1,4 +1,4 @@
-"""Polars reads, numpy codes: frames and files streamed batch by batch through the kernels of `arrays`."""
+"""Polars or DuckDB reads, numpy codes: data streamed batch by batch through the kernels of `arrays`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gaussmith.codes import Codes
-from gaussmith.expressions import kind_of
+from gaussmith.expressions import as_number, kind_of
 from gaussmith.sums.arrays import Columns, Totals, add_up
 from gaussmith.sums.files import group_files
-from gaussmith.sums.frames import number
 from gaussmith.sums.sources import Source, scan
 
 if typing.TYPE_CHECKING:
@@ -18,7 +17,7 @@ if typing.TYPE_CHECKING:
     import polars as pl
 
 BATCH_ROWS = 1 << 17
-"""Rows that Polars hands over at a time."""
+"""Rows that an engine hands over at a time."""
 
 Progress = Callable[[float | None], None]
 """Told the fraction of the bytes read so far, or None where that is not known; never anything about rows."""
@@ -29,12 +28,16 @@ def total_stream(source: Source, codes: Codes, columns: Sequence[str], progress:
     return add_up(_batches(source, columns, progress), _columns_of, codes)
 
 
-def total_fetched(frame: nw.LazyFrame[Any], codes: Codes, columns: Sequence[str]) -> Totals:
-    """The exact totals of a frame whose engine hands its numbers over: for rules that look at whole records."""
+def total_relation(frame: nw.LazyFrame[Any], codes: Codes, columns: Sequence[str]) -> Totals:
+    """The exact totals of a DuckDB relation, which DuckDB reads within this process and hands over in batches.
+
+    Its own sums of the same codes, as expressions, took nearly twice as long.
+    """
     schema = frame.collect_schema()
-    numbers = frame.select(*(number(name, schema[name]).alias(f"x{j}") for j, name in enumerate(columns)))
-    table: pl.DataFrame = numbers.collect("polars").to_native()
-    return add_up(table.iter_slices(BATCH_ROWS), _columns_of, codes)
+    exprs = (as_number(name, kind_of(schema[name])).alias(f"x{j}") for j, name in enumerate(columns))
+    relation: Any = frame.select(*exprs).to_native()
+    read = relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_record_batch
+    return add_up(iter(read(BATCH_ROWS)), _columns_of_arrow, codes)
 
 
 def _batches(source: Source, columns: Sequence[str], progress: Progress | None) -> Iterator[pl.DataFrame]:
@@ -53,13 +56,17 @@ def _numbers(source: Source, lazy: pl.LazyFrame, columns: Sequence[str]) -> Iter
 
     kinds = {kind_of(source.schema[name]) for name in columns}
     numbers: pl.LazyFrame
-    if kinds <= {"number", "truth"}:  # the cast that `number` spells, told to Polars itself: wide tables plan faster
+    if kinds <= {"number", "truth"}:  # the cast that `as_number` spells, told to Polars itself: wide tables plan faster
         numbers = lazy.select(pl.col(name).cast(pl.Float64).alias(f"x{j}") for j, name in enumerate(columns))
     else:
-        exprs = (number(name, source.schema[name]).alias(f"x{j}") for j, name in enumerate(columns))
+        exprs = (as_number(name, kind_of(source.schema[name])).alias(f"x{j}") for j, name in enumerate(columns))
         numbers = nw.from_native(lazy).select(*exprs).to_native()
     yield from numbers.collect_batches(chunk_size=BATCH_ROWS, maintain_order=False, engine="streaming")
 
 
 def _columns_of(batch: pl.DataFrame) -> Columns:
     return [column.to_numpy() for column in batch]
+
+
+def _columns_of_arrow(batch: Any) -> Columns:
+    return [column.to_numpy(zero_copy_only=False) for column in batch.columns]  # null becomes NaN

@@ -1,0 +1,235 @@
+"""Spark: a session where one is needed, files opened by it, and totals of its frames. Rows stay where they are.
+
+A frame's own session is used as it is. A session for files is started here, quietly: what Java would print to a
+terminal may quote data.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import socket
+import subprocess
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from gaussmith.codes import Codes
+from gaussmith.errors import SourceError
+from gaussmith.expressions import kind_of
+from gaussmith.sums.arrays import Totals
+from gaussmith.sums.failures import attempt
+from gaussmith.sums.sql import BLOCK_COLUMNS, DOUBLE, LONG, read_numbers, read_sums, spell_codes, spell_sums
+
+if typing.TYPE_CHECKING:
+    import narwhals as nw
+
+OLDEST = (4, 0)
+"""The first version of Spark that is supported, and tested."""
+
+OLDEST_JAVA = 17
+
+PATIENCE = 5.0
+"""Seconds to wait for a master before it is called unreachable."""
+
+DOUBLES_HOLD = 1 << 32
+"""Limbs of up to so many rows add up in doubles without rounding."""
+
+INSTALL = "pip install gaussmith[spark]"
+INSTALL_JAVA = (
+    "install one, for example with apt install openjdk-17-jre-headless, brew install openjdk@17 or "
+    "conda install openjdk=17, or let JAVA_HOME name it"
+)
+
+QUIET = {
+    "spark.app.name": "gaussmith",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",
+}
+LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+
+class Unsteady(Exception):
+    """Two queries over one frame saw different numbers of records."""
+
+
+# ---- totals ----------------------------------------------------------------------------------------------------------
+
+
+def total_spark(
+    frame: Any,
+    codes: Codes,
+    columns: Sequence[str],
+    schema: Mapping[str, nw.dtypes.DType],
+    doubles_hold: int = DOUBLES_HOLD,
+) -> Totals:
+    """The exact totals of a Spark frame, added up by Spark: a query for every 16 codes, each of which returns one row.
+
+    Guarantee: the integers of every other engine. A task that fails and is run again changes nothing: Spark adds up the
+    results of each partition once.
+    Requires: a frame that yields the same rows whenever it is read, and fewer than 2^42 of them (the first owed by the
+    caller; that all queries saw as many rows is checked).
+    """
+    if not columns:
+        return Totals([], int(frame.count()))
+    numbers = frame.selectExpr(*read_numbers(columns, [kind_of(schema[name]) for name in columns]))
+    sums: list[int] = []
+    counts: set[int] = set()
+    for start in range(0, codes.width, BLOCK_COLUMNS):
+        which = range(start, min(start + BLOCK_COLUMNS, codes.width))
+        coded = numbers
+        for step in spell_codes(codes, which):
+            coded = coded.selectExpr(*step)
+        found, records = read_sums(coded.selectExpr(*spell_sums(which, DOUBLE)).collect()[0])
+        if records > doubles_hold:
+            found, records = read_sums(coded.selectExpr(*spell_sums(which, LONG)).collect()[0])
+        sums += found
+        counts.add(records)
+    if len(counts) > 1:
+        raise Unsteady
+    return Totals(sums, counts.pop())
+
+
+def check_frame(frame: Any) -> None:
+    """Refuse a frame of a Spark that is too old, or whose columns Spark itself cannot tell apart."""
+    session = frame.sparkSession
+    _check_version(str(session.version), "the frame's Spark")
+    if str(session.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
+        return
+    seen: dict[str, str] = {}
+    for name in frame.columns:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise SourceError(
+                f"columns {other!r} and {name!r} of the frame",
+                "Spark does not tell capital letters from small ones",
+                "rename one, or set spark.sql.caseSensitive to true",
+            )
+
+
+# ---- sessions --------------------------------------------------------------------------------------------------------
+
+
+def open_session(master: str | None) -> Any:
+    """The running session, or a new one at `master` (by default all cores of this machine). Reads no data.
+
+    Refuses in words: no pyspark, too old a one, no Java, a master that does not answer, another session in the way.
+    """
+    if importlib.util.find_spec("pyspark") is None:
+        raise SourceError('engine="spark"', "pyspark is not installed", INSTALL)
+    import pyspark
+
+    _check_version(pyspark.__version__, "pyspark")
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return _same_master(running, master)
+    master = master or os.environ.get("SPARK_REMOTE") or os.environ.get("MASTER") or "local[*]"
+    _check_reachable(master)
+    if master.startswith("sc://"):
+        return _connect(master)
+    check_java()
+    return _start(master)
+
+
+def _same_master(session: Any, master: str | None) -> Any:
+    found = str(session.conf.get("spark.master", "") or "")
+    if master is not None and master != found:
+        raise SourceError(
+            f"master={_without_secrets(master)!r}",
+            f"a session at {_without_secrets(found)!r} is running in this process, and there can be one",
+            "leave master out, or stop that session first",
+        )
+    return session
+
+
+def _connect(address: str) -> Any:
+    """A session of Spark Connect."""
+    try:
+        from pyspark.sql.connect.session import SparkSession
+    except ImportError:
+        SparkSession = None
+    if SparkSession is None:
+        raise SourceError(
+            f"master={_without_secrets(address)!r}",
+            "Spark Connect needs more packages than Spark itself",
+            f"{INSTALL} 'pyspark[connect]'",
+        )
+    problem = _not_started(address, "the server at this address did not open a session")
+    session = attempt(lambda: SparkSession.builder.remote(address).getOrCreate(), problem)
+    _check_version(str(attempt(lambda: session.version, problem)), "the server's Spark")
+    return session
+
+
+def _start(master: str) -> Any:
+    """A classic session. Its Java writes to nowhere: warnings and failures there may quote data."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    def start() -> Any:
+        conf = SparkConf().setMaster(master)
+        for key, value in {**QUIET, **(LOCAL if master.startswith("local") else {})}.items():
+            conf.set(key, value)
+        if SparkContext._gateway is None:
+            silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            SparkContext(conf=conf, gateway=launch_gateway(conf, silent))
+        return SparkSession.builder.config(conf=conf).getOrCreate()
+
+    return attempt(start, _not_started(master, "Spark could not be started there"))
+
+
+def _not_started(master: str, rule: str) -> SourceError:
+    remedy = "check the address, for example local[2], spark://host:7077 or sc://host:15002"
+    return SourceError(f"master={_without_secrets(master)!r}", rule, remedy)
+
+
+def _check_version(found: str, whose: str) -> None:
+    numbers = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
+    if numbers < OLDEST:
+        wanted = ".".join(map(str, OLDEST))
+        raise SourceError(f"{whose} is version {found}", f"Spark {wanted} or newer is needed", f"upgrade: {INSTALL}")
+
+
+def check_java() -> None:
+    """Refuse a machine without a Java that Spark can run on."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
+    if java is None:
+        where = f"JAVA_HOME={home!r} holds no Java" if home else "there is no Java on this machine"
+        raise SourceError('engine="spark"', f"{where}; Spark needs Java {OLDEST_JAVA} or newer", INSTALL_JAVA)
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    version = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    if version is not None and int(version[1]) < OLDEST_JAVA:
+        raise SourceError(f"Java {version[1]}", f"Spark needs Java {OLDEST_JAVA} or newer", INSTALL_JAVA)
+
+
+def _check_reachable(master: str) -> None:
+    """Refuse a master that does not answer within seconds; Spark itself would try for minutes."""
+    scheme, _, rest = master.partition("://")
+    if scheme not in ("spark", "sc", "k8s"):
+        return
+    inner = rest if "://" in rest else f"//{rest}"
+    addresses = [urlsplit(part if "//" in part else f"//{part}") for part in inner.split(",")]
+    usual = {"spark": 7077, "sc": 15002, "k8s": 443}[scheme]
+    for address in addresses:
+        try:
+            with socket.create_connection((address.hostname or "localhost", address.port or usual), timeout=PATIENCE):
+                return
+        except (OSError, ValueError):
+            continue
+    raise SourceError(
+        f"master={_without_secrets(master)!r}",
+        f"nothing answers at this address within {PATIENCE:g} seconds",
+        "check the host and the port, and that the cluster is up; nothing was read and nothing was spent",
+    )
+
+
+def _without_secrets(master: str) -> str:
+    """An address without what may be secret: users, passwords, tokens."""
+    return re.sub(r"//[^/@]*@", "//", re.sub(r"[;?].*", "", master))
