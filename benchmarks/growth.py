@@ -30,6 +30,7 @@ import gaussmith as gm
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from child import peak_megabytes
+from peers import machine
 
 CACHE = Path(__file__).parents[1] / ".benchmarks"
 G = gm.Guarantee(epsilon=1, delta=1e-6)
@@ -208,8 +209,10 @@ def main() -> int:
             holds, found[series]["memory"] = judge_memory(points)
             held &= holds
     load.append(os.getloadavg()[0])
-    result = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "load": load, "series": found}
-    (CACHE / "growth.json").write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    date = time.strftime("%Y-%m-%d", time.gmtime())
+    result = {"date": date, "machine": machine(), "load": load, "series": found}
+    if len(found) == len(SERIES):
+        (CACHE / "growth.json").write_text(json.dumps(result, indent=1) + "\n", "utf-8")
     return 0 if held else 1
 
 

@@ -6,7 +6,7 @@ All tools get the same files of numbers in [0, 1] and owe (ε = 1, δ = 1e-6) wh
 has an environment of its own under .benchmarks/, made here; one that cannot be made is left out, with the reason.
 A run is a fresh process: imports and a release of 1000 rows are not timed, then planning and one release are. Tools
 take turns, forwards and backwards, so that other work falls on all alike; ratios are medians over rounds.
-The runs go to .benchmarks/peers.json, and `report.py` makes tables and charts of them.
+A run of all tools on all tables is kept in .benchmarks/peers.json; `report.py` makes tables and charts of it.
 
     ./run python benchmarks/peers.py --rounds 5 --only gaussmith_release polars_sum --cases 20M×16
 """
@@ -271,7 +271,8 @@ def main() -> int:
             show(case.name, cases[case.name])
     load.append(os.getloadavg()[0])
     found = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "machine": machine(), "load": load, "cases": cases}
-    (CACHE / "peers.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    if len(cases) == len(CASES) and not options.only:
+        (CACHE / "peers.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return 0 if judge(cases) else 1
 
 

@@ -1,0 +1,286 @@
+"""Tables and charts of the last runs of `peers`, `growth` and `release`, whose figures lie under .benchmarks/.
+
+Prints the tables. To publish them, that is, to write benchmarks/results/ and the README's own table:
+
+    ./run python benchmarks/report.py --publish
+
+What is published says when and on what shape of machine it was measured, never where. A test holds the README and
+results.md to results.json; our own errors are computed afresh whenever a table is made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import gaussmith as gm
+
+sys.path.insert(0, str(Path(__file__).parent))
+from peers import CONTEXT, OURS, PLAIN, TOOLS, ratio, variance_ratio
+
+ROOT = Path(__file__).parents[1]
+CACHE = ROOT / ".benchmarks"
+RESULTS = ROOT / "benchmarks" / "results"
+README = ROOT / "README.md"
+SMALL, WIDE, LARGE = "1M×16", "100k×128", "20M×16"
+WIDTHS = {SMALL: 16, WIDE: 128}
+Results = dict[str, Any]
+
+
+def collect() -> Results:
+    """The last runs, put together; what was never run is left out."""
+    found = {name: CACHE / f"{name}.json" for name in ("peers", "growth", "release")}
+    return {name: json.loads(path.read_text("utf-8")) for name, path in found.items() if path.exists()}
+
+
+def our_error(columns: int) -> float:
+    """The standard error of each of so many sums of columns in [0, 1], as planned now."""
+    plan = gm.plan(gm.Box([0] * columns, [1] * columns), gm.Guarantee(epsilon=1, delta=1e-6))
+    return float(plan.standard_errors[0])
+
+
+def figure(value: float | None) -> str:
+    """Three digits, or none where there is no number."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def version(kept: dict[str, Any]) -> str:
+    """Of the tool itself: the first of its packages."""
+    return next(iter(kept["versions"].values())) if "versions" in kept else ""
+
+
+def readme_table(results: Results) -> str:
+    """The README's table: what the noise is, and how long the same release takes."""
+    cases = results["peers"]["cases"]
+    lines = [
+        "| | *d* = 16 | *d* = 128 | time, 1M × 16 | time, 100k × 128 | how |",
+        "|---|---:|---:|---:|---:|---|",
+    ]
+    rows = []
+    for tool in TOOLS:
+        kept = [cases[case][tool.script] for case in (SMALL, WIDE)]
+        if tool.script == PLAIN or all("skipped" in one for one in kept):
+            continue
+        times = [figure(ratio(cases[case], tool.script, PLAIN)) for case in (SMALL, WIDE)]
+        if tool.script == OURS:
+            errors = [f"**{our_error(d):.2f}**" for d in WIDTHS.values()]
+            rows.append((0.0, f"| **Gaussmith** | {' | '.join([*errors, *times])} | {tool.how} |"))
+            continue
+        stated = [one.get("stated") for one in kept]
+        errors = ["–" if value is None else f"{value:.1f}" for value in stated]
+        name = f"{tool.title} {next(version(one) for one in kept if version(one))}"
+        rows.append((stated[0] or stated[1], f"| {name} | {' | '.join([*errors, *times])} | {tool.how} |"))
+    return "\n".join(lines + [row for _, row in sorted(rows, key=lambda row: -row[0])])
+
+
+def readme_speed(results: Results) -> str:
+    """The README's sentences on speed."""
+    peers = results["peers"]
+    cases = peers["cases"]
+    large = ratio(cases[LARGE], OURS, PLAIN)
+    faster = {case: ratio(cases[case], CONTEXT, OURS) for case in WIDTHS}
+    rounds = len(cases[LARGE][OURS]["runs"])
+    return (
+        f"It is quick, too: a release of 20 000 000 rows × 16 columns from Parquet took {large:.2f} times as long as"
+        f" the plain sum in Polars,\nwith every guard for odd values. Against OpenDP's Context the same sums came"
+        f" {figure(faster[SMALL])} times sooner at 1M × 16 and {figure(faster[WIDE])} times at 100k × 128,\n"
+        f"with {variance_ratio(cases[SMALL], CONTEXT):.1f} and {variance_ratio(cases[WIDE], CONTEXT):.1f} times less"
+        f" variance (medians of up to {rounds} rounds in turn, {peers['date']}, on {peers['machine']['cores']} cores:\n"
+        "[all figures](benchmarks/results/results.md)). `./run bench peers` measures it on yours."
+    )
+
+
+def place(text: str, name: str, content: str) -> str:
+    """The text with what stands between the marks of this name replaced."""
+    pattern = rf"(<!-- {name}: made by benchmarks/report.py -->\n).*?(\n<!-- end -->)"
+    changed, times = re.subn(pattern, lambda found: found[1] + content + found[2], text, flags=re.S)
+    if times != 1:
+        raise ValueError(f"README.md has {times} places for {name!r}")
+    return changed
+
+
+def with_tables(readme: str, results: Results) -> str:
+    """The README with its measured parts made anew."""
+    return place(place(readme, "peers", readme_table(results)), "speed", readme_speed(results))
+
+
+def describe(part: Results) -> str:
+    machine, load = part["machine"], part["load"]
+    return (
+        f"{part['date']} · {machine['cores']} cores, {machine['gigabytes']} GB, {machine['system']}, Python"
+        f" {machine['python']} · load average {load[0]:.1f} at the start, {load[1]:.1f} at the end"
+    )
+
+
+def peers_section(peers: Results) -> list[str]:
+    lines = [
+        "## Peers",
+        "",
+        describe(peers),
+        "",
+        "Sums of columns in [0, 1], (ε = 1, δ = 1e-6), one record added or removed. Medians over rounds in which all",
+        "tools took turns in fresh processes; imports are not timed, planning is. Processor seconds are what the",
+        "machine worked, whatever else it did. *Measured* is the root mean square of the errors over all rounds.",
+    ]
+    for name, case in peers["cases"].items():
+        lines += [
+            "",
+            f"### {name}",
+            "",
+            "| tool | runs | seconds | processor s | peak MB | answers | ± stated | ± measured | time / plain |"
+            " time / ours | variance / ours |",
+            "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        ]
+        for tool in TOOLS:
+            kept = case.get(tool.script)
+            if kept is None:
+                continue
+            title = f"{tool.title} {version(kept)}".strip()
+            if "skipped" in kept:
+                lines.append(f"| {title} | left out: {kept['skipped']} | | | | | | | | | |")
+                continue
+            noise = tool.script != PLAIN
+            cells = [
+                str(len(kept["runs"])),
+                f"{kept['seconds']:.3f}",
+                "–" if kept["processor_seconds"] is None else f"{kept['processor_seconds']:.3f}",
+                f"{kept['megabytes']:.0f}",
+                str(kept["answers"]),
+                f"{kept['stated']:.2f}" if noise else "–",
+                f"{kept['measured']:.2f}" if noise else "–",
+                figure(ratio(case, tool.script, PLAIN)),
+                figure(ratio(case, tool.script, OURS)),
+                figure(variance_ratio(case, tool.script)),
+            ]
+            lines.append(f"| {title} | {' | '.join(cells)} |")
+    used = {
+        f"{package} {number}"
+        for case in peers["cases"].values()
+        for kept in case.values()
+        for package, number in kept.get("versions", {}).items()
+    }
+    return [*lines, "", "Versions: " + ", ".join(sorted(used)) + ".", "", "![error and time of each tool](peers.svg)"]
+
+
+def growth_section(growth: Results) -> list[str]:
+    lines = ["## Growth", "", describe(growth), ""]
+    for series, found in growth["series"].items():
+        slopes = found["exponents"]
+        lines += [
+            f"### {series}",
+            "",
+            f"Processor time ∝ size^{slopes['all']:.2f}, ^{slopes['upper']:.2f} over the larger half; elapsed time"
+            f" ^{slopes['elapsed']:.2f}.",
+            *([f"Peak memory of the most rows: {found['memory']:.2f} × that of 10⁷."] if "memory" in found else []),
+            "",
+            "| size | seconds | processor s | peak MB |",
+            "|---:|---:|---:|---:|",
+            *(
+                f"| {point['size']:,} | {point['seconds']:.3f} | {point['processor_seconds']:.3f} |"
+                f" {point['megabytes']:.0f} |"
+                for point in found["points"]
+            ),
+            "",
+        ]
+    return [*lines, "![time over rows, columns and groups](growth.svg)"]
+
+
+def release_section(release: Results) -> list[str]:
+    lines = [
+        "## Releases, plans and start-up",
+        "",
+        describe(release),
+        "",
+        "| claim | found | at most |",
+        "|---|---:|---:|",
+    ]
+    return lines + [f"| {one['claim']} | {figure(one['found'])} | {one['limit']:g} |" for one in release["claims"]]
+
+
+def markdown(results: Results) -> str:
+    """Everything that was measured, as one page."""
+    makers = {"peers": peers_section, "growth": growth_section, "release": release_section}
+    sections = ["\n".join(make(results[name])) for name, make in makers.items() if name in results]
+    return "\n\n".join(["# What was measured", "Made by `benchmarks/report.py` from results.json.", *sections]) + "\n"
+
+
+def peers_chart(peers: Results) -> Any:
+    """Error against time, a panel for each table: left is sooner, down is nearer to the truth."""
+    import altair as alt
+
+    rows = [
+        {
+            "case": case,
+            "tool": tool.title,
+            "time": ratio(found, tool.script, PLAIN),
+            "error": found[tool.script]["stated"],
+        }
+        for case, found in peers["cases"].items()
+        for tool in TOOLS
+        if case in WIDTHS and tool.script != PLAIN and "runs" in found.get(tool.script, {})
+    ]
+    panels = []
+    for case in WIDTHS:
+        inside = [row for row in rows if row["case"] == case]
+        base = alt.Chart(alt.Data(values=inside)).encode(
+            x=alt.X("time:Q", title="time, × the plain sum", scale=alt.Scale(type="log", domain=[0.5, 20_000])),
+            y=alt.Y("error:Q", title="± of each sum", scale=alt.Scale(zero=True)),
+        )
+        ours = alt.condition(alt.datum.tool == "Gaussmith", alt.value("#0f62ac"), alt.value("#8b96a1"))
+        points = base.mark_circle(size=90, opacity=1).encode(color=ours)
+        names = base.mark_text(align="left", dx=8, fontSize=11).encode(text="tool:N", color=ours)
+        panels.append((points + names).properties(width=300, height=220, title=case))
+    return alt.hconcat(*panels)
+
+
+def growth_chart(growth: Results) -> Any:
+    """Processor time over size, both in powers of ten."""
+    import altair as alt
+
+    panels = []
+    for series, found in growth["series"].items():
+        chart = alt.Chart(alt.Data(values=found["points"])).mark_line(point=True, color="#0f62ac")
+        axes = chart.encode(
+            x=alt.X("size:Q", title=series, scale=alt.Scale(type="log")),
+            y=alt.Y("processor_seconds:Q", title="processor seconds", scale=alt.Scale(type="log")),
+        )
+        panels.append(axes.properties(width=220, height=180, title=f"∝ {series}^{found['exponents']['upper']:.2f}"))
+    return alt.concat(*panels, columns=2)
+
+
+def publish(results: Results) -> None:
+    """Write results.json, results.md, the charts, and the README's own parts."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    (RESULTS / "results.md").write_text(markdown(results), "utf-8")
+    peers_chart(results["peers"]).save(str(RESULTS / "peers.svg"))
+    growth_chart(results["growth"]).save(str(RESULTS / "growth.svg"))
+    README.write_text(with_tables(README.read_text("utf-8"), results), "utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Tables and charts of the last benchmarks.")
+    parser.add_argument("--publish", action="store_true", help="write benchmarks/results/ and the README's table")
+    options = parser.parse_args()
+    results = collect()
+    if not results:
+        print("nothing was measured yet: ./run bench peers growth release")
+        return 0
+    print(markdown(results))
+    if options.publish:
+        missing = {"peers", "growth", "release"} - set(results)
+        if missing:
+            print(f"not published: first run ./run bench {' '.join(sorted(missing))}")
+            return 1
+        publish(results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

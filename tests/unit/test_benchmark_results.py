@@ -1,0 +1,95 @@
+"""What is published was measured: README and results.md are made from results.json, which names no machine."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+@pytest.fixture(scope="module")
+def report() -> Iterator[Any]:
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        yield importlib.import_module("report")
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+        for name in ("report", "peers"):
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def results() -> Any:
+    return json.loads((RESULTS / "results.json").read_text("utf-8"))
+
+
+def words(value: Any) -> Iterator[str]:
+    """Every text in a nest of lists and dictionaries."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from words(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from words(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+def test_the_readme_shows_what_was_measured(report: Any, results: Any) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert report.with_tables(readme, results) == readme
+    changed = re.sub(r"(\| OpenDP Context [\d.]+ \| )[\d.]+", r"\g<1>9.9", readme)
+    assert changed != readme
+    assert report.with_tables(changed, results) == readme
+
+
+def test_the_page_of_results_is_made_from_them(report: Any, results: Any) -> None:
+    assert (RESULTS / "results.md").read_text("utf-8") == report.markdown(results)
+    for chart in ("peers.svg", "growth.svg"):
+        assert (RESULTS / chart).read_text("utf-8").startswith("<svg")
+
+
+def test_our_errors_are_the_planned_ones_and_the_measured_ones(report: Any, results: Any) -> None:
+    for case, columns in report.WIDTHS.items():
+        ours = results["peers"]["cases"][case][report.OURS]
+        assert ours["stated"] == pytest.approx(report.our_error(columns), rel=0.01)
+        # A root mean square of N errors that share one coordinate: within 8 of its own standard errors.
+        assert abs(ours["measured"] / ours["stated"] - 1) < 8 / (2 * ours["samples"]) ** 0.5
+
+
+def test_the_published_claims_hold(report: Any, results: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert importlib.import_module("peers").judge(results["peers"]["cases"])
+    assert capsys.readouterr().out.count("✓") == 5
+    for found in results["growth"]["series"].values():
+        assert max(found["exponents"]["all"], found["exponents"]["upper"]) <= 1.05
+
+
+def test_results_name_no_machine_and_no_path(results: Any) -> None:
+    found = set(words(results))
+    assert len(found) > 20
+    assert not [word for word in found if word.startswith(("/", "~")) or platform.node() in word.split()]
+
+
+def test_a_readme_without_the_marks_is_refused(report: Any, results: Any) -> None:
+    with pytest.raises(ValueError, match="0 places for 'peers'"):
+        report.with_tables("# Nothing", results)
+
+
+def test_ratios_are_medians_over_shared_rounds(report: Any) -> None:
+    def runs(*seconds: float) -> dict[str, Any]:
+        return {"runs": [{"round": i, "seconds": value} for i, value in enumerate(seconds)]}
+
+    case = {"a": runs(2.0, 9.0, 4.0), "b": runs(1.0, 1.0), "c": {"skipped": "no"}}
+    assert report.ratio(case, "a", "b") == 5.5
+    assert report.ratio(case, "a", "c") is None
