@@ -1,0 +1,114 @@
+"""What the processes of the release stories do. Run as a script in an empty directory.
+
+    frozen COMMANDS            runs commands (JSON, a list of lists of words) with what noise makes of the data frozen
+    crash LEDGER REPEATS       real releases killed at every failpoint, then retried by two at once; one line of JSON
+
+Frozen: noise such that the noisy sums are the same whatever the data. What is written may then not differ by a byte.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from typing import Any
+
+import narwhals  # noqa: F401  # loaded, not used, before the first fork
+import numpy as np
+import polars  # noqa: F401
+
+import gaussmith as gm
+from gaussmith import cli, mechanism
+from gaussmith.ledger.failpoints import NAMES, VARIABLE
+
+SPEND = gm.Guarantee(rho=2.0**-7)  # μ = 1/8 exactly
+PEOPLE: dict[str, Any] = {"sums": {"spent": (0, 500)}, "means": {"score": (0, 100)}, "count": True}
+KINDS: dict[str, dict[str, Any]] = {
+    "rows": PEOPLE,
+    "people": {**PEOPLE, "unit": "person", "rows_per_unit": 3, "where": "score >= 0"},
+    "groups": {**PEOPLE, "unit": "person", "rows_per_unit": 3, "by": {"region": ["north", "south", "none"]}},
+    "questions": {
+        "unit": "person",
+        "questions": [{"sums": {"spent": (0, 500)}}, {"count": True, "by": {"region": ["north", "south"]}}],
+    },
+}
+
+
+def frozen(commands: list[list[str]]) -> None:
+    """Every command under the clock of the same second; which one speaks is said on both streams."""
+
+    def same(lifted: Any, noise: Any) -> Any:
+        return np.array([(1 << 50) + (i << 45) for i in range(len(lifted))], dtype=object)
+
+    mechanism.add = same
+    time.time = lambda: 1_700_000_000.0
+    for words in commands:
+        for stream in (sys.stdout, sys.stderr):
+            print("$", *words, file=stream)
+        print("exit code", cli.main(words), flush=True)
+
+
+def start(ledger: str, kind: str, name: str, place: str) -> tuple[int, int]:
+    """A release in a process of its own, to be killed at `place`; what it shows goes through a pipe."""
+    source, sink = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(source)
+        code = 1
+        try:
+            os.environ[VARIABLE] = place
+            asked = gm.Request("visits.parquet", guarantee=SPEND, **KINDS[kind])
+            shown = gm.release(asked, ledger=ledger, id=name).to_json()
+            with os.fdopen(sink, "w") as pipe:
+                pipe.write(shown)
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    os.close(sink)
+    return child, source
+
+
+def finish(child: int, source: int) -> tuple[int, str]:
+    with os.fdopen(source) as pipe:
+        said = pipe.read()
+    return os.waitpid(child, 0)[1], said
+
+
+def crash(ledger: str, repeats: int) -> list[dict[str, Any]]:
+    book = gm.Ledger(ledger, timeout=30)
+    for fields in KINDS.values():
+        gm.Request("visits.parquet", guarantee=SPEND, **fields).plan.certify()  # loads all that planning needs
+    cases = []
+    for kind in KINDS:
+        for place in NAMES:
+            for number in range(repeats):
+                name = f"{kind} {place} {number}"
+                status, first = finish(*start(ledger, kind, name, place))
+                retries = [finish(*retry) for retry in [start(ledger, kind, name, "") for _ in range(2)]]
+                stored = book.result(name)
+                shown = {said for _, said in ((0, first), *retries) if said}
+                cases.append(
+                    {
+                        "kind": kind,
+                        "place": place,
+                        "killed": os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL,
+                        "failed": sum(code != 0 for code, _ in retries),
+                        "shown": len(shown),
+                        "is stored": stored is not None and shown == {stored.decode()},
+                        "value": stored.decode() if stored is not None else "",
+                    }
+                )
+    return cases
+
+
+if __name__ == "__main__":
+    command, *rest = sys.argv[1:]
+    if command == "frozen":
+        frozen(json.loads(rest[0]))
+    else:
+        print(json.dumps(crash(rest[0], int(rest[1]))))
