@@ -40,7 +40,9 @@ _HOMES = {
     "Records": "gaussmith.domains",
     "GaussianData": "gaussmith.domains",
     "Groups": "gaussmith.domains",
+    "Cells": "gaussmith.domains",
     "Counts": "gaussmith.domains",
+    "Points": "gaussmith.domains",
     "SparseSum": "gaussmith.domains",
     "Votes": "gaussmith.domains",
     "Ledger": "gaussmith.ledger",
@@ -53,12 +55,12 @@ _HOMES = {
     "release": "gaussmith.job",
     "compare": "gaussmith.catalogue",
 }
-_ROOMS = {"catalogue"}
+_ROOMS = {"catalogue", "workloads"}
 """Modules that are public words themselves."""
 
 if TYPE_CHECKING:
     from gaussmith.catalogue import compare
-    from gaussmith.domains import Ball, Box, Counts, GaussianData, Groups, Records, SparseSum, Votes
+    from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, Groups, Points, Records, SparseSum, Votes
     from gaussmith.guarantee import Guarantee
     from gaussmith.job import release
     from gaussmith.joint_releases import read
@@ -70,8 +72,8 @@ if TYPE_CHECKING:
     from gaussmith.request import Request
 
 __all__ = [
-    "Ball", "Box", "Counts", "GaussianData", "Groups", "Guarantee", "Ledger", "Plan", "Question", "Records", "Release",
-    "Request", "SparseSum", "Votes", "compare", "plan", "read", "release",
+    "Ball", "Box", "Cells", "Counts", "GaussianData", "Groups", "Guarantee", "Ledger", "Plan", "Points", "Question",
+    "Records", "Release", "Request", "SparseSum", "Votes", "compare", "plan", "read", "release",
 ]  # fmt: skip
 
 

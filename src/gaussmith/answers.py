@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains import Domain
+from gaussmith.domains import Cells, Domain, Tallied
 from gaussmith.errors import PlanError, nearest
-from gaussmith.numerics.linear import Array
+from gaussmith.numerics.linear import Array, pack, unpack
+from gaussmith.workloads import Marginals, Names, Rows, Runs, workload_from_dict
+
+MOST_CELLS = 10_000_000
+"""So many cells are planned and released one by one."""
+
+MOST_SPELLED = 10_000
+"""So many names of a workload's answers are spelled at once; the others when they are looked at."""
 
 SUM, MEAN = "sum", "mean"
 
@@ -25,10 +34,10 @@ class Answers:
     The last `hidden` answers are not shown: denominators that are there for others only.
 
     `weights[i]` says how much the squared error of answer i matters (for a mean: of n times its error); the count,
-    where asked, has weight 1.
+    where asked, has weight 1 (with targets: target 1).
     """
 
-    names: tuple[str, ...]
+    names: Sequence[str]
     index: npt.NDArray[np.int64]
     means: npt.NDArray[np.bool_]
     matrix: Array | None
@@ -38,6 +47,20 @@ class Answers:
     over: npt.NDArray[np.int64]
     offsets: Array
     hidden: int = 0
+    workload: Runs | Marginals | None = None
+    """Linear answers over cells that are not written down as a matrix."""
+    targets: Array | None = None
+    """Standard errors to aim at, where the worst answer counts (in units of its target) and not the weighted total."""
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether answers mix coordinates, so that none has one of its own."""
+        return self.matrix is not None or self.workload is not None
+
+    @property
+    def objective(self) -> str:
+        """What is made small: the weighted "total" of squared errors, or the "worst" answer's."""
+        return "total" if self.targets is None else "worst"
 
     @property
     def size(self) -> int:
@@ -67,6 +90,7 @@ class Answers:
         """ω_j: how much the squared error of coordinate j matters over all answers."""
         if self.matrix is not None:
             return np.asarray(self.weights @ (self.matrix * self.matrix))
+        assert self.workload is None
         return np.bincount(self.index, weights=self.weights, minlength=dimension).astype(float)
 
     def count_weight(self, domain: Domain) -> float:
@@ -76,6 +100,7 @@ class Answers:
 
     def pick(self, shown: Sequence[int], count: bool) -> tuple[Answers, list[int]]:
         """Some of the answers, in this order, with the count or without; and where these and what they need stand."""
+        assert self.workload is None and self.targets is None, "a workload is a question of its own"
         below = [int(self.over[i]) for i in shown if self.over[i] >= 0]
         kept = list(dict.fromkeys([*shown, *below]))
         at = np.array(kept, np.int64)
@@ -101,24 +126,31 @@ class Answers:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {
-            "names": list(self.names),
-            "count": self.count,
-            "weights": self.weights.tolist(),
-            "weighting": self.weighting,
-        }
+        equal = self.weighting == "equal"
+        fields: dict[str, Any] = {"count": self.count, "weighting": self.weighting}
+        if self.targets is not None:
+            fields["targets"] = self.targets.tolist()
+        if self.workload is not None:
+            weights = None if equal else self.weights.tolist()
+            return fields | {"workload": self.workload.to_dict(), "weights": weights}
+        fields |= {"names": list(self.names), "weights": self.weights.tolist()}
         if self.ratios.any() or self.hidden:
             fields |= {"over": self.over.tolist(), "offsets": self.offsets.tolist(), "hidden": self.hidden}
         if self.matrix is not None:
-            fields["matrix"] = self.matrix.tolist()
+            fields["matrix"] = pack(self.matrix)
         else:
             fields["index"] = self.index.tolist()
             fields["means"] = self.means.tolist()
         return fields
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Answers:
-        matrix = np.array(fields["matrix"], float) if "matrix" in fields else None
+    def from_dict(cls, fields: dict[str, Any], domain: Domain) -> Answers:
+        if "workload" in fields:
+            weights = "equal" if fields["weights"] is None else fields["weights"]
+            asked = ask_workload(domain, workload_from_dict(fields["workload"]), bool(fields["count"]), weights)
+            targets = fields.get("targets")
+            return asked if targets is None else replace(asked, targets=np.array(targets, float))
+        matrix = unpack(fields["matrix"]) if "matrix" in fields else None
         size = len(fields["weights"])
         return cls(
             tuple(fields["names"]),
@@ -131,6 +163,7 @@ class Answers:
             np.array(fields.get("over", [-1] * size), np.int64),
             np.array(fields.get("offsets", [0.0] * size), float),
             int(fields.get("hidden", 0)),
+            targets=np.array(fields["targets"], float) if "targets" in fields else None,
         )
 
 
@@ -141,11 +174,22 @@ def ask(
     weights: Any = "equal",
     kinds: Sequence[tuple[int, str, str]] | None = None,
 ) -> Answers:
-    """The answers asked of a domain: "sums", "means", or a matrix with one column per coordinate.
+    """The answers asked of a domain: "sums", "means", a matrix with one column per coordinate, or a workload.
 
     `kinds`, used by table requests, lists (coordinate, "sum" or "mean", name) one by one.
     """
+    if isinstance(answers, Rows):
+        _check_cells(domain, answers)
+        answers = answers.matrix
+    if isinstance(answers, Runs | Marginals):
+        return ask_workload(domain, answers, count, weights)
     d = domain.dimension
+    if isinstance(domain, Cells) and d > MOST_CELLS:
+        raise PlanError(
+            f"all {d:.3g} cells" if d < 1e300 else "all cells of a product",
+            f"at most {MOST_CELLS:,} are released one by one",
+            "ask for marginals: answers=gaussmith.workloads.marginals(shape, 2)",
+        )
     matrix = None
     if kinds is not None:
         names = tuple(name for _, _, name in kinds)
@@ -175,10 +219,85 @@ def ask(
     size = len(names)
     if size == 0 and not count:
         raise PlanError("nothing is asked", "a plan has at least one answer", "ask for a sum, a mean or the count")
-    reach = 2 * domain.radius
+    reach = domain.reach if isinstance(domain, Tallied) else 2 * domain.radius
     numbers, label = read_weights(weights, np.abs(matrix) @ reach if matrix is not None else reach[index], size)
     plain = (np.full(size, -1), np.zeros(size))
     return Answers(names, index, means, matrix, bool(count), numbers, label, *plain)
+
+
+def ask_workload(domain: Domain, workload: Runs | Marginals, count: bool, weights: Any) -> Answers:
+    """The answers of a workload over cells; of marginals, `weights` has one number per marginal."""
+    _check_cells(domain, workload)
+    assert isinstance(domain, Cells)
+    size = workload.size
+    if isinstance(workload, Marginals):
+        numbers, label = read_weights(weights, np.ones(len(workload.ways)), len(workload.ways))
+        each = np.broadcast_to(1.0, (size,)) if label == "equal" else np.repeat(numbers, workload.sizes)
+        names: Sequence[str] = Names(size, partial(_marginal_name, domain, workload))
+    else:
+        each, label = read_weights(weights, np.ones(size), size)
+        names = workload.names(domain.name)
+    names = names if size > MOST_SPELLED else tuple(names)
+    none = np.broadcast_to(np.int64(0), (size,))
+    no = np.broadcast_to(np.bool_(False), (size,))
+    apart = (np.broadcast_to(np.int64(-1), (size,)), np.broadcast_to(0.0, (size,)))
+    return Answers(names, none, no, None, bool(count), each, label, *apart, workload=workload)
+
+
+def aim(answers: Answers, objective: Any, targets: Any) -> Answers:
+    """The same answers with an objective: the weighted "total", or the "worst" answer in units of its target."""
+    if objective not in ("total", "worst"):
+        raise PlanError(
+            f"objective={objective!r}", 'it is "total" or "worst"', nearest(str(objective), ["total", "worst"])
+        )
+    if objective == "total":
+        if targets is not None:
+            raise PlanError("targets with objective='total'", "targets are for the worst answer", "use weights instead")
+        return answers
+    if answers.weighting != "equal":
+        raise PlanError("weights with objective='worst'", "there every answer has a target", "give targets= instead")
+    try:
+        aims = np.ones(answers.size) if targets is None else np.array(targets, float)
+    except (TypeError, ValueError):
+        aims = np.zeros(0)
+    if aims.shape != (answers.size,) or not (np.isfinite(aims) & (aims > 0)).all():
+        raise PlanError(
+            f"targets of shape {aims.shape}",
+            f"there must be {answers.size} positive finite numbers, one standard error per answer",
+            "give them all, or none",
+        )
+    return replace(answers, targets=aims)
+
+
+def _check_cells(domain: Domain, workload: Runs | Marginals | Rows) -> None:
+    if not isinstance(domain, Cells):
+        raise PlanError(
+            f"a workload over {type(domain).__name__}",
+            "workloads are over the cells of a histogram",
+            "plan with gaussmith.Cells, or give a matrix of answers",
+        )
+    if isinstance(workload, Marginals):
+        if workload.shape != domain.sizes:
+            raise PlanError(
+                f"marginals of shape {list(workload.shape)[:8]}",
+                f"the cells have shape {list(domain.sizes)[:8]}",
+                "give the shape of the cells",
+            )
+    elif workload.cells != domain.dimension:
+        raise PlanError(
+            f"a workload over {workload.cells} cells",
+            f"the domain has {domain.dimension} of them",
+            "give as many cells as the domain has",
+        )
+
+
+def _marginal_name(domain: Cells, workload: Marginals, i: int) -> str:
+    """Attribute and value, for each attribute of the marginal; the count of all is named so."""
+    k = bisect.bisect_right(workload.offsets, i) - 1
+    way = workload.ways[k]
+    values = np.unravel_index(i - workload.offsets[k], [workload.shape[j] for j in way]) if way else ()
+    pairs = zip(way, values, strict=True)
+    return ", ".join(f"{domain.attribute_name(j)}={domain.value_name(j, int(v))}" for j, v in pairs) or "all"
 
 
 def _matrix(answers: Any, dimension: int) -> Array:

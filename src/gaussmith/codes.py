@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import DomainError
-from gaussmith.numerics.products import FEW
+from gaussmith.numerics.products import FEW, Integers
 
 Array = npt.NDArray[np.float64]
 
@@ -111,7 +111,7 @@ class BoxCodes:
         """The largest absolute core integer of one record, coordinate by coordinate."""
         return self.steps.astype(float)
 
-    def centred(self, sums: Sequence[int], records: int) -> Sequence[int] | npt.NDArray[np.int64]:
+    def centred(self, sums: Integers, records: int) -> Integers:
         """The summed core: twice each code, less its steps, so that a record adds between −steps and +steps."""
         if records < 1 << 18 and len(sums) >= FEW:  # everything fits 64 bits
             return 2 * np.array(sums, np.int64) - records * self.steps
@@ -165,7 +165,7 @@ class BallCodes:
         """The largest norm of one record's core integers, once per coordinate."""
         return np.full(len(self.centre), float(BALL_STEPS))
 
-    def centred(self, sums: Sequence[int], records: int) -> Sequence[int] | npt.NDArray[np.int64]:
+    def centred(self, sums: Integers, records: int) -> Integers:
         """The summed core: codes of a ball are centred already."""
         return list(sums)
 
@@ -212,7 +212,7 @@ class PeopleCodes(BoxCodes):
         reach = [float(np.nextafter(float(s * self.rows_per_unit), np.inf)) for s in over]
         return np.array([*own, *reach, self.rows_per_unit], float)
 
-    def centred(self, sums: Sequence[int], records: int) -> Sequence[int]:
+    def centred(self, sums: Integers, records: int) -> Sequence[int]:
         """The summed core: twice each number, less its steps for each person, or for each row; then the rows."""
         own, over, (T,) = self._parts([int(s) for s in sums])
         own_steps, over_steps, _ = self._parts(self.steps.tolist())
@@ -243,7 +243,7 @@ class Codes(Protocol):
     def extents(self) -> Array:
         """What core 1 is in integers, coordinate by coordinate."""
 
-    def centred(self, sums: Sequence[int], records: int) -> Sequence[int] | npt.NDArray[np.int64]:
+    def centred(self, sums: Integers, records: int) -> Integers:
         """The summed core, from the summed integers."""
 
 

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array
+from gaussmith.numerics.linear import Array, Bordered, Diagonal, Exchangeable, Matrix
 
 MOST_DISTINCT = 1500
 """Eigenvalues are found one by one up to so many different variances; beyond, variances are rounded up to as many."""
@@ -189,3 +189,63 @@ def _rounded_up(diagonal: Array) -> Array:
     """At most MOST_DISTINCT different values, none below the one it stands for: an upper bound of every eigenvalue."""
     edges = np.quantile(diagonal, np.linspace(0, 1, MOST_DISTINCT), method="higher")
     return np.asarray(edges[np.searchsorted(edges, diagonal)])
+
+
+def law_of_features(features: Matrix, size: int, unit: float, extra: Array) -> ErrorLaw | None:
+    """The law of the first `size` features' errors by their structure, or None: `extra` is added to each variance."""
+    if isinstance(features, Diagonal | Bordered):
+        index = np.arange(size) if isinstance(features, Diagonal) else features.index[:size]
+        inner = features.entries[:size] if isinstance(features, Diagonal) else features.inner[:size]
+        border = np.zeros(size) if isinstance(features, Diagonal) else features.border[:size]
+        apart = len(np.unique(index)) == size
+        if apart and not (border.any() and (index == features.shape[1] - 1).any()):
+            return ErrorLaw(np.sqrt(inner * inner + extra) * unit, border * unit)
+    if isinstance(features, Exchangeable):  # inner² I + c 11ᵀ
+        c = features.size * features.shared**2 + 2 * features.inner * features.shared + (features.border or 0.0) ** 2
+        if c >= 0:
+            return ErrorLaw(np.full(size, abs(features.inner) * unit), np.full(size, np.sqrt(c) * unit))
+        across, along = features.inner**2, max(features.inner**2 + size * c, 0.0)
+        own = np.full(size, np.sqrt(features.inner**2 + c) * unit)
+        return ErrorLaw(own, np.zeros(size), None, np.append(np.full(size - 1, across), along) * unit**2)
+    return None
+
+
+class StatedErrors:
+    """What a plan says about the errors of all answers together, from their law."""
+
+    @property
+    def error_law(self) -> ErrorLaw:
+        """The law of the errors of all answers together."""
+        raise NotImplementedError
+
+    @property
+    def expected_squared_error(self) -> float:
+        """E Σ (error of answer i)², not weighted, the count left out."""
+        return self.error_law.expected_squared_error
+
+    def squared_error_quantile(self, probability: float = 0.95) -> float:
+        """What the sum of squared errors stays below with this probability: an exact quantile of a weighted χ² sum.
+
+        >>> import gaussmith as gm
+        >>> plan = gm.plan(gm.Ball(2, 1), gm.Guarantee(mu=1))
+        >>> round(plan.squared_error_quantile(0.95), 4), round(plan.maximum_error(0.95), 4)
+        (5.9915, 2.2365)
+        """
+        return self.error_law.squared_error_quantile(probability)
+
+    def maximum_error(self, confidence: float = 0.95) -> float:
+        """What the largest error stays below with this confidence; exact unless answers share more than one draw."""
+        return self.error_law.maximum_error(confidence)
+
+    def expected_maximum_error(self) -> float:
+        """The expectation of the largest error; never too small."""
+        return self.error_law.expected_maximum_error()
+
+    def rows_needed(self, error: float, confidence: float = 0.95) -> int:
+        """The least number of rows for which all averages (sums over n, or means) are within `error`, this confident.
+
+        >>> import gaussmith as gm
+        >>> gm.plan(gm.Box([0] * 10, [1] * 10), gm.Guarantee(epsilon=1, delta=1e-6)).rows_needed(error=0.01)
+        2455
+        """
+        return rows_needed(self.error_law, error, confidence)

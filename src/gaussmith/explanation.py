@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import html
-import math
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.domains import GaussianData
-from gaussmith.errors import PlanError
-from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.linear import Array
+from gaussmith.domains import Cells, GaussianData
+from gaussmith.standards import compare_plan, share_of_standard, standard_errors_of_standard
+from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
     from gaussmith.group_releases import GroupRelease
@@ -38,118 +35,12 @@ _SHAPES = {
     "person can change in each",
     "two-level": "noise of one size on the sum of all counts, and of another on how they differ",
     "water-filled": "independent noise, more where single records can move more",
+    "even": "the same noise on every cell",
+    "residuals": "noise of its own size on what each marginal says that no smaller one says",
     "isotropic": "the standard Gaussian mechanism: equal noise on every answer, in units of its weight",
 }
 
 _WEIGHTING = {"equal": "", "relative": " (each error taken relative to its range)", "given": " (weighted as given)"}
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The error of one answer beside that of the standard Gaussian mechanism at the same guarantee (None: unknown)."""
-
-    name: str
-    error: float
-    standard: float | None
-    mean: bool
-
-    @property
-    def share(self) -> float | None:
-        """The error as a share of the standard one."""
-        return self.error / self.standard if self.standard else None
-
-
-# -- against the standard Gaussian ------------------------------------------------------------------------------------
-
-
-def standard_plan(plan: Plan) -> Plan | None:
-    """The same answers under the same guarantee by the standard Gaussian mechanism; None where it is not defined."""
-    from gaussmith.shapes.straight import isotropic
-
-    if plan.answers.size == 0:
-        return plan  # a count alone: one number has only one shape of noise
-    if isinstance(plan.domain, GaussianData):
-        from gaussmith.shapes.clipped import clipped
-
-        domain, shape = clipped(plan.domain, plan.answers, plan.neighbours, plan.guarantee.mu, "round")
-        return replace(plan, domain=domain, shape=shape, alternatives=(), law=None)
-    try:
-        shape = isotropic(plan.domain, plan.answers, plan.neighbours)
-    except PlanError:
-        return None
-    return replace(plan, shape=shape, alternatives=(), law=None)
-
-
-def standard_errors_of_standard(plan: Plan) -> Array | None:
-    """What the standard Gaussian mechanism would have had, answer by answer, at the same guarantee."""
-    if plan.answers.matrix is not None and not isinstance(plan.domain, GaussianData):
-        return _standard_for_matrix(plan)
-    other = standard_plan(plan)
-    return None if other is None else other.standard_errors
-
-
-def _standard_for_matrix(plan: Plan) -> Array:
-    """Equal noise on every linear answer: the root of the largest weighted norm of the answers, over the guarantee."""
-    W = plan.answers.matrix
-    assert W is not None
-    centre, radius = plan.domain.centre, plan.domain.radius
-    if plan.neighbours == ADD_REMOVE:
-        reach = np.abs(W @ centre) + np.abs(W) @ radius
-    else:
-        reach = 2 * np.abs(W) @ radius
-    root = np.sqrt(plan.answers.weights)
-    S = float(((root * reach) ** 2).sum()) + (1.0 if plan.answers.count and plan.neighbours == ADD_REMOVE else 0.0)
-    return np.asarray(np.sqrt(S) / root / plan.guarantee.mu)
-
-
-def compare_plan(plan: Plan, rows: int | None = None) -> list[Comparison]:
-    """Every answer's error beside the standard one, the count last; n times those of means unless `rows` is given."""
-    answers, errors, standard = plan.answers, plan.standard_errors, standard_errors_of_standard(plan)
-    divided = answers.means | answers.ratios
-    scale = np.where(divided, 1.0 / rows, 1.0) if rows else np.ones(answers.size)
-    found = [
-        Comparison(
-            answers.names[i],
-            float(errors[i] * scale[i]),
-            None if standard is None else float(standard[i] * scale[i]),
-            bool(divided[i]),
-        )
-        for i in range(answers.visible)
-    ]
-    if plan.count_standard_error is not None:
-        other = standard_plan(plan)
-        found.append(
-            Comparison("count", plan.count_standard_error, other.count_standard_error if other else None, False)
-        )
-    return found
-
-
-def compare_release(release: Release) -> list[Comparison]:
-    """Every answer's error at its released value beside the standard one there, the count last."""
-    plan, found = release.plan, compare_plan(release.plan)
-    other = standard_plan(plan) if plan.answers.matrix is None else None
-    if other is None:
-        return found
-    standard = replace(release, plan=other, features=release.features[: other.shape.features.shape[0]])
-    errors = zip(_errors(release), _errors(standard), strict=True)
-    return [replace(c, error=ours, standard=others) for c, (ours, others) in zip(found, errors, strict=True)]
-
-
-def _errors(release: Release) -> list[float]:
-    count = release.count_standard_error
-    return [*release.standard_errors.tolist(), *([] if count is None else [count])]
-
-
-def share_of_standard(plan: Plan) -> float | None:
-    """√(total squared error / the standard Gaussian's): the errors, taken together, against the standard."""
-    if plan.answers.matrix is not None and not isinstance(plan.domain, GaussianData):
-        standard = _standard_for_matrix(plan)
-        extra = standard[0] ** 2 * plan.answers.weights[0] if plan.answers.count and not plan.public_count else 0.0
-        return math.sqrt(plan.total_variance / (float(plan.answers.weights @ standard**2) + extra))
-    other = standard_plan(plan)
-    if other is None or not other.total_variance:
-        return None
-    return math.sqrt(plan.total_variance / other.total_variance)
 
 
 # -- sentences --------------------------------------------------------------------------------------------------------
@@ -191,17 +82,20 @@ def explain(plan: Plan) -> str:
 
 def explain_choice(plan: Plan) -> str:
     """What was chosen, what the alternatives would have cost, and why."""
+    what = "total squared error"
+    if plan.answers.targets is not None:
+        what = "largest squared error, in units of its target squared,"
     lines = [
         f"Chosen: {plan.shape.name}, that is, {describe_shape(plan.shape.name)}.",
-        f"Its total squared error{_WEIGHTING[plan.answers.weighting]} is {plan.total_variance:.6g}; "
+        f"Its {what}{_WEIGHTING[plan.answers.weighting]} is {plan.price:.6g}; "
         f"no Gaussian noise with this guarantee can go below {plan.lower_bound:.6g}: "
         f"the plan is {describe_optimality(plan)}.",
     ]
     if plan.alternatives:
         lines.append("Considered and not chosen:")
         for name, price in sorted(plan.alternatives, key=lambda pair: pair[1]):
-            times = price * plan.noise_scale**2 / plan.total_variance
-            lines.append(f"  {name}: {times:.3g} × the total squared error ({describe_shape(name)})")
+            times = price * plan.noise_scale**2 / plan.price
+            lines.append(f"  {name}: {times:.3g} × the {what.rstrip(',')} ({describe_shape(name)})")
     if plan.answers.any_divided:
         public = plan.public_count and not plan.answers.ratios.any()
         lines.append(
@@ -254,17 +148,41 @@ RELEASE_HEADER = ("answer", "value", "± error", "95 % interval")
 
 def plan_rows(plan: Plan, rows: int | None = None, most: int = MOST_ROWS) -> list[tuple[str, ...]]:
     """answer · ± error · the standard Gaussian's · their ratio; an error of a mean is over n unless `rows` is given."""
+    if isinstance(plan.answers.workload, Marginals):
+        return _marginal_rows(plan, most)
     found: list[tuple[str, ...]] = []
-    comparisons = compare_plan(plan, rows)
-    shown = comparisons[: min(plan.answers.visible, most)] + comparisons[plan.answers.visible :]
-    for c in shown:
+    comparisons = compare_plan(plan, rows, most)
+    for c in comparisons:
         over = " / n" if c.mean and not rows else ""
         if c.name == "count" and plan.public_count and c is comparisons[-1] and plan.answers.count:
             found.append((printable(c.name), "exact", "exact", ""))
             continue
+        if c.error == 0:  # the public number of records tells it
+            found.append((printable(c.name), "exact", "", ""))
+            continue
         other = "" if c.standard is None else f"{figure(c.standard)}{over}"
         ratio = "" if c.share is None else f"{100 * c.share:.0f} %"
         found.append((printable(c.name), f"{figure(c.error)}{over}", other, ratio))
+    return found
+
+
+def _marginal_rows(plan: Plan, most: int) -> list[tuple[str, ...]]:
+    """One row per marginal: all of its cells have the same error."""
+    work, domain = plan.answers.workload, plan.domain
+    assert isinstance(work, Marginals) and isinstance(domain, Cells)
+    errors, standard = plan.standard_errors, standard_errors_of_standard(plan)
+    found: list[tuple[str, ...]] = []
+    for way, size, at in list(zip(work.ways, work.sizes, work.offsets, strict=True))[:most]:
+        name = " × ".join(domain.attribute_name(i) for i in way) or "all"
+        other, ratio = "", ""
+        if standard is not None:
+            other, ratio = figure(standard[at]), f"{100 * errors[at] / standard[at]:.0f} %"
+        named = printable(f"{name} ({size:,} cells)" if size > 1 else name)
+        exact = ("exact", "", "")
+        found.append((named, *(exact if errors[at] == 0 else (figure(errors[at]), other, ratio))))
+    if plan.count_standard_error is not None:
+        error = "exact" if plan.public_count else figure(plan.count_standard_error)
+        found.append(("count", error, "exact" if plan.public_count else "", ""))
     return found
 
 
@@ -278,6 +196,8 @@ def release_rows(release: Release, most: int = MOST_ROWS) -> list[tuple[str, ...
         name, digits = printable(answer.name), decimals(answer.standard_error)
         if i == size and release.records is not None:
             found.append((name, f"{release.records:,}", "exact: public", ""))
+        elif answer.standard_error == 0:
+            found.append((name, figure(answer.value, 12), "exact: public", ""))
         elif np.isfinite(lower[i]) and np.isfinite(upper[i]):
             ends = f"{lower[i]:,.{digits}f} to {upper[i]:,.{digits}f}"
             found.append((name, f"{answer.value:,.{digits}f}", f"{answer.standard_error:,.{digits}f}", ends))
@@ -320,7 +240,7 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int =
 def plan_table(plan: Plan, rows: int | None = None) -> str:
     """answer · ± error · against the standard Gaussian · how close to optimal."""
     text = text_table(PLAN_HEADER, plan_rows(plan, rows))
-    return "\n".join([text, *_left_out(plan, "plan.standard_errors"), *_plan_notes(plan, rows)])
+    return "\n".join([text, *_left_out(plan, "plan.standard_errors", True), *_plan_notes(plan, rows)])
 
 
 def release_table(release: Release) -> str:
@@ -339,7 +259,11 @@ def answers_table(release: Release) -> str:
     return "\n".join([text, *_left_out(release.plan, "release.to_polars()")])
 
 
-def _left_out(plan: Plan, where: str) -> list[str]:
+def _left_out(plan: Plan, where: str, by_marginal: bool = False) -> list[str]:
+    work = plan.answers.workload
+    if by_marginal and isinstance(work, Marginals):
+        rest = len(work.ways) - MOST_ROWS
+        return [f"… and {rest:,} more marginals: {where}"] if rest > 0 else []
     rest = plan.answers.visible - MOST_ROWS
     return [f"… and {rest:,} more answers: {where}"] if rest > 0 else []
 
@@ -378,5 +302,5 @@ def release_html(release: Release) -> str:
 
 def plan_html(plan: Plan) -> str:
     """The table of a plan for a notebook."""
-    foot = [*_left_out(plan, "plan.standard_errors"), *_plan_notes(plan, None)]
+    foot = [*_left_out(plan, "plan.standard_errors", True), *_plan_notes(plan, None)]
     return html_table(PLAN_HEADER, plan_rows(plan), foot)

@@ -11,7 +11,6 @@ which is checked with every rounding upward, on the very doubles that are used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,6 +21,7 @@ from gaussmith.domains import Domain
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import sqrt_upward
 from gaussmith.numerics.linear import Integers, Matrix
+from gaussmith.numerics.residual_maps import ResidualLift
 
 NOISE_BITS = 52
 """Noise is drawn as round(2^NOISE_BITS · Z)."""
@@ -37,7 +37,7 @@ class Grid:
     lift: Matrix
     scale: float
 
-    def lifted(self, codes: Codes, sums: Sequence[int], records: int) -> Integers:
+    def lifted(self, codes: Codes, sums: Integers, records: int) -> Integers:
         """Y: the summed codes of the records on the grid, exactly, then rounded."""
         return self.lift.exact_times(core(codes, sums, records, self.lift.shape[1] > codes.width))
 
@@ -47,7 +47,7 @@ class Grid:
         return 2.0**NOISE_BITS / self.scale
 
 
-def core(codes: Codes, sums: Sequence[int], records: int, counted: bool) -> Integers:
+def core(codes: Codes, sums: Integers, records: int, counted: bool) -> Integers:
     """The summed core in integers: centred codes, then the number of records where the lift takes it (`counted`)."""
     centred = codes.centred(sums, records)
     if not counted:
@@ -61,6 +61,10 @@ def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: f
     Guarantee: with Y = round(grid.lift · core), neighbours' Y lie within μ·2^52 of each other, in exact arithmetic.
     Rounding: all of it charged; what is not certified is refused.
     """
+    if lift.shape[1] - codes.width not in (0, 1):
+        raise PlanError(f"a lift of {lift.shape[1]} columns", f"records have {codes.width} coordinates", "plan again")
+    if isinstance(lift, ResidualLift) and lift.residuals.ways != getattr(codes, "ways", None):
+        raise PlanError("residuals of other marginals", "they belong to what is counted", "plan again")
     norm = domain.largest(lift, neighbours)
     charge = sqrt_upward(float(lift.shape[0]))
     room = mu * 2.0**NOISE_BITS

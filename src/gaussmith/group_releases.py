@@ -62,7 +62,7 @@ class GroupRelease:
     def names(self) -> tuple[str, ...]:
         """The answers' names in order, the count last if asked."""
         answers = self.plan.answers
-        names = answers.names[: answers.visible]
+        names = tuple(answers.names[: answers.visible])
         return (*names, "count") if answers.count else names
 
     @property

@@ -60,16 +60,17 @@ def release_plan(
     ledger: Any = None,
     id: str | None = None,
     progress: Progress | None = None,
+    form: str | None = None,
 ) -> Release:
     """Release a plan from data, charged to a ledger if one is given."""
     from gaussmith import mechanism
 
     book = open_ledger(ledger, id)
-    source, used = mechanism.prepare(plan, data, columns)
+    opened = mechanism.prepare(plan, data, columns, form)
     if book is None:
-        return mechanism.release_source(plan, source, used, progress)
-    asked = hash_of(plan.hash, data, {"columns": list(used or [])})
-    made = charged(book, id, plan, data, asked, lambda: mechanism.release_source(plan, source, used, progress))
+        return mechanism.release_opened(plan, opened, progress)
+    asked = hash_of(plan.hash, data, {"columns": list(opened.columns or []), "form": opened.form})
+    made = charged(book, id, plan, data, asked, lambda: mechanism.release_opened(plan, opened, progress))
     return Release.from_json(made)
 
 

@@ -19,25 +19,30 @@ from gaussmith.numerics.linear import Integers, Words
 from gaussmith.plans import Plan
 from gaussmith.readings import Reading
 from gaussmith.releases import Release
-from gaussmith.sums import Source, Totals, check_columns, open_source, total
+from gaussmith.sums import Totals
+from gaussmith.sums.forms import Opened, open_form, total_form
 from gaussmith.sums.readings import Table, open_table, total_table
 
 Progress = Callable[[float | None], None]
 
 
-def release(plan: Plan, data: Any, columns: Sequence[str] | None = None, progress: Progress | None = None) -> Release:
+def release(
+    plan: Plan,
+    data: Any,
+    columns: Sequence[str] | None = None,
+    progress: Progress | None = None,
+    form: str | None = None,
+) -> Release:
     """The planned answers with exact noise. Checks everything public first; then reads the data once.
 
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
     """
-    return release_source(plan, *prepare(plan, data, columns), progress)
+    return release_opened(plan, prepare(plan, data, columns, form), progress)
 
 
-def release_source(
-    plan: Plan, source: Source, columns: Sequence[str] | None, progress: Progress | None = None
-) -> Release:
+def release_opened(plan: Plan, opened: Opened, progress: Progress | None = None) -> Release:
     """The planned answers from a source that `prepare` has opened."""
-    return release_totals(plan, total(source, plan.codes, columns, progress))
+    return release_totals(plan, total_form(opened, progress))
 
 
 def release_table(
@@ -50,7 +55,7 @@ def release_table(
     return replace(release_totals(plan, totals[0]), reading=reading)
 
 
-def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None) -> tuple[Source, Sequence[str] | None]:
+def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: str | None = None) -> Opened:
     """The opened source and the columns to read; refuses what does not fit. No data value is read."""
     if isinstance(plan.domain, People):
         raise PlanError(
@@ -59,11 +64,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None) -> tupl
             "release the request it came from: gaussmith.release(request)",
         )
     plan.certify()  # before anything is opened
-    source = open_source(data)
-    if columns is None and source.names is not None and plan.domain.names is not None:
-        columns = plan.domain.names
-    used = check_columns(source, columns, plan.domain.dimension)
-    return source, None if source.names is None else used
+    return open_form(data, plan.domain, plan.codes, columns, form)
 
 
 def prepare_table(plan: Plan | GroupPlan, data: Any, reading: Reading) -> Table:

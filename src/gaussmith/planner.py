@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from gaussmith.answers import Answers, ask
+from gaussmith.answers import Answers, aim, ask
 from gaussmith.codes import centre_of, nearest_to_zero
 from gaussmith.domains import (
     Ball,
     Box,
+    Cells,
     Counts,
     Domain,
     GaussianData,
     Groups,
     People,
+    Points,
     Records,
     SparseSum,
     Tallied,
@@ -29,12 +31,16 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
-from gaussmith.shapes import Candidate, total
+from gaussmith.shapes import Candidate, price, total
 from gaussmith.shapes.lifted import lifted
 from gaussmith.shapes.straight import elliptical, isotropic
+from gaussmith.standards import largest_change
+from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
     from gaussmith.group_plans import GroupPlan
+
+Progress = Callable[[int, float], None]
 
 MOST_SOLVED_CORNERS = 1024
 """Boxes with more corners than this get the closed form, whose distance from the optimum is certified instead."""
@@ -53,7 +59,10 @@ def plan(
     weights: Any = ...,
     missing: Mapping[str, float] | None = ...,
     shape: str = ...,
+    objective: str = ...,
+    targets: Any = ...,
     gap: float | None = ...,
+    progress: Progress | None = ...,
 ) -> GroupPlan: ...
 
 
@@ -68,7 +77,10 @@ def plan(
     weights: Any = ...,
     missing: Mapping[str, float] | None = ...,
     shape: str = ...,
+    objective: str = ...,
+    targets: Any = ...,
     gap: float | None = ...,
+    progress: Progress | None = ...,
 ) -> Plan: ...
 
 
@@ -82,18 +94,25 @@ def plan(
     weights: Any = "equal",
     missing: Mapping[str, float] | None = None,
     shape: str = "best",
+    objective: str = "total",
+    targets: Any = None,
     gap: float | None = None,
+    progress: Progress | None = None,
 ) -> Plan | GroupPlan:
     """The most accurate plan for these answers under this guarantee.
 
     neighbours: "add-remove" (the number of people is secret) or "replace-one" (it is public).
-    answers:    "sums", "means", or a matrix with one column per coordinate and one row per answer.
+    answers:    "sums", "means", a matrix with one column per coordinate and one row per answer, or, over cells, a
+                workload such as gaussmith.workloads.prefix(n).
     count:      True: the number of records is an answer too, with weight 1.
     weights:    "equal", "relative" (to each answer's range), or one positive number per answer.
     missing:    what stands in for a missing value, by column; else the point of the bounds nearest zero for sums,
                 their centre for means.
     shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved".
+    objective:  over cells and points: "total", the weighted sum of squared errors, or "worst", the largest error in
+                units of its target (`targets`: one standard error per answer; 1 unless given).
     gap:        how close to the certified optimum noise is solved where it is solved, such as 1e-6.
+    progress:   told the round and the gap reached, while noise is solved.
 
     >>> import gaussmith as gm
     >>> p = gm.plan(gm.Box([0] * 16, [1] * 16), gm.Guarantee(epsilon=1, delta=1e-6))
@@ -109,7 +128,7 @@ def plan(
     if isinstance(domain, Groups):
         from gaussmith.group_plans import plan_groups
 
-        asked = ask(domain.domain, answers, count, weights)
+        asked = aim(ask(domain.domain, answers, count, weights), objective, targets)
         return plan_groups(domain, guarantee, asked, check(neighbours), missing, shape)
     if not isinstance(domain, Box | Ball | Records | GaussianData | Tallied):
         if hasattr(domain, "refusal"):  # an entry of the catalogue that says why it must not be used
@@ -119,8 +138,8 @@ def plan(
             "a plan starts from what one record can be",
             "give a domain such as gaussmith.Box, gaussmith.Ball or gaussmith.Counts",
         )
-    asked = ask(domain, answers, count, weights)
-    return plan_answers(domain, guarantee, asked, check(neighbours), missing, shape, gap)
+    asked = aim(ask(domain, answers, count, weights), objective, targets)
+    return plan_answers(domain, guarantee, asked, check(neighbours), missing, shape, gap, progress)
 
 
 def plan_answers(
@@ -131,6 +150,7 @@ def plan_answers(
     missing: Mapping[str, float] | None = None,
     shape: str = "best",
     gap: float | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
     """The plan for answers already spelled out."""
     if domain.dimension == 0 and neighbours != ADD_REMOVE:
@@ -153,12 +173,16 @@ def plan_answers(
     if isinstance(domain, GaussianData):
         return _plan_gaussian(domain, guarantee, answers, neighbours, stand_ins, shape)
     find = _candidates if shape == "best" else partial(_by_name, shape)
-    candidates = find(domain, answers, neighbours, gap)
+    candidates = find(domain, answers, neighbours, gap, progress)
     law = max((c.law for c in candidates if c.law is not None), key=lambda law: law.lower, default=None)
     shapes = [c.shape for c in candidates if shape == "best" or len(candidates) == 1 or c.shape.name == shape]
-    priced = [(total(s, answers, domain.spread), s) for s in shapes]
+    priced = [(price(s, answers, domain.spread), s) for s in shapes]
     _, best = min(priced, key=lambda pair: pair[0])
-    others = tuple((s.name, price) for price, s in priced if s is not best)
+    others = tuple((s.name, cost) for cost, s in priced if s is not best)
+    if shape == "best" and isinstance(domain, Tallied) and "isotropic" not in dict(others) and answers.targets is None:
+        reach = largest_change(domain, answers, neighbours)
+        noisy = answers.size + (answers.count and neighbours == ADD_REMOVE)
+        others = (*others, *([("isotropic", reach * reach * noisy)] if reach else []))
     return Plan(domain, guarantee, neighbours, answers, best, stand_ins, others, law)
 
 
@@ -179,10 +203,14 @@ def _plan_gaussian(
     return Plan(chosen, guarantee, neighbours, answers, found, stand_ins, others, None)
 
 
-def _candidates(domain: Domain, answers: Answers, neighbours: str, gap: float | None) -> list[Candidate]:
+def _candidates(
+    domain: Domain, answers: Answers, neighbours: str, gap: float | None, progress: Progress | None = None
+) -> list[Candidate]:
     """Every shape that fits, with a law that bounds all shapes where one comes for free; in order of preference."""
     if isinstance(domain, Tallied):
-        return [*_tallied(domain, answers, neighbours, gap), *_standard(domain, answers, neighbours)]
+        return [*_tallied(domain, answers, neighbours, gap, progress), *_standard(domain, answers, neighbours)]
+    if answers.targets is not None:
+        raise _worst_refused(domain)
     if isinstance(domain, People):
         from gaussmith.shapes.people import lifted_people
 
@@ -199,8 +227,20 @@ def _candidates(domain: Domain, answers: Answers, neighbours: str, gap: float | 
     return [*found, *_standard(domain, answers, neighbours)]
 
 
-def _tallied(domain: Domain, answers: Answers, neighbours: str, gap: float | None) -> list[Candidate]:
+def _tallied(
+    domain: Domain, answers: Answers, neighbours: str, gap: float | None, progress: Progress | None
+) -> list[Candidate]:
     """The shapes of domains whose records are counted as they are."""
+    if isinstance(domain, Cells) and isinstance(answers.workload, Marginals):
+        from gaussmith.shapes.marginals import of_marginals
+
+        return of_marginals(domain, answers, neighbours)
+    if isinstance(domain, Cells | Points):
+        from gaussmith.shapes.cells import in_cells
+
+        return in_cells(domain, answers, neighbours, gap, progress)
+    if answers.targets is not None:
+        raise _worst_refused(domain)
     if isinstance(domain, Counts | Votes):
         from gaussmith.shapes.alike import alike
 
@@ -211,8 +251,17 @@ def _tallied(domain: Domain, answers: Answers, neighbours: str, gap: float | Non
     return few(domain, answers, neighbours, gap)
 
 
+def _worst_refused(domain: Domain) -> PlanError:
+    return PlanError(
+        f"objective='worst' for {type(domain).__name__}",
+        "the worst answer is planned over cells and points",
+        "leave it out, or give weights",
+    )
+
+
 def _standard(domain: Domain, answers: Answers, neighbours: str) -> list[Candidate]:
-    if answers.matrix is not None or not domain.dimension:
+    """The standard Gaussian mechanism, where it is a shape over the coordinates."""
+    if answers.is_linear or answers.targets is not None or not domain.dimension or isinstance(domain, Points):
         return []
     return [Candidate(isotropic(domain, answers, neighbours))]
 
@@ -226,7 +275,9 @@ def _worth_solving(domain: Domain, answers: Answers) -> bool:
     return not answers.means.all() and bool(domain.centre[answers.index[~answers.means]].any())
 
 
-def _by_name(name: str, domain: Domain, answers: Answers, neighbours: str, gap: float | None) -> list[Candidate]:
+def _by_name(
+    name: str, domain: Domain, answers: Answers, neighbours: str, gap: float | None, progress: Progress | None = None
+) -> list[Candidate]:
     """The shape of this name, and laws that bound all shapes."""
     if name.replace("-", "_") in ("rank_one", "r1smg"):
         raise PlanError(
@@ -235,7 +286,7 @@ def _by_name(name: str, domain: Domain, answers: Answers, neighbours: str, gap: 
             "leave out shape=; gaussmith.catalogue.rank_one is there to study it",
         )
     if isinstance(domain, Tallied):
-        found = _candidates(domain, answers, neighbours, gap)
+        found = _candidates(domain, answers, neighbours, gap, progress)
         names = {candidate.shape.name for candidate in found}
         if name in names:
             return found
@@ -264,7 +315,7 @@ def substitutes(domain: Domain, answers: Answers, missing: Mapping[str, float]) 
                 "in a ball a record with a missing value becomes the centre; counts have rules of their own",
                 "leave out missing=",
             )
-        return domain.centre
+        return np.zeros(0) if isinstance(domain, Tallied) else domain.centre
     known = [domain.name(j) for j in range(domain.dimension)] if missing else []
     for name in missing:
         if name not in known:

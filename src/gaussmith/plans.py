@@ -16,15 +16,16 @@ import numpy as np
 
 from gaussmith.answers import Answers
 from gaussmith.codes import Codes
-from gaussmith.domains import Domain, People, domain_from_dict
-from gaussmith.error_laws import ErrorLaw
+from gaussmith.domains import Cells, Domain, People, Tallied, domain_from_dict
+from gaussmith.error_laws import ErrorLaw, StatedErrors, law_of_features
 from gaussmith.errors import GaussmithError, PlanError
 from gaussmith.grid import Grid, make_grid
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check, protects
-from gaussmith.numerics.linear import Array, Bordered, Diagonal, Exchangeable, pick_rows
+from gaussmith.numerics.linear import Array, pick_rows
 from gaussmith.shapes import Shape, weighted_variances
 from gaussmith.shapes.laws import Law
+from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
     from gaussmith.releases import Release
@@ -40,7 +41,7 @@ _FIELDS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(StatedErrors):
     """What `gaussmith.plan` returns.
 
     >>> import gaussmith as gm
@@ -105,9 +106,17 @@ class Plan:
         per_answer, count = self._variances
         return float(self.answers.weights @ per_answer) + (count if self.answers.count else 0.0)
 
+    @property
+    def price(self) -> float:
+        """What was made small: the weighted total, or the worst squared error in units of its target squared."""
+        if self.answers.targets is None:
+            return self.total_variance
+        per_answer, count = self._variances
+        return max(float((per_answer / self.answers.targets**2).max()), count if self.answers.count else 0.0)
+
     @cached_property
     def lower_bound(self) -> float:
-        """No Gaussian noise with this guarantee has a smaller weighted total."""
+        """No Gaussian noise with this guarantee has a smaller price."""
         from gaussmith.certificate import lower_bound
 
         at_unit = lower_bound(self.domain, self.answers, self.neighbours)
@@ -115,8 +124,8 @@ class Plan:
 
     @property
     def optimality(self) -> float:
-        """total_variance / lower_bound: 1 is the best any Gaussian noise can do."""
-        return max(1.0, self.total_variance / self.lower_bound) if self.lower_bound else 1.0
+        """price / lower_bound: 1 is the best any Gaussian noise can do."""
+        return max(1.0, self.price / self.lower_bound) if self.lower_bound else 1.0
 
     def covariance(self) -> Array:
         """Of the noise in the answers, the count last if asked; of a mean: of n times the mean."""
@@ -183,38 +192,9 @@ class Plan:
         if self.answers.ratios.any() or self.answers.hidden:
             shown = self.answers.visible
             return ErrorLaw(np.zeros(shown), np.zeros(shown), self.covariance()[:shown, :shown])
-        F = self.shape.features
         extra = self._variances[0] / unit**2 - self.shape.variances()[:size]  # of means: through the count
-        if isinstance(F, Diagonal | Bordered):
-            index = np.arange(size) if isinstance(F, Diagonal) else F.index[:size]
-            inner = F.entries[:size] if isinstance(F, Diagonal) else F.inner[:size]
-            border = np.zeros(size) if isinstance(F, Diagonal) else F.border[:size]
-            apart = len(np.unique(index)) == size
-            if apart and not (border.any() and (index == F.shape[1] - 1).any()):
-                return ErrorLaw(np.sqrt(inner * inner + extra) * unit, border * unit)
-        if isinstance(F, Exchangeable):  # inner² I + c 11ᵀ
-            c = F.size * F.shared**2 + 2 * F.inner * F.shared + (F.border or 0.0) ** 2
-            if c >= 0:
-                return ErrorLaw(np.full(size, abs(F.inner) * unit), np.full(size, np.sqrt(c) * unit))
-            across, along = F.inner**2, max(F.inner**2 + size * c, 0.0)
-            own = np.full(size, np.sqrt(F.inner**2 + c) * unit)
-            return ErrorLaw(own, np.zeros(size), None, np.append(np.full(size - 1, across), along) * unit**2)
-        return ErrorLaw(np.zeros(size), np.zeros(size), self.covariance()[:size, :size])
-
-    @property
-    def expected_squared_error(self) -> float:
-        """E Σ (error of answer i)², not weighted, the count left out."""
-        return self.error_law.expected_squared_error
-
-    def squared_error_quantile(self, probability: float = 0.95) -> float:
-        """What the sum of squared errors stays below with this probability: an exact quantile of a weighted χ² sum.
-
-        >>> import gaussmith as gm
-        >>> plan = gm.plan(gm.Ball(2, 1), gm.Guarantee(mu=1))
-        >>> round(plan.squared_error_quantile(0.95), 4), round(plan.maximum_error(0.95), 4)
-        (5.9915, 2.2365)
-        """
-        return self.error_law.squared_error_quantile(probability)
+        law = law_of_features(self.shape.features, size, unit, extra)
+        return law or ErrorLaw(np.zeros(size), np.zeros(size), self.covariance()[:size, :size])
 
     def error_quantiles(self, confidence: float = 0.95) -> Array:
         """What each answer's own error stays below, in absolute value, with this confidence."""
@@ -222,30 +202,13 @@ class Plan:
 
         return self.standard_errors * normal_width(confidence)
 
-    def maximum_error(self, confidence: float = 0.95) -> float:
-        """What the largest error stays below with this confidence; exact unless answers share more than one draw."""
-        return self.error_law.maximum_error(confidence)
-
-    def expected_maximum_error(self) -> float:
-        """The expectation of the largest error; never too small."""
-        return self.error_law.expected_maximum_error()
-
-    def rows_needed(self, error: float, confidence: float = 0.95) -> int:
-        """The least number of rows for which all averages (sums over n, or means) are within `error`, this confident.
-
-        >>> import gaussmith as gm
-        >>> gm.plan(gm.Box([0] * 10, [1] * 10), gm.Guarantee(epsilon=1, delta=1e-6)).rows_needed(error=0.01)
-        2455
-        """
-        from gaussmith.error_laws import rows_needed
-
-        return rows_needed(self.error_law, error, confidence)
-
     # -- the integer mechanism --------------------------------------------------------------------------------------
 
     @cached_property
     def codes(self) -> Codes:
         """How records become integers."""
+        if isinstance(self.domain, Cells) and isinstance(self.answers.workload, Marginals):
+            return self.domain.codes(self.substitutes, self.answers.workload.ways)
         return self.domain.codes(self.substitutes)
 
     @cached_property
@@ -303,16 +266,24 @@ class Plan:
     # -- the doorway to data ----------------------------------------------------------------------------------------
 
     def release(
-        self, data: Any, columns: list[str] | None = None, ledger: Any = None, id: str | None = None
+        self,
+        data: Any,
+        columns: list[str] | None = None,
+        ledger: Any = None,
+        id: str | None = None,
+        form: str | None = None,
     ) -> Release:
-        """Release the planned answers from data: an array, a frame of any supported library, or a path."""
+        """Release the planned answers from data: an array, a frame of any supported library, or a path.
+
+        `form` says how items and ballots are written: "pairs" (columns: person, item) or "order" (first choice, …).
+        """
         if ledger is not None or id is not None:
             from gaussmith.job import release_plan
 
-            return release_plan(self, data, columns, ledger, id)
+            return release_plan(self, data, columns, ledger, id, form=form)
         from gaussmith.mechanism import release
 
-        return release(self, data, columns)
+        return release(self, data, columns, form=form)
 
     # -- saved form -------------------------------------------------------------------------------------------------
 
@@ -345,11 +316,12 @@ class Plan:
             odd = sorted(set(fields) ^ _FIELDS)
             raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")
         try:
+            domain = domain_from_dict(fields["domain"])
             plan = cls(
-                domain_from_dict(fields["domain"]),
+                domain,
                 Guarantee.from_dict(fields["guarantee"]),
                 check(fields["neighbours"]),
-                Answers.from_dict(fields["answers"]),
+                Answers.from_dict(fields["answers"], domain),
                 Shape.from_dict(fields["shape"]),
                 np.array(fields["substitutes"], float),
                 tuple((str(name), float(value)) for name, value in fields["alternatives"]),
@@ -371,7 +343,8 @@ class Plan:
         if rows != self.answers.size + self.shape.counted:
             raise PlanError(f"{rows} features", "a plan has one per answer and one for the count", "plan again")
         d, m = self.domain.dimension, self.shape.lift.shape[0]
-        fits = self.answers.fits(d) and self.substitutes.shape == (d,) and self.shape.features.shape[1] == m
+        stand_ins = (0 if isinstance(self.domain, Tallied) else d,)
+        fits = self.answers.fits(d) and self.substitutes.shape == stand_ins and self.shape.features.shape[1] == m
         if not fits or not (public is None or public.shape == (rows,)):
             raise PlanError("parts of a plan that do not fit", "every field must be as it was saved", "plan again")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from gaussmith.accuracy import normal_width
+from gaussmith.domains import Cells
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
 from gaussmith.readings import Reading
 from gaussmith.readout import Readout
+from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,7 +105,7 @@ class Release:
         return self.plan.count_standard_error
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Sequence[str]:
         """The answers' names in order, the count last if asked."""
         names = self.plan.answers.names[: self.plan.answers.visible]
         return (*names, "count") if self.plan.answers.count else names
@@ -145,6 +147,31 @@ class Release:
                 last[0, -1] = 1.0
             J = np.vstack([J, last])
         return np.asarray(J @ C @ J.T)
+
+    def marginal(self, *attributes: str | int) -> Array:
+        """The table of one released marginal, an axis per attribute (by name or number), in the order given.
+
+        >>> import gaussmith as gm
+        >>> cells = gm.Cells({"age": 3, "sex": ["f", "m"]})
+        >>> plan = gm.plan(cells, gm.Guarantee(mu=1), answers=gm.workloads.marginals([3, 2], 2))
+        >>> plan.release([[0, "f"], [2, "m"]]).marginal("sex", "age").shape
+        (2, 3)
+        """
+        work, domain = self.plan.answers.workload, self.plan.domain
+        if not isinstance(work, Marginals) or not isinstance(domain, Cells):
+            raise PlanError("a marginal of other answers", "the plan was not made for marginals", "use release.values")
+        names = [domain.attribute_name(i) for i in range(len(domain.sizes))]
+        for name in attributes:
+            if str(name) not in names:
+                raise PlanError(f"attribute {name!r}", "the cells have no such attribute", nearest(str(name), names))
+        places = [names.index(str(name)) for name in attributes]
+        way = tuple(sorted(places))
+        if way not in work.ways:
+            raise PlanError(f"marginal {tuple(attributes)}", "it was not asked", "ask for it when planning")
+        start = work.offsets[work.ways.index(way)]
+        size = work.sizes[work.ways.index(way)]
+        table = self.values[start : start + size].reshape([work.shape[i] for i in way])
+        return np.transpose(table, [way.index(i) for i in places])
 
     def __getitem__(self, key: str | int) -> Answer:
         names = self.names

@@ -11,10 +11,11 @@ import pytest
 
 import gaussmith as gm
 from gaussmith.errors import PlanError
-from gaussmith.explanation import compare_plan, compare_release, plan_table, share_of_standard, standard_plan
+from gaussmith.explanation import plan_table
 from gaussmith.report import charts
 from gaussmith.report.drawing import draw
 from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair, zonotope
+from gaussmith.standards import compare_plan, compare_release, share_of_standard, standard_plan
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 SQUARE = gm.Box({"a": (0, 1), "b": (0, 1)})

@@ -78,13 +78,13 @@ def run(arguments: Namespace) -> int:
 
 def _text(release: Release) -> str:
     from gaussmith.explanation import (
-        compare_release,
         decimals,
         describe_gain,
         describe_optimality,
         release_rows,
         text_table,
     )
+    from gaussmith.standards import compare_release
 
     promise, _, _ = release.plan.guarantee.describe().partition(". ")
     rows = [

@@ -6,10 +6,12 @@ from typing import Any
 
 from gaussmith.domains.ball import Ball
 from gaussmith.domains.box import Box
+from gaussmith.domains.cells import Cells
 from gaussmith.domains.counts import Counts
 from gaussmith.domains.gaussian import GaussianData
 from gaussmith.domains.groups import Groups
 from gaussmith.domains.people import People
+from gaussmith.domains.points import Points
 from gaussmith.domains.protocol import Domain
 from gaussmith.domains.records import Records
 from gaussmith.domains.sparse import SparseSum
@@ -20,9 +22,11 @@ from gaussmith.errors import PlanError
 _KINDS: dict[str, Any] = {
     "ball": Ball,
     "box": Box,
+    "cells": Cells,
     "counts": Counts,
     "gaussian": GaussianData,
     "people": People,
+    "points": Points,
     "records": Records,
     "sparse": SparseSum,
     "votes": Votes,
@@ -39,6 +43,6 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
 
 
 __all__ = [
-    "Ball", "Box", "Counts", "Domain", "GaussianData", "Groups", "People", "Records", "SparseSum", "Tallied", "Votes",
-    "domain_from_dict",
+    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "Groups", "People", "Points", "Records", "SparseSum",
+    "Tallied", "Votes", "domain_from_dict",
 ]  # fmt: skip

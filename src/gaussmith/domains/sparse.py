@@ -77,6 +77,10 @@ class SparseSum(Tallied):
     def radius(self) -> Array:
         return self.bounds
 
+    @property
+    def reach(self) -> Array:
+        return 2 * self.bounds
+
     @cached_property
     def coded(self) -> tuple[Array, Array]:
         """Zero, and the bounds that codes stand for: the bounds themselves but for a part in 2^41."""

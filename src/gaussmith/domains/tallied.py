@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -36,6 +36,11 @@ class Tallied:
         return str(j) if self.labels is None else str(self.labels[j])
 
     @property
+    def columns(self) -> Sequence[str] | None:
+        """The columns that records are read from, where they are named."""
+        return self.names
+
+    @property
     def centre(self) -> Array:
         return np.zeros(self.dimension)
 
@@ -44,8 +49,14 @@ class Tallied:
         return np.ones(self.dimension)
 
     @property
+    def reach(self) -> Array:
+        """By how much one record can change each coordinate."""
+        return np.ones(self.dimension)
+
+    @property
     def spread(self) -> Array:
-        return np.zeros(self.dimension)
+        """Of no meaning here: means are not planned."""
+        return np.zeros(0)
 
     @property
     def coded(self) -> tuple[Array, Array]:

@@ -65,6 +65,10 @@ class Votes(Tallied):
         """The points of one ballot, all candidates together."""
         return self.dimension * (self.dimension - 1) // 2
 
+    @property
+    def reach(self) -> Array:
+        return np.full(self.dimension, self.dimension - 1.0)
+
     def records(self, most: int = MOST_LISTED) -> Array | None:
         """Every ranking as points, one a row; None if there are more than `most`."""
         if self.dimension > 12 or math.factorial(self.dimension) > most:

@@ -330,6 +330,14 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
         )
     if kind == "dense":
         return Dense(unpack(fields["matrix"]))
+    if kind == "intervals":
+        from gaussmith.numerics.intervals import Intervals
+
+        return Intervals.from_dict(fields)
+    if kind in ("residual lift", "residual decode"):
+        from gaussmith.numerics.residual_maps import map_from_dict
+
+        return map_from_dict(fields)
     raise PlanError(f"matrix kind = {kind!r}", "this version does not know it", "upgrade gaussmith, or plan again")
 
 

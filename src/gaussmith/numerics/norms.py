@@ -52,14 +52,40 @@ def largest_distance(lift: Array, points: Array) -> float:
     >>> largest_distance(np.eye(2), np.array([[3.0, 4.0], [0.0, 0.0]])) >= 5.0
     True
     """
-    m, k = lift.shape
-    n = len(points)
+    k = lift.shape[1]
     Y = points @ lift.T
     doubt = 2.0 * (k + 2) * _UNIT * (np.abs(points) @ np.abs(lift).T) + k * float(np.finfo(float).tiny)
-    doubt += 4.0 * _UNIT * np.abs(Y)
+    return _widest(Y, doubt + 4.0 * _UNIT * np.abs(Y))
+
+
+def longest_row(points: Array) -> float:
+    """The largest norm of a row, never below the true value of these doubles.
+
+    >>> longest_row(np.array([[3.0, 4.0], [1.0, 0.0]])) >= 5.0
+    True
+    """
+    largest = float(np.einsum("ij,ij->i", points, points).max())
+    if not math.isfinite(largest):
+        return math.inf
+    slack = 1.0 + 2.0 * (points.shape[1] + 8) * _UNIT
+    return math.sqrt(largest * slack + points.shape[1] * float(np.finfo(float).tiny)) * (1.0 + 4.0 * _UNIT)
+
+
+def widest_pair(points: Array) -> float:
+    """The largest distance of two rows, never below the true value of these doubles.
+
+    >>> widest_pair(np.array([[3.0, 4.0], [0.0, 0.0]])) >= 5.0
+    True
+    """
+    return _widest(points, np.zeros((1, points.shape[1])))
+
+
+def _widest(Y: Array, doubt: Array) -> float:
+    """The largest distance of two rows that are known up to `doubt`."""
+    n, m = Y.shape
     centre = Y.mean(axis=0)
     Y = Y - centre  # the same for all, whatever its rounding
-    doubt += 4.0 * _UNIT * np.abs(Y)
+    doubt = doubt + 4.0 * _UNIT * np.abs(Y)
     blur = float(np.sqrt(np.einsum("ij,ij->i", doubt, doubt)).max()) * (1.0 + 4.0 * (m + 8) * _UNIT)
     g = np.einsum("ij,ij->i", Y, Y)
     error = 8.0 * (m + 8) * _UNIT * float(g.max()) if n else 0.0

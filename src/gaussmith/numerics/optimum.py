@@ -17,7 +17,7 @@ roots. (Search rounds may use M where its spread is mild: a search cannot harm.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -57,6 +57,8 @@ class Optimum:
     upper: float
     lower: float
     rounds: int
+    shares: Array = field(default_factory=lambda: np.zeros(0))
+    """For the objective "worst": the shares of attention on the answers that, with the weights, prove `lower`."""
 
     @property
     def gap(self) -> float:
@@ -78,6 +80,7 @@ def solve(
     gap: float = 1e-3,
     max_rounds: int = 2000,
     progress: Progress | None = None,
+    known: tuple[Array, Array] | None = None,
 ) -> Optimum:
     """The shape of least error that hides every difference in `points` (N × k); its price errs upward.
 
@@ -86,6 +89,7 @@ def solve(
     `pairs`: the differences are those of all pairs of points (replacing one record), without writing them down.
     `targets`: with objective "worst", the standard errors aimed at, one per answer; a price of p at μ = 1 means that
     they are all met at μ = √p.
+    `known`: weights and shares found before (`Optimum.weights`, `Optimum.shares`), to be used without a search.
 
     Guarantee: ‖lift·s‖ ≤ 1 for every difference of the points as given, in exact arithmetic; lower ≤ the least price
     of any Gaussian noise for them. If `max_rounds` runs out the shape is as valid, and `.gap` tells the truth about it.
@@ -104,9 +108,9 @@ def solve(
     if objective == "total":
         if targets is not None:
             raise PlanError("targets with objective='total'", "targets are for the worst answer", "use weights instead")
-        return _least_total(given, scale, gap, max_rounds, progress)
+        return _least_total(given, scale, gap, max_rounds, progress, known)
     if objective == "worst":
-        return _least_worst(given, scale, _check_targets(targets, array.shape[1]), gap, max_rounds, progress)
+        return _least_worst(given, scale, _check_targets(targets, array.shape[1]), gap, max_rounds, progress, known)
     raise PlanError(f"objective={objective!r}", "'total' or 'worst'", "choose one of the two")
 
 
@@ -147,10 +151,17 @@ def _scale_of(given: Differences) -> float:
     return scale
 
 
-def _least_total(given: Differences, scale: float, gap: float, max_rounds: int, progress: Progress | None) -> Optimum:
+def _least_total(
+    given: Differences,
+    scale: float,
+    gap: float,
+    max_rounds: int,
+    progress: Progress | None,
+    known: tuple[Array, Array] | None,
+) -> Optimum:
     basis = _span_of(given)
     inside = given.times(basis / scale)
-    weights, rounds = search(inside, gap, max_rounds, progress)
+    weights, rounds = (known[0], 0) if known else search(inside, gap, max_rounds, progress)
     m, V = singular(inside.factor(weights))
     if len(m) < inside.answers or not m.min() > 0:
         raise PlanError(*_TOO_FAR)
@@ -163,10 +174,16 @@ def _least_total(given: Differences, scale: float, gap: float, max_rounds: int, 
 
 
 def _least_worst(
-    given: Differences, scale: float, targets: Array, gap: float, max_rounds: int, progress: Progress | None
+    given: Differences,
+    scale: float,
+    targets: Array,
+    gap: float,
+    max_rounds: int,
+    progress: Progress | None,
+    known: tuple[Array, Array] | None,
 ) -> Optimum:
     inside = given.times(np.diag(1.0 / targets / scale))
-    weights, shares, rounds = search_worst(inside, gap, max_rounds, progress)
+    weights, shares, rounds = (*known, 0) if known else search_worst(inside, gap, max_rounds, progress)
     B = inside.factor(weights)
     U, m, Vt = np.linalg.svd(B * np.sqrt(shares), full_matrices=False)
     kept = m > 1e-13 * m[0]
@@ -176,7 +193,7 @@ def _least_worst(
     # Bᵀ U/m rather than V/√shares: an answer with hardly a share must not be divided by it.
     decode = (B.T @ U) * np.sqrt(trace / m) * (targets * scale)[:, None]
     lower = (trace * scale) ** 2 / float(weights.sum() * shares.sum())
-    return _certify(given, lift, decode, weights, rounds, lower, targets)
+    return replace(_certify(given, lift, decode, weights, rounds, lower, targets), shares=shares)
 
 
 def _span_of(given: Differences) -> Array:

@@ -22,7 +22,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -99,11 +99,7 @@ class MarginalPlan:
     def scales(self, subset: Sequence[int]) -> Array:
         """The double by which each integer contrast of one residual is multiplied before unit noise is added."""
         sigma = math.sqrt(self._variance_of[tuple(subset)])
-        scale = np.full((), 1.0 / sigma)
-        for i in subset:
-            steps = np.arange(1.0, self.shape[i])
-            scale = np.multiply.outer(scale, 1.0 / np.sqrt(steps * (steps + 1.0)))
-        return np.asarray(scale)
+        return np.asarray(_unit_scales(tuple(self.shape[i] for i in subset)) * (1.0 / sigma))
 
     def contrasts(self, subset: Sequence[int], marginal: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The integer contrasts of one residual, exactly, from the integer counts of its own marginal.
@@ -120,13 +116,18 @@ class MarginalPlan:
             values = _contrast(values, axis)
         return values
 
-    def lift(self, marginals: Mapping[Subset, npt.NDArray[Any]]) -> Iterator[tuple[Subset, npt.NDArray[Any]]]:
-        """The integer contrasts of every residual in order, from exact counts of (at least) the marginals asked for."""
+    @cached_property
+    def _above(self) -> dict[Subset, Subset]:
+        """The smallest marginal above each residual."""
         above: dict[Subset, Subset] = {}
         for way in sorted(self.ways, key=lambda way: math.prod(self.shape[i] for i in way), reverse=True):
-            above.update(dict.fromkeys(_subsets_of(way, self.shape), way))  # the smallest marginal above A wins
+            above.update(dict.fromkeys(_subsets_of(way, self.shape), way))  # the smaller one wins
+        return above
+
+    def lift(self, marginals: Mapping[Subset, npt.NDArray[Any]]) -> Iterator[tuple[Subset, npt.NDArray[Any]]]:
+        """The integer contrasts of every residual in order, from exact counts of (at least) the marginals asked for."""
         for A in self.subsets:
-            way = above[A]
+            way = self._above[A]
             away = tuple(axis for axis, i in enumerate(way) if i not in A)
             yield A, self.contrasts(A, np.asarray(marginals[way]).sum(axis=away))
 
@@ -180,11 +181,9 @@ def plan_marginals(
         subsets, v = (subsets[1:], v[1:]) if subsets[0] == () else (subsets, v)
         if not subsets:
             raise PlanError("marginals that never change", "replacing a record must move something", "ask for more")
-    reach, root = _reach(sizes, subsets, v, neighbours)
-    variances = np.sqrt(reach.share / v) * root
-    # Each lifted entry carries a few roundings per attribute of its subset: give them away once, for all.
-    slack = 1.0 + 8.0 * (max(map(len, subsets)) + 16) * 2.0**-53
-    variances = variances * (float((reach.most / variances).sum(axis=1).max()) * slack * (1.0 + _ROUNDING))
+    share, root = _shares(sizes, subsets, v, neighbours, _most(sizes, subsets, neighbours))
+    variances = np.sqrt(share / v) * root
+    variances = variances * (largest_residual_norm(sizes, subsets, variances, neighbours) ** 2 * (1.0 + _ROUNDING))
     total = math.fsum(v * variances) * (1.0 + _ROUNDING)
     lower = root * root * (1.0 - _ROUNDING)
     return MarginalPlan(sizes, asked, w, neighbours, tuple(subsets), variances, total, lower)
@@ -227,19 +226,33 @@ def _prices(shape: tuple[int, ...], ways: tuple[Subset, ...], weights: Array) ->
     return subsets, np.array([above[A] * math.prod((shape[i] - 1) * shape[i] for i in A) for A in subsets])
 
 
-@dataclass(frozen=True, eq=False)
-class _Reach:
-    """Squared norms in the residuals: of every kind of difference (`most`, a row each), and of the worst mixture."""
+def largest_residual_norm(
+    shape: tuple[int, ...], subsets: Sequence[Subset], variances: Array, neighbours: str
+) -> float:
+    """The largest norm of a lifted record (add-remove) or of a difference of two (replace-one); never too small.
 
-    most: Array
-    share: Array
+        Σ_A ‖residual A‖² / σ_A²,   with the doubles of `MarginalPlan.scales` for these variances
+
+    Rounding: each lifted entry carries a few roundings per attribute of its subset; all are given away.
+    """
+    most = _most(shape, list(subsets), neighbours)
+    square = float((most / variances).sum(axis=1).max())
+    if not math.isfinite(square):
+        return math.inf
+    slack = 1.0 + 8.0 * (max(map(len, subsets)) + 16) * 2.0**-53
+    return math.sqrt(square * slack * (1.0 + _ROUNDING)) * (1.0 + 2.0**-52)
 
 
-def _reach(shape: tuple[int, ...], subsets: list[Subset], v: Array, neighbours: str) -> tuple[_Reach, float]:
-    """What a record can move in each residual, the shares to plan for, and √ of a lower bound of the total."""
-    p = np.array([math.prod((shape[i] - 1) / shape[i] for i in A) for A in subsets])
+def _sizes(shape: tuple[int, ...], subsets: list[Subset]) -> Array:
+    """p_A: the squared norm of a record's residual A."""
+    return np.array([math.prod((shape[i] - 1) / shape[i] for i in A) for A in subsets])
+
+
+def _most(shape: tuple[int, ...], subsets: list[Subset], neighbours: str) -> Array:
+    """Squared norms in the residuals, never too small: a row for every kind of difference there is."""
+    p = _sizes(shape, subsets)
     if neighbours == "add-remove":
-        return _Reach(p[None, :], p), math.fsum(np.sqrt(v * p))
+        return p[None, :] * (1.0 + 8.0 * 2.0**-50)
     attributes = sorted({i for A in subsets for i in A})
     if len(attributes) <= _PATTERNS:
         # Two records matter only by where they differ: 2^attributes patterns, all of them planned for.
@@ -248,13 +261,24 @@ def _reach(shape: tuple[int, ...], subsets: list[Subset], v: Array, neighbours: 
             if row < len(most):
                 common = {i: -1 / shape[i] if x else 1 - 1 / shape[i] for i, x in zip(attributes, differs, strict=True)}
                 most[row] = [2.0 * (q - math.prod(common[i] for i in A)) for q, A in zip(p, subsets, strict=True)]
-        most = np.maximum(most, 0.0) + 8.0 * 2.0**-50
-        share = _worst_mixture(most, v)
-        return _Reach(most, share), math.fsum(np.sqrt(v * np.maximum(share - 16.0 * 2.0**-50, 0.0)))
+        return np.maximum(most, 0.0) + 8.0 * 2.0**-50
     # Else bound each residual alone: records that differ in its smallest attribute only are furthest apart there.
     alone = [2.0 * math.prod((n - 1) / n for n in sorted(shape[i] for i in A)[1:]) for A in subsets]
+    return np.array([alone]) * (1.0 + 8.0 * 2.0**-50)
+
+
+def _shares(
+    shape: tuple[int, ...], subsets: list[Subset], v: Array, neighbours: str, most: Array
+) -> tuple[Array, float]:
+    """The shares to plan for, and √ of a lower bound of the total."""
+    p = _sizes(shape, subsets)
+    if neighbours == "add-remove":
+        return p, math.fsum(np.sqrt(v * p))
+    if len(most) > 1 or len({i for A in subsets for i in A}) == 1:
+        share = _worst_mixture(most, v)
+        return share, math.fsum(np.sqrt(v * np.maximum(share - 16.0 * 2.0**-50, 0.0)))
     everywhere = [2.0 * (q - math.prod(-1 / shape[i] for i in A)) for q, A in zip(p, subsets, strict=True)]
-    return _Reach(np.array([alone]), np.array(alone)), math.fsum(np.sqrt(v * np.array(everywhere)))
+    return most[0], math.fsum(np.sqrt(v * np.array(everywhere)))
 
 
 def _worst_mixture(most: Array, v: Array) -> Array:
@@ -269,6 +293,17 @@ def _worst_mixture(most: Array, v: Array) -> Array:
         lam *= cost**2
         lam /= lam.sum()
     return np.asarray(lam @ most)
+
+
+@lru_cache(maxsize=256)
+def _unit_scales(sizes: tuple[int, ...]) -> Array:
+    """1/√(i(i+1)) along every axis: what makes integer contrasts orthonormal."""
+    scale = np.ones(())
+    for n in sizes:
+        steps = np.arange(1.0, n)
+        scale = np.multiply.outer(scale, 1.0 / np.sqrt(steps * (steps + 1.0)))
+    scale.flags.writeable = False
+    return scale
 
 
 def _contrast(values: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:

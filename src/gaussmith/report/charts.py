@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.domains import Tallied
 from gaussmith.errors import PlanError, nearest
-from gaussmith.explanation import Comparison, figure, printable, standard_errors_of_standard, standard_plan
+from gaussmith.explanation import figure, printable
 from gaussmith.numerics.linear import Array
 from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair
+from gaussmith.standards import Comparison, standard_errors_of_standard, standard_plan
 
 if TYPE_CHECKING:
     from gaussmith.group_releases import GroupRelease
@@ -215,7 +217,7 @@ def _covariances(plan: Plan, places: list[int]) -> tuple[Array, Array | None]:
     """Ours and the standard one at μ = 1."""
     mu = plan.guarantee.mu
     ours = noise_covariance(plan, places) * mu**2
-    if plan.answers.matrix is not None:
+    if plan.answers.is_linear or isinstance(plan.domain, Tallied):
         errors = standard_errors_of_standard(plan)
         if errors is None or max(places) >= len(errors):
             return ours, None

@@ -81,6 +81,7 @@ def pair(plan: Plan) -> tuple[int, int] | None:
         return (0, plan.answers.size) if drawn == 2 else None
     covariance = noise_covariance(plan, range(size))
     deviations = np.sqrt(np.diag(covariance))
+    deviations = np.where(deviations > 0, deviations, np.inf)  # what is public has no noise to draw
     correlations = np.triu(np.abs(covariance / np.outer(deviations, deviations)), 1)
     best = int(np.argmax(np.round(correlations, 9)))
     i, j = divmod(best, size)

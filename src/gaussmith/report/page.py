@@ -19,8 +19,6 @@ from gaussmith.accuracy import normal_width
 from gaussmith.domains import Box, GaussianData, People
 from gaussmith.explanation import (
     RELEASE_HEADER,
-    compare_plan,
-    compare_release,
     decimals,
     describe_clip,
     describe_gain,
@@ -38,13 +36,14 @@ from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.readings import MEAN, ROW_SUM, ROWS, TOTAL, Reading
 from gaussmith.report.charts import drawn_names, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
+from gaussmith.standards import compare_plan, compare_release
 
 if TYPE_CHECKING:
-    from gaussmith.explanation import Comparison
     from gaussmith.group_plans import GroupPlan
     from gaussmith.joint_plans import JointPlan
     from gaussmith.plans import Plan
     from gaussmith.releases import Release
+    from gaussmith.standards import Comparison
 
 _OF = {TOTAL: "a person’s total", MEAN: "a person’s mean", ROW_SUM: "each row", ROWS: "rows"}
 
@@ -88,10 +87,10 @@ def _parts(release: Release | GroupRelease, columns: Sequence[str] | None) -> li
     """Name, title and body of what is told about one release."""
     if isinstance(release, GroupRelease):
         plan = release.plan.each  # all groups are alike
-        comparisons = compare_plan(plan)
+        comparisons = compare_plan(plan, most=MOST_ROWS)
     else:
         plan = release.plan
-        comparisons = compare_release(release)
+        comparisons = compare_release(release, MOST_ROWS)
     parts = [
         ("answers", "Answers", _answers(release)),
         ("noise", "Noise against the standard Gaussian", _noise(plan, comparisons)),

@@ -79,3 +79,11 @@ def total(shape: Shape, answers: Answers, spread: Array) -> float:
     """The weighted total variance at μ = 1, the count included with weight 1 where it is asked."""
     per_answer, count = weighted_variances(shape, answers, spread)
     return float(answers.weights @ per_answer) + (count if answers.count else 0.0)
+
+
+def price(shape: Shape, answers: Answers, spread: Array) -> float:
+    """What a shape is chosen by, at μ = 1: the weighted total, or the largest variance over a squared target."""
+    if answers.targets is None:
+        return total(shape, answers, spread)
+    per_answer, count = weighted_variances(shape, answers, spread)
+    return max(float((per_answer / answers.targets**2).max()), count if answers.count else 0.0)

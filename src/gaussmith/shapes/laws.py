@@ -7,6 +7,9 @@ somebody else can compute M from it; `gaussmith.certificate` says how, kind by k
     rankings    all rankings alike (replace-one: every ranking against its reverse)
     signs       coordinate j moves by ± its bound with chance share_j, at most k at once, signs independent
     listed      records (or pairs of them) one by one, a weight for each
+    cells       single cells (or points), a weight for each; with `shares` of attention on the answers for the worst one
+    pairs       one cell against another, a weight for each pair
+    even        all cells of a product alike
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import numpy as np
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, pack, unpack
 
-KINDS = ("levels", "listed", "rankings", "signs")
+KINDS = ("cells", "even", "levels", "listed", "pairs", "rankings", "signs")
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
-from gaussmith.tallies import RowCodes
+from gaussmith.tallies import RowCodes, sum_rows
 
 Columns = Sequence[npt.NDArray[Any]] | npt.NDArray[Any]
 """One array per column, all of one length: a list, or the rows of a two-dimensional array."""
@@ -44,9 +44,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Totals:
-    """Exact sums of the codes, one Python integer per code column, and the number of records: both secret."""
+    """Exact sums of the codes, one integer per code column, and the number of records: both secret."""
 
-    sums: list[int]
+    sums: list[int] | npt.NDArray[np.int64]
     records: int
 
 
@@ -177,7 +177,7 @@ class RowKernel:
             with np.errstate(all="ignore"):
                 _fill(piece, columns, slice(0, len(columns)), start, stop)
                 # Codes have at most 42 bits and pieces 2^14 rows: 64 bits hold the sum.
-                found = self.codes.encode(piece.T).sum(axis=0)
+                found = sum_rows(self.codes, piece.T)
             self.sums = [total + s for total, s in zip(self.sums, found.tolist(), strict=True)]
         self.records += rows
 

@@ -72,7 +72,7 @@ def group_totals(frame: Frame, units: Units, groups: GroupKeys, groups_per_unit:
     answers = [Totals([], 0) for _ in groups.keys]
     for block in blocks_of(units, engine):
         rows = select_rows(frame.lazy(), block, keyed)
-        rows = rows.join(_key_table(rows, groups, engine), on=list(keyed), how="inner")
+        rows = rows.join(key_table(rows, groups, engine), on=list(keyed), how="inner")
         limbs = code_rows(rows, block, ("g",))
         if block.unit is not None:
             limbs = combine_rows(limbs, block, ("u", "g"))
@@ -99,7 +99,7 @@ def keep_groups(combined: Frame, groups_per_unit: int, groups: int) -> Frame:
     return ranked.with_columns(place.alias("place")).filter(nw.col("place") <= groups_per_unit).drop("weight", "place")
 
 
-def _key_table(rows: Frame, groups: GroupKeys, engine: str) -> Frame:
+def key_table(rows: Frame, groups: GroupKeys, engine: str) -> Frame:
     """The declared keys k0, k1 … with their place g, as a table of the engine that holds the rows."""
     import narwhals as nw
 

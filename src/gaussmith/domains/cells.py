@@ -1,0 +1,213 @@
+"""Cells: every record falls into one cell of a histogram, of one category column or of several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from gaussmith.domains.labels import Label, read_labels
+from gaussmith.domains.tallied import Level, Tallied, check_lift, largest_few, largest_level, without_count
+from gaussmith.errors import DomainError, PlanError, nearest
+from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
+from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix
+from gaussmith.numerics.norms import longest_row, widest_pair
+from gaussmith.tallies import CellCodes
+
+
+@dataclass(frozen=True, init=False)
+class Cells(Tallied):
+    """Exactly one of d cells for every record: one value of a category column, or one of each of several.
+
+    A value that is not declared, or missing, counts as `other` (a declared value; the first one unless said), so that
+    the record stays in the domain. With `or_none` such a record is in no cell at all.
+
+    >>> Cells({"health": ["excellent", "good", "fair", "poor"]})
+    Cells(4 values of health)
+    >>> Cells({"age": range(100), "sex": ["f", "m"]}, or_none=True)
+    Cells(100 × 2 values of age, sex; or none)
+    """
+
+    attributes: tuple[str, ...] | None
+    sizes: tuple[int, ...]
+    values: tuple[tuple[Label, ...] | None, ...]
+    or_none: bool
+    others: tuple[int, ...]
+
+    def __init__(
+        self,
+        labels: int | Sequence[Label] | Mapping[str, int | Sequence[Label]] | None = None,
+        *,
+        size: int | None = None,
+        shape: Sequence[int] | None = None,
+        or_none: bool = False,
+        other: Label | Mapping[str, Label] | None = None,
+    ) -> None:
+        if sum(given is not None for given in (labels, size, shape)) != 1:
+            raise DomainError(
+                "cells given in several ways, or in none",
+                "they are labels, a size, or a shape",
+                'write Cells(["a", "b"]), Cells(size=8) or Cells(shape=(10, 2))',
+            )
+        attributes: tuple[str, ...] | None = None
+        if isinstance(labels, Mapping):
+            attributes = tuple(str(name) for name in labels)
+            lists: list[Any] = list(labels.values())
+        else:
+            lists = [labels if labels is not None else size] if shape is None else list(shape)
+        if not lists:
+            raise DomainError("cells of no attribute", "there is at least one", 'write {"sex": ["f", "m"]}')
+        read = [read_labels("cell", list(given) if isinstance(given, range) else given) for given in lists]
+        object.__setattr__(self, "attributes", attributes)
+        object.__setattr__(self, "sizes", tuple(n for n, _ in read))
+        object.__setattr__(self, "values", tuple(values for _, values in read))
+        object.__setattr__(self, "or_none", bool(or_none))
+        object.__setattr__(self, "others", self._others(other))
+
+    def _others(self, other: Label | Mapping[str, Label] | None) -> tuple[int, ...]:
+        """Where what is not declared goes, attribute by attribute."""
+        if other is None:
+            return (0,) * len(self.sizes)
+        if self.or_none:
+            raise DomainError(
+                f"other={other!r}", "with or_none a value that is not declared is in no cell", "leave one of them out"
+            )
+        given = other if isinstance(other, Mapping) else {(self.attributes or ("",))[0]: other}
+        if not isinstance(other, Mapping) and len(self.sizes) > 1:
+            raise DomainError(f"other={other!r}", "there are several attributes", f"write {{'age': {other!r}}}")
+        places = [0] * len(self.sizes)
+        for name, label in given.items():
+            names = self.attributes or ("",)
+            if name not in names:
+                raise DomainError(f"other names {name!r}", "it is no attribute", nearest(str(name), names))
+            i = names.index(name)
+            known = self.values[i] or tuple(range(self.sizes[i]))
+            if label not in known:
+                raise DomainError(
+                    f"other={label!r}", "it is one of the declared values", nearest(str(label), map(str, known))
+                )
+            places[i] = known.index(label)
+        return tuple(places)
+
+    @property
+    def dimension(self) -> int:  # type: ignore[override]
+        """The number of cells."""
+        return math.prod(self.sizes)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The columns that hold the values, where they are named."""
+        return self.attributes
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        if all(values is None for values in self.values) and len(self.sizes) == 1:
+            return None
+        return tuple(map(self.name, range(self.dimension)))
+
+    def name(self, j: int) -> str:
+        """The values of cell j."""
+        return ", ".join(self.value_name(i, int(v)) for i, v in enumerate(np.unravel_index(j, self.sizes)))
+
+    def value_name(self, attribute: int, value: int) -> str:
+        """One value of one attribute."""
+        values = self.values[attribute]
+        return str(value) if values is None else str(values[value])
+
+    def attribute_name(self, i: int) -> str:
+        """The name of attribute i, or its number as text."""
+        return str(i) if self.attributes is None else self.attributes[i]
+
+    @property
+    def reading(self) -> str:
+        """How records are read, in plain words."""
+        what = (
+            f"one of {self.sizes[0]} values"
+            if len(self.sizes) == 1
+            else f"one value of each of {len(self.sizes)} columns"
+        )
+        if self.or_none:
+            return f"A record has {what}; one with a value that is missing or not declared is in no cell."
+        stand_ins = [self.value_name(i, v) for i, v in enumerate(self.others)]
+        shown = ", ".join(stand_ins[:8]) + (", …" if len(stand_ins) > 8 else "")
+        return f"A record has {what}. A value that is missing or not declared counts as: {shown}."
+
+    def codes(self, substitutes: Array | None = None, ways: Sequence[tuple[int, ...]] | None = None) -> CellCodes:
+        """How records become counts: of all cells, or of the cells of some marginals."""
+        every = (tuple(range(len(self.sizes))),)
+        return CellCodes(self.sizes, every if ways is None else tuple(ways), None if self.or_none else self.others)
+
+    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+
+        add-remove: a column of the lift, and the last one for the record itself; replace-one: of two columns the
+        difference. With `or_none` one of them may be missing.
+        """
+        from gaussmith.numerics.residual_maps import ResidualLift
+
+        if isinstance(lift, ResidualLift):
+            fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
+            if not fits:
+                raise PlanError("residuals of other cells", "they belong to the domain's attributes", "plan again")
+            return lift.largest(neighbours)
+        check_lift(lift, self.dimension, neighbours)
+        if isinstance(lift, Exchangeable):
+            return largest_level(lift, self._levels(neighbours))
+        if isinstance(lift, Diagonal):
+            return largest_few(lift, np.ones(self.dimension), 1 if neighbours == ADD_REMOVE else 2)
+        return largest_cell(lift.dense(), self.dimension, neighbours, self.or_none)
+
+    def _levels(self, neighbours: str) -> list[Level]:
+        one, two, none = Fraction(1), Fraction(2), Fraction(0)
+        if neighbours == ADD_REMOVE:
+            return [(one, one, 1), *([(none, none, 1)] if self.or_none else [])]
+        return [(two, none, 0), *([(one, one, 0)] if self.or_none else [])]
+
+    def largest_change(self, lift: Matrix) -> float:
+        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
+
+    def to_dict(self) -> dict[str, Any]:
+        labels = [n if values is None else list(values) for n, values in zip(self.sizes, self.values, strict=True)]
+        return {
+            "kind": "cells",
+            "attributes": None if self.attributes is None else list(self.attributes),
+            "labels": labels,
+            "or_none": self.or_none,
+            "others": list(self.others),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Cells:
+        labels, attributes = fields["labels"], fields["attributes"]
+        names = [str(i) for i in range(len(labels))] if attributes is None else attributes
+        given = dict(zip(names, labels, strict=True))
+        made = cls(given, or_none=fields["or_none"])
+        others = tuple(int(place) for place in fields["others"])
+        if len(others) != len(made.sizes) or not all(0 <= v < n for v, n in zip(others, made.sizes, strict=True)):
+            raise DomainError("cells whose stand-ins have no place", "each is a declared value", "plan again")
+        object.__setattr__(made, "attributes", None if attributes is None else made.attributes)
+        object.__setattr__(made, "others", others)
+        return made
+
+    def __repr__(self) -> str:
+        shown = " × ".join(map(str, self.sizes[:6])) + (" × …" if len(self.sizes) > 6 else "")
+        of = "" if self.attributes is None else f" of {', '.join(self.attributes[:6])}"
+        return f"Cells({shown} values{of}{'; or none' if self.or_none else ''})"
+
+
+def largest_cell(matrix: Array, cells: int, neighbours: str, or_none: bool) -> float:
+    """The largest norm over records that fall into one cell, for a dense lift; rounded up."""
+    columns = matrix[:, :cells].T
+    if neighbours != ADD_REMOVE:
+        return widest_pair(np.vstack([columns, np.zeros((1, len(matrix)))]) if or_none else columns)
+    if matrix.shape[1] == cells:
+        return longest_row(columns)
+    last = matrix[:, cells]
+    # The sum of two doubles is off by half a unit in its last place: what is taken is never smaller in size.
+    reach = np.nextafter(np.abs(columns + last), np.inf)
+    return longest_row(np.vstack([reach, np.abs(last)]) if or_none else reach)

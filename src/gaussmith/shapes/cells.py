@@ -1,0 +1,291 @@
+"""Shapes for records that fall into one cell each: histograms, workloads over their cells, and finite sets of points.
+
+With W the answers (a column per cell, each row scaled to its weight) the differences are the columns of W under
+add-remove and their pairs under replace-one; the solver works in the space of answers, where W may have a kernel. The
+total depends on WᵀW alone, so that half a million ranges over a thousand cells are solved as a thousand columns.
+
+Under replace-one the number of records is public: what is the same in all cells needs no noise and has none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaussmith.answers import Answers
+from gaussmith.domains import Cells, Points
+from gaussmith.errors import PlanError
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.intervals import Intervals, gram
+from gaussmith.numerics.levels import counted
+from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix, pick_rows
+from gaussmith.numerics.stored import solve_once
+from gaussmith.numerics.two_level import cells as two_level_cells
+from gaussmith.numerics.two_level import counts as two_level_counts
+from gaussmith.shapes import Candidate, Shape
+from gaussmith.shapes.laws import Law
+from gaussmith.shapes.solved import check_lost
+from gaussmith.workloads import Runs
+
+GAP = 1e-3
+MOST_SOLVED = 2048
+"""So many cells are solved for."""
+
+MOST_POINTS = 100_000
+
+MOST_WRITTEN = 1 << 24
+"""So many numbers of a matrix of answers are written down."""
+
+Progress = Callable[[int, float], None]
+
+
+def in_cells(
+    domain: Cells | Points, answers: Answers, neighbours: str, gap: float | None, progress: Progress | None
+) -> list[Candidate]:
+    """The shapes that fit, a closed form first where there is one."""
+    found = []
+    if isinstance(domain, Cells) and answers.targets is None and not answers.is_linear:
+        plain = _plain(domain, answers, neighbours)
+        if plain is not None:
+            return [plain]
+        found = _unit(domain, answers, neighbours)
+        if found and domain.dimension > MOST_SOLVED:
+            return found
+    return [*found, _solved(domain, answers, neighbours, GAP if gap is None else gap, progress)]
+
+
+# -- closed forms -----------------------------------------------------------------------------------------------------
+
+
+def _plain(domain: Cells, answers: Answers, neighbours: str) -> Candidate | None:
+    """All cells at the same weight: noise of two sizes, or of three with a secret number of records; or nothing."""
+    d, weights = domain.dimension, answers.weights
+    if not (weights == weights[0]).all() or not np.array_equal(answers.index, np.arange(d)):
+        return None
+    weight, private = float(weights[0]), neighbours == ADD_REMOVE
+    asked = answers.count and private
+    if d == 1 and not private and not domain.or_none:
+        raise PlanError(
+            "one cell under replace-one", "every record is in it: its count is public", "declare more cells"
+        )
+    if domain.or_none and asked:
+        best = counted(d, 1, 1.0 / weight)
+        norm = domain.largest(best.lift, neighbours)
+        levels = np.column_stack([best.levels, np.zeros(2), best.shares])
+        scale = np.full(d + 1, norm)
+        lift, decode = best.lift.scaled(1.0 / scale), best.decode.scaled(scale)
+        law = Law("levels", weight * best.lower, {"levels": levels[best.shares > 0]})
+        return Candidate(Shape("two-level", lift, decode, True), law)
+    if domain.or_none:
+        level = two_level_counts(d, 1, neighbours)
+    else:
+        level = two_level_cells(d, neighbours, 1.0 + d / weight if asked else 1.0)
+    rows = [((t + delta) // 2, (t - delta) // 2, share) for (t, delta), share in level.law]
+    law = Law("levels", weight * level.lower, {"levels": np.array(rows, float)})
+    a, b = level.lift()
+    along = 1.0 / level.a1 if level.a1 else 0.0
+    shared = ((1.0 / along if along else 0.0) - 1.0 / a) / d if d > 1 else 0.0
+    tail = (1.0 / along, 0.0) if asked else None
+    public = np.full(d, 1.0 / d) if not private and not domain.or_none else None
+    return Candidate(
+        Shape("two-level", Exchangeable(d, a, b), Exchangeable(d, 1.0 / a, shared, None, tail), asked, public), law
+    )
+
+
+def _unit(domain: Cells, answers: Answers, neighbours: str) -> list[Candidate]:
+    """Equal noise on every cell, whatever the weights: the optimum for cells alone under add-remove."""
+    d, private = domain.dimension, neighbours == ADD_REMOVE
+    asked = answers.count and private
+    if asked and domain.or_none:
+        return []  # their number is not the sum of the cells
+    size = 1.0 if private else np.sqrt(2.0) * (1.0 + 2.0**-52)
+    lift = Diagonal(np.full(d, 1.0 / size))
+    decode: Matrix = Exchangeable(d, 1.0, 0.0, None, (1.0, 0.0)) if asked else Diagonal(np.full(d, size))
+    if not np.array_equal(answers.index, np.arange(d)):
+        decode = pick_rows(decode, [*answers.index.tolist(), *([d] if asked else [])])
+    law = None
+    if private:
+        # One cell with chance w_i/Σw each: M = diag(w_i²/Σw), and (tr M^{1/2})² = Σw.
+        omega = answers.coordinate_weights(d)
+        law = Law("cells", float(omega.sum()) * (1.0 - 2.0**-40), {"weights": omega / omega.sum()})
+    return [Candidate(Shape("even", lift, decode, asked), law)]
+
+
+# -- solved -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """R with RᵀR = WᵀW (r × cells), W the answers scaled to their weights; what decodes them; what each takes from n.
+
+    `read` turns X, the way back to cells (cells × m), into features of the answers (not scaled).
+    """
+
+    rows: Array
+    read: Callable[[Array], Matrix]
+    even: Array
+    """What each answer takes from a record spread evenly over all cells."""
+
+
+def _solved(
+    domain: Cells | Points, answers: Answers, neighbours: str, gap: float, progress: Progress | None
+) -> Candidate:
+    d = domain.codes().width
+    most = MOST_SOLVED if isinstance(domain, Cells) else MOST_POINTS
+    if d > most:
+        raise PlanError(f"{d} cells to be solved for", f"at most {most} are", "use fewer cells, or marginals")
+    if answers.targets is not None:
+        return _least_worst(domain, answers, neighbours, gap, progress)
+    private = neighbours == ADD_REMOVE
+    apart = isinstance(domain, Cells) and domain.or_none
+    asked = answers.count and private
+    question = _question(domain, answers, asked and not apart, closed=not private and not apart)
+    points = question.rows.T
+    if apart:
+        points = np.vstack([points, np.zeros((1, points.shape[1]))])
+        if asked:
+            points = np.hstack([points, np.ones((len(points), 1))])
+    best = solve_once(points, pairs=not private, gap=gap, progress=progress)
+    r = len(question.rows)
+    X = _way_back(question.rows, best.decode[:r])
+    lift = best.lift[:, :r] @ question.rows
+    if apart and asked:
+        lift = np.hstack([lift, best.lift[:, r:]])
+    features = question.read(X)
+    if asked and apart:
+        features = Dense(np.vstack([features.dense(), best.decode[r:]]))
+    public = None
+    if not private and not apart:
+        # R(K − n/d) is lifted and read back; what all cells share comes from the public number of records.
+        even = np.full(d, 1.0 / d)
+        public = question.even - features.times(lift @ even)
+    _check_read(question, best.decode, best.lift, private or apart)
+    law = Law("pairs" if not private else "cells", best.lower, _weights(best.weights, not private))
+    return Candidate(Shape("solved", Dense(lift), features, asked, public), law)
+
+
+def _question(domain: Cells | Points, answers: Answers, with_count: bool, closed: bool) -> _Question:
+    d = domain.codes().width
+    if isinstance(answers.workload, Runs):
+        starts, stops = answers.workload.places
+        weights = answers.weights
+        if with_count:
+            starts, stops, weights = np.append(starts, 0), np.append(stops, d), np.append(weights, 1.0)
+        return _Question(
+            _root(gram(starts, stops, d, weights)),
+            lambda X: Intervals(starts, stops, X, closed),
+            (stops - starts)[: answers.size] / d,
+        )
+    W = rows_of(domain, answers)
+    root = np.sqrt(answers.weights)[:, None]
+    full = np.vstack([W * root, np.ones((1, d))]) if with_count else W * root
+    plain = np.vstack([W, np.ones((1, d))]) if with_count else W
+    R = np.asarray(np.linalg.qr(full, mode="r"), float) if len(full) > d else full
+    moving = np.ptp(plain, axis=1) > 0 if closed else np.ones(len(plain), bool)  # the others are public
+    return _Question(R, lambda X: Dense((plain @ X) * moving[:, None]), W.mean(axis=1))
+
+
+def rows_of(domain: Cells | Points, answers: Answers) -> Array:
+    """The answers as a matrix over the cells (or points), not scaled."""
+    d = domain.codes().width
+    if answers.size * d > MOST_WRITTEN:
+        raise PlanError(
+            f"{answers.size} answers over {d} cells",
+            f"a matrix of at most {MOST_WRITTEN:,} numbers is solved",
+            "ask for fewer answers, or for a workload such as gaussmith.workloads.ranges",
+        )
+    if isinstance(domain, Points):
+        columns = domain.points.T
+        return columns[answers.index] if answers.matrix is None else answers.matrix @ columns
+    if isinstance(answers.workload, Runs):
+        starts, stops = answers.workload.places
+        at = np.arange(d)
+        return ((at >= starts[:, None]) & (at < stops[:, None])).astype(float)
+    return np.eye(d)[answers.index] if answers.matrix is None else answers.matrix
+
+
+def _root(G: Array) -> Array:
+    """R with RᵀR = G."""
+    try:
+        return np.ascontiguousarray(np.linalg.cholesky(G).T)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(G)
+        kept = values > 1e-12 * values.max()
+        return np.asarray((vectors[:, kept] * np.sqrt(values[kept])).T)
+
+
+def _way_back(R: Array, decode: Array) -> Array:
+    """X with R X = decode, the smallest one where there are several."""
+    diagonal = np.abs(np.diag(R))
+    if R.shape[0] == R.shape[1] and not np.tril(R, -1).any() and diagonal.min() > 1e-9 * diagonal.max():
+        return np.asarray(np.linalg.solve(R, decode))
+    return np.asarray(np.linalg.lstsq(R, decode, rcond=None)[0], float)
+
+
+def _check_read(question: _Question, decode: Array, lift: Array, whole: bool) -> None:
+    """What is decoded is what was lifted, to a part in 10^12 of the noise, for every record there can be."""
+    R = question.rows
+    r = len(R)
+    moved = R if whole else R - R.mean(axis=1, keepdims=True)
+    back = decode[:r] @ (lift[:, :r] @ moved)
+    check_lost(decode[:r], back - moved)
+
+
+def _weights(weights: Array, pairs: bool) -> dict[str, Array]:
+    """The weights of a law; of pairs only those that count, with their ends."""
+    if not pairs:
+        return {"weights": weights / weights.sum()}
+    n = (1 + math.isqrt(1 + 8 * len(weights))) // 2
+    first, second = np.triu_indices(n, 1)
+    kept = weights > 1e-9 * weights.max()
+    share = weights[kept] / weights[kept].sum()
+    return {"first": first[kept].astype(float), "second": second[kept].astype(float), "weights": share}
+
+
+def _least_worst(
+    domain: Cells | Points, answers: Answers, neighbours: str, gap: float, progress: Progress | None
+) -> Candidate:
+    """The shape whose worst answer, in units of its target, is best."""
+    assert answers.targets is not None
+    private = neighbours == ADD_REMOVE
+    W, targets = rows_of(domain, answers), answers.targets
+    apart = isinstance(domain, Cells) and domain.or_none
+    asked = answers.count and private
+    if asked and apart:
+        raise PlanError(
+            "the worst answer of cells that need not be, with their number",
+            "it is planned for cells that every record is in",
+            "leave out count=True, or or_none=True",
+        )
+    if asked:
+        W, targets = np.vstack([W, np.ones((1, W.shape[1]))]), np.append(targets, 1.0)
+    moving = np.ones(len(W), bool)
+    if not private and not apart:
+        moving = np.ptp(W, axis=1) > 0  # the others are public
+        if not moving.any():
+            raise PlanError("answers that never change", "the number of records is public", "ask for something else")
+    points = W[moving].T
+    if apart:
+        points = np.vstack([points, np.zeros((1, points.shape[1]))])
+    best = solve_once(points, pairs=not private, objective="worst", targets=targets[moving], gap=gap, progress=progress)
+    lift = best.lift @ W[moving]
+    features = np.zeros((len(W), len(best.lift)))
+    features[moving] = best.decode
+    back = W[moving] if private or apart else W[moving] - W[moving].mean(axis=1, keepdims=True)
+    check_lost(best.decode, best.decode @ (best.lift @ back) - back)
+    public = None
+    if not private and not apart:
+        even = np.full(W.shape[1], 1.0 / W.shape[1])
+        public = W @ even - features @ (lift @ even)
+    numbers = _weights(best.weights, not private) | {"shares": _spread_shares(best.shares, moving)}
+    law = Law("pairs" if not private else "cells", best.lower, numbers)
+    return Candidate(Shape("solved", Dense(lift), Dense(features), asked, public), law)
+
+
+def _spread_shares(shares: Array, moving: Array) -> Array:
+    full = np.zeros(len(moving))
+    full[moving.astype(bool)] = shares / shares.sum()
+    return full

@@ -1,0 +1,224 @@
+"""Cells, points and workloads: what they refuse, how they read, what is kept of a solve."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gaussmith as gm
+from gaussmith.errors import DomainError, PlanError
+from gaussmith.numerics import stored
+from gaussmith.numerics.intervals import gram
+
+G = gm.Guarantee(epsilon=1, delta=1e-6)
+W = gm.workloads
+CELLS = gm.Cells(["a", "b", "c", "d"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (lambda: gm.Cells(), DomainError, "given in several ways, or in none"),
+        (lambda: gm.Cells(["a"], size=3), DomainError, "given in several ways, or in none"),
+        (lambda: gm.Cells([]), DomainError, "no cells"),
+        (lambda: gm.Cells({}), DomainError, "no attribute"),
+        (lambda: gm.Cells(["a", "a"]), DomainError, "cell 'a' is declared twice"),
+        (lambda: gm.Cells(size=0), DomainError, "0 cells"),
+        (lambda: gm.Cells(shape=(2, -1)), DomainError, "-1 cells"),
+        (lambda: gm.Cells(["a", "b"], other="c"), DomainError, "it is one of the declared values"),
+        (lambda: gm.Cells(["a", "b"], other="a", or_none=True), DomainError, "leave one of them out"),
+        (lambda: gm.Cells({"x": 2, "y": 2}, other={"z": 1}), DomainError, "it is no attribute"),
+        (lambda: gm.Cells({"x": 2, "y": 2}, other=1), DomainError, "there are several attributes"),
+        (lambda: gm.Points([1.0, 2.0]), DomainError, "one row per point"),
+        (lambda: gm.Points([[1.0, float("nan")]]), DomainError, "finite numbers"),
+        (lambda: gm.Points([[1, 2], [1, 2]]), DomainError, "listed twice"),
+        (lambda: gm.Points([[1, 2]], names=["x"]), DomainError, "1 different names for 2"),
+        (lambda: W.prefix(0), PlanError, "0 cells"),
+        (lambda: W.prefix(2.5), PlanError, "2.5 cells"),
+        (lambda: W.ranges(20_000), PlanError, "use a tree"),
+        (lambda: W.tree(8, 1), PlanError, "branching=1"),
+        (lambda: W.marginals([], 1), PlanError, "shape=[]"),
+        (lambda: W.marginals([3, 2], 3), PlanError, "there are 2 attributes"),
+        (lambda: W.marginals([3, 2], []), PlanError, "no marginals"),
+        (lambda: W.marginals([3, 2], [(0, 0)]), PlanError, "different attributes"),
+        (lambda: W.marginals([3, 2], [(0, 5)]), PlanError, "among 0 … 1"),
+        (lambda: W.marginals([3, 2], [(0,), 1]), PlanError, "asked twice"),
+        (lambda: W.matrix([]), PlanError, "a workload of shape (0,)"),
+        (lambda: W.matrix(np.zeros((0, 4))), PlanError, "a workload of shape (0, 4)"),
+        (lambda: W.matrix([[0, 0]]), PlanError, "always zero"),
+        (lambda: W.matrix([[1, float("inf")]]), PlanError, "finite numbers"),
+        (lambda: gm.plan(CELLS, G, answers=W.prefix(5)), PlanError, "a workload over 5 cells · the domain has 4"),
+        (lambda: gm.plan(CELLS, G, answers=W.matrix(np.ones((2, 3)))), PlanError, "a workload over 3 cells"),
+        (lambda: gm.plan(CELLS, G, answers=W.marginals([2, 2], 1)), PlanError, "the cells have shape [4]"),
+        (lambda: gm.plan(gm.Box([0], [1]), G, answers=W.prefix(1)), PlanError, "workloads are over the cells"),
+        (lambda: gm.plan(CELLS, G, answers=W.prefix(4), weights=[1, 2]), PlanError, "4 positive finite numbers"),
+        (lambda: gm.plan(CELLS, G, answers=W.prefix(4), gap=0), PlanError, "gap=0"),
+        (lambda: gm.plan(CELLS, G, answers=W.prefix(4), gap=1e-14), PlanError, "doubles cannot certify less"),
+        (lambda: gm.plan(CELLS, G, objective="best"), PlanError, "objective='best'"),
+        (lambda: gm.plan(CELLS, G, targets=[1, 1, 1, 1]), PlanError, "use weights instead"),
+        (lambda: gm.plan(CELLS, G, objective="worst", targets=[1, -1, 1, 1]), PlanError, "targets of shape (4,)"),
+        (lambda: gm.plan(CELLS, G, objective="worst", weights=[1, 2, 3, 4]), PlanError, "give targets= instead"),
+        (lambda: gm.plan(gm.Box([0], [1]), G, objective="worst"), PlanError, "over cells and points"),
+        (lambda: gm.plan(gm.Counts(3, at_most=1), G, objective="worst"), PlanError, "over cells and points"),
+        (lambda: gm.plan(gm.Cells(1), G, neighbours="replace-one"), PlanError, "its count is public"),
+        (lambda: gm.plan(gm.Cells(shape=[10] * 40), G), PlanError, "ask for marginals"),
+        (
+            lambda: gm.plan(gm.Cells(5000), G, answers=W.prefix(5000)),
+            PlanError,
+            "5000 cells to be solved for · at most 2048 are",
+        ),
+        (
+            lambda: gm.plan(gm.Cells(2000), G, answers=W.ranges(2000), objective="worst"),
+            PlanError,
+            "a matrix of at most",
+        ),
+        (
+            lambda: gm.plan(
+                gm.Cells(shape=(2, 2), or_none=True), G, answers=W.marginals([2, 2], 1), neighbours="replace-one"
+            ),
+            PlanError,
+            "leave out or_none=True",
+        ),
+        (lambda: gm.plan(CELLS, G).release(["a"]).marginal(0), PlanError, "not made for marginals"),
+    ],
+)
+def test_wrong_cells_and_workloads_are_refused_in_words(arguments, error, words):
+    with pytest.raises(error) as caught:
+        arguments()
+    assert words in str(caught.value)
+    assert caught.value.rule
+    assert caught.value.remedy
+
+
+def test_undeclared_values_count_as_the_stand_in_and_nothing_fails():
+    plain = gm.plan(gm.Cells(["a", "b"], other="b"), gm.Guarantee(mu=1000), neighbours="replace-one")
+    values = plain.release(["a", "zzz", "", None]).values
+    assert values == pytest.approx([1, 3], abs=0.1)
+    assert values.sum() == pytest.approx(4, abs=1e-9)  # the total is public, and exact
+    assert "counts as: b" in plain.domain.reading
+    left_out = gm.plan(gm.Cells(["a", "b"], or_none=True), gm.Guarantee(mu=1000), count=True)
+    released = left_out.release(["a", "zzz", "", None])
+    assert released.values == pytest.approx([1, 0], abs=0.1)
+    assert released.count == pytest.approx(4, abs=0.1)
+
+
+def test_a_gram_matrix_of_runs_is_that_of_the_matrix_written_out():
+    rng = np.random.default_rng(0)
+    starts = rng.integers(0, 9, 50)
+    stops = starts + 1 + rng.integers(0, 10 - starts)
+    rows = ((np.arange(10) >= starts[:, None]) & (np.arange(10) < stops[:, None])).astype(float)
+    weights = rng.random(50)
+    assert gram(starts, stops, 10, weights) == pytest.approx(rows.T @ (weights[:, None] * rows))
+
+
+def test_marginals_by_name_and_number():
+    cells = gm.Cells({"age": 3, "sex": ["f", "m"], "plan": ["x", "y"]})
+    plan = gm.plan(cells, gm.Guarantee(mu=1e4), answers=W.marginals([3, 2, 2], [(0, 1), (2,)]))
+    released = plan.release([[0, "f", "x"], [2, "m", "x"], [2, "m", "y"]])
+    assert released.marginal("sex", "age") == pytest.approx(np.array([[1, 0, 0], [0, 0, 2]]), abs=0.01)
+    assert released.marginal("plan") == pytest.approx([2, 1], abs=0.01)
+    assert released.names[0] == "age=0, sex=f"
+    assert released["plan=y"].value == pytest.approx(1, abs=0.01)
+    for wrong, words in ((("agee",), "did you mean 'age'?"), (("age",), "it was not asked")):
+        with pytest.raises(PlanError) as caught:
+            released.marginal(*wrong)
+        assert words in str(caught.value)
+    assert "age × sex (6 cells)" in str(plan)
+
+
+def test_plans_and_releases_of_cells_print_chart_report_and_come_back(tmp_path):
+    for domain, options in (
+        (gm.Cells({"health": ["good", "fair", "poor"]}), {"count": True}),
+        (gm.Cells({"health": ["good", "fair", "poor"]}), {"answers": W.prefix(3), "neighbours": "replace-one"}),
+        (gm.Cells({"health": ["good", "fair", "poor"]}), {"answers": W.prefix(3), "objective": "worst"}),
+        (gm.Cells({"a": 3, "b": 2}), {"answers": W.marginals([3, 2], range(3)), "count": True}),
+        (gm.Points([[0.0, 1.0], [2.0, 5.0], [3.0, 3.0]], names=["x", "y"]), {"count": True}),
+    ):
+        plan = gm.plan(domain, G, **options)
+        rows = {1: ["good", "poor"], 2: np.zeros((5, 2))}[len(getattr(domain, "sizes", (1, 2)))]
+        released = plan.release(rows)
+        again = gm.Release.from_json(released.to_json())
+        assert again.values == pytest.approx(released.values)
+        assert again.plan == plan
+        page = released.report(tmp_path / "page.html").read_text(encoding="utf-8")
+        assert domain.reading.split(".")[0] in page
+        assert str(plan) and plan.explain() and plan.chart() and str(released)
+        assert released.to_polars().height == len(released)
+
+
+def test_damaged_plans_of_marginals_are_refused():
+    plan = gm.plan(gm.Cells(shape=(3, 2)), G, answers=W.marginals([3, 2], 1))
+    for change in (
+        lambda f: f["shape"]["lift"].update(ways=[[1], [0]]),
+        lambda f: f["shape"]["lift"].update(sizes=[2, 3]),
+        lambda f: f["shape"]["lift"].update(variances=[1.0, -1.0, 1.0]),
+        lambda f: f["answers"]["workload"].update(kind="magic"),
+        lambda f: f["domain"].update(others=[7, 0]),
+    ):
+        fields = plan.to_dict()
+        change(fields)
+        with pytest.raises((PlanError, DomainError)):
+            gm.Plan.from_dict(fields)
+
+
+# -- what is kept of a solve -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("GAUSSMITH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(stored, "SLOW", -1.0)
+    monkeypatch.setattr(stored, "_KEPT", type(stored._KEPT)())
+    return tmp_path / "cache"
+
+
+def solves(monkeypatch) -> list[bool]:
+    """Whether each call of the solver had to search."""
+    calls: list[bool] = []
+    solve = stored.solve
+
+    def spy(*arguments, known=None, **options):
+        calls.append(known is None)
+        return solve(*arguments, known=known, **options)
+
+    monkeypatch.setattr(stored, "solve", spy)
+    return calls
+
+
+@pytest.mark.parametrize("options", [{}, {"pairs": True}, {"objective": "worst", "targets": np.ones(3)}])
+def test_what_was_solved_is_not_searched_again(cache, monkeypatch, options):
+    points = np.random.default_rng(1).normal(size=(8, 3))
+    calls = solves(monkeypatch)
+    first = stored.solve_once(points, **options)
+    stored._KEPT.clear()
+    again = stored.solve_once(points, **options)
+    assert calls == [True, False]
+    assert again.upper == pytest.approx(first.upper, rel=1e-12)
+    assert again.lower == pytest.approx(first.lower, rel=1e-12)
+    stored.solve_once(points * 2, **options)
+    assert calls == [True, False, True]
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a file of numpy", None])
+def test_a_damaged_file_costs_a_search_and_nothing_else(cache, monkeypatch, damage):
+    points = np.random.default_rng(2).normal(size=(8, 3))
+    first = stored.solve_once(points)
+    stored._KEPT.clear()
+    (file,) = cache.glob("*.npz")
+    if damage is None:  # well formed, with weights that prove little
+        with file.open("wb") as out:
+            np.savez(out, weights=np.array([1.0, 1, 1, 1, 1, 1, 1, 1e6]), shares=np.zeros(0))
+    else:
+        file.write_bytes(damage)
+    calls = solves(monkeypatch)
+    again = stored.solve_once(points)
+    assert calls[-1] is True
+    assert again.upper == pytest.approx(first.upper, rel=1e-12)
+
+
+def test_nothing_is_kept_where_it_is_turned_off(monkeypatch, tmp_path):
+    monkeypatch.setenv("GAUSSMITH_CACHE", "off")
+    assert stored.cache_folder() is None
+    monkeypatch.delenv("GAUSSMITH_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert stored.cache_folder() == tmp_path / "gaussmith"
