@@ -20,6 +20,8 @@ from gaussmith.readout import Readout
 from gaussmith.releases import Release, read_reading, read_record
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import polars as pl
 
 FORMAT = 1
@@ -213,6 +215,12 @@ class GroupRelease:
         from gaussmith.group_tables import group_html
 
         return group_html(self)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained page about this release."""
+        from gaussmith.report import write_report
+
+        return write_report(self, path)
 
 
 @dataclass(frozen=True, eq=False)

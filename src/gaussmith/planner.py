@@ -214,10 +214,11 @@ def _candidates(
     if isinstance(domain, People):
         from gaussmith.shapes.people import lifted_people
 
-        return [Candidate(lifted_people(domain, answers, neighbours)), *_standard(domain, answers, neighbours)]
-    found = [Candidate(lifted(domain, answers, neighbours))]
+        found = [Candidate(lifted_people(domain, answers, neighbours))]
+    else:
+        found = [Candidate(lifted(domain, answers, neighbours))]
     if neighbours == ADD_REMOVE and _worth_solving(domain, answers):
-        assert isinstance(domain, Box)
+        assert isinstance(domain, Box | People)
         from gaussmith.shapes.solved import solved
 
         with suppress(PlanError):  # scales too far apart for doubles: the closed form has no such trouble
@@ -268,7 +269,8 @@ def _standard(domain: Domain, answers: Answers, neighbours: str) -> list[Candida
 
 def _worth_solving(domain: Domain, answers: Answers) -> bool:
     """Few corners, and not a case where the closed form is already the optimum (means, or a single coordinate)."""
-    if not isinstance(domain, Box) or not 1 < domain.dimension or 2 ** min(domain.dimension, 60) > MOST_SOLVED_CORNERS:
+    few = 1 < domain.dimension and 2 ** min(domain.dimension, 60) <= MOST_SOLVED_CORNERS
+    if not isinstance(domain, Box | People) or not few:
         return False
     if answers.matrix is not None:
         return len(answers.matrix) <= 64

@@ -134,6 +134,17 @@ def test_every_declared_group_is_answered_also_an_empty_one() -> None:
     assert rounded(two.total()) == {"count": 3}
 
 
+def test_every_kind_of_release_writes_its_page(tmp_path: Any) -> None:
+    people: dict[str, Any] = {"means": {"score": (0, 100)}, "count": True, "unit": "person", "rows_per_unit": 2}
+    one = ask(guarantee=G, **people)
+    groups = ask(guarantee=G, by={"region": ["north", "no one"]}, **people)
+    several = ask(guarantee=G, unit="person", questions=[{"count": True}, {"count": True, "where": "age > 20"}])
+    for i, release in enumerate((one, groups, several)):
+        page = release.report(tmp_path / f"{i}.html").read_text("utf-8")
+        assert "a person is all rows with the same person" in page
+        assert "nan" not in page and "None" not in page
+
+
 def test_listed_combinations_numbers_and_dates_as_keys() -> None:
     days = VISITS.with_columns(day=pl.lit(datetime.date(2024, 5, 31)))
     by = [{"day": datetime.date(2024, 5, 31), "age": 36}, {"day": datetime.date(2024, 5, 31), "age": 50}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.codes import BoxCodes, PeopleCodes
-from gaussmith.domains.box import Box
+from gaussmith.domains.box import MOST_CORNERS, Box
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import fraction_up, sqrt_upward, sum_squares_upward
-from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix
+from gaussmith.numerics.linear import Array, Bordered, Dense, Diagonal, Matrix
+from gaussmith.numerics.norms import largest_distance, largest_norm
 
 Places = npt.NDArray[np.int64]
 
@@ -134,13 +136,32 @@ class People:
             raise PlanError(
                 f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private}", "plan again"
             )
+        k = self.rows_per_unit
+        if private and isinstance(lift, Dense):  # a norm is convex in each sum over rows: their corners will do
+            return largest_norm(lift.dense(), np.hstack([self.corners(extent), np.ones((2**self.dimension, 1))]))
         index, inner, border = _entries(lift)
         if private:
-            k = self.rows_per_unit
             return max(self._reach(index, inner, border, extent, Fraction(T, k)) for T in (1, k))
         if border.any():
             raise PlanError("a lift that ties columns together", "under replace-one none does", "plan again")
         return self._change(index, inner, extent)
+
+    def corners(self, extent: Array | None = None) -> Array:
+        """The extreme people, one a row: own numbers and sums over rows at ± their largest, with k rows or with one."""
+        if 2**self.dimension > MOST_CORNERS:
+            raise PlanError(
+                f"people with {self.dimension} numbers", "their corners are too many to visit", "use a closed form"
+            )
+        extent = np.ones(self.dimension) if extent is None else extent
+        own, over, last = self.parts
+        found = []
+        for T in (self.rows_per_unit, 1):
+            t = Fraction(T, self.rows_per_unit)
+            reach = [*extent[own], *(fraction_up(Fraction(e) * t) for e in extent[over])]
+            signs = itertools.product((-1.0, 1.0), repeat=last)
+            rows = float(Fraction(extent[last]) * t)
+            found += [[*(s * r for s, r in zip(row, reach, strict=True)), rows] for row in signs]
+        return np.array(found)
 
     def _reach(self, index: Places, inner: Array, border: Array, extent: Array, t: Fraction) -> float:
         """An upper bound of the norm over all people with T = t·k rows, with a private number of people."""
@@ -155,6 +176,8 @@ class People:
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two people, with an add-remove lift; rounded up."""
+        if isinstance(lift, Dense):
+            return largest_distance(lift.dense()[:, :-1], self.corners()) * (1 + 2.0**-40)  # 1/k is a rounded double
         index, inner, _ = _entries(lift)
         varying = index <= self.parts[2]
         return self._change(index[varying], inner[varying], np.ones(self.dimension))
@@ -213,4 +236,4 @@ def _entries(lift: Matrix) -> tuple[Places, Array, Array]:
         return lift.index, lift.inner, lift.border
     if isinstance(lift, Diagonal):
         return np.arange(len(lift.entries)), lift.entries, np.zeros(len(lift.entries))
-    raise PlanError("a dense lift of people", "its rows see one column each, and the number of people", "plan again")
+    raise PlanError("a lift of people that is not known", "its rows see one column each, or it is dense", "plan again")

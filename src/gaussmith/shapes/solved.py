@@ -1,11 +1,11 @@
-"""The solved shape: the optimum itself, to a stated gap, for boxes with few enough corners."""
+"""The solved shape: the optimum itself, to a stated gap, for boxes and people with few enough corners."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from gaussmith.answers import Answers
-from gaussmith.domains import Box
+from gaussmith.domains import Box, People
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Dense
 from gaussmith.shapes import Candidate, Shape
@@ -18,8 +18,8 @@ GAP = 1e-4
 """How close to the certified optimum a small box is solved."""
 
 
-def solved(domain: Box, answers: Answers, gap: float | None = None) -> Candidate:
-    """The solved shape of a box under add-remove, and the law on its corners that bounds any shape's total."""
+def solved(domain: Box | People, answers: Answers, gap: float | None = None) -> Candidate:
+    """The solved shape of a box, or of people with rows, under add-remove; and the law on corners that bounds any."""
     from gaussmith.numerics.optimum import solve
 
     W = weighted_rows(domain, answers)
@@ -52,7 +52,7 @@ def check_lost(decode: Array, errors: Array) -> None:
         )
 
 
-def weighted_rows(domain: Box, answers: Answers) -> Array:
+def weighted_rows(domain: Box | People, answers: Answers) -> Array:
     """W′: what each answer takes from the core (z, 1), scaled by the root of its weight; then the count, if any."""
     d = domain.dimension
     root = np.sqrt(answers.weights)[:, None]
