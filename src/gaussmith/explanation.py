@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.domains import Cells, GaussianData
+from gaussmith.domains import Box, Cells, GaussianData
 from gaussmith.standards import compare_plan, share_of_standard, standard_errors_of_standard
 from gaussmith.workloads import Marginals
 
@@ -276,8 +276,24 @@ def _plan_notes(plan: Plan, rows: int | None) -> list[str]:
         divided = (plan.answers.means | plan.answers.ratios)[: plan.answers.visible]
         error = float(plan.standard_errors[divided][0])
         notes = [f"n is the number of {of}: {figure(error)} / n is ± {figure(error / 10_000)} for 10,000 of them"]
+    shares = [] if rows is None else [f"{printable(name)} ± {share:.3g} %" for name, share in _shares(plan, rows)]
+    if shares:
+        notes.append(f"of what {rows:,} records can add up to: {', '.join(shares[:4])}{', …' if shares[4:] else ''}")
     optimal = f"{plan.shape.name}: {describe_optimality(plan)}"
     return [*notes, optimal, str(plan.guarantee), f"protects {plan.protects}"]
+
+
+def _shares(plan: Plan, rows: int) -> list[tuple[str, float]]:
+    """The errors of sums and the count in percent of the most that so many records add up to."""
+    answers, domain = plan.answers, plan.domain
+    found = []
+    if isinstance(domain, Box) and answers.matrix is None:
+        most = np.maximum(np.abs(domain.lower), np.abs(domain.upper))[answers.index] * rows
+        sums = np.flatnonzero(~answers.means)
+        found = [(answers.names[i], 100 * float(plan.standard_errors[i] / most[i])) for i in sums]
+    if plan.count_standard_error:
+        found.append(("count", 100 * plan.count_standard_error / rows))
+    return found
 
 
 def release_notes(release: Release | GroupRelease) -> list[str]:

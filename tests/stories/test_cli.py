@@ -225,7 +225,7 @@ def test_a_release_is_never_overwritten(
     words = ["release", "people.parquet", "--count", "--sum", "age:0:100", "--mu", "9", "--out", "done"]
     assert run(capsys, *words)[0] == 0
     kept = Path("done/release.json").read_bytes()
-    monkeypatch.setattr(mechanism, "total", unread)
+    monkeypatch.setattr(mechanism, "total_table", unread)
     code, out, err = run(capsys, *words)
     assert (code, out) == (2, "")
     assert "it already holds a release" in err
@@ -235,7 +235,7 @@ def test_a_release_is_never_overwritten(
 def test_a_folder_that_cannot_be_written_is_refused_before_reading(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanism, "total", unread)
+    monkeypatch.setattr(mechanism, "total_table", unread)
     code, _, err = run(
         capsys, "release", "people.parquet", "--sum", "age:0:9", "--mu", "1", "--out", "people.csv/inside"
     )
@@ -336,7 +336,7 @@ REFUSALS = {
 def test_a_wrong_request_is_refused_before_any_data_is_read(
     story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanism, "total", unread)
+    monkeypatch.setattr(mechanism, "total_table", unread)
     words, message = REFUSALS[story]
     code, out, err = run(capsys, "release", "people.parquet", *words, "--out", "out")
     assert (code, out) == (2, "")
@@ -362,7 +362,7 @@ SOURCES = {
 def test_a_source_that_cannot_be_opened_is_refused(
     story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanism, "total", unread)
+    monkeypatch.setattr(mechanism, "total_table", unread)
     Path("broken.parquet").write_bytes(b"PAR1 this is not Parquet")
     Path("people.xyz").write_bytes(b"?")
     source, message = SOURCES[story]
@@ -399,7 +399,7 @@ REQUESTS = {
 def test_a_wrong_request_file_is_refused(
     story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanism, "total", unread)
+    monkeypatch.setattr(mechanism, "total_table", unread)
     text, message = REQUESTS[story]
     Path("r.toml").write_text(text)
     for command in ("plan", "release"):

@@ -119,6 +119,8 @@ def test_rows_give_the_errors_of_means(capsys: pytest.CaptureFixture[str], here:
     assert "of a person 5 rows count" in out
     _, out, _ = run(capsys, *words, "--rows", "1000")
     assert "means of 1,000 rows" in out
+    _, out, _ = run(capsys, "plan", "--sum", "smokes:0:1", "--count", "--mu", "1", "--rows", "1000")
+    assert "of what 1,000 records can add up to: smokes_sum ± 0.108 %, count ± 0.12 %" in out
     found = json.loads(run(capsys, *words, "--rows", "1000", "--json")[1])
     request = gm.Request(
         "x", means={"spent": (0, 200)}, count="rows", unit="p", rows_per_unit=5,
