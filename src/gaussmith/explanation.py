@@ -289,7 +289,7 @@ def _shares(plan: Plan, rows: int) -> list[tuple[str, float]]:
     found = []
     if isinstance(domain, Box) and answers.matrix is None:
         most = np.maximum(np.abs(domain.lower), np.abs(domain.upper))[answers.index] * rows
-        sums = np.flatnonzero(~answers.means)
+        sums = np.flatnonzero(~answers.means).tolist()
         found = [(answers.names[i], 100 * float(plan.standard_errors[i] / most[i])) for i in sums]
     if plan.count_standard_error:
         found.append(("count", 100 * plan.count_standard_error / rows))
