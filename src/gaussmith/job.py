@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.domains import People
 from gaussmith.errors import LedgerError, PlanError
 from gaussmith.group_plans import GroupPlan
@@ -30,19 +31,24 @@ Progress = Callable[[float | None], None]
 
 
 def release(
-    request: Request, ledger: Any = None, id: str | None = None, progress: Progress | None = None
+    request: Request,
+    ledger: Any = None,
+    id: str | None = None,
+    progress: Progress | None = None,
+    engine: str | None = None,
+    master: str | None = None,
 ) -> Release | GroupRelease | JointRelease:
     """Release what a request asks, charged to a ledger if one is given (a path, a URL or a `Ledger`).
 
     The source's column names and types are public and are checked before anything is charged. Several questions are
-    charged together, once.
+    charged together, once. Files are read by `engine`: "polars" unless said, "duckdb", or "spark" at `master`; the
+    answers are the same, and so is what an id stands for.
     """
     from gaussmith import mechanism
 
     book = open_ledger(ledger, id)
-    tables = [
-        (plan, reading, mechanism.prepare_table(plan, request.source, reading)) for plan, reading in request.parts
-    ]
+    data = mechanism.open_data(request.source, engine, master)
+    tables = [(plan, reading, mechanism.prepare_table(plan, data, reading)) for plan, reading in request.parts]
 
     def make() -> Release | GroupRelease | JointRelease:
         made = [mechanism.release_table(plan, table, reading, progress) for plan, reading, table in tables]
@@ -142,10 +148,10 @@ def open_ledger(ledger: Any, id: str | None) -> Ledger | None:
 
 
 def source_name(data: Any) -> str:
-    """What a source is called in a ledger: its path, or the kind of thing it is. Never anything of its contents."""
-    return (
-        os.fspath(data) if isinstance(data, str | os.PathLike) else f"<{type(data).__module__}.{type(data).__name__}>"
-    )
+    """What a source is called in a ledger: its path without secrets, or the kind of thing it is."""
+    if isinstance(data, str | os.PathLike):
+        return without_secrets(os.fspath(data))
+    return f"<{type(data).__module__}.{type(data).__name__}>"
 
 
 def request_hash(request: Request) -> str:

@@ -19,7 +19,7 @@ from gaussmith.numerics.linear import Integers, Words
 from gaussmith.plans import Plan
 from gaussmith.readings import Reading
 from gaussmith.releases import Release
-from gaussmith.sums import Totals
+from gaussmith.sums import Source, Totals, open_source
 from gaussmith.sums.forms import Opened, open_form, total_form
 from gaussmith.sums.readings import Table, open_table, total_table
 
@@ -53,6 +53,11 @@ def release_table(
     if isinstance(plan, GroupPlan):
         return replace(release_group_totals(plan, totals), reading=reading)
     return replace(release_totals(plan, totals[0]), reading=reading)
+
+
+def open_data(data: Any, engine: str | None = None, master: str | None = None) -> Source:
+    """The opened source: names and types of its columns. Files are read by `engine`, with Spark at `master`."""
+    return open_source(data, engine, master)
 
 
 def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: str | None = None) -> Opened:

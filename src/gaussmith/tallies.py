@@ -221,17 +221,18 @@ class PointCodes:
         return sums
 
     @cached_property
-    def _unit(self) -> Array:
+    def unit(self) -> Array:
+        """What each coordinate is measured in: its spread."""
         spread = np.ptp(self.points, axis=0)
         return np.where(spread > 0, spread, 1.0)
 
     def place(self, rows: Array) -> Words:
         """Where the point of each record stands."""
         missing = np.asarray(np.isnan(rows).any(axis=1))
-        x = np.where(missing[:, None], self.points[0], rows) / self._unit
+        x = np.where(missing[:, None], self.points[0], rows) / self.unit
         best = np.full(len(rows), np.inf)
         at = np.zeros(len(rows), np.int64)
-        for i, point in enumerate(self.points / self._unit):
+        for i, point in enumerate(self.points / self.unit):
             # One operation at a time, coordinate by coordinate: a record's point must not depend on its neighbours.
             distance = np.zeros(len(rows))
             for j in range(len(point)):

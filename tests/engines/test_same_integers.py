@@ -16,7 +16,7 @@ from gaussmith.codes import BallCodes, BoxCodes
 from gaussmith.errors import SourceError
 from gaussmith.expressions import as_number
 from gaussmith.sums import Source, Totals, open_source, total
-from gaussmith.tallies import CountCodes, SparseCodes, VoteCodes
+from gaussmith.tallies import CountCodes, PointCodes, SparseCodes, VoteCodes
 
 NASTY = [0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), None]
 NASTY += [100.0, np.nextafter(100, 0), np.nextafter(0, -1), 1 / 3, 49.999999999999993, -1e-9, 2.0**53 + 1, 17.25]
@@ -82,6 +82,9 @@ CODINGS: dict[str, Any] = {
     "all counts": CountCodes(13, at_most=13),
     "votes": VoteCodes(13),
     "sparse": SparseCodes.for_bounds(np.array(HIGH), at_most=5),
+    "points": PointCodes(
+        np.array([np.array(LOW), np.array(HIGH), (np.array(LOW) + np.array(HIGH)) / 2, np.array(LOW)])
+    ),
     "all sparse": SparseCodes.for_bounds(np.array(HIGH), at_most=13),
 }
 
@@ -90,7 +93,7 @@ def expected(data: pl.DataFrame, codes: Any) -> Totals:
     """The plain spelling of `codes.py`, on values that Python itself turned into doubles."""
     rows = [[float("nan") if v is None else float(v) for v in row] for row in data.iter_rows()]
     coded = codes.encode(np.array(rows, np.float64).reshape(-1, data.width))
-    return Totals([sum(column) for column in coded.T.tolist()] if rows else [0] * data.width, data.height)
+    return Totals([sum(column) for column in coded.T.tolist()] if rows else [0] * codes.width, data.height)
 
 
 @pytest.fixture(scope="module", params=[0, 1, 3000])
@@ -134,10 +137,10 @@ def test_ballots(engine: str, tmp_path: Path, request: pytest.FixtureRequest) ->
 def test_the_table_of_engines_is_complete() -> None:
     """Whatever can be opened is in the table: no kind of frame and no format can be left out."""
     import gaussmith.sums.files as files
-    import gaussmith.sums.sources as sources
+    import gaussmith.sums.openings as openings
 
     covered = {"polars", "pandas", "pyarrow", "duckdb", "_duckdb", "pyspark", "narwhals"}
-    assert set(sources._OPENERS) == covered
+    assert set(openings._OPENERS) == covered
     assert {"polars eager", "pandas", "pyarrow table", "duckdb", "spark"} <= set(ENGINES)
     formats = {"parquet": "Parquet", "ipc": "Arrow IPC", "csv": "CSV", "tsv": "TSV", "json lines": "JSON lines"}
     assert set(formats.values()) == set(files.FORMATS.values()) and set(formats) <= set(ENGINES)

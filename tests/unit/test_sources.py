@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -41,7 +42,10 @@ def people(tmp_path: Path) -> Path:
     [
         ("nowhere.parquet", "source='nowhere.parquet' · there is no such file or directory · check the path; relative"),
         ("none-*.csv", "source='none-*.csv' · no file matches this pattern · check the path"),
-        ("s3://bucket/a.parquet", "a path must be on this machine · open it with Polars and pass the frame"),
+        (
+            "ftp://host/a.parquet",
+            "addresses begin with duckdb, file or a store: s3, s3a, gs",
+        ),
         (3.5, "source of type float · this type of data is not known · pass a numpy array, a list of rows, a path"),
         ({"age": [1]}, "source of type dict · this type of data is not known"),
         (np.array([["a"]]), "array of dtype <U1 · an array must hold numbers: integers, floats or booleans · convert"),
@@ -318,8 +322,6 @@ def test_files_of_a_pattern_are_matched_by_name(tmp_path: Path) -> None:
 
 def failing_sources(tmp_path: Path) -> list[Any]:
     """Each opens well and fails later, with an engine error that quotes the data."""
-    pl.DataFrame({"a": [1.0], "b": [2.0]}).write_parquet(tmp_path / "1.parquet")
-    pl.DataFrame({"a": ["secret 42"], "b": [2.0]}).write_parquet(tmp_path / "2.parquet")
     (tmp_path / "secret42.csv").write_text("a,b\n1,2\nsecret 42,3\n")
     lazy = pl.scan_csv(tmp_path / "secret42.csv", schema={"a": pl.Float64, "b": pl.Float64})
 
@@ -327,15 +329,18 @@ def failing_sources(tmp_path: Path) -> list[Any]:
         raise RuntimeError("secret 42")
 
     (tmp_path / "quote.csv").write_text('a,b\n1,2\n"secret 42,3\n')
-    data = (tmp_path / "1.parquet").read_bytes()
-    (tmp_path / "cut-1.parquet").write_bytes(data)
-    (tmp_path / "cut-2.parquet").write_bytes(data[:-30])
+    for name in ("1.parquet", "2.parquet"):
+        pl.DataFrame({"a": [1.0], "b": [2.0]}).write_parquet(tmp_path / name)
+    pair = open_source(str(tmp_path / "?.parquet"))
+    data = (tmp_path / "2.parquet").read_bytes()
+    (tmp_path / "2.parquet").write_bytes(data[:-30])  # the second file is cut after it was opened
+    relation = duckdb.sql("select error('secret 42')::double as a, 1.0 as b from range(3)")
     return [
-        str(tmp_path / "?.parquet"),
-        str(tmp_path / "cut-*.parquet"),
+        pair,
         lazy,
         pl.LazyFrame({"a": [1.0], "b": [1.0]}).map_batches(explode, streamable=True),
         str(tmp_path / "quote.csv"),
+        relation,
     ]
 
 

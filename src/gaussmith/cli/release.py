@@ -1,13 +1,15 @@
 """Answers with exact noise, from a data file or a request file.
 
 SOURCE is data (Parquet, CSV, Arrow IPC or JSON lines; a quoted pattern for
-several files), or a .toml file that holds the whole request.
+several files; a folder of Parquet files; s3://… and other stores; a table as
+duckdb://FILE?table=NAME), or a .toml file that holds the whole request.
 
 examples:
   gaussmith release people.parquet --sum income:0:200000 --mean age:0:100 \\
                     --count --epsilon 1 --delta 1e-6 --out release
   gaussmith release request.toml --ledger study.ledger --id 2024-visits --json
   gaussmith release 'visits/*.csv' --count --mu 0.5
+  gaussmith release request.toml --engine spark --master spark://host:7077
 
 --out DIR writes release.json (the whole record), answers.csv, answers.parquet
 and report.html. A folder that already holds a release is refused.
@@ -28,6 +30,8 @@ def add_flags(parser: Parser) -> None:
     add_request_flags(parser)
     parser.add_argument("--ledger", metavar="L", help="charge this ledger first: a file, or postgresql://…")
     parser.add_argument("--id", metavar="ID", help="with --ledger: asking again under an id gives the same answers")
+    parser.add_argument("--engine", metavar="E", help="what reads the files: polars (the default), duckdb or spark")
+    parser.add_argument("--master", metavar="URL", help="with --engine spark: local[2], spark://host:7077, sc://host …")
     parser.add_argument("--out", metavar="DIR", help="write the record, tables and a report into this folder")
 
 
@@ -40,7 +44,14 @@ def run(arguments: Namespace) -> int:
 
         check_folder(arguments.out)  # refused now, not after the data was read
     with reading() as progress:
-        released = release(request, ledger=arguments.ledger, id=arguments.id, progress=progress)
+        released = release(
+            request,
+            ledger=arguments.ledger,
+            id=arguments.id,
+            progress=progress,
+            engine=arguments.engine,
+            master=arguments.master,
+        )
     print(released.to_json() if arguments.json else released)
     if arguments.out:
         sys.stdout.flush()  # what was released is shown even if the folder cannot be written

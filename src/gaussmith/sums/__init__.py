@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from gaussmith.codes import Codes
 from gaussmith.sums.arrays import Totals, total_array
 from gaussmith.sums.failures import attempt, data_error
-from gaussmith.sums.sources import Source, check_columns, narwhals_frame, open_source
+from gaussmith.sums.openings import open_source
+from gaussmith.sums.sources import Source, check_columns, narwhals_frame
 from gaussmith.sums.streams import Progress, total_relation, total_stream
 
 __all__ = ["Progress", "Source", "Totals", "check_columns", "data_error", "open_source", "total"]

@@ -1,9 +1,12 @@
-"""Paths, globs and directories of data files, opened without reading a data value and scanned by Polars in a stream.
+"""Paths, globs, directories and addresses of data files, opened without reading a data value and scanned by Polars.
 
 Parquet, Arrow IPC (Feather), CSV, TSV, JSON lines. No type is inferred from data: the columns of text formats are text,
 and `gaussmith.expressions.read_number` says which text is a number; all other text is missing. A line of a CSV file
 after its header is a record, however ragged. A line of JSON that is not blank is a record; where it is no JSON object
 everything is missing in it. The names of its columns are the keys of the first line.
+
+Directories named key=value below a directory or below the fixed part of a pattern are columns: a filter on them leaves
+whole directories unread.
 """
 
 from __future__ import annotations
@@ -12,10 +15,12 @@ import glob
 import os
 import typing
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from gaussmith.errors import SourceError
+from gaussmith.addresses import STORES, fixed_part, scheme_of, without_secrets
+from gaussmith.errors import SourceError, nearest
 
 if typing.TYPE_CHECKING:
     import msgspec
@@ -42,12 +47,28 @@ GROUPS = 64
 
 @dataclass(frozen=True)
 class Files:
-    """Files of one format: what a path, a glob or a directory stands for."""
+    """Files of one format: what a path, a glob, a directory or an address stands for."""
 
     said: str
     format: str
-    paths: tuple[str, ...]
-    partitioned: bool = False
+    paths: tuple[str, ...] = field(repr=False)
+    root: str = ""
+    """Where partitions begin: a directory, or the part of a pattern before its first wildcard."""
+    keys: tuple[str, ...] = ()
+    """The columns that names of directories hold."""
+    remote: bool = False
+    """Whether the only path is an address that the engine opens; then neither files nor keys are known here."""
+
+    @property
+    def has_partitions(self) -> bool:
+        """Whether names of directories hold columns; in a store they may."""
+        return bool(self.keys) or (self.remote and bool(self.root))
+
+    @property
+    def keys_above(self) -> tuple[str, ...]:
+        """Keys in the names of directories above the root: engines would take them for columns of this table."""
+        above = _keys_in(self.root if self.remote else os.path.abspath(self.root))
+        return tuple(key for key in above if key not in self.keys)
 
     @property
     def is_text(self) -> bool:
@@ -61,14 +82,13 @@ class Files:
 
 
 def find_files(source: str | os.PathLike[str]) -> Files:
-    """The files a path, a glob or a directory stands for; refuses what is not there, not readable or not known."""
+    """The files a path, a glob, a directory or an address stands for; refuses what is not there or not known."""
     said = os.fspath(source)
-    if "://" in said:
-        raise SourceError(
-            f"source={said!r}",
-            "a path must be on this machine",
-            "open it with Polars and pass the frame: polars.scan_parquet(…)",
-        )
+    scheme = scheme_of(said)
+    if scheme == "file":
+        said, scheme = unquote(urlsplit(said).path), None
+    if scheme is not None:
+        return _find_elsewhere(said, scheme)
     path = os.path.expanduser(said)
     if os.path.isdir(path):
         return _find_in_directory(said, path)
@@ -84,7 +104,24 @@ def find_files(source: str | os.PathLike[str]) -> Files:
             "one source has one format",
             "narrow the pattern, for example with a suffix: *.parquet",
         )
-    return _readable(Files(said, formats.pop(), tuple(paths)))
+    files = _readable(Files(said, formats.pop(), tuple(paths)))
+    return files if paths == [path] or files.format != "Parquet" else _partitioned(files, fixed_part(path))
+
+
+def _find_elsewhere(address: str, scheme: str) -> Files:
+    """An address, for the engine to open: nothing is looked at here."""
+    said = without_secrets(address)
+    if scheme not in STORES:
+        raise SourceError(
+            f"source={said!r}",
+            f"addresses begin with duckdb, file or a store: {', '.join(STORES)}",
+            nearest(scheme, (*STORES, "duckdb", "file")),
+        )
+    is_directory = "." not in said.rstrip("/").rsplit("/", 1)[-1]
+    if is_directory:  # engines take an address without a last stroke for that of a file
+        return Files(said, "Parquet", (address.rstrip("/") + "/",), said.rstrip("/"), remote=True)
+    root = fixed_part(said) if glob.has_magic(said) else ""
+    return Files(said, _format_of(said, said), (address,), root, remote=True)
 
 
 def _find_in_directory(said: str, path: str) -> Files:
@@ -97,7 +134,23 @@ def _find_in_directory(said: str, path: str) -> Files:
             "a directory must hold Parquet files",
             "for another format give a pattern, for example 'visits/*.csv'",
         )
-    return _readable(Files(said, "Parquet", tuple(kept), partitioned=True))
+    return _partitioned(_readable(Files(said, "Parquet", tuple(kept))), path)
+
+
+def _partitioned(files: Files, root: str) -> Files:
+    """The files with the keys of their directories below `root`, which are the same for all."""
+    found = {_keys_in(os.path.relpath(os.path.dirname(path) or ".", root or ".")) for path in files.paths}
+    if len(found) > 1:
+        raise SourceError(
+            f"source={files.said!r} holds files in directories with different keys",
+            "partitions have the same keys, in the same order, everywhere: year=2024/month=5",
+            "narrow the pattern, or move the other files away",
+        )
+    return replace(files, root=root, keys=found.pop())
+
+
+def _keys_in(directory: str) -> tuple[str, ...]:
+    return tuple(unquote(part.partition("=")[0]) for part in directory.split(os.sep) if "=" in part)
 
 
 def _format_of(said: str, path: str) -> str:
@@ -144,20 +197,31 @@ def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame
 
     paths = list(files.paths)
     if files.format == "Parquet":
-        return pl.scan_parquet(paths, hive_partitioning=files.partitioned, glob=False, extra_columns="ignore")
+        return _scan_parquet(files)
     if files.format == "Arrow IPC":
-        return pl.scan_ipc(paths, glob=False)
+        return pl.scan_ipc(paths, glob=files.remote)
     if files.format == "JSON lines":
-        return _scan_objects(paths, names if names is not None else names_of(files))
+        return _scan_objects(files, names if names is not None else names_of(files))
     # Only the first header is looked at now; later files are matched by name when they are read.
-    return _scan_separated(paths, "\t" if files.format == "TSV" else ",", extra_columns="ignore", infer_schema_files=1)
+    return _scan_separated(files, "\t" if files.format == "TSV" else ",", extra_columns="ignore", infer_schema_files=1)
+
+
+def _scan_parquet(files: Files) -> pl.LazyFrame:
+    """Polars takes keys from the whole path: those above the root are not columns of this table."""
+    import polars as pl
+
+    lazy = pl.scan_parquet(
+        list(files.paths), hive_partitioning=files.has_partitions, glob=files.remote, extra_columns="ignore"
+    )
+    above = files.keys_above if files.has_partitions else ()
+    return lazy.drop(*above, strict=False) if above else lazy
 
 
 def names_of(files: Files) -> list[str]:
     """Column names of the first text file as written: its header, or the keys of its first line of JSON."""
     import msgspec
 
-    first = list(files.paths[:1])
+    first = replace(files, paths=files.paths[:1])
     if files.format == "JSON lines":
         lines = _scan_lines(first).head(1).collect().to_series().to_list()
         return list(msgspec.json.decode(lines[0], type=dict[str, msgspec.Raw]))
@@ -165,29 +229,29 @@ def names_of(files: Files) -> list[str]:
     return ["" if name is None else str(name) for name in header.row(0)]
 
 
-def _scan_separated(paths: list[str], separator: str, **options: typing.Any) -> pl.LazyFrame:
+def _scan_separated(files: Files, separator: str, **options: typing.Any) -> pl.LazyFrame:
     import polars as pl
 
     return pl.scan_csv(
-        paths,
+        list(files.paths),
         separator=separator,
         infer_schema=False,
         truncate_ragged_lines=True,
         encoding="utf8-lossy",
-        glob=False,
+        glob=files.remote,
         **options,
     )
 
 
-def _scan_lines(paths: list[str]) -> pl.LazyFrame:
+def _scan_lines(files: Files) -> pl.LazyFrame:
     """Lines of text that are not blank, one column named `line`. No separator splits them: \\x01 is not legal JSON."""
     import polars as pl
 
-    lines = _scan_separated(paths, "\x01", has_header=False, quote_char=None, new_columns=["line"])
+    lines = _scan_separated(files, "\x01", has_header=False, quote_char=None, new_columns=["line"])
     return lines.filter(pl.col("line").str.contains(r"[^ \t\r]"))
 
 
-def _scan_objects(paths: list[str], names: Sequence[str]) -> pl.LazyFrame:
+def _scan_objects(files: Files, names: Sequence[str]) -> pl.LazyFrame:
     """Named members of JSON objects, one per line, as text: numbers as they are written, strings without quotes.
 
     Read here and not by the engine, whose own readers raise on odd lines, round some numbers twice, or print them.
@@ -211,7 +275,7 @@ def _scan_objects(paths: list[str], names: Sequence[str]) -> pl.LazyFrame:
 
     kind = pl.Struct(dict.fromkeys(names, pl.String))
     objects = pl.col("line").map_batches(parse, return_dtype=kind, is_elementwise=True)
-    return _scan_lines(paths).select(objects).unnest("line")
+    return _scan_lines(files).select(objects).unnest("line")
 
 
 def _text(token: msgspec.Raw | None) -> str | None:

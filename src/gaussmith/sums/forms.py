@@ -26,8 +26,9 @@ from gaussmith.sums.arrays import Totals
 from gaussmith.sums.failures import attempt, data_error
 from gaussmith.sums.features import Units, check_units
 from gaussmith.sums.groups import key_table
+from gaussmith.sums.openings import open_source
 from gaussmith.sums.places import Values, declare_values, open_categories, read_places
-from gaussmith.sums.sources import Source, check_columns, narwhals_frame, open_source
+from gaussmith.sums.sources import Source, check_columns, narwhals_frame
 from gaussmith.sums.units import combine_rows, engine_of, fetch_rows, select_rows
 from gaussmith.tallies import CellCodes, CountCodes, VoteCodes
 

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from gaussmith.domains.labels import Label
 from gaussmith.errors import RequestError, SourceError
 from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys
-from gaussmith.sums.sources import Source, narwhals_frame, open_source
+from gaussmith.sums.openings import open_source
+from gaussmith.sums.sources import Source, narwhals_frame
 
 if TYPE_CHECKING:
     import narwhals as nw

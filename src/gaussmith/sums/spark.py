@@ -13,6 +13,7 @@ import shutil
 import socket
 import subprocess
 import typing
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,7 +23,18 @@ from gaussmith.errors import SourceError
 from gaussmith.expressions import kind_of
 from gaussmith.sums.arrays import Totals
 from gaussmith.sums.failures import attempt
-from gaussmith.sums.sql import BLOCK_COLUMNS, DOUBLE, LONG, read_numbers, read_sums, spell_codes, spell_sums
+from gaussmith.sums.files import Files
+from gaussmith.sums.sql import (
+    BLOCK_COLUMNS,
+    DOUBLE,
+    LONG,
+    read_numbers,
+    read_sums,
+    spell_codes,
+    spell_place,
+    spell_sums,
+)
+from gaussmith.tallies import PointCodes
 
 if typing.TYPE_CHECKING:
     import narwhals as nw
@@ -77,6 +89,8 @@ def total_spark(
     if not columns:
         return Totals([], int(frame.count()))
     numbers = frame.selectExpr(*read_numbers(columns, [kind_of(schema[name]) for name in columns]))
+    if isinstance(codes, PointCodes):
+        return _count_places(numbers, codes)
     sums: list[int] = []
     counts: set[int] = set()
     for start in range(0, codes.width, BLOCK_COLUMNS):
@@ -92,6 +106,17 @@ def total_spark(
     if len(counts) > 1:
         raise Unsteady
     return Totals(sums, counts.pop())
+
+
+def _count_places(numbers: Any, codes: PointCodes) -> Totals:
+    """How many records are at each point: one row comes back for each point that has any."""
+    placed = numbers
+    for step in spell_place(codes):
+        placed = placed.selectExpr(*step)
+    sums = [0] * codes.width
+    for place, count in placed.groupBy("place").count().collect():
+        sums[int(place)] = int(count)
+    return Totals(sums, sum(sums))
 
 
 def check_frame(frame: Any) -> None:
@@ -111,6 +136,24 @@ def check_frame(frame: Any) -> None:
             )
 
 
+def read_files(files: Files, master: str | None) -> Any:
+    """A frame over Parquet files, read by Spark: executors must find files of this machine under the same path."""
+    session = open_session(master)
+    reader = session.read.option("basePath", f"file://{os.path.abspath(files.root)}") if files.keys else session.read
+    paths = list(files.paths) if files.remote else [_uri(path) for path in files.paths]
+    problem = SourceError(
+        f"source={files.said!r} cannot be opened by Spark",
+        "it must be able to read every file, and know the types of all columns in it",
+        "try it with Spark itself, or leave engine out",
+    )
+    return attempt(lambda: reader.parquet(*paths), problem)
+
+
+def _uri(path: str) -> str:
+    """A path of this machine for Spark, which reads wildcards in paths."""
+    return "file://" + re.sub(r"([\\*?{}\[\]])", r"\\\1", os.path.abspath(path))
+
+
 # ---- sessions --------------------------------------------------------------------------------------------------------
 
 
@@ -124,9 +167,7 @@ def open_session(master: str | None) -> Any:
     import pyspark
 
     _check_version(pyspark.__version__, "pyspark")
-    from pyspark.sql import SparkSession
-
-    running = SparkSession.getActiveSession()
+    running = _running_session()
     if running is not None:
         return _same_master(running, master)
     master = master or os.environ.get("SPARK_REMOTE") or os.environ.get("MASTER") or "local[*]"
@@ -135,6 +176,16 @@ def open_session(master: str | None) -> Any:
         return _connect(master)
     check_java()
     return _start(master)
+
+
+def _running_session() -> Any:
+    """The session of this process, if there is one: Spark allows no other beside it."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate()
+    return SparkSession.getActiveSession()
 
 
 def _same_master(session: Any, master: str | None) -> Any:
@@ -176,10 +227,12 @@ def _start(master: str) -> Any:
         conf = SparkConf().setMaster(master)
         for key, value in {**QUIET, **(LOCAL if master.startswith("local") else {})}.items():
             conf.set(key, value)
-        if SparkContext._gateway is None:
-            silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            SparkContext(conf=conf, gateway=launch_gateway(conf, silent))
-        return SparkSession.builder.config(conf=conf).getOrCreate()
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pyspark warns of versions of pandas, which is not used
+            if SparkContext._gateway is None:
+                SparkContext(conf=conf, gateway=launch_gateway(conf, silent))
+            return SparkSession.builder.config(conf=conf).getOrCreate()
 
     return attempt(start, _not_started(master, "Spark could not be started there"))
 

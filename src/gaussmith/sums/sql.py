@@ -19,7 +19,7 @@ from typing import Any
 
 from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
 from gaussmith.errors import SourceError
-from gaussmith.tallies import CountCodes, SparseCodes, VoteCodes
+from gaussmith.tallies import CountCodes, PointCodes, SparseCodes, VoteCodes
 
 LIMB = 21
 """Bits of the lower limb of a code; the upper has as many, and a sign."""
@@ -69,7 +69,7 @@ def spell_codes(codes: Codes, which: range) -> list[Step]:
         return _votes(codes, which)
     if isinstance(codes, SparseCodes):
         return _sparse(codes, which)
-    raise SourceError(f"records coded by {type(codes).__name__}", "Spark cannot code these", "collect them to Polars")
+    raise SourceError(f"records coded by {type(codes).__name__}", "Spark cannot code these", "read them with Polars")
 
 
 def spell_sums(which: range, kind: str = DOUBLE) -> Step:
@@ -162,4 +162,23 @@ def _sparse(codes: SparseCodes, which: range) -> list[Step]:
         *steps,
         [*kept, f"array_sort(array({order}))[{k - 1}] last"],
         [f"if({test}, {code}, 0L) c{j}" for j, test, code in zip(which, stays, signed, strict=True)],
+    ]
+
+
+def spell_place(codes: PointCodes) -> list[Step]:
+    """Steps from the numbers to `place`: where the nearest point stands, ties to the earlier, as `PointCodes.place`."""
+    k, points, unit = codes.columns, codes.points / codes.unit, codes.unit
+    missing = " or ".join(f"x{j} is null or isnan(x{j})" for j in range(k))
+    filled = [f"if(missing, {literal(codes.points[0, j])}, x{j}) / {literal(unit[j])} x{j}" for j in range(k)]
+
+    def distance(point: Sequence[float]) -> str:
+        steps = (f"least(abs(x{j} - {literal(p)}), 1e150D)" for j, p in enumerate(point))
+        return " + ".join(f"({step} * {step})" for step in steps)
+
+    distances = ", ".join(distance(point) for point in points.tolist())
+    return [
+        [*(f"x{j}" for j in range(k)), f"({missing}) missing"],
+        filled,
+        [f"array({distances}) far"],
+        ["array_position(far, array_min(far)) - 1 place"],
     ]

@@ -1,0 +1,76 @@
+"""Addresses of data elsewhere: object stores, which an engine opens by itself, and databases of DuckDB.
+
+    s3://bucket/visits/**/*.parquet     gs://…  az://…  https://…      passed on to the engine, with its own credentials
+    duckdb://study.db?table=visits      duckdb:///data/study.db?query=SELECT …      opened for reading only
+
+A message never shows what may be secret in an address: users, passwords, tokens, signatures.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from dataclasses import dataclass
+
+from gaussmith.errors import SourceError, nearest
+
+STORES = ("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "hf", "http", "https")
+"""Schemes that are passed on to the engine."""
+
+
+def scheme_of(address: str) -> str | None:
+    """The scheme of an address such as s3://…, or None for a path."""
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", address)
+    return found[1].lower() if found else None
+
+
+def without_secrets(address: str) -> str:
+    """An address as messages and ledgers may show it.
+
+    >>> without_secrets("s3://ada:lovelace@bucket/a.parquet?X-Amz-Signature=42")
+    's3://bucket/a.parquet'
+    >>> without_secrets("duckdb://study.db?table=visits")
+    'duckdb://study.db?table=visits'
+    """
+    scheme = scheme_of(address)
+    if scheme is None or scheme == "duckdb":
+        return address
+    head, rest = address.split("://", 1)
+    place, slash, path = rest.partition("/")
+    shown = f"{head}://{place.rpartition('@')[2]}{slash}{path}"
+    if scheme in ("http", "https") or "=" in shown.partition("?")[2]:  # elsewhere a lone ? is a wildcard
+        shown = re.split("[?#]", shown, maxsplit=1)[0]
+    return shown
+
+
+def fixed_part(pattern: str) -> str:
+    """The directories of a path or an address that hold no wildcards: below them partitions begin."""
+    parts = pattern.split("/")
+    wild = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+    return "/".join(parts[:wild]) or ("/" if pattern.startswith("/") else "")
+
+
+@dataclass(frozen=True)
+class Database:
+    """A table or a query of a DuckDB file."""
+
+    said: str
+    path: str
+    table: str | None = None
+    query: str | None = None
+
+
+def parse_database(address: str) -> Database:
+    """What a duckdb:// address names: nothing in it is decoded, so that a query is written as it is.
+
+    >>> parse_database("duckdb:///data/study.db?table=visits")
+    Database(said='duckdb:///data/study.db?table=visits', path='/data/study.db', table='visits', query=None)
+    """
+    path, question, rest = address.split("://", 1)[1].partition("?")
+    key, _, value = rest.partition("=")
+    rule = "it names a file, and a table or a query in it"
+    if question and key not in ("table", "query"):
+        raise SourceError(f"{key!r} in source={address!r}", rule, nearest(key, ("table", "query")))
+    if not path or not value.strip():
+        raise SourceError(f"source={address!r}", rule, "write duckdb://study.db?table=visits, or ?query=SELECT …")
+    return Database(address, path, **{key: value})

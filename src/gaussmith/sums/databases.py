@@ -1,0 +1,83 @@
+"""DuckDB: a table or a query of a database by its address, opened for reading only, and Parquet files read by it."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+from typing import Any
+
+from gaussmith.addresses import Database
+from gaussmith.errors import SourceError, nearest
+from gaussmith.sums.failures import attempt
+from gaussmith.sums.files import Files
+
+INSTALL = "pip install gaussmith[duckdb]"
+
+
+def require_duckdb(said: str) -> None:
+    """Refuse where DuckDB, or PyArrow, in which it hands numbers over, is not installed."""
+    for package, name in (("duckdb", "DuckDB"), ("pyarrow", "PyArrow, in which DuckDB hands numbers over,")):
+        if importlib.util.find_spec(package) is None:
+            raise SourceError(said, f"{name} is not installed", INSTALL)
+
+
+def open_database(database: Database) -> Any:
+    """The relation that an address names. Names and types are read, no data value; nothing can be written.
+
+    The address holds one SELECT or the name of a table or view. Statements of other kinds would run when they are
+    opened, before anything is charged: they are refused.
+    """
+    said = f"source={database.said!r}"
+    require_duckdb(said)
+    path = os.path.expanduser(database.path)
+    if not os.path.isfile(path):
+        raise SourceError(
+            said, "there is no such file", "check the path; relative paths start in the current directory"
+        )
+    import duckdb
+
+    connection = attempt(
+        lambda: duckdb.connect(path, read_only=True),
+        SourceError(
+            said,
+            "it is not a DuckDB database that can be opened for reading",
+            "check the file, and that no other program has it open for writing",
+        ),
+    )
+    if database.table is not None:
+        return _open_table(connection, database.table, said)
+    assert database.query is not None
+    query = database.query
+    not_one = SourceError(said, "the query is one SELECT", "write ?query=SELECT … FROM …, and nothing after it")
+    kinds = [str(statement.type) for statement in attempt(lambda: duckdb.extract_statements(query), not_one)]
+    if len(kinds) != 1 or not kinds[0].endswith("SELECT"):
+        raise not_one
+    wrong = SourceError(said, "DuckDB cannot make sense of the query", "try it with DuckDB itself")
+    return attempt(lambda: connection.sql(query), wrong)
+
+
+def _open_table(connection: Any, table: str, said: str) -> Any:
+    names = connection.execute("select table_name from information_schema.tables").fetchall()
+    problem = SourceError(said, f"it holds no table {table!r}", nearest(table, [name for (name,) in names]))
+    return attempt(lambda: connection.table(table), problem)
+
+
+def read_files(files: Files) -> Any:
+    """A relation over Parquet files, read by DuckDB."""
+    require_duckdb('engine="duckdb"')
+    import duckdb
+
+    problem = SourceError(
+        f"source={files.said!r} cannot be opened by DuckDB",
+        "it must be able to read every file, for stores with an extension of its own",
+        "try it with DuckDB itself, or leave engine out",
+    )
+
+    def read() -> Any:
+        paths = [path if files.remote else glob.escape(path) for path in files.paths]  # DuckDB reads wildcards in paths
+        relation = duckdb.connect().read_parquet(paths, hive_partitioning=files.has_partitions)
+        above = [name for name in files.keys_above if files.has_partitions and name in relation.columns]
+        return relation.select(duckdb.StarExpression(exclude=above)) if above else relation
+
+    return attempt(read, problem)

@@ -1,0 +1,43 @@
+"""All files of a source looked at before anything is charged: their schemas, at their ends or beginnings, no values.
+
+A truncated file is found here, and a column that is not the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from gaussmith.sums.files import Files, names_of
+
+MOST = 10_000
+"""Files beyond so many are not looked at before they are read."""
+
+WORKERS = 8
+
+
+def uneven_columns(files: Files) -> frozenset[str]:
+    """The columns of the first file that some other lacks, or holds in another type. Fails if a file cannot be opened.
+
+    Of text formats only the names are compared; lines of JSON have names of their own, and stores are not looked into.
+    """
+    import polars as pl
+
+    schemas: dict[str, Callable[[str], Mapping[str, Any]]] = {
+        # Polars' own readers of schemas take a path for a pattern.
+        "Parquet": lambda path: pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema(),
+        "Arrow IPC": lambda path: pl.scan_ipc(path, glob=False).collect_schema(),
+        "CSV": lambda path: dict.fromkeys(names_of(replace(files, paths=(path,)))),
+        "TSV": lambda path: dict.fromkeys(names_of(replace(files, paths=(path,)))),
+    }
+    read = schemas.get(files.format)
+    if read is None or files.remote or len(files.paths) == 1:
+        return frozenset()
+    first, uneven = read(files.paths[0]), set()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for schema in pool.map(read, files.paths[1:MOST]):
+            if schema != first:
+                uneven |= {name for name, kind in first.items() if name not in schema or schema[name] != kind}
+    return frozenset(uneven)
