@@ -19,7 +19,7 @@ import numpy as np
 from gaussmith.codes import Codes
 from gaussmith.domains import Domain
 from gaussmith.errors import PlanError
-from gaussmith.numerics.exact import sqrt_upward
+from gaussmith.numerics.exact import sqrt_upward, sum_upward
 from gaussmith.numerics.linear import Integers, Matrix
 from gaussmith.numerics.residual_maps import ResidualLift
 
@@ -40,6 +40,12 @@ class Grid:
     def lifted(self, codes: Codes, sums: Integers, records: int) -> Integers:
         """Y: the summed codes of the records on the grid, exactly, then rounded."""
         return self.lift.exact_times(core(codes, sums, records, self.lift.shape[1] > codes.width))
+
+    def reach(self, domain: Domain, codes: Codes, neighbours: str) -> float:
+        """The largest difference of neighbours on the grid, rounding included; rounded up."""
+        return sum_upward(
+            [domain.largest(self.lift, neighbours, codes.extents), sqrt_upward(float(self.lift.shape[0]))]
+        )
 
     @property
     def noise_scale(self) -> float:

@@ -28,6 +28,7 @@ from gaussmith.shapes.laws import Law
 from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
+    from gaussmith.certificate import Certificate
     from gaussmith.releases import Release
 
 FORMAT = 1
@@ -117,10 +118,21 @@ class Plan(StatedErrors):
     @cached_property
     def lower_bound(self) -> float:
         """No Gaussian noise with this guarantee has a smaller price."""
-        from gaussmith.certificate import lower_bound
+        return self.bounding_law.lower / self.guarantee.mu**2
 
-        at_unit = lower_bound(self.domain, self.answers, self.neighbours)
-        return max(at_unit, self.law.lower if self.law else 0.0) / self.guarantee.mu**2
+    @cached_property
+    def bounding_law(self) -> Law:
+        """The law on differences that proves the lower bound."""
+        from gaussmith.certificate import law_of
+
+        return self.law or law_of(self.domain, self.answers, self.neighbours)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """A law on differences that bounds every Gaussian noise, and the plan's own price: for others to check."""
+        from gaussmith.certificate import certificate_of
+
+        return certificate_of(self)
 
     @property
     def optimality(self) -> float:

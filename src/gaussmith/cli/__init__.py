@@ -19,6 +19,7 @@ COMMANDS = {
     "plan": "the errors of a release, before any data is touched",
     "release": "answers with exact noise, from a file or a request",
     "ledger": "make, show and verify the book of what was spent",
+    "verify": "check a plan against its certificate",
     "compare": "published mechanisms: their errors, and whether they are private",
 }
 """Each command and what it does, in the order of the help text."""

@@ -7,7 +7,7 @@ examples:
   gaussmith plan --sum income:0:200000 --mean age:0:100 --count \\
                  --epsilon 1 --delta 1e-6 --rows 10000
   gaussmith plan request.toml --ledger study.ledger
-  gaussmith plan request.toml --save plan.json
+  gaussmith plan request.toml --save plan.json --certificate proof.json
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("--rows", metavar="N", help="a guess of how many rows (or people) means are over")
     parser.add_argument("--ledger", metavar="L", help="say what this release would leave there; nothing is charged")
     parser.add_argument("--save", metavar="FILE", help="write the plan as JSON")
+    parser.add_argument("--certificate", metavar="FILE", help="write how close to the limit it is, for others to check")
 
 
 def run(arguments: Namespace) -> int:
@@ -50,7 +51,9 @@ def run(arguments: Namespace) -> int:
     if book is not None and arguments.request:
         book.check_dataset(source_name(request.source))
     if arguments.save:
-        _save(plan.to_json(), arguments.save)
+        _save(plan.to_json(), "--save", arguments.save)
+    if arguments.certificate:
+        _save(_certificate(plan), "--certificate", arguments.certificate)
     if not arguments.json:
         print(any_plan_table(plan, rows))
         if len(request.readings) == 1:
@@ -64,8 +67,8 @@ def run(arguments: Namespace) -> int:
     if book is not None and outlook is not None:
         print("\n" + bold(f"In {book.where}"))
         print(wrapped(describe_outlook(outlook, book)))
-    if arguments.save:
-        print(f"\nSaved to {arguments.save}")
+    for file in filter(None, (arguments.save, arguments.certificate)):
+        print(f"\nSaved to {file}")
     return 0
 
 
@@ -103,12 +106,22 @@ def _document(
     return json.dumps(document, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
-def _save(text: str, file: str) -> None:
+def _certificate(plan: Plan | GroupPlan | JointPlan) -> str:
+    """The certificate of a plan; of groups, which are all alike, that of one."""
+    from gaussmith.group_plans import GroupPlan
+    from gaussmith.joint_plans import JointPlan
+
+    if isinstance(plan, JointPlan):
+        raise RequestError("--certificate for several questions", "each has its own", "plan one question at a time")
+    return (plan.each if isinstance(plan, GroupPlan) else plan).certificate.to_json()
+
+
+def _save(text: str, flag: str, file: str) -> None:
     try:
         Path(file).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise RequestError(
-            f"--save {file}",
+            f"{flag} {file}",
             f"it cannot be written: {error.strerror}",
             "name a file in a folder of yours",
         ) from None

@@ -57,6 +57,8 @@ class MarginalPlan:
     variances: Array
     total: float
     lower: float
+    patterns: tuple[Array, Array] | None = None
+    """Under replace-one: where two records differ (a row of 0 and 1 per pattern) and the shares that prove `lower`."""
 
     @cached_property
     def _variance_of(self) -> dict[Subset, float]:
@@ -181,12 +183,39 @@ def plan_marginals(
         subsets, v = (subsets[1:], v[1:]) if subsets[0] == () else (subsets, v)
         if not subsets:
             raise PlanError("marginals that never change", "replacing a record must move something", "ask for more")
-    share, root = _shares(sizes, subsets, v, neighbours, _most(sizes, subsets, neighbours))
+    most = _most(sizes, subsets, neighbours)
+    share, patterns = _shares(sizes, subsets, v, neighbours, most)
+    if patterns is None:
+        root = math.sqrt(even_lower(sizes, asked, w))
+    else:
+        root = math.sqrt(patterns_lower(sizes, asked, w, *patterns))
     variances = np.sqrt(share / v) * root
     variances = variances * (largest_residual_norm(sizes, subsets, variances, neighbours) ** 2 * (1.0 + _ROUNDING))
     total = math.fsum(v * variances) * (1.0 + _ROUNDING)
     lower = root * root * (1.0 - _ROUNDING)
-    return MarginalPlan(sizes, asked, w, neighbours, tuple(subsets), variances, total, lower)
+    return MarginalPlan(sizes, asked, w, neighbours, tuple(subsets), variances, total, lower, patterns)
+
+
+def even_lower(shape: tuple[int, ...], ways: Sequence[Subset], weights: Array) -> float:
+    """(Σ √(v_A p_A))², rounded down: no noise has a smaller total under add-remove; all records alike prove it."""
+    subsets, v = _prices(shape, tuple(ways), np.asarray(weights, float))
+    root = math.fsum(np.sqrt(v * _sizes(shape, subsets)))
+    return root * root * (1.0 - _ROUNDING)
+
+
+def patterns_lower(
+    shape: tuple[int, ...], ways: Sequence[Subset], weights: Array, differs: npt.NDArray[Any], shares: Array
+) -> float:
+    """The same under replace-one, for two records that differ in given attributes; rounded down.
+
+    `differs` has a row per pattern and a column per attribute that any marginal varies with.
+    """
+    subsets, v = _prices(shape, tuple(ways), np.asarray(weights, float))
+    subsets, v = (subsets[1:], v[1:]) if subsets[0] == () else (subsets, v)
+    moved = _moved(shape, subsets, np.asarray(differs, bool))
+    lam = np.maximum(shares, 0.0) / (math.fsum(np.maximum(shares, 0.0)) * (1.0 + 2.0**-50))
+    root = math.fsum(np.sqrt(v * np.maximum(lam @ moved - 16.0 * 2.0**-50, 0.0)))
+    return root * root * (1.0 - _ROUNDING)
 
 
 def _check(
@@ -253,36 +282,46 @@ def _most(shape: tuple[int, ...], subsets: list[Subset], neighbours: str) -> Arr
     p = _sizes(shape, subsets)
     if neighbours == "add-remove":
         return p[None, :] * (1.0 + 8.0 * 2.0**-50)
-    attributes = sorted({i for A in subsets for i in A})
+    attributes = {i for A in subsets for i in A}
     if len(attributes) <= _PATTERNS:
         # Two records matter only by where they differ: 2^attributes patterns, all of them planned for.
-        most = np.empty((2 ** len(attributes) - 1, len(subsets)))
-        for row, differs in enumerate(itertools.product((True, False), repeat=len(attributes))):
-            if row < len(most):
-                common = {i: -1 / shape[i] if x else 1 - 1 / shape[i] for i, x in zip(attributes, differs, strict=True)}
-                most[row] = [2.0 * (q - math.prod(common[i] for i in A)) for q, A in zip(p, subsets, strict=True)]
-        return np.maximum(most, 0.0) + 8.0 * 2.0**-50
+        return _moved(shape, subsets, _every_pattern(len(attributes))) + 8.0 * 2.0**-50
     # Else bound each residual alone: records that differ in its smallest attribute only are furthest apart there.
     alone = [2.0 * math.prod((n - 1) / n for n in sorted(shape[i] for i in A)[1:]) for A in subsets]
     return np.array([alone]) * (1.0 + 8.0 * 2.0**-50)
 
 
+def _every_pattern(attributes: int) -> npt.NDArray[np.bool_]:
+    """All ways to differ in some attributes, a row each."""
+    return np.array(list(itertools.product((True, False), repeat=attributes))[:-1])
+
+
+def _moved(shape: tuple[int, ...], subsets: list[Subset], differs: npt.NDArray[np.bool_]) -> Array:
+    """‖residual A of x − x′‖² for two records that differ in the given attributes, a row per pattern."""
+    attributes = sorted({i for A in subsets for i in A})
+    p = _sizes(shape, subsets)
+    moved = np.empty((len(differs), len(subsets)))
+    for row, pattern in enumerate(differs):
+        common = {i: -1 / shape[i] if x else 1 - 1 / shape[i] for i, x in zip(attributes, pattern, strict=True)}
+        moved[row] = [2.0 * (q - math.prod(common[i] for i in A)) for q, A in zip(p, subsets, strict=True)]
+    return np.maximum(moved, 0.0)
+
+
 def _shares(
     shape: tuple[int, ...], subsets: list[Subset], v: Array, neighbours: str, most: Array
-) -> tuple[Array, float]:
-    """The shares to plan for, and √ of a lower bound of the total."""
-    p = _sizes(shape, subsets)
+) -> tuple[Array, tuple[Array, Array] | None]:
+    """The shares to plan for, and, where records are replaced, the law of where they differ."""
     if neighbours == "add-remove":
-        return p, math.fsum(np.sqrt(v * p))
-    if len(most) > 1 or len({i for A in subsets for i in A}) == 1:
-        share = _worst_mixture(most, v)
-        return share, math.fsum(np.sqrt(v * np.maximum(share - 16.0 * 2.0**-50, 0.0)))
-    everywhere = [2.0 * (q - math.prod(-1 / shape[i] for i in A)) for q, A in zip(p, subsets, strict=True)]
-    return most[0], math.fsum(np.sqrt(v * np.array(everywhere)))
+        return _sizes(shape, subsets), None
+    attributes = len({i for A in subsets for i in A})
+    if attributes <= _PATTERNS:
+        lam = _worst_mixture(most, v)
+        return np.asarray(lam @ most), (_every_pattern(attributes).astype(float), lam)
+    return most[0], (np.ones((1, attributes)), np.ones(1))
 
 
 def _worst_mixture(most: Array, v: Array) -> Array:
-    """Shares λ·most with (nearly) the largest Σ √(v share): the solver's update, where all matrices are diagonal."""
+    """λ with (nearly) the largest Σ √(v λ·most): the solver's update, where all matrices are diagonal."""
     lam = np.full(len(most), 1.0 / len(most))
     for _ in range(2000):
         share = lam @ most
@@ -292,7 +331,7 @@ def _worst_mixture(most: Array, v: Array) -> Array:
             break
         lam *= cost**2
         lam /= lam.sum()
-    return np.asarray(lam @ most)
+    return lam
 
 
 @lru_cache(maxsize=256)

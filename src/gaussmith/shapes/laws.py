@@ -1,15 +1,7 @@
 """Laws on the differences of neighbours: each proves that no Gaussian noise has a total below (tr M^{1/2})².
 
 M = E[s sᵀ] for a difference s drawn from the law, each answer scaled to its weight. A law is written down so that
-somebody else can compute M from it; `gaussmith.certificate` says how, kind by kind.
-
-    levels      differences with p ones and q minus ones, all of them alike; a share for each (p, q)
-    rankings    all rankings alike (replace-one: every ranking against its reverse)
-    signs       coordinate j moves by ± its bound with chance share_j, at most k at once, signs independent
-    listed      records (or pairs of them) one by one, a weight for each
-    cells       single cells (or points), a weight for each; with `shares` of attention on the answers for the worst one
-    pairs       one cell against another, a weight for each pair
-    even        all cells of a product alike
+somebody else can compute M from it; the kinds are listed in `gaussmith.certificate.proofs`.
 """
 
 from __future__ import annotations
@@ -22,7 +14,10 @@ import numpy as np
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, pack, unpack
 
-KINDS = ("cells", "even", "levels", "listed", "pairs", "rankings", "signs")
+KINDS = (
+    "cells", "closed", "corners", "even", "gaussian signs", "levels", "listed", "pairs", "patterns", "rankings",
+    "signs",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,12 @@ from gaussmith.answers import Answers
 from gaussmith.domains import Cells
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.linear import Array
 from gaussmith.numerics.residual_maps import ResidualDecode, ResidualLift, Residuals
 from gaussmith.numerics.residuals import plan_marginals
 from gaussmith.shapes import Candidate, Shape
 from gaussmith.shapes.laws import Law
-from gaussmith.workloads import Marginals
+from gaussmith.workloads import Marginals, Way
 
 NAME = "residuals"
 
@@ -31,25 +32,28 @@ def of_marginals(domain: Cells, answers: Answers, neighbours: str) -> list[Candi
     assert isinstance(work, Marginals)
     private = neighbours == ADD_REMOVE
     _check(domain, answers, private)
-    ways, weights = list(work.ways), way_weights(answers, work)
     asked = answers.count and private
-    if asked:
-        if () in ways:
-            weights[ways.index(())] += 1.0  # asked as a marginal and as the count: its error matters twice
-        else:
-            ways, weights = [*ways, ()], np.append(weights, 1.0)
+    ways, weights = asked_ways(answers, work, neighbours)
     best = plan_marginals(work.shape, ways, weights, neighbours)
     residuals = Residuals(work.shape, work.ways, best.subsets, best.variances)
     public = None
     if not private:
         public = np.repeat([1.0 / size for size in work.sizes], work.sizes)
     law = Law("even", best.lower)
+    if best.patterns is not None:
+        law = Law("patterns", best.lower, dict(zip(("differs", "weights"), best.patterns, strict=True)))
     return [Candidate(Shape(NAME, ResidualLift(residuals), ResidualDecode(residuals, asked), asked, public), law)]
 
 
-def way_weights(answers: Answers, work: Marginals) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """One weight per marginal."""
-    return np.array([float(answers.weights[start]) for start in work.offsets])
+def asked_ways(answers: Answers, work: Marginals, neighbours: str) -> tuple[list[Way], Array]:
+    """The marginals and the weight of each; the count, where asked and secret, is one more of them."""
+    ways, weights = list(work.ways), np.array([float(answers.weights[start]) for start in work.offsets])
+    if answers.count and neighbours == ADD_REMOVE:
+        if () in ways:
+            weights[ways.index(())] += 1.0  # asked as a marginal and as the count: its error matters twice
+        else:
+            ways, weights = [*ways, ()], np.append(weights, 1.0)
+    return ways, weights
 
 
 def _check(domain: Cells, answers: Answers, private: bool) -> None:

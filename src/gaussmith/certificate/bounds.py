@@ -19,6 +19,7 @@ from gaussmith.answers import Answers
 from gaussmith.domains import Ball, Box, Domain, GaussianData, People, Tallied
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
+from gaussmith.shapes.laws import Law
 from gaussmith.shapes.lifted import offset_weight
 
 _DENSE = 1500
@@ -81,15 +82,46 @@ def _box_replace_root(domain: Box, answers: Answers) -> float:
 
 def _signs_root(columns: Array) -> float:
     """tr M^{1/2} for M = W (2/π) arcsin(R) Wᵀ, R the cosines between the columns of W."""
+    values = np.linalg.eigvalsh(_signs_moment(columns))
+    return float(np.sqrt(np.clip(values, 0.0, None)).sum())
+
+
+def _signs_moment(columns: Array) -> Array:
     columns = columns[:, np.linalg.norm(columns, axis=0) > 0]
     norms = np.linalg.norm(columns, axis=0)
     cosines = np.clip((columns / norms).T @ (columns / norms), -1.0, 1.0)
     H = (2 / np.pi) * np.arcsin(cosines)
-    values = np.linalg.eigvalsh(columns @ H @ columns.T)
-    return float(np.sqrt(np.clip(values, 0.0, None)).sum())
+    return np.asarray(columns @ H @ columns.T)
 
 
-def _corners_root(W: Array) -> float:
+def signs_moment(domain: Box, answers: Answers, neighbours: str) -> Array:
+    """M for the signs of a Gaussian vector with the cosines of the answers' columns."""
+    from gaussmith.shapes.solved import weighted_rows
+
+    if neighbours == ADD_REMOVE:
+        return _signs_moment(weighted_rows(domain, answers))
+    rows = answers.matrix if answers.matrix is not None else np.eye(domain.dimension)[answers.index]
+    return _signs_moment(rows * np.sqrt(answers.weights)[:, None] * (2 * domain.radius))
+
+
+def law_of(domain: Domain, answers: Answers, neighbours: str) -> Law:
+    """A law that proves a bound, for domains whose shapes come without one."""
+    if not isinstance(domain, Box) or max(domain.dimension, answers.size) > _DENSE:
+        return Law("closed", lower_bound(domain, answers, neighbours))
+    if neighbours != ADD_REMOVE:
+        return Law("gaussian signs", lower_bound(domain, answers, neighbours))
+    from gaussmith.shapes.solved import weighted_rows
+
+    W = weighted_rows(domain, answers)
+    signs = _signs_root(W)
+    if domain.dimension <= MOST_CHOSEN:
+        root, z, weights = _best_corners(W)
+        if root > signs:
+            return Law("corners", root * root * (1 - _ROUNDING), {"corners": z, "weights": weights})
+    return Law("gaussian signs", signs * signs * (1 - _ROUNDING))
+
+
+def _best_corners(W: Array) -> tuple[float, Array, Array]:
     """tr M^{1/2} for the best law on a few chosen corners of the box: any corners do, well chosen ones come close.
 
     Near the optimum the signs z_j are uncorrelated and agree with the count's as often as the cosine h_j of their
@@ -114,26 +146,28 @@ def _corners_root(W: Array) -> float:
         if not better.any():
             break
         z[better, j[better]] *= -1
-    return _law_root(np.column_stack([z, np.ones(size)]) @ W.T)
+    root, weights = _best_law(np.column_stack([z, np.ones(size)]) @ W.T)
+    return root, z, weights
 
 
-def _law_root(points: Array) -> float:
+def _best_law(points: Array) -> tuple[float, Array]:
     """The largest tr M^{1/2} found in a few rounds over laws on these points; each round's value is a valid bound.
 
     M = Σ λ_i s_i s_iᵀ; the singular values of √λ·S are the roots of its eigenvalues. A point weighs more in the next
     round the less the noise of this one would hide it: λ_i ← λ_i (s_iᵀ M^{−1/2} s_i)².
     """
     law = np.full(len(points), 1.0 / len(points))
-    best = 0.0
+    best, kept_law = 0.0, law
     for _ in range(_ROUNDS):
         _, sizes, directions = np.linalg.svd(np.sqrt(law)[:, None] * points, full_matrices=False)
-        best = max(best, float(sizes.sum()))
+        if float(sizes.sum()) > best:
+            best, kept_law = float(sizes.sum()), law
         kept = sizes > sizes[0] * 1e-9
         reach = points @ directions[kept].T
         law = law * ((reach * reach) @ (1.0 / sizes[kept])) ** 2
         law = np.maximum(law / law.sum(), 1e-15)  # subnormal weights would slow the decomposition down
         law = law / law.sum()
-    return best
+    return best, kept_law
 
 
 def _primes(count: int) -> Array:
@@ -152,7 +186,7 @@ def _box_root(domain: Box, answers: Answers) -> float:
 
     if domain.dimension <= _DENSE and answers.size <= _DENSE:
         W = weighted_rows(domain, answers)
-        return max(_signs_root(W), _corners_root(W) if domain.dimension <= MOST_CHOSEN else 0.0)
+        return max(_signs_root(W), _best_corners(W)[0] if domain.dimension <= MOST_CHOSEN else 0.0)
     if answers.matrix is not None or len(np.unique(answers.index)) < answers.size:
         # Independent signs: M ⪰ diag, and the square root is monotone.
         return float(np.sqrt(answers.coordinate_weights(domain.dimension)) @ domain.radius)
