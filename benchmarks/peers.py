@@ -4,9 +4,10 @@ at 1M × 16, and ≥ 100 × and ≥ 3.8 × at 100k × 128; and 20M × 16 cost at
 
 All tools get the same files of numbers in [0, 1] and owe (ε = 1, δ = 1e-6) when one record is added or removed. Each
 has an environment of its own under .benchmarks/, made here; one that cannot be made is left out, with the reason.
-A run is a fresh process: imports and a release of 1000 rows are not timed, then planning and one release are. Tools
-take turns, forwards and backwards, so that other work falls on all alike; ratios are medians over rounds.
-A run of all tools on all tables is kept in .benchmarks/peers.json; `report.py` makes tables and charts of it.
+A run is a fresh process: imports and a release of 1000 × 2 are not timed, then planning and release are, up to seven
+times if they are quick, and their median is taken. Tools take turns, forwards and backwards, so that other work falls
+on all alike; ratios are medians over rounds.
+Runs of all tools are kept in .benchmarks/peers.json; `report.py` makes tables and charts of them.
 
     ./run python benchmarks/peers.py --rounds 5 --only gaussmith_release polars_sum --cases 20M×16
 """
@@ -74,12 +75,15 @@ class Case:
     columns: int
     files: int = 1
     tools: tuple[str, ...] = tuple(tool.script for tool in TOOLS)
+    groups: int = 0
+    """With groups the first column is a key of so many values, and the other one is summed for each."""
 
 
 CASES = (
     Case("1M×16", 1_000_000, 16),
     Case("100k×128", 100_000, 128),
     Case("20M×16", 1_000_000, 16, files=20, tools=(OURS, PLAIN)),
+    Case("1M by 1000 groups", 1_000_000, 2, groups=1000, tools=(OURS, PLAIN, CONTEXT)),
 )
 CLAIMS = {
     ("1M×16", "speed"): 20.0,
@@ -139,13 +143,17 @@ def make_table(case: Case, folder: Path) -> tuple[tuple[Path, str], list[str], l
     random = np.random.default_rng()
     names = [f"x{j}" for j in range(case.columns)]
     frame = pl.DataFrame({name: random.random(case.rows) for name in names})
+    if case.groups:
+        names = ["key", "x1"]
+        frame = frame.select(pl.Series("key", random.integers(0, case.groups, case.rows)), "x1")
     large, small = folder / case.name, folder / f"{case.name}.small.parquet"
     large.mkdir()
     frame.write_parquet(large / "00.parquet", row_group_size=1 << 18)
     frame.head(1000).write_parquet(small)
     for i in range(1, case.files):
         os.link(large / "00.parquet", large / f"{i:02}.parquet")
-    truth = [case.files * total for total in frame.sum().row(0)]
+    sums = frame.group_by("key").agg(pl.col("x1").sum()).sort("key")["x1"] if case.groups else frame.sum().row(0)
+    truth = [case.files * total for total in sums]
     return (small, str(large / ("00.parquet" if case.files == 1 else "*.parquet"))), names, truth
 
 
@@ -163,7 +171,7 @@ def compare(case: Case, folder: Path, options: argparse.Namespace) -> dict[str, 
     for turn in range(options.rounds):
         for tool, python in ready if turn % 2 == 0 else ready[::-1]:
             kept = found[tool.script]
-            if "skipped" in kept or spent[tool.script] > options.patience / 5:
+            if "skipped" in kept or spent[tool.script] > options.budget:
                 continue
             start = time.perf_counter()
             result = run(python, tool, files, names, case.rows * case.files, options.patience)
@@ -172,13 +180,14 @@ def compare(case: Case, folder: Path, options: argparse.Namespace) -> dict[str, 
                 if not kept["runs"]:
                     found[tool.script] = result
                 continue
-            kept["errors"] += [value - total for value, total in zip(result.pop("values"), truth, strict=True)]
+            for answers in result.pop("values"):
+                kept["errors"] += [value - total for value, total in zip(answers, truth, strict=True)]
             kept |= {key: result.pop(key) for key in ("stated", "versions")}
             kept["runs"].append({"round": turn, **result})
             print(f"    round {turn + 1}: {tool.title:<18} {result['seconds']:8.3f} s", flush=True)
     for kept in found.values():
         if "runs" in kept:
-            summarise(kept, case.columns)
+            summarise(kept, len(truth))
     return found
 
 
@@ -259,20 +268,25 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="*", default=[], choices=[tool.script for tool in TOOLS], metavar="TOOL")
     parser.add_argument("--cases", nargs="*", default=[case.name for case in CASES], metavar="CASE")
-    parser.add_argument("--patience", type=float, default=900, help="seconds for one run; a fifth of it for repeats")
+    parser.add_argument("--patience", type=float, default=900, help="seconds after which one run is given up")
+    parser.add_argument("--budget", type=float, default=240, help="seconds after which a tool is not run once more")
     options = parser.parse_args()
     CACHE.mkdir(exist_ok=True)
-    load = [os.getloadavg()[0]]
+    kept = CACHE / "peers.json"
+    found = json.loads(kept.read_text("utf-8")) if kept.exists() else {"cases": {}, "when": {}}
     cases = {}
     for case in CASES:
         if case.name in options.cases:
+            load = [os.getloadavg()[0]]
             with tempfile.TemporaryDirectory() as folder:
                 cases[case.name] = compare(case, Path(folder), options)
             show(case.name, cases[case.name])
-    load.append(os.getloadavg()[0])
-    found = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "machine": machine(), "load": load, "cases": cases}
-    if len(cases) == len(CASES) and not options.only:
-        (CACHE / "peers.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+            load.append(os.getloadavg()[0])
+            found["when"][case.name] = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "load": load}
+    found["cases"] |= cases
+    found["machine"] = machine()
+    if not options.only:
+        kept.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return 0 if judge(cases) else 1
 
 

@@ -88,7 +88,7 @@ def readme_speed(results: Results) -> str:
     faster = {case: ratio(cases[case], CONTEXT, OURS) for case in WIDTHS}
     less = {case: variance_ratio(cases[case], CONTEXT) for case in WIDTHS}
     rounds = len(cases[LARGE][OURS]["runs"])
-    when = f"{peers['date']}, {peers['machine']['cores']} cores that had other work too"
+    when = f"{peers['when'][LARGE]['date']}, {peers['machine']['cores']} cores that had other work too"
     return (
         f"It is quick, too: a release of 20 000 000 rows × 16 columns from Parquet took {large:.2f} times as long as"
         f" the plain sum in Polars,\nwith every guard for odd values. Against OpenDP's Context the same sums came"
@@ -112,19 +112,24 @@ def with_tables(readme: str, results: Results) -> str:
     return place(place(readme, "peers", readme_table(results)), "speed", readme_speed(results))
 
 
+def shape(machine: Results) -> str:
+    return f"{machine['cores']} cores, {machine['gigabytes']} GB, {machine['system']}, Python {machine['python']}"
+
+
+def moment(when: Results) -> str:
+    before, after = when["load"]
+    return f"{when['date']}, load average {before:.1f} at the start, {after:.1f} at the end"
+
+
 def describe(part: Results) -> str:
-    machine, load = part["machine"], part["load"]
-    return (
-        f"{part['date']} · {machine['cores']} cores, {machine['gigabytes']} GB, {machine['system']}, Python"
-        f" {machine['python']} · load average {load[0]:.1f} at the start, {load[1]:.1f} at the end"
-    )
+    return f"{shape(part['machine'])} · {moment(part)}"
 
 
 def peers_section(peers: Results) -> list[str]:
     lines = [
         "## Peers",
         "",
-        describe(peers),
+        shape(peers["machine"]),
         "",
         "Sums of columns in [0, 1], (ε = 1, δ = 1e-6), one record added or removed. Medians over rounds in which all",
         "tools took turns in fresh processes; imports are not timed, planning is. Processor seconds are what the",
@@ -134,6 +139,8 @@ def peers_section(peers: Results) -> list[str]:
         lines += [
             "",
             f"### {name}",
+            "",
+            moment(peers["when"][name]),
             "",
             "| tool | runs | seconds | processor s | peak MB | answers | ± stated | ± measured | time / plain |"
             " time / ours | variance / ours |",
