@@ -284,6 +284,7 @@ def main() -> int:
             load.append(os.getloadavg()[0])
             found["when"][case.name] = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "load": load}
     found["cases"] |= cases
+    found["cases"] = {case.name: found["cases"][case.name] for case in CASES if case.name in found["cases"]}
     found["machine"] = machine()
     if not options.only:
         kept.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
