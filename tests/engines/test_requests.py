@@ -1,0 +1,75 @@
+"""One request on every engine: the same integers meet the noise, whoever holds the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pytest
+
+import gaussmith as gm
+from gaussmith import mechanism
+from gaussmith.sums.readings import total_table
+
+TABLE = pl.DataFrame(
+    {
+        "person": [i % 23 for i in range(200)],
+        "region": [["north", "south", "east", None][i % 4] for i in range(200)],
+        "x": [None if i % 17 == 0 else (i * 37 % 101) - 20.0 for i in range(200)],
+        "year": [2020 + i % 3 for i in range(200)],
+    }
+)
+
+
+def as_csv(folder: Path) -> str:
+    TABLE.write_csv(folder / "t.csv")
+    return str(folder / "t.csv")
+
+
+SOURCES: dict[str, Callable[[Path], Any]] = {
+    "polars": lambda folder: TABLE,
+    "lazy": lambda folder: TABLE.lazy(),
+    "pandas": lambda folder: TABLE.to_pandas(),
+    "nullable pandas": lambda folder: TABLE.to_pandas(use_pyarrow_extension_array=True),
+    "arrow": lambda folder: TABLE.to_arrow(),
+    "duckdb": lambda folder: duckdb.connect().from_arrow(TABLE.to_arrow()),
+    "csv": as_csv,
+}
+
+REQUESTS: dict[str, dict[str, Any]] = {
+    "rows": {"sums": {"x": (-5, 60)}, "count": True},
+    "people": {"sums": {"x": (0, 300)}, "means": {"half": (0, 50)}, "count": True, "unit": "person", "rows_per_unit": 4,
+               "columns": {"half": "x / 2"}, "where": "x > -10 or is_null(x)"},
+    "groups": {"means": {"x": (0, 90)}, "count": "rows", "unit": "person", "rows_per_unit": 2, "groups_per_unit": 2,
+               "by": {"region": ["south", "north", "west"], "year": [2020, 2021]}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("engine", SOURCES)
+def test_every_engine_gives_the_same_integers(engine: str, name: str, tmp_path: Path) -> None:
+    request = gm.Request(SOURCES[engine](tmp_path), guarantee=gm.Guarantee(mu=1), **REQUESTS[name])
+    plan, reading = request.parts[0]
+    expected = total_table(mechanism.prepare_table(plan, TABLE, reading))
+    assert total_table(mechanism.prepare_table(plan, request.source, reading)) == expected
+    assert sum(found.records for found in expected) > 3
+
+
+def test_a_pandas_frame_is_not_read_before_it_is_charged() -> None:
+    """Objects of which every look would be noticed: the schema alone is asked for."""
+
+    class Seen(Exception):
+        pass
+
+    class Watched:
+        def __str__(self) -> str:
+            raise Seen
+
+    frame = pd.DataFrame({"person": pd.Series([Watched()], dtype=object), "x": [1.0]})
+    request = gm.Request(frame, sums={"x": (0, 1)}, unit="persn", guarantee=gm.Guarantee(mu=1))
+    with pytest.raises(gm.errors.SourceError, match="did you mean 'person'"):
+        gm.release(request)
