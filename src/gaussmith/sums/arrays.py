@@ -91,9 +91,14 @@ class BoxKernel:
         )
         padded = self._buffer[: c.stop - first, : -(-(stop - start) // EXACT_ROWS) * EXACT_ROWS]
         x = self._buffer[: c.stop - first, : stop - start]
-        _fill(x, columns, c, start, stop)
-        np.clip(x, low, top, out=x)
-        x -= low
+        if isinstance(columns, np.ndarray):
+            _fill(x, columns, c, start, stop)
+            np.clip(x, low, top, out=x)
+        else:  # read and clamped in one pass; the bounds are doubles, so every dtype is clamped as one
+            for row, column, bottom, ceiling in zip(x, columns[c], low, top, strict=True):
+                np.clip(column[start:stop], bottom, ceiling, out=row)
+        if low.any():
+            x -= low
         x *= scale
         x += 0.5
         np.floor(x, out=x)
