@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.domains import Box, Cells, GaussianData
-from gaussmith.standards import compare_plan, share_of_standard, standard_errors_of_standard
+from gaussmith.domains import Box, Cells, GaussianData, Tallied
+from gaussmith.standards import MOST_DIRECTIONS, compare_plan, share_of_standard, spectrum, standard_errors_of_standard
 from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
@@ -62,6 +62,23 @@ def describe_optimality(plan: Plan) -> str:
     return "as good as any Gaussian noise can be" if gap < 0.005 else f"within {gap:.2g} % of the best Gaussian noise"
 
 
+def describe_spectrum(plan: Plan) -> str:
+    """The sizes of the noise over its directions, in plain words; empty where there is but one direction.
+
+    >>> import gaussmith as gm
+    >>> describe_spectrum(gm.plan(gm.Cells(8), gm.Guarantee(mu=1), neighbours="replace-one"))
+    'In its 8 directions the noise has a standard deviation of 0 to 1.414; the standard Gaussian has 1.414 in all.'
+    """
+    if plan.answers.size < 2 or plan.answers.size > MOST_DIRECTIONS or plan.answers.ratios.any():
+        return ""
+    sizes, standard = spectrum(plan)
+    low = 0.0 if sizes.min() < 1e-7 * sizes.max() else float(sizes.min())
+    text = (
+        f"In its {len(sizes)} directions the noise has a standard deviation of {figure(low)} to {figure(sizes.max())}"
+    )
+    return text + ("." if standard is None else f"; the standard Gaussian has {figure(standard)} in all.")
+
+
 def describe_gain(plan: Plan) -> str:
     """What the shape saves against the standard Gaussian mechanism, in plain words; empty where it saves nothing.
 
@@ -104,6 +121,8 @@ def explain_choice(plan: Plan) -> str:
         )
     if isinstance(plan.domain, GaussianData):
         lines.append(describe_clip(plan))
+    if plan.answers.is_linear or isinstance(plan.domain, Tallied):
+        lines += [text for text in (describe_spectrum(plan),) if text]
     lines.append("The choice used the bounds and the guarantee, never the data.")
     return "\n".join(lines)
 

@@ -269,11 +269,11 @@ class Plan(StatedErrors):
 
         return plan_html(self)
 
-    def chart(self, columns: tuple[str, str] | None = None) -> Any:
-        """A picture of the noise over the domain (an Altair chart)."""
+    def chart(self, columns: tuple[str, str] | None = None, kind: str = "shape") -> Any:
+        """A picture of the noise (an Altair chart): its "shape" in two answers, its "spectrum", or its "errors"."""
         from gaussmith.report import plan_chart
 
-        return plan_chart(self, columns)
+        return plan_chart(self, columns, kind)
 
     # -- the doorway to data ----------------------------------------------------------------------------------------
 

@@ -178,3 +178,32 @@ def share_of_standard(plan: Plan) -> float | None:
     if other is None or not other.total_variance:
         return None
     return math.sqrt(plan.total_variance / other.total_variance)
+
+
+MOST_DIRECTIONS = 1500
+"""So many answers are decomposed into directions."""
+
+
+def spectrum(plan: Plan) -> tuple[Array, float | None]:
+    """Standard deviations of the noise in its own directions, the largest first; and the standard Gaussian's, in all.
+
+    Answers are scaled to the roots of their weights, so that squared deviations add up to the total. The count, where
+    it is secret and asked, is one of them.
+    """
+    answers = plan.answers
+    counted = answers.count and not plan.public_count
+    if answers.size > MOST_DIRECTIONS or answers.ratios.any():
+        raise PlanError(
+            f"the directions of {answers.size} answers",
+            f"at most {MOST_DIRECTIONS} plain ones are decomposed",
+            'use kind="errors"',
+        )
+    scale = np.sqrt(answers.weights)
+    covariance = plan.covariance()
+    if not counted:
+        covariance = covariance[: answers.size, : answers.size]
+    scale = np.append(scale, 1.0) if counted else scale
+    values = np.linalg.eigvalsh(covariance * np.outer(scale, scale))[::-1]
+    standard = standard_errors_of_standard(plan)
+    even = None if standard is None or answers.size == 0 else float(standard[0] * scale[0])
+    return np.sqrt(np.clip(values, 0.0, None)), even

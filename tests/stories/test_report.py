@@ -97,7 +97,7 @@ def test_the_page_is_self_contained_and_without_scripts(text: str) -> None:
 
 def test_charts_are_well_formed_and_labelled(text: str) -> None:
     drawings = re.findall(r"<svg.*?</svg>", text, flags=re.S)
-    assert len(drawings) == 3
+    assert len(drawings) == 4
     for drawing in drawings:
         root = ElementTree.fromstring(drawing)
         assert root.get("role") == "img" and len(root.get("aria-label") or "") > 20

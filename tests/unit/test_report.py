@@ -161,3 +161,58 @@ def test_a_plan_reads_in_80_columns_and_says_what_n_is() -> None:
     assert text.splitlines()[0].split() == ["answer", "±", "error", "standard", "Gaussian", "ratio"]
     assert "/ n" in text and "n is the number of records" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+COUNTED = {
+    "counts": gm.plan(gm.Counts(4, at_most=2), G, count=True),
+    "votes": gm.plan(gm.Votes(3), G),
+    "sparse": gm.plan(gm.SparseSum(4, at_most=2, bound=[1.0, 2, 3, 4]), G, neighbours="replace-one"),
+    "cells": gm.plan(gm.Cells(4), G, neighbours="replace-one"),
+    "cells or none": gm.plan(gm.Cells(4, or_none=True), G, count=True),
+    "prefix": gm.plan(gm.Cells(6), G, answers=gm.workloads.prefix(6)),
+    "points": gm.plan(gm.Points([[0.0, 1.0], [2.0, 5.0], [3.0, -3.0]]), G),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_pictures_of_counted_records_hold_every_difference(name: str) -> None:
+    """What is drawn of one record lies inside the outline of the noise, and some of it touches a side of its box."""
+    from gaussmith.report.geometry import differences, noise_covariance
+
+    plan = COUNTED[name]
+    for i, j in ((0, 1), (1, 0), (0, plan.answers.size if plan.answers.count and not plan.public_count else 1)):
+        covariance = noise_covariance(plan, [i, j]) * plan.guarantee.mu**2
+        bodies = differences(plan, i, j)
+        assert bodies
+        for body in bodies:
+            inside = np.einsum("ij,jk,ik->i", body, np.linalg.pinv(covariance, rcond=1e-10), body)
+            assert inside.max() <= 1 + 1e-6
+    assert plan.chart() and plan.chart(kind="errors")
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_spectrum_adds_up_to_the_total(name: str) -> None:
+    from gaussmith.standards import spectrum
+
+    plan = COUNTED[name]
+    sizes, standard = spectrum(plan)
+    assert (sizes**2).sum() == pytest.approx(plan.total_variance)
+    assert standard is not None and sizes.max() > 0
+    assert standard * np.sqrt(len(sizes)) >= np.sqrt(plan.total_variance) * (1 - 1e-9)
+    assert plan.chart(kind="spectrum")
+    assert "directions the noise has" in plan.explain()
+
+
+def test_pictures_that_there_are_not_are_refused_in_words() -> None:
+    plan = COUNTED["prefix"]
+    for arguments, words in (
+        ({"kind": "spectra"}, "did you mean 'spectrum'?"),
+        ({"kind": "errors", "columns": ("0", "1")}, "leave columns out"),
+    ):
+        with pytest.raises(gm.errors.PlanError) as caught:
+            plan.chart(**arguments)
+        assert words in str(caught.value)
+    wide = gm.plan(gm.Cells(2000), G)
+    with pytest.raises(gm.errors.PlanError, match='use kind="errors"'):
+        wide.chart(kind="spectrum")
+    assert wide.chart(kind="errors")

@@ -141,6 +141,13 @@ class Cells(Tallied):
         every = (tuple(range(len(self.sizes))),)
         return CellCodes(self.sizes, every if ways is None else tuple(ways), None if self.or_none else self.others)
 
+    def farthest(self, direction: Array) -> Array:
+        """The cell that goes farthest in a direction, as a record."""
+        found = np.zeros(len(direction))
+        best = int(np.argmax(direction))
+        found[best] = 0.0 if self.or_none and direction[best] < 0 else 1.0
+        return found
+
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
 

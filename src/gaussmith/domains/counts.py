@@ -77,6 +77,13 @@ class Counts(Tallied):
             listed = np.vstack([listed, rows])
         return listed
 
+    def farthest(self, direction: Array) -> Array:
+        """The record that goes farthest in a direction."""
+        found = np.zeros(self.dimension)
+        best = np.argsort(-direction, kind="stable")[: self.at_most]
+        found[best] = direction[best] > 0
+        return found
+
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
 

@@ -77,6 +77,12 @@ class Points(Tallied):
         """How records become integers: how many there are of each point."""
         return PointCodes(self.points)
 
+    def farthest(self, direction: Array) -> Array:
+        """The point that goes farthest in a direction, as counts of points."""
+        found = np.zeros(len(direction))
+        found[int(np.argmax(direction))] = 1.0
+        return found
+
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up; a lift counts the points."""
         n = len(self.points)

@@ -99,6 +99,13 @@ class SparseSum(Tallied):
                 rows.append(row)
         return np.array(rows)
 
+    def farthest(self, direction: Array) -> Array:
+        """The record, in units of the bounds, that goes farthest in a direction."""
+        found = np.zeros(self.dimension)
+        best = np.argsort(-np.abs(direction), kind="stable")[: self.at_most]
+        found[best] = np.sign(direction[best])
+        return found
+
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
 

@@ -75,6 +75,10 @@ class Votes(Tallied):
             return None
         return np.array(list(itertools.permutations(range(self.dimension))), float)
 
+    def farthest(self, direction: Array) -> Array:
+        """The ranking that goes farthest in a direction."""
+        return np.argsort(np.argsort(direction, kind="stable"), kind="stable").astype(float)
+
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
 

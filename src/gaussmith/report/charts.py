@@ -125,11 +125,25 @@ def plan_spec(plan: Plan, columns: Sequence[str] | None = None) -> Spec:
     return _line_spec(plan) if places is None else _plane_spec(plan, *places)
 
 
-def plan_chart(plan: Plan, columns: Sequence[str] | None = None) -> Any:
-    """The picture of a plan as an Altair chart; `columns` names two answers, else the most telling two are drawn."""
+KINDS = ("shape", "spectrum", "errors")
+
+
+def plan_chart(plan: Plan, columns: Sequence[str] | None = None, kind: str = "shape") -> Any:
+    """A picture of a plan as an Altair chart.
+
+    kind: "shape", the noise of two answers (`columns` names them, else the most telling two are drawn) around what one
+    record can change; "spectrum", its size in every direction; "errors", its size on every answer.
+    """
     import altair
 
-    return altair.Chart.from_dict(plan_spec(plan, columns))
+    from gaussmith.report.spectra import errors_spec, spectrum_spec
+
+    if kind not in KINDS:
+        raise PlanError(f"kind={kind!r}", "a plan has no such picture", nearest(str(kind), KINDS))
+    if kind != "shape" and columns is not None:
+        raise PlanError(f"columns with kind={kind!r}", "that picture shows all answers", "leave columns out")
+    spec = plan_spec(plan, columns) if kind == "shape" else (errors_spec if kind == "errors" else spectrum_spec)(plan)
+    return altair.Chart.from_dict(spec)
 
 
 def drawn_names(plan: Plan, columns: Sequence[str] | None = None) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gaussmith.domains import Ball, Box, GaussianData
+from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, Points, SparseSum, Tallied, Votes
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
+from gaussmith.workloads import Marginals, Runs
 
 CIRCLE = 72
 """Points on a smooth outline."""
@@ -51,6 +52,8 @@ def differences(plan: Plan, first: int, second: int) -> list[Array]:
     An answer's place is its position in the plan, the count last. A mean stands for its sum of distances from
     the middle of its bounds. Empty for a domain whose outline is not known.
     """
+    if isinstance(plan.domain, Tallied):
+        return _tallied_outlines(plan, first, second)
     if not isinstance(plan.domain, Box | Ball | GaussianData):
         return []
     centre = np.zeros(2)
@@ -71,6 +74,44 @@ def differences(plan: Plan, first: int, second: int) -> list[Array]:
     if plan.neighbours == ADD_REMOVE:
         return [body + centre, -(body + centre)] if centre.any() else [body]
     return [2 * body]
+
+
+def _tallied_outlines(plan: Plan, first: int, second: int) -> list[Array]:
+    """The same for records that are counted: their hull, from the records that go farthest in each direction."""
+    domain = plan.domain
+    assert isinstance(domain, Cells | Counts | Points | SparseSum | Votes)
+    if isinstance(plan.answers.workload, Marginals):
+        return []
+    width = plan.codes.width
+    rows, count = np.zeros((2, width)), np.zeros(2)
+    for axis, i in enumerate((first, second)):
+        if i == plan.answers.size:
+            count[axis] = 1.0
+        else:
+            rows[axis] = _core_row(plan, i)
+    outline = []
+    for angle in np.linspace(0, 2 * np.pi, 2 * CIRCLE + 1) + 1e-3:  # a little off, where corners tie
+        direction = np.array([np.cos(angle), np.sin(angle)]) @ rows
+        here = rows @ domain.farthest(direction) + count
+        there = rows @ domain.farthest(-direction) if plan.neighbours != ADD_REMOVE else 0.0
+        outline.append(here - there - (count if plan.neighbours != ADD_REMOVE else 0.0))
+    body = np.array(outline)
+    return [body] if plan.neighbours != ADD_REMOVE else [body, -body]
+
+
+def _core_row(plan: Plan, i: int) -> Array:
+    """What one answer takes from each coordinate of a record's core."""
+    domain, answers = plan.domain, plan.answers
+    if isinstance(answers.workload, Runs):
+        starts, stops = answers.workload.places
+        at = np.arange(plan.codes.width)
+        return np.asarray(((at >= starts[i]) & (at < stops[i])).astype(float))
+    row = np.zeros(domain.dimension)
+    if answers.matrix is not None:
+        row = answers.matrix[i]
+    else:
+        row[answers.index[i]] = 1.0
+    return np.asarray(row @ domain.points.T if isinstance(domain, Points) else row * domain.radius)
 
 
 def pair(plan: Plan) -> tuple[int, int] | None:

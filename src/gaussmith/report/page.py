@@ -24,6 +24,7 @@ from gaussmith.explanation import (
     describe_gain,
     describe_optimality,
     describe_shape,
+    describe_spectrum,
     figure,
     html_table,
     printable,
@@ -36,6 +37,7 @@ from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.readings import MEAN, ROW_SUM, ROWS, TOTAL, Reading
 from gaussmith.report.charts import drawn_names, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
+from gaussmith.report.spectra import errors_spec, spectrum_spec
 from gaussmith.standards import compare_plan, compare_release
 
 if TYPE_CHECKING:
@@ -212,8 +214,21 @@ def _shape(plan: Plan, columns: Sequence[str] | None) -> str:
         "<p>The outlines of noise have the size at which, over all answers together, they just hold every difference "
         f"that one record can make. The noise itself has the same shape and is {times} times as large (1/μ): that is "
         "its standard deviation in every direction.</p>\n"
-        f"<p>Chosen: {_text(describe_shape(plan.shape.name))}.</p>\n</div>\n</div>"
+        f"<p>Chosen: {_text(describe_shape(plan.shape.name))}.</p>\n</div>\n</div>{_directions(plan)}"
     )
+
+
+def _directions(plan: Plan) -> str:
+    """The noise of all answers at once: by direction, and for a workload by answer."""
+    words = describe_spectrum(plan) if plan.answers.size > 2 else ""
+    if not words:
+        return ""
+    spectrum = _figure(draw(spectrum_spec(plan), words), f"{words} Dashed: the standard Gaussian.")
+    if not plan.answers.is_linear:
+        return f'\n<div class="beside">\n{spectrum}\n</div>'
+    label = "The standard error of every answer in order, of this release and of the standard Gaussian mechanism."
+    errors = _figure(draw(errors_spec(plan), label), f"{label} Blue: this release. Grey: the standard.")
+    return f'\n<div class="beside">\n{spectrum}\n{errors}\n</div>'
 
 
 def _covers(release: Release | GroupRelease) -> str:
