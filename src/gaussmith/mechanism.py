@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains import People
+from gaussmith.domains import Cells, Counts, People
 from gaussmith.errors import PlanError
 from gaussmith.grid import NOISE_BITS
 from gaussmith.group_plans import GroupPlan
@@ -76,7 +76,17 @@ def prepare_table(plan: Plan | GroupPlan, data: Any, reading: Reading) -> Table:
     """The opened table, checked against the reading and the plan. No data value is read."""
     plan.certify()  # before anything is opened
     each, groups = (plan.each, plan.groups) if isinstance(plan, GroupPlan) else (plan, None)
-    return open_table(data, reading, each.codes, each.substitutes, groups)
+    values = () if reading.histogram is None else _values(each)
+    return open_table(data, reading, each.codes, each.substitutes, groups, values)
+
+
+def _values(plan: Plan) -> Sequence[Any]:
+    """The declared values of a histogram."""
+    domain = plan.domain
+    labels = domain.values[0] if isinstance(domain, Cells) else domain.labels if isinstance(domain, Counts) else None
+    if labels is None:
+        raise PlanError("a histogram without values", "they are declared in the plan", "plan the request again")
+    return labels
 
 
 def release_totals(plan: Plan, totals: Totals) -> Release:

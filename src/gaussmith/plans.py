@@ -187,6 +187,8 @@ class Plan(StatedErrors):
 
     def part(self, shown: Sequence[int], count: bool) -> tuple[Plan, list[int]]:
         """The plan as far as some of its answers go, and which features these are read from. The noise is the same."""
+        if list(shown) == list(range(self.answers.size)) and count == self.answers.count and not self.answers.hidden:
+            return self, list(range(self.shape.features.shape[0]))
         answers, kept = self.answers.pick(shown, count)
         if self.shape.counted:
             kept.append(self.answers.size)

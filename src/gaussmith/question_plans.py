@@ -18,7 +18,7 @@ import numpy as np
 
 from gaussmith.answers import MEAN, SUM, Answers, ask, read_weights
 from gaussmith.codes import centre_of
-from gaussmith.domains import Box, Domain, Groups, People, Records
+from gaussmith.domains import Box, Cells, Counts, Domain, Groups, People, Records
 from gaussmith.errors import RequestError
 from gaussmith.group_plans import GroupPlan, plan_groups
 from gaussmith.guarantee import Guarantee
@@ -28,7 +28,7 @@ from gaussmith.planner import plan_answers
 from gaussmith.plans import Plan
 from gaussmith.questions import Question
 from gaussmith.readings import MEAN as OWN_MEAN
-from gaussmith.readings import ROW_SUM, ROWS, TOTAL, Reading
+from gaussmith.readings import ROW_SUM, ROWS, TOTAL, VALUES, Reading
 
 Asked = tuple[str, str, float, float]
 """One answer: "sum" or "mean", the column, its bounds."""
@@ -65,6 +65,8 @@ def plan_question(
             "there the number of people is public, and a filter would give away who passes it",
             'leave neighbours out, which is "add-remove"',
         )
+    if question.histograms:
+        return _plan_histogram(question, unit, guarantee, neighbours)
     drawn = draw_question(question, unit, asked_of(question) if asked is None else asked)
     groups = Groups(question.by, drawn.domain, question.groups_per_unit) if question.by else None
     if groups is None and question.groups_per_unit != 1:
@@ -89,6 +91,25 @@ def plan_question(
         return replace(by_group, each=_standing_in(by_group.each, drawn.stand_ins)), reading
     plan = plan_answers(drawn.domain, guarantee, drawn.answers, neighbours, missing)
     return _standing_in(plan, drawn.stand_ins), reading
+
+
+def _plan_histogram(
+    question: Question, unit: str | None, guarantee: Guarantee, neighbours: str
+) -> tuple[Plan, Reading]:
+    """How many people have each value: each counts in one of them, or in a few; or in none."""
+    ((column, values),) = question.histograms.items()
+    k = min(question.values_per_unit, len(values))
+    domain: Domain = Cells(values, or_none=True) if k == 1 else Counts(values, at_most=k)
+    answers = ask(domain, count=bool(question.count))
+    answers = replace(answers, names=tuple(f"{column}={name}" for name in answers.names))
+    reading = Reading(
+        ((VALUES, column),),
+        unit,
+        columns=tuple(question.columns.items()),
+        where=question.where,
+        values_per_unit=k,
+    )
+    return plan_answers(domain, guarantee, answers, neighbours), reading
 
 
 def _standing_in(plan: Plan, stand_ins: Array | None) -> Plan:

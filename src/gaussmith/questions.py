@@ -28,6 +28,8 @@ class Question:
     where, columns:   a filter and derived columns (docs/expressions.md)
     missing:          what stands in for a missing value, by column
     weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
+    histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
+    values_per_unit:  how many of these values a person counts in
     share:            its share of μ², relative to those of the others; without any, questions are planned together
     """
 
@@ -43,9 +45,12 @@ class Question:
     columns: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, float] = field(default_factory=dict)
     weights: Any = "relative"
+    histograms: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    values_per_unit: int = 1
     share: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "histograms", _values(self.histograms))
         object.__setattr__(self, "sums", _bounds("sums", self.sums))
         object.__setattr__(self, "means", _bounds("means", self.means))
         object.__setattr__(self, "by", _keys(self.by))
@@ -70,21 +75,44 @@ class Question:
                     nearest(str(column), [*self.sums, *self.means]),
                 )
         _check_whole("groups_per_unit", self.groups_per_unit)
+        _check_whole("values_per_unit", self.values_per_unit)
         if self.rows_per_unit is not None:
             _check_whole("rows_per_unit", self.rows_per_unit, 1 << 20)
         if not isinstance(self.name, str) or not self.name.isprintable() or self.name != self.name.strip():
             raise RequestError(f"name={self.name!r}", "a question is named by printable text", "choose another name")
         if self.share is not None and not (is_number(self.share) and 0 < self.share < math.inf):
             raise RequestError(f"share={self.share!r}", "a share is a number above 0", "write share = 2")
-        if not (self.sums or self.means or self.count):
+        if not (self.sums or self.means or self.count or self.histograms):
             raise RequestError(
                 "nothing is asked", "a request has at least one answer", "add sums, means or count, e.g. --count"
+            )
+        if self.histograms:
+            self._check_histogram()
+        elif self.values_per_unit != 1:
+            raise RequestError(
+                f"values_per_unit={self.values_per_unit} without histograms", "it is about histograms", "leave it out"
+            )
+
+    def _check_histogram(self) -> None:
+        """A histogram is a question of its own; beside it only the number of people may be asked."""
+        if len(self.histograms) > 1 or self.sums or self.means:
+            raise RequestError(
+                "a histogram beside other answers in one question",
+                "each histogram is a question of its own",
+                "write a [[question]] for each, or ask them without questions",
+            )
+        if self.by or self.count == "rows":
+            raise RequestError(
+                "a histogram by groups, or with a number of rows",
+                "a histogram counts people, once for each value",
+                'leave by and count = "rows" out of its question',
             )
 
     def check_unit(self, unit: str | None) -> None:
         """Refuse what makes no sense for people named by this column, or for rows that are people."""
         if unit is None:
-            for name, value in (("rows_per_unit", self.rows_per_unit), ("groups_per_unit", self.groups_per_unit)):
+            limits = ("rows_per_unit", "groups_per_unit", "values_per_unit")
+            for name, value in ((name, getattr(self, name)) for name in limits):
                 if value not in (None, 1):
                     raise RequestError(
                         f"{name}={value} without a unit",
@@ -111,6 +139,7 @@ class Question:
             "where": self.where,
             "columns": dict(self.columns),
             "weights": self.weights,
+            "histograms": dict(self.histograms),
         }
 
     def given(self) -> dict[str, Any]:
@@ -140,6 +169,23 @@ def _bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:
             )
         checked[str(column)] = (float(pair[0]), float(pair[1]))
     return checked
+
+
+def _values(histograms: Any) -> dict[str, list[Any]]:
+    """Columns with the values that are counted; their rules are those of `Cells`."""
+    if not isinstance(histograms, Mapping):
+        shown = 'write histograms = { health = ["good", "fair", "poor"] }'
+        raise RequestError(f"histograms={histograms!r}"[:120], "it maps columns to lists of values", shown)
+    found = {}
+    for column, values in histograms.items():
+        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            raise DomainError(
+                f"values of {column!r} = {values!r}"[:120],
+                "they are listed, at least one, without looking at the data",
+                f'write histograms = {{ {column} = ["good", "fair", "poor"] }}',
+            )
+        found[str(column)] = _dates(values)
+    return found
 
 
 def _keys(by: Any) -> Any:

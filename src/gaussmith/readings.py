@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-TOTAL, MEAN, ROW_SUM, ROWS = "total", "mean", "row sum", "rows"
-"""What a coordinate is made of: a person's total, the mean of a person's rows, a sum over rows, the number of rows."""
+TOTAL, MEAN, ROW_SUM, ROWS, VALUES = "total", "mean", "row sum", "rows", "values"
+"""What a coordinate is made of: a person's total, the mean of a person's rows, a sum over rows, the number of rows; or
+which declared values of a column a person has, one coordinate for each."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Reading:
     by:              the columns that hold the keys of groups
     groups_per_unit: how many groups a person counts in
     columns, where:  derived columns and the filter, in the language of docs/expressions.md
+    values_per_unit: how many declared values of a histogram's column a person counts in
 
     >>> print(Reading(((TOTAL, "visits"),), unit="person", where="age >= 18"))
     a person is all rows with the same person; rows without one are left out
@@ -35,11 +37,18 @@ class Reading:
     groups_per_unit: int = 1
     columns: tuple[tuple[str, str], ...] = ()
     where: str | None = None
+    values_per_unit: int = 1
+
+    @property
+    def histogram(self) -> str | None:
+        """The column whose declared values are counted; None where numbers are added up."""
+        return self.features[0][1] if self.features and self.features[0][0] == VALUES else None
 
     @property
     def is_plain(self) -> bool:
-        """Whether every row of the table is a record just as it stands."""
-        return self.unit is None and not self.by and not self.columns and self.where is None
+        """Whether every row of the table is a record of numbers just as it stands."""
+        own = self.unit is None and not self.by and not self.columns and self.where is None
+        return own and self.histogram is None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,6 +72,12 @@ class Reading:
             m = self.groups_per_unit
             kept = "the group with most rows" if m == 1 else f"the {m} groups with most rows"
             lines.append(f"a person in more groups keeps {kept}, ties to those declared first")
+        if self.histogram is not None:
+            lines.append(f"values of {self.histogram} other than those declared are left out")
+        if self.histogram is not None and self.unit is not None:
+            m = self.values_per_unit
+            kept = "the value with most rows" if m == 1 else f"the {m} values with most rows"
+            lines.append(f"a person with more values keeps {kept}, ties to those declared first")
         lines += [f"{name} is {text}" for name, text in self.columns]
         if self.where is not None:
             lines.append(f"only rows where {self.where}")
@@ -86,4 +101,5 @@ class Reading:
             int(fields["groups_per_unit"]),
             tuple((str(name), str(text)) for name, text in fields["columns"].items()),
             fields["where"],
+            int(fields.get("values_per_unit", 1)),
         )

@@ -24,7 +24,10 @@ SHARED = tuple(name for name in Question.field_names() if name not in ("name", "
 KEYS = ("source", *SHARED, "unit", "guarantee", "neighbours", "question")
 """What a TOML request may hold."""
 
-ANSWERS = ("sums", "means", "count")
+ANSWERS = ("sums", "means", "count", "histograms")
+
+TOGETHER = "answers"
+"""The name of the sums, means and count of a request that has histograms too."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,6 +56,8 @@ class Request:
     columns: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, float] = field(default_factory=dict)
     weights: Any = "relative"
+    histograms: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    values_per_unit: int = 1
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
     questions: Sequence[Question | Mapping[str, Any]] = ()
@@ -73,7 +78,7 @@ class Request:
         object.__setattr__(self, "neighbours", check(self.neighbours))
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             raise RequestError(f"unit={self.unit!r}", "it names a column", 'write unit = "person"')
-        if self.questions:
+        if self.questions or len(self._apart()) > 1:
             joint = self._plan_questions()
             object.__setattr__(self, "plan", joint)
             object.__setattr__(self, "readings", tuple(part.reading for part in joint.parts))
@@ -106,8 +111,25 @@ class Request:
             fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
         return Question(**fields)
 
+    def _apart(self) -> list[dict[str, Any]]:
+        """A request's own answers as questions: sums, means and count together, each histogram by itself."""
+        if not isinstance(self.histograms, Mapping) or not self.histograms:
+            return []
+        none: dict[str, Any] = {"sums": {}, "means": {}, "count": False, "histograms": {}, "values_per_unit": 1}
+        apart: list[dict[str, Any]] = []
+        own: dict[str, Any]
+        if self.sums or self.means:
+            own = {"sums": self.sums, "means": self.means, "count": self.count}
+            apart.append({**none, **own, "name": TOGETHER})
+        counted = bool(apart)  # else the first histogram brings the number of people
+        for column, values in self.histograms.items():
+            own = {"histograms": {column: values}, "count": self.count and not counted, "name": str(column)}
+            apart.append({**none, **own, "values_per_unit": self.values_per_unit, "weights": "equal"})
+            counted = True
+        return apart
+
     def _plan_questions(self) -> JointPlan:
-        for name in ANSWERS:
+        for name in ANSWERS if self.questions else ():
             if getattr(self, name):
                 raise RequestError(
                     f"{name} beside questions", "with questions everything is asked in them", "make it a question"
@@ -120,14 +142,20 @@ class Request:
         slots: dict[int, Slot] = {}
         for members, share, guarantee in zip(sets, shares, guarantees, strict=True):
             some = [questions[i] for i in members]
+            if some[0].histograms:
+                alone, reading = plan_question(some[0], self.unit, guarantee, self.neighbours)
+                shown = tuple(range(alone.answers.size))
+                slots[members[0]] = Slot(some[0].name, len(parts), shown, bool(some[0].count))
+                parts.append(Part(alone, reading, share / sum(shares)))
+                continue
             asked = list(dict.fromkeys(a for q in some for a in asked_of(q)))
             asked.sort(key=lambda a: a[0] != "sum")  # sums first, as a single question has them
             plan, reading = plan_question(_union(some), self.unit, guarantee, self.neighbours, asked)
             for i, question in zip(members, some, strict=True):
-                shown = [asked.index(a) for a in asked_of(question)]
+                places = [asked.index(a) for a in asked_of(question)]
                 over_rows = question.count == "rows" and plan.answers.visible > len(asked)
-                shown += [len(asked)] if over_rows else []
-                slots[i] = Slot(question.name, len(parts), tuple(shown), bool(question.count) and not over_rows)
+                places += [len(asked)] if over_rows else []
+                slots[i] = Slot(question.name, len(parts), tuple(places), bool(question.count) and not over_rows)
             parts.append(Part(plan, reading, share / sum(shares)))
         made = JointPlan(self.guarantee, self.neighbours, tuple(parts), tuple(slots[i] for i in range(len(questions))))
         made.certify()
@@ -135,7 +163,7 @@ class Request:
 
     def _named_questions(self) -> list[Question]:
         questions: list[Question] = []
-        for number, own in enumerate(self.questions, start=1):
+        for number, own in enumerate(self.questions or self._apart(), start=1):
             if isinstance(own, Question):
                 own = own.given()
             if not isinstance(own, Mapping):
@@ -213,6 +241,8 @@ def _together(questions: Sequence[Question]) -> list[list[int]]:
 
 def _alike(one: Question, other: Question) -> bool:
     """Whether two questions can share a plan: the same people read alike, weights by rule, counts of one kind."""
+    if one.histograms or other.histograms:
+        return False
     counts = {question.count for question in (one, other)} - {False}
     if not isinstance(one.weights, str) or one.described() != other.described() or len(counts) > 1:
         return False

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from gaussmith.request import Request
 
 ASKING = (
-    "sum", "mean", "count", "count_rows", "by", "unit", "rows_per_unit", "groups_per_unit", "mean_of", "where",
-    "column", "missing", "weights", "epsilon", "delta", "mu", "rho", "neighbours",
+    "sum", "mean", "count", "count_rows", "histogram", "by", "unit", "rows_per_unit", "groups_per_unit",
+    "values_per_unit", "mean_of", "where", "column", "missing", "weights", "epsilon", "delta", "mu", "rho",
+    "neighbours",
 )  # fmt: skip
 """Flags that a request file takes the place of."""
 
@@ -40,6 +41,10 @@ def add_request_flags(parser: Parser) -> None:
     group.add_argument("--count", action="store_true", help="the number of people")
     group.add_argument("--count-rows", action="store_true", help="the number of rows instead")
     group.add_argument(
+        "--histogram", action="append", metavar="NAME=VALUE,VALUE,…",
+        help="how many people have each of these values of a column",
+    )  # fmt: skip
+    group.add_argument(
         "--by", action="append", metavar="NAME=KEY,KEY,…",
         help="answers for each of these groups; several --by: for all combinations",
     )  # fmt: skip
@@ -54,6 +59,7 @@ def add_request_flags(parser: Parser) -> None:
     people.add_argument("--unit", metavar="NAME", help="the column that names the person (else each row is a person)")
     people.add_argument("--rows-per-unit", metavar="K", help="how many rows of a person count, for means over rows")
     people.add_argument("--groups-per-unit", metavar="M", help="how many groups a person counts in (default: 1)")
+    people.add_argument("--values-per-unit", metavar="K", help="how many values of a histogram a person counts in")
     people.add_argument("--mean-of", metavar="WHAT", help="rows (the default), or units: everyone has the same weight")
     group.add_argument(
         "--missing", action="append", metavar="NAME=VALUE",
@@ -115,7 +121,9 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
         sums=_bounds("--sum", arguments.sum),
         means=_bounds("--mean", arguments.mean),
         count="rows" if arguments.count_rows else arguments.count,
-        by=_keys(arguments.by),
+        histograms=_keys(arguments.histogram, "--histogram", "health=good,fair,poor"),
+        values_per_unit=_whole("--values-per-unit", arguments.values_per_unit) or 1,
+        by=_keys(arguments.by, "--by", "region=north,south"),
         unit=arguments.unit,
         rows_per_unit=_whole("--rows-per-unit", arguments.rows_per_unit),
         groups_per_unit=_whole("--groups-per-unit", arguments.groups_per_unit) or 1,
@@ -176,10 +184,10 @@ def _named(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, st
     return found
 
 
-def _keys(texts: Sequence[str] | None) -> dict[str, list[str | int | bool]]:
+def _keys(texts: Sequence[str] | None, flag: str, example: str) -> dict[str, list[str | int | bool]]:
     """Declared keys; whole numbers and true, false are read as such where all keys of a column are."""
     found: dict[str, list[str | int | bool]] = {}
-    for name, keys in _named("--by", texts, "region=north,south").items():
+    for name, keys in _named(flag, texts, example).items():
         words = keys.split(",")
         if all(re.fullmatch(r"0|-?[1-9][0-9]{0,14}", word) for word in words):
             found[name] = [int(word) for word in words]

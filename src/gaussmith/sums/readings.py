@@ -33,12 +33,20 @@ class Table:
     derivation: Derivation | None = None
     keys: GroupKeys | None = None
     groups_per_unit: int = 1
+    histogram: bool = False
 
 
-def open_table(data: Any, reading: Reading, codes: Codes, stand_ins: Array, groups: Groups | None = None) -> Table:
+def open_table(
+    data: Any,
+    reading: Reading,
+    codes: Codes,
+    stand_ins: Array,
+    groups: Groups | None = None,
+    values: Sequence[Any] = (),
+) -> Table:
     """The opened source, checked against its reading: names and types of columns, expressions, keys. Reads no data.
 
-    `stand_ins` holds what a missing value of each coordinate counts as.
+    `stand_ins` holds what a missing value of each coordinate counts as, `values` those that a histogram counts.
     """
     source = open_source(data)
     if source.names is None:
@@ -47,9 +55,11 @@ def open_table(data: Any, reading: Reading, codes: Codes, stand_ins: Array, grou
         names = None if source.names is None else reading.names
         used = check_columns(source, names, len(reading.features))
         return Table(source, codes, None if source.names is None else used)
+    derivation = plan_derivation(dict(reading.columns), reading.where, kinds_of(source.schema))
+    if reading.histogram is not None:
+        return _open_histogram(source, reading, codes, derivation, values)
     if not isinstance(codes, BoxCodes):
         raise PlanError("people or groups of a ball", "they are made for boxes", "plan with a gaussmith.Box")
-    derivation = plan_derivation(dict(reading.columns), reading.where, kinds_of(source.schema))
     derived = {name for name, _ in reading.columns}
     read = list(dict.fromkeys(name for name in reading.names if name not in derived))
     check_columns(source, read, len(read))  # as for plain rows: text in a typed file is no number
@@ -63,6 +73,19 @@ def open_table(data: Any, reading: Reading, codes: Codes, stand_ins: Array, grou
     return Table(source, codes, None, units, derivation, keys, reading.groups_per_unit)
 
 
+def _open_histogram(
+    source: Source, reading: Reading, codes: Codes, derivation: Derivation, values: Sequence[Any]
+) -> Table:
+    """Declared values are groups of which only the number of people is asked."""
+    assert reading.histogram is not None
+    if source.names is None:
+        raise SourceError("a histogram of an array", "an array's columns have no names", "pass a frame")
+    units = Units((), reading.unit)
+    keys = declare_groups([reading.histogram], [(value,) for value in values], derivation.kinds)
+    check_people(source, units, derivation, keys, reading.values_per_unit)
+    return Table(source, codes, None, units, derivation, keys, reading.values_per_unit, histogram=True)
+
+
 def total_table(table: Table, progress: Progress | None = None) -> list[Totals]:
     """The exact totals: of each declared group in order, or of all records alone."""
     if table.units is None or table.derivation is None:
@@ -73,6 +96,9 @@ def total_table(table: Table, progress: Progress | None = None) -> list[Totals]:
         found = [total_people(table.source, table.units, table.derivation)]
     else:
         found = total_groups(table.source, table.units, table.derivation, table.keys, table.groups_per_unit)
+        if table.histogram:  # one record of counts, and the number of people with or without a declared value
+            people = total_people(table.source, table.units, table.derivation)
+            found = [Totals([each.records for each in found], people.records)]
     if progress is not None:
         progress(1.0)
     return found
