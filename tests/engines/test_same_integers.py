@@ -14,8 +14,12 @@ from engines import ENGINES, duckdb_relation
 
 from gaussmith.codes import BallCodes, BoxCodes
 from gaussmith.errors import SourceError
-from gaussmith.expressions import as_number
+from gaussmith.expressions import as_number, kinds_of, plan_derivation
+from gaussmith.readings import TOTAL, Reading
 from gaussmith.sums import Source, Totals, open_source, total
+from gaussmith.sums.features import Coding, Units, UnitTotal
+from gaussmith.sums.people import total_people
+from gaussmith.sums.readings import open_table, total_table
 from gaussmith.tallies import CountCodes, PointCodes, SparseCodes, VoteCodes
 
 NASTY = [0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), None]
@@ -132,6 +136,24 @@ def test_ballots(engine: str, tmp_path: Path, request: pytest.FixtureRequest) ->
     assert total(source, VoteCodes(4), names) == expected(data, VoteCodes(4))
     if source.names is not None and engine != "pyarrow reader":  # an array has all its columns; a reader is read once
         assert total(source, BoxCodes.for_bounds([], [], []), []) == Totals([], len(rows))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_filters_and_derived_columns(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Filtered records go through the kernels; people without a unit column are the same records another way."""
+    data = table(400)
+    source = opened(engine, data, tmp_path, request)
+    if source.names is None:
+        with pytest.raises(SourceError, match="where for an array · an array's columns have no names"):
+            open_table(source, Reading(((TOTAL, "q"),), where="q > 0"), BOX, BOX.low)
+        return
+    codes = BoxCodes.for_bounds([-10, 0], [90, 1e9], [1, 2])
+    reading = Reading(((TOTAL, "q"), (TOTAL, "u16")), columns=(("q", "f64 * 2 - i8"),), where="q < 150 or i32 > 0")
+    (found,) = total_table(open_table(source, reading, codes, codes.substitute))
+    frame = open_source(data)
+    derivation = plan_derivation(dict(reading.columns), reading.where, kinds_of(frame.schema))
+    features = tuple(UnitTotal(name, Coding.of(codes, j)) for j, (_, name) in enumerate(reading.features))
+    assert 0 < found.records < 400 and found == total_people(frame, Units(features), derivation)
 
 
 def test_the_table_of_engines_is_complete() -> None:

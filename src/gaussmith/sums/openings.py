@@ -149,7 +149,15 @@ def _open_files(files: Files) -> Source:
     if files.is_text:
         names = attempt(lambda: tuple(names_of(files)), problem)
         _check_names(names, repr(files.said))
-        opened = Source("polars", None, len(names), names, dict.fromkeys(names, nw.String()), files)
+        opened = Source(
+            "polars",
+            lambda columns: scan_files(files, columns),
+            len(names),
+            names,
+            dict.fromkeys(names, nw.String()),
+            files,
+            is_text=True,
+        )
     else:
         opened = _open_lazy(lambda: scan_files(files), problem, files)
     one = SourceError(

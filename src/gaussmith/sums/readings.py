@@ -1,6 +1,6 @@
 """A table as its reading says: opened and checked without a look at the data, then added up.
 
-A plain reading, where each row is a record as it stands, goes through the kernels of `total`; all others through people
+Where each row is a record, as it stands or filtered, it goes through the kernels of `total`; all else through people
 and groups on the engine that holds the rows. Both give the same integers for the same records.
 """
 
@@ -18,8 +18,10 @@ from gaussmith.numerics.linear import Array
 from gaussmith.readings import MEAN, ROW_SUM, ROWS, TOTAL, Reading
 from gaussmith.sums import Progress, Source, check_columns, open_source, total
 from gaussmith.sums.arrays import Totals
+from gaussmith.sums.failures import attempt, data_error
 from gaussmith.sums.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
 from gaussmith.sums.people import check_people, total_groups, total_people
+from gaussmith.sums.sources import derived
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +92,11 @@ def total_table(table: Table, progress: Progress | None = None) -> list[Totals]:
     """The exact totals: of each declared group in order, or of all records alone."""
     if table.units is None or table.derivation is None:
         return [total(table.source, table.codes, table.columns, progress)]
+    if table.keys is None and table.units.unit is None:  # rows are records, filtered or with derived columns
+        columns = [feature.column for feature in table.units.features if isinstance(feature, UnitTotal)]
+        if len(columns) == len(table.units.features):
+            source, derivation = table.source, table.derivation
+            return [total(attempt(lambda: derived(source, derivation), data_error()), table.codes, columns, progress)]
     if progress is not None:
         progress(None)
     if table.keys is None:

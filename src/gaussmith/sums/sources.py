@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gaussmith.errors import SourceError, nearest
+from gaussmith.expressions import Derivation, derive
 from gaussmith.sums.files import Files, scan_files
 
 if typing.TYPE_CHECKING:
@@ -30,16 +31,13 @@ class Source:
     files: Files | None = None
     uneven: frozenset[str] = frozenset()
     """Columns that are not the same in all files; they are not among `names`."""
+    is_text: bool = False
+    """Whether numbers arrive as text (CSV, JSON lines) and are read by our own rule."""
 
     @property
     def types(self) -> dict[str, str]:
         """The type of each column, in words such as Float64, String, Date."""
         return {name: str(dtype) for name, dtype in self.schema.items()}
-
-    @property
-    def is_text(self) -> bool:
-        """Whether numbers arrive as text (CSV, JSON lines) and are read by our own rule."""
-        return self.files is not None and self.files.is_text
 
 
 def check_columns(source: Source, columns: Sequence[str] | None, dimension: int) -> tuple[str, ...]:
@@ -80,9 +78,7 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
 def scan(source: Source, columns: Sequence[str], files: Files | None = None) -> pl.LazyFrame:
     """A Polars lazy frame of some columns of a "polars" source; of some of its files, if these are given."""
     columns = list(dict.fromkeys(columns))  # one may be asked twice, under different bounds
-    if source.files is not None:
-        return scan_files(files or source.files, columns).select(*columns)
-    lazy: pl.LazyFrame = source.native(columns)
+    lazy: pl.LazyFrame = source.native(columns) if files is None else scan_files(files, columns)
     return lazy.select(*columns)
 
 
@@ -94,6 +90,24 @@ def narwhals_frame(source: Source, columns: Sequence[str]) -> nw.LazyFrame[Any]:
         return nw.from_native(scan(source, columns))
     frame: nw.LazyFrame[Any] = nw.from_native(source.native).lazy().select(*dict.fromkeys(columns))
     return frame
+
+
+def derived(source: Source, derivation: Derivation) -> Source:
+    """The source with its derived columns, and without the rows that the filter turns down. Nothing is read yet."""
+    import narwhals as nw
+
+    kinds = {"number": nw.Float64(), "truth": nw.Boolean()}
+    schema = {**source.schema, **{name: kinds[formula.kind] for name, formula in derivation.columns}}
+    native: Any
+    if source.kind == "polars":
+
+        def native(columns: Sequence[str]) -> Any:
+            read = [*derivation.columns_used, *(name for name in columns if name in source.schema)]
+            return derive(narwhals_frame(source, read or (source.names or ())[:1]), derivation).to_native()
+
+    else:
+        native = derive(nw.from_native(source.native).lazy(), derivation).to_native()
+    return replace(source, native=native, width=len(schema), names=tuple(schema), schema=schema, files=None)
 
 
 def _check_dimension(what: str, found: int, wanted: int) -> None:
