@@ -223,6 +223,11 @@ def _candidates(
 
         with suppress(PlanError):  # scales too far apart for doubles: the closed form has no such trouble
             found.append(solved(domain, answers, gap))
+    if neighbours != ADD_REMOVE and isinstance(domain, Box) and answers.is_linear and _worth_solving(domain, answers):
+        from gaussmith.shapes.solved import solved_replaced
+
+        with suppress(PlanError):
+            found.append(solved_replaced(domain, answers, gap))
     if isinstance(domain, Box) and answers.matrix is None:
         found.append(Candidate(elliptical(domain, answers, neighbours)))
     return [*found, *_standard(domain, answers, neighbours)]

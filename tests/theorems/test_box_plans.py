@@ -167,3 +167,37 @@ def test_linear_answers_beat_adding_up_sums():
     closed = gm.plan(domain, UNIT, answers=W, shape="lifted")
     assert plan.total_variance <= closed.total_variance
     assert closed.total_variance <= math.pi / 2 * plan.total_variance
+
+
+def test_linear_answers_of_replaced_records_are_solved_where_small_and_closed_beyond():
+    """Replace-one, T = Σ √ω_j Δ_j; the solver is never above it, nor it above π/2 times the solver."""
+    rng = np.random.default_rng(9)
+    for d in (3, 6, 14):
+        W = rng.normal(size=(4, d))
+        domain = gm.Box(-rng.random(d), 1 + rng.random(d))
+        plan = gm.plan(domain, UNIT, answers=W, neighbours="replace-one")
+        closed = gm.plan(domain, UNIT, answers=W, neighbours="replace-one", shape="lifted")
+        omega = (W * W).sum(axis=0)
+        T = float(np.sqrt(omega) @ (domain.upper - domain.lower))
+        assert closed.total_variance == pytest.approx(T * T, rel=1e-9)
+        assert plan.total_variance <= closed.total_variance * (1 + 1e-9)
+        assert closed.total_variance <= math.pi / 2 * plan.lower_bound * 1.001 or d > 10
+        assert plan.shape.name == ("solved" if d <= 10 else "elliptical")
+        if d <= 10:
+            assert plan.optimality < 1.0002
+            corners = 2 * domain.corners()
+            assert np.linalg.norm(corners @ plan.shape.lift.dense().T, axis=1).max() <= 1 + 1e-9
+        assert gm.Plan.from_json(plan.to_json()) == plan
+
+
+def test_linear_answers_use_the_master_formula():
+    """Add-remove: ω_j = (WᵀW)_jj and E = cᵀWᵀWc + 1 for the count give T = Σ √ω_j r_j + √E."""
+    rng = np.random.default_rng(10)
+    W = rng.normal(size=(5, 14))
+    domain = gm.Box(-rng.random(14), 1 + rng.random(14))
+    plan = gm.plan(domain, UNIT, answers=W, count=True)
+    omega, c = (W * W).sum(axis=0), domain.centre
+    T = float(np.sqrt(omega) @ domain.radius) + math.sqrt(float((W @ c) @ (W @ c)) + 1)
+    assert plan.total_variance == pytest.approx(T * T, rel=1e-9)
+    assert plan.shape.name == "lifted box"
+    assert 1 <= plan.optimality <= math.pi / 2

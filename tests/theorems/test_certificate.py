@@ -47,6 +47,13 @@ PLANS = {
 }
 
 
+def test_people_with_many_rows_have_certificates_too():
+    fields = {"means": {"x": (0, 1)}, "count": "rows", "unit": "who", "rows_per_unit": 3}
+    plan = gm.Request("rows.parquet", guarantee=G, **fields).plan
+    found = verify(plan, Certificate.from_json(plan.certificate.to_json()))
+    assert found.problems == () and found.reach <= 1 and found.optimality < 1.01
+
+
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("name", PLANS)
 def test_every_certificate_holds_and_is_close(name, neighbours):

@@ -159,6 +159,7 @@ def test_wrong_requests_are_refused() -> None:
     with pytest.raises(PlanError, match="dimension=0"):
         cells(0, "add-remove")
     with pytest.raises(PlanError, match="dimension=1"):
-        counts(1, 1, "replace-one")
+        cells(1, "replace-one")
+    assert counts(1, 1, "replace-one").total == pytest.approx(1)  # one item: had or not, whatever the number of people
     with pytest.raises(PlanError, match="dimension=1"):
         votes(1, "add-remove")

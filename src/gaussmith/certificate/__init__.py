@@ -45,7 +45,7 @@ class Certificate:
     >>> import gaussmith as gm
     >>> plan = gm.plan(gm.Cells(8), gm.Guarantee(mu=1), answers=gm.workloads.prefix(8))
     >>> print(plan.certificate)
-    the plan's total squared error is 17.8...; none can be below 17.86..., by a law on cells: within 0.0... %
+    the plan's total squared error is 17.8...; none can be below 17.86... (law: cells): within 0.0... %
     """
 
     plan_hash: str
@@ -66,8 +66,8 @@ class Certificate:
         what = "total squared error" if self.objective == "total" else "largest squared error over its target squared"
         gap = 100 * max(self.optimality - 1, 0.0)
         return (
-            f"the plan's {what} is {self.price:.6g}; none can be below {self.lower_bound:.6g}, by a law on "
-            f"{self.law.kind}: within {gap:.2g} %"
+            f"the plan's {what} is {self.price:.6g}; none can be below {self.lower_bound:.6g} (law: "
+            f"{self.law.kind}): within {gap:.2g} %"
         )
 
     __repr__ = __str__

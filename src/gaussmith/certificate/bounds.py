@@ -96,12 +96,11 @@ def _signs_moment(columns: Array) -> Array:
 
 def signs_moment(domain: Box, answers: Answers, neighbours: str) -> Array:
     """M for the signs of a Gaussian vector with the cosines of the answers' columns."""
-    from gaussmith.shapes.solved import weighted_rows
+    from gaussmith.shapes.solved import replaced_rows, weighted_rows
 
     if neighbours == ADD_REMOVE:
         return _signs_moment(weighted_rows(domain, answers))
-    rows = answers.matrix if answers.matrix is not None else np.eye(domain.dimension)[answers.index]
-    return _signs_moment(rows * np.sqrt(answers.weights)[:, None] * (2 * domain.radius))
+    return _signs_moment(2 * replaced_rows(domain, answers))
 
 
 def law_of(domain: Domain, answers: Answers, neighbours: str) -> Law:

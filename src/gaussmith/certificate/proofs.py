@@ -26,7 +26,7 @@ import numpy.typing as npt
 from gaussmith.answers import Answers
 from gaussmith.certificate.bounds import lower_bound, signs_moment
 from gaussmith.certificate.roots import weighted_lower
-from gaussmith.domains import Box, Cells, Counts, Domain, Points, SparseSum, Votes
+from gaussmith.domains import Box, Cells, Counts, Domain, People, Points, SparseSum, Votes
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_downward
@@ -35,7 +35,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.numerics.residuals import even_lower, patterns_lower
 from gaussmith.shapes.alike import even_moment, scaled_rows
 from gaussmith.shapes.laws import Law, root_of
-from gaussmith.shapes.solved import weighted_rows
+from gaussmith.shapes.solved import replaced_rows, weighted_rows
 from gaussmith.workloads import Marginals, Runs
 
 Places = npt.NDArray[np.int64]
@@ -143,7 +143,9 @@ def _cells_moment(domain: Domain, answers: Answers, neighbours: str, law: Law) -
 
 
 def _listed(domain: Domain, answers: Answers, neighbours: str, weights: Array) -> tuple[Array, Array]:
-    if isinstance(domain, Box):
+    if isinstance(domain, Box) and neighbours != ADD_REMOVE:
+        points = 2.0 * domain.corners() @ replaced_rows(domain, answers).T
+    elif isinstance(domain, Box | People):
         _check(neighbours == ADD_REMOVE)
         z = domain.corners()
         points = np.hstack([z, np.ones((len(z), 1))]) @ weighted_rows(domain, answers).T

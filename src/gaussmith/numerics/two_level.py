@@ -97,7 +97,7 @@ def counts(dimension: int, at_most: int, neighbours: str) -> TwoLevel:
     >>> round(counts(10, 10, "add-remove").total, 6), round(counts(10, 6, "replace-one").total, 6)
     (43.076923, 98.557551)
     """
-    _check(dimension, neighbours)
+    _check(dimension, neighbours, fixed=False)
     if not 1 <= at_most <= dimension:
         raise PlanError(f"at_most={at_most}", f"between 1 and dimension={dimension}", "say how many ones a record has")
     d, k = dimension, at_most
@@ -138,10 +138,11 @@ def votes(dimension: int, neighbours: str, along: float = 1.0) -> TwoLevel:
     return _best("votes", dimension, dimension, neighbours, [_vote_level(dimension, neighbours)], along)
 
 
-def _check(dimension: int, neighbours: str) -> None:
+def _check(dimension: int, neighbours: str, fixed: bool = True) -> None:
+    """`fixed`: all records have the same sum, so that with one coordinate replacing a record changes nothing."""
     if neighbours not in ("add-remove", "replace-one"):
         raise PlanError(f"neighbours={neighbours!r}", "'add-remove' or 'replace-one'", "choose one of the two")
-    if dimension < 1 or (dimension == 1 and neighbours == "replace-one"):
+    if dimension < 1 or (dimension == 1 and fixed and neighbours == "replace-one"):
         raise PlanError(f"dimension={dimension}", "something must be able to change", "use at least two coordinates")
 
 

@@ -36,6 +36,27 @@ def solved(domain: Box | People, answers: Answers, gap: float | None = None) -> 
     return Candidate(Shape("solved", Dense(best.lift @ W), Dense(features), counted), law)
 
 
+def solved_replaced(domain: Box, answers: Answers, gap: float | None = None) -> Candidate:
+    """The solved shape of linear answers of a box under replace-one, where differences are twice its signed corners."""
+    from gaussmith.numerics.optimum import solve
+
+    W = replaced_rows(domain, answers)
+    best = solve(2.0 * domain.corners() @ W.T, gap=GAP if gap is None else gap)
+    lift = best.lift @ W
+    check_lost(best.decode, best.decode @ lift - W)
+    features = best.decode / np.sqrt(answers.weights)[:, None]
+    rows = answers.matrix if answers.matrix is not None else np.eye(domain.dimension)[answers.index]
+    public = np.where(answers.means, 0.0, rows @ domain.coded[0])
+    law = Law("listed", best.lower, {"weights": best.weights / best.weights.sum()})
+    return Candidate(Shape("solved", Dense(lift), Dense(features), False, public), law)
+
+
+def replaced_rows(domain: Box, answers: Answers) -> Array:
+    """What each answer takes from the core z, scaled by the root of its weight; the number of records is public."""
+    rows = answers.matrix if answers.matrix is not None else np.eye(domain.dimension)[answers.index]
+    return np.asarray(rows * domain.radius * np.sqrt(answers.weights)[:, None])
+
+
 def check_lost(decode: Array, errors: Array) -> None:
     """Refuse a shape whose decoding does not give back what was lifted, but for rounding far below the noise.
 
