@@ -295,7 +295,7 @@ def test_failing_engines_say_nothing(tmp_path: Path) -> None:
     table(50).write_parquet(tmp_path / "a.parquet")
     whole = (tmp_path / "a.parquet").read_bytes()
     source = open_source(str(tmp_path / "a.parquet"))
-    (tmp_path / "a.parquet").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "a.parquet").write_bytes(whole[:8])
     nothing = plan_derivation({}, None, kinds_of(source.schema))
     with pytest.raises(DataError, match="could not be read to its end") as caught:
         total_people(source, Units((), "i"), nothing)
