@@ -97,7 +97,8 @@ def test_files_that_are_not_what_they_say(suffix: str, tmp_path: Path) -> None:
         with pytest.raises(SourceError) as caught:
             open_source(path)
         assert "cannot be opened as" in str(caught.value)
-        assert "secret" not in str(caught.value) and "42" not in str(caught.value)
+        said = str(caught.value).replace(str(path), "")
+        assert "secret" not in said and "42" not in said
         assert caught.value.__context__ is None
 
 
