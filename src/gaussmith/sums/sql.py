@@ -1,7 +1,7 @@
 """The codes spelled in Spark's SQL: text that Spark compiles where the rows are. Only totals come back.
 
-Every operation was chosen because it rounds as in `gaussmith.codes`. In Spark's order NaN is above all numbers, and a
-comparison with null is false in `if`; the guards below rest on both. Codes are summed in two limbs of 21 bits.
+Every operation was chosen because it rounds as in `gaussmith.codes`. In Spark's order NaN is above all numbers, and
+null counts as false in `if`; the guards below rest on both. Codes are summed in two limbs of 21 bits.
 
 **Why sums of doubles are exact here.** A limb is a whole number of at most 2^21 in size, so every partial sum of 2^32
 of them is a whole number of at most 2^53 in size, which a double holds: no order of adding can round. Doubles are added
@@ -60,7 +60,7 @@ def read_numbers(columns: Sequence[str], kinds: Sequence[str]) -> Step:
 def spell_codes(codes: Codes, which: range) -> list[Step]:
     """Steps from the numbers x0, x1 … to the codes c0, c1 …, of which those in `which` are made."""
     if isinstance(codes, BoxCodes):
-        return [_box(codes, which)]
+        return _box(codes, which)
     if isinstance(codes, BallCodes):
         return _ball(codes, which)
     if isinstance(codes, CountCodes):
@@ -85,18 +85,17 @@ def read_sums(row: Sequence[Any]) -> tuple[list[int], int]:
     return [(high << LIMB) + low for high, low in zip(limbs[::2], limbs[1::2], strict=True)], records
 
 
-def _box(codes: BoxCodes, which: range) -> Step:
-    """floor((clamp(x) − low)·scale + ½). The first test is false for null and NaN, and so is the last of the three."""
-    step = []
+def _box(codes: BoxCodes, which: range) -> list[Step]:
+    """floor((clamp(x) − low)·scale + ½). Nulls go first, so that Spark asks for none later; NaN is above all else."""
+    known, coded = [], []
     for j in which:
         low, top, scale, substitute = (
             literal(a[j]) for a in (codes.low, codes.top, codes.scale, codes.substitute.clip(codes.low, codes.top))
         )
-        inside = f"if(x{j} > {low}, x{j}, {low})"
-        clamped = f"if(x{j} < {top}, {inside}, if(x{j} <= {INFINITY}, {top}, {substitute}))"
-        # `coalesce` tells Spark that no null is left, so that nothing after it is asked for null again.
-        step.append(f"floor((coalesce({clamped}, {substitute}) - {low}) * {scale} + 0.5D) c{j}")
-    return step
+        known.append(f"coalesce(x{j}, {substitute}) x{j}")
+        clamped = f"if(x{j} < {top}, if(x{j} > {low}, x{j}, {low}), if(isnan(x{j}), {substitute}, {top}))"
+        coded.append(f"floor(({clamped}{f' - {low}' if codes.low[j] else ''}) * {scale} + 0.5D) c{j}")
+    return [known, coded]
 
 
 def _ball(codes: BallCodes, which: range) -> list[Step]:
