@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Context, Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import narwhals as nw
 import numpy as np
@@ -20,7 +20,7 @@ from gaussmith.sums import Source, Totals, open_source, total
 from gaussmith.sums.features import Coding, Units, UnitTotal
 from gaussmith.sums.people import total_people
 from gaussmith.sums.readings import open_table, total_table
-from gaussmith.tallies import CountCodes, PointCodes, SparseCodes, VoteCodes
+from gaussmith.tallies import CountCodes, PointCodes, RowCodes, SparseCodes, VoteCodes
 
 NASTY = [0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), None]
 NASTY += [100.0, np.nextafter(100, 0), np.nextafter(0, -1), 1 / 3, 49.999999999999993, -1e-9, 2.0**53 + 1, 17.25]
@@ -157,13 +157,14 @@ def test_filters_and_derived_columns(engine: str, tmp_path: Path, request: pytes
 
 
 def test_the_table_of_engines_is_complete() -> None:
-    """Whatever can be opened is in the table: no kind of frame and no format can be left out."""
+    """Whatever can be opened is in the table: no kind of frame, no format and no coding can be left out."""
     import gaussmith.sums.files as files
     import gaussmith.sums.openings as openings
 
     covered = {"polars", "pandas", "pyarrow", "duckdb", "_duckdb", "pyspark", "narwhals"}
     assert set(openings._OPENERS) == covered
     assert {"polars eager", "pandas", "pyarrow table", "duckdb", "spark"} <= set(ENGINES)
+    assert {type(codes) for codes in CODINGS.values()} == {BoxCodes, BallCodes, *get_args(RowCodes)}
     formats = {"parquet": "Parquet", "ipc": "Arrow IPC", "csv": "CSV", "tsv": "TSV", "json lines": "JSON lines"}
     assert set(formats.values()) == set(files.FORMATS.values()) and set(formats) <= set(ENGINES)
 
