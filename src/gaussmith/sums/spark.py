@@ -201,10 +201,12 @@ def _same_master(session: Any, master: str | None) -> Any:
 
 def _connect(address: str) -> Any:
     """A session of Spark Connect."""
-    try:
-        from pyspark.sql.connect.session import SparkSession
-    except ImportError:
-        SparkSession = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pyspark warns of versions of pandas, which is not used
+        try:
+            from pyspark.sql.connect.session import SparkSession
+        except ImportError:
+            SparkSession = None
     if SparkSession is None:
         raise SourceError(
             f"master={_without_secrets(address)!r}",
