@@ -1,11 +1,11 @@
 """Claims: the time of a release is linear in rows and in columns (exponent at most 1.05), at most linear in groups, and
 
-its memory does not grow with rows. Exponents are slopes of log time over log size, by least squares on medians.
-
-    ./run python benchmarks/growth.py --large      # 10^8 rows too
+its memory does not grow with rows, on any engine. Exponents are slopes of log time over log size, by least squares on
+medians.
 
 Every point is measured in fresh processes, in turn over several rounds: imports and a release of a few rows are not
 timed. Processor seconds are fitted, which other work on the machine hardly touches; elapsed ones are shown beside them.
+Of Spark they are those of its Java and ours together, and so is its memory.
 """
 
 from __future__ import annotations
@@ -30,16 +30,21 @@ import gaussmith as gm
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from child import peak_megabytes
-from peers import machine
 
-CACHE = Path(__file__).parents[1] / ".benchmarks"
+sys.path.insert(0, str(Path(__file__).parent / "common"))
+import java
+from findings import machine, save, today
+
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 CLAIM = 1.05
 CLAIM_MEMORY = 1.25
 """Peak memory of the most rows over that of ten million. Fewer files take less: a few are under way at once."""
 
+JAVA = {"SPARK_DRIVER_MEMORY": "640m", "JDK_JAVA_OPTIONS": "-XX:+UseSerialGC -Xmn96m"}
+"""Java would take whatever there is before it tidies up; a small nursery makes its memory tell what is needed."""
+
 PIECE = 1_000_000
-ROWS, COLUMNS_OF_ROWS = (100_000, 1_000_000, 10_000_000, 30_000_000), 4
+ROWS, COLUMNS_OF_ROWS = (100_000, 1_000_000, 10_000_000, 30_000_000, 100_000_000), 4
 COLUMNS, ROWS_OF_COLUMNS = (2, 8, 32, 128, 512, 2048, 4096), 5_000
 GROUPS, ROWS_OF_GROUPS = (1, 10, 100, 1_000, 10_000, 100_000), 1_000_000
 
@@ -79,6 +84,19 @@ def release_rows(path: str, size: int) -> object:
     return gm.plan(gm.Box(dict.fromkeys(names(COLUMNS_OF_ROWS), (0, 1))), G).release(path)
 
 
+def release_rows_on(engine: str) -> Callable[[str, int], object]:
+    """The same with an engine that is told to read the files."""
+
+    def release(path: str, size: int) -> object:
+        sums = dict.fromkeys(names(COLUMNS_OF_ROWS), (0, 1))
+        return gm.release(gm.Request(path, sums=sums, guarantee=G), engine=engine, master=MASTERS.get(engine))
+
+    return release
+
+
+MASTERS = {"spark": "local[2]"}
+
+
 def release_columns(path: str, size: int) -> object:
     return gm.plan(gm.Box(dict.fromkeys(names(size), (0, 1))), G).release(path)
 
@@ -95,6 +113,8 @@ def release_groups(path: str, size: int) -> object:
 
 SERIES: dict[str, tuple[tuple[int, ...], Callable[[Path, int], str], Callable[[Any, int], object]]] = {
     "rows": (ROWS, make_rows, release_rows),
+    "rows on DuckDB": (ROWS, make_rows, release_rows_on("duckdb")),
+    "rows on Spark": (ROWS, make_rows, release_rows_on("spark")),
     "columns": (COLUMNS, make_columns, release_columns),
     "columns of an array": (COLUMNS, make_columns, release_array),
     "groups": (GROUPS, make_groups, release_groups),
@@ -110,10 +130,22 @@ def child(series: str, small: str, first: int, path: str, size: int) -> None:
         release_array(data[:2, :first], first)
     else:
         release(small, first)
-    start, processor = time.perf_counter(), time.process_time()
+    other = java_process() if series.endswith("Spark") else None
+
+    def processor_seconds() -> float:
+        return time.process_time() + (java.processor_seconds(other) if other is not None else 0.0)
+
+    start, used = time.perf_counter(), processor_seconds()
     release(data, size)
-    seconds, processor = time.perf_counter() - start, time.process_time() - processor
-    print(json.dumps([seconds, processor, peak_megabytes()]))
+    seconds, used = time.perf_counter() - start, processor_seconds() - used
+    peak = peak_megabytes() + (java.peak_megabytes(other) if other is not None else 0.0)
+    print(json.dumps([seconds, used, peak]))
+
+
+def java_process() -> int:
+    from pyspark.sql import SparkSession
+
+    return java.java_of(SparkSession.getActiveSession())
 
 
 def measure(series: str, sizes: tuple[int, ...], folder: Path, rounds: int) -> list[dict[str, float]]:
@@ -133,7 +165,8 @@ def measure(series: str, sizes: tuple[int, ...], folder: Path, rounds: int) -> l
                 paths[size],
                 str(size),
             ]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            environment = {**os.environ, **JAVA}
+            done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
             found[size].append(json.loads(done.stdout.strip().splitlines()[-1]))
     keys = ("seconds", "processor_seconds", "megabytes")
     points = []
@@ -190,29 +223,25 @@ def main() -> int:
         child(series, small, int(first), path, int(size))
         return 0
     parser = argparse.ArgumentParser(description="How time and memory of a release grow.")
-    parser.add_argument("--large", action="store_true", help="10^8 rows too")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="*", default=list(SERIES), choices=list(SERIES), metavar="SERIES")
     options = parser.parse_args()
-    CACHE.mkdir(exist_ok=True)
     found: dict[str, Any] = {}
     held = True
     load = [os.getloadavg()[0]]
     for series in options.only:
-        sizes = SERIES[series][0] + ((100_000_000,) if series == "rows" and options.large else ())
+        sizes = SERIES[series][0]
         with tempfile.TemporaryDirectory() as folder:
             points = measure(series, sizes, Path(folder), options.rounds)
         holds, slopes = judge_time(series, points)
         held &= holds
         found[series] = {"points": points, "exponents": slopes}
-        if series == "rows":
+        if series.startswith("rows"):
             holds, found[series]["memory"] = judge_memory(points)
             held &= holds
     load.append(os.getloadavg()[0])
-    date = time.strftime("%Y-%m-%d", time.gmtime())
-    result = {"date": date, "machine": machine(), "load": load, "series": found}
     if len(found) == len(SERIES):
-        (CACHE / "growth.json").write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+        save("growth", {"date": today(), "machine": machine(), "load": load, "series": found})
     return 0 if held else 1
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import random
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -18,8 +21,16 @@ from gaussmith.noise.decide import settle
 from gaussmith.noise.keystream import Keystream
 from gaussmith.noise.normal import BLOCK, ERROR, THRESHOLDS
 
+sys.path.insert(0, str(Path(__file__).parent))
+from peers import SCRIPTS, TOOLS, Tool, prepare
+
+sys.path.insert(0, str(Path(__file__).parent / "common"))
+from findings import Findings, in_turn
+
 CLAIM = 8.0
 ACCEPTANCE = 0.7148
+PEERS = {"opendp_vector": "opendp_noise", "diffprivlib_analytic": "diffprivlib_noise"}
+"""Tools that draw noise without floats, each with its script."""
 
 
 def time_call(call: Callable[[], object]) -> float:
@@ -36,30 +47,44 @@ def draw_words(size: int) -> None:
         stream.words(3 * BLOCK)
 
 
-def compare_samplers(size: int = 1_000_000, rounds: int = 15) -> None:
+def compare_samplers(found: Findings, size: int = 1_000_000, rounds: int = 15) -> None:
     generator, system = np.random.default_rng(), random.SystemRandom()
     samplers: dict[str, Callable[[], object]] = {
-        "gaussmith normal_integers": lambda: normal_integers(size),
-        "numpy standard_normal": lambda: generator.standard_normal(size),
-        "the random words it takes": lambda: draw_words(size),
+        "ours": lambda: normal_integers(size),
+        "numpy": lambda: generator.standard_normal(size),
+        "words": lambda: draw_words(size),
     }
-    # In turn, so that whatever else the machine does falls on all alike.
-    times = {name: [] for name in samplers}
-    for _ in range(rounds):
-        for name, sampler in samplers.items():
-            times[name].append(time_call(sampler) / size * 1e9)
-    times["Python SystemRandom.gauss"] = [time_call(lambda: [system.gauss() for _ in range(2000)]) / 2000 * 1e9]
-    for name, nanoseconds in times.items():
-        print(f"  {name:<28} {statistics.median(nanoseconds):8.1f} ns a draw")
-    exact, plain = (times[name] for name in ("gaussmith normal_integers", "numpy standard_normal"))
-    ratio = statistics.median(a / b for a, b in zip(exact, plain, strict=True))
-    print(f"  exact noise costs {ratio:.2f} × numpy's (claim: at most {CLAIM:g}) {'✓' if ratio <= CLAIM else '✗'}")
-    for few in (1, 10, 100, 1000):
+    times = {name: [seconds / size * 1e9 for seconds in runs] for name, runs in in_turn(samplers, rounds).items()}
+    ours, plain, words = (statistics.median(runs) for runs in times.values())
+    ratio = statistics.median(a / b for a, b in zip(times["ours"], times["numpy"], strict=True))
+    found.say("a draw of exact noise / numpy's", ratio, f"{ours:.1f} ns / {plain:.1f} ns", at_most=CLAIM)
+    found.say("the random words it takes / numpy's", words / plain, f"{words:.1f} ns")
+    python = time_call(lambda: [system.gauss() for _ in range(2000)]) / 2000 * 1e9
+    found.say("Python's SystemRandom.gauss / numpy's", python / plain, f"{python:.0f} ns")
+    for tool in TOOLS:
+        if tool.script in PEERS:
+            compare_peer(found, tool, plain)
+    for few in (1, 1000):
         microseconds = statistics.median(time_call(lambda few=few: normal_integers(few)) for _ in range(300)) * 1e6
-        print(f"  a call for {few:>4} draws: {microseconds:6.1f} µs")
+        found.say(f"a call for {few} draws, microseconds", microseconds)
 
 
-def correlate_noise_with_time(calls: int = 20_000) -> None:
+def compare_peer(found: Findings, tool: Tool, plain: float) -> None:
+    """The sampler of another tool, in its own environment; left out, with the reason, where that cannot be made."""
+    interpreter, reason = prepare(tool)
+    if reason:
+        print(f"· {tool.title} left out: {reason}")
+        return
+    command = [interpreter, str(SCRIPTS / f"{PEERS[tool.script]}.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        print(f"· {tool.title} left out: it ended with {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+        return
+    nanoseconds = float(done.stdout)
+    found.say(f"exact noise of {tool.title.split()[0]} / numpy's", nanoseconds / plain, f"{nanoseconds:,.0f} ns")
+
+
+def correlate_noise_with_time(found: Findings, calls: int = 20_000) -> None:
     """Rank correlation of |noise| with the time of the call that drew it, one draw a call."""
     magnitudes, seconds = np.empty(calls), np.empty(calls)
     for i in range(calls):
@@ -69,12 +94,11 @@ def correlate_noise_with_time(calls: int = 20_000) -> None:
         magnitudes[i] = abs(int(drawn[0]))
     ranks = [np.argsort(np.argsort(values)) for values in (magnitudes, seconds)]
     rank = np.corrcoef(*ranks)[0, 1]
-    print(
-        f"  rank correlation of |noise| and time over {calls} calls: {rank:+.4f} (chance alone: ±{2 / calls**0.5:.4f})"
-    )
+    detail = f"chance alone: ±{2 / calls**0.5:.4f}"
+    found.say(f"rank correlation of |noise| and time over {calls} calls", float(rank), detail)
 
 
-def time_slow_path(calls: int = 300) -> None:
+def time_slow_path(found: Findings, calls: int = 300) -> None:
     """What a settled proposal costs, and how seldom chance brings one."""
     more = Keystream()
     half = round(2**64 * np.exp(-1 / 8))
@@ -85,16 +109,18 @@ def time_slow_path(calls: int = 300) -> None:
     }
     for name, words in doubtful.items():
         once = [time_call(lambda words=words: settle(*words, lambda: int(more.words(1)[0]))) for _ in range(calls)]
-        print(f"  {name:<28} {statistics.median(once) * 1e6:8.1f} µs more")
+        found.say(f"settling a proposal, {name}, microseconds", statistics.median(once) * 1e6)
     rate = (2 * ERROR + len(THRESHOLDS) * 2.0**-64) / ACCEPTANCE
-    print(f"  chance brings one of them once in {1 / rate:.1e} draws; a block with one takes so much longer")
+    found.say("draws for one that has to be settled", 1 / rate)
 
 
-def main() -> None:
-    compare_samplers()
-    correlate_noise_with_time()
-    time_slow_path()
+def main() -> int:
+    found = Findings("noise", "Noise")
+    compare_samplers(found)
+    correlate_noise_with_time(found)
+    time_slow_path(found)
+    return found.keep()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

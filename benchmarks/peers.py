@@ -32,8 +32,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-ROOT = Path(__file__).parents[1]
-CACHE = ROOT / ".benchmarks"
+sys.path.insert(0, str(Path(__file__).parent / "common"))
+from findings import CACHE, machine, save, today
+
 SCRIPTS = Path(__file__).parent / "peers"
 OURS, PLAIN, CONTEXT = "gaussmith_release", "polars_sum", "opendp_context"
 OPENDP = ("opendp[polars]==0.16.0",)
@@ -218,17 +219,6 @@ def variance_ratio(case: dict[str, Any], tool: str) -> float | None:
     return float((case[tool]["stated"] / case[OURS]["stated"]) ** 2)
 
 
-def machine() -> dict[str, Any]:
-    """The shape of this machine, and nothing that names it."""
-    gigabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return {
-        "cores": os.cpu_count(),
-        "gigabytes": round(gigabytes),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-    }
-
-
 def show(name: str, case: dict[str, Any]) -> None:
     print(f"  {name:<22} seconds  processor s     MB  answers  ± stated  ± measured  time/ours  variance/ours")
     for tool in TOOLS:
@@ -282,12 +272,12 @@ def main() -> int:
                 cases[case.name] = compare(case, Path(folder), options)
             show(case.name, cases[case.name])
             load.append(os.getloadavg()[0])
-            found["when"][case.name] = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "load": load}
+            found["when"][case.name] = {"date": today(), "load": load}
     found["cases"] |= cases
     found["cases"] = {case.name: found["cases"][case.name] for case in CASES if case.name in found["cases"]}
     found["machine"] = machine()
     if not options.only:
-        kept.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        save("peers", found)
     return 0 if judge(cases) else 1
 
 

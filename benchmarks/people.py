@@ -10,7 +10,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,9 @@ from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
 from gaussmith.sums import open_source
 from gaussmith.sums.features import Coding, RowCount, RowSum, Units, UnitTotal
 from gaussmith.sums.people import total_groups
+
+sys.path.insert(0, str(Path(__file__).parent / "common"))
+from findings import Findings, in_turn
 
 ROWS, PEOPLE, GROUPS = 10_000_000, 1_000_000, 1000
 CLAIM_RATIO, CLAIM_GIGABYTES = 3.0, 4.0
@@ -94,17 +96,6 @@ def columns_of(task: str) -> int:
     return len(TASKS[task][0].features) if task in TASKS else 1 + ("means" in REQUESTS[task])
 
 
-def compare(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Best seconds of each call, taken in turn, so that whatever else the machine does falls on all alike."""
-    best = dict.fromkeys(calls, float("inf"))
-    for _ in range(rounds):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
-
-
 def peak_gigabytes() -> float:
     """The most memory this process has had. Linux hands `ru_maxrss` down from the parent; its own status does not."""
     status = Path("/proc/self/status")
@@ -114,11 +105,12 @@ def peak_gigabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def main() -> None:
+def main() -> int:
     if sys.argv[1:2] == ["memory"]:
         run(sys.argv[2], sys.argv[3])
         print(peak_gigabytes())
-        return
+        return 0
+    found = Findings("people", "10M rows of 1M people in 1000 declared groups")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "people.parquet"
         make(path)
@@ -128,16 +120,16 @@ def main() -> None:
             "plain, 2 columns": lambda: add_plainly(file, ["spent", "score"]),
         }
         calls |= {task: lambda task=task: run(file, task) for task in (*TASKS, *REQUESTS)}
-        best = compare(calls, 2)
+        best = {name: min(times) for name, times in in_turn(calls, 2).items()}
         for task in (*TASKS, *REQUESTS):
             plain = best["plain, 2 columns" if columns_of(task) > 1 else "plain, 1 column"]
-            ratio = best[task] / plain
+            detail = f"{best[task]:.2f} s / {plain:.2f} s"
+            found.say(f"{task} / plain group-by of Polars", best[task] / plain, detail, at_most=CLAIM_RATIO)
             command = [sys.executable, __file__, "memory", file, task]
             peak = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            holds = "✓" if ratio <= CLAIM_RATIO and peak < CLAIM_GIGABYTES else "✗"
-            print(f"  {task}: {best[task]:.2f} s, plain {plain:.2f} s: {ratio:.2f} × (claim: at most {CLAIM_RATIO:g}),")
-            print(f"    peak memory {peak:.2f} GB (claim: below {CLAIM_GIGABYTES:g}) {holds}")
+            found.say(f"{task}, peak gigabytes", peak, at_most=CLAIM_GIGABYTES)
+    return found.keep()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

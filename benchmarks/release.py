@@ -7,8 +7,6 @@ record < 20 ms; `gaussmith --help` < 0.25 s, `import` < 0.3 s. What was found go
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
 import subprocess
 import sys
@@ -23,12 +21,12 @@ import polars as pl
 import gaussmith as gm
 from gaussmith.noise import normal_integers
 
-sys.path.insert(0, str(Path(__file__).parent))
-from peers import CACHE, machine
+sys.path.insert(0, str(Path(__file__).parent / "common"))
+from findings import Findings
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 NAMES = [f"x{j}" for j in range(16)]
-FOUND: list[dict[str, object]] = []
+FOUND = Findings("release", "Releases, plans and start-up")
 
 
 def ratio(ours: Callable[[], object], plain: Callable[[], object], rounds: int = 9) -> tuple[float, float, float]:
@@ -48,11 +46,6 @@ def ratio(ours: Callable[[], object], plain: Callable[[], object], rounds: int =
     )
 
 
-def say(claim: str, found: float, limit: float, detail: str = "") -> None:
-    FOUND.append({"claim": claim, "found": found, "limit": limit})
-    print(f"{'✓' if found <= limit else '✗'} {claim}: {found:.3g} (claimed at most {limit:g}) {detail}")
-
-
 def release_files(folder: Path) -> None:
     random = np.random.default_rng()
     path = str(folder / "table.parquet")
@@ -63,7 +56,7 @@ def release_files(folder: Path) -> None:
         lambda: plan.release(path),
         lambda: pl.scan_parquet(path).select(pl.col(NAMES).sum()).collect(engine="streaming"),
     )
-    say("release of 1M × 16 Parquet / Polars' plain sum", found, 1.5, f"{ours:.3f} s / {plain:.3f} s")
+    FOUND.say("release of 1M × 16 Parquet / Polars' plain sum", found, f"{ours:.3f} s / {plain:.3f} s", at_most=1.5)
 
 
 def release_arrays() -> None:
@@ -71,7 +64,7 @@ def release_arrays() -> None:
     plan = gm.plan(gm.Box(np.zeros(16), np.ones(16)), G)
     plan.release(rows)
     found, ours, plain = ratio(lambda: plan.release(rows), lambda: np.clip(rows, 0, 1).sum(axis=0))
-    say("release of 1M × 16 numpy / clip + sum", found, 3.0, f"{ours:.3f} s / {plain:.3f} s")
+    FOUND.say("release of 1M × 16 numpy / clip + sum", found, f"{ours:.3f} s / {plain:.3f} s", at_most=3.0)
 
 
 def release_wide() -> None:
@@ -81,13 +74,13 @@ def release_wide() -> None:
     plan = gm.plan(gm.Box(np.zeros(d), np.ones(d)), G)
     plan.release(row)
     found, ours, plain = ratio(lambda: plan.release(row), lambda: random.standard_normal(d))
-    say("release of one vector of 300 000 / numpy normals", found, 60.0, f"{ours:.4f} s / {plain:.4f} s")
+    FOUND.say("release of one vector of 300 000 / numpy normals", found, f"{ours:.4f} s / {plain:.4f} s", at_most=60.0)
 
 
 def draw_noise() -> None:
     random = np.random.default_rng()
     found, ours, plain = ratio(lambda: normal_integers(1_000_000), lambda: random.standard_normal(1_000_000), rounds=15)
-    say("a million exact normals / numpy's", found, 8.0, f"{ours:.4f} s / {plain:.4f} s")
+    FOUND.say("a million exact normals / numpy's", found, f"{ours:.4f} s / {plain:.4f} s", at_most=8.0)
 
 
 def release_tiny() -> None:
@@ -96,7 +89,7 @@ def release_tiny() -> None:
         start = time.perf_counter()
         gm.plan(gm.Box({"age": (0, 100)}), G).release([[40.0]])
         seconds.append(time.perf_counter() - start)
-    say("plan and release of one record, milliseconds", 1000 * statistics.median(seconds), 20.0)
+    FOUND.say("plan and release of one record, milliseconds", 1000 * statistics.median(seconds), at_most=20.0)
 
 
 def plan_wide() -> None:
@@ -106,7 +99,7 @@ def plan_wide() -> None:
         start = time.perf_counter()
         gm.plan(gm.Box(np.zeros(1_000_000), upper), G)
         seconds.append(time.perf_counter() - start)
-    say("plan of a box of 10^6 coordinates, seconds", statistics.median(seconds), 1.0)
+    FOUND.say("plan of a box of 10^6 coordinates, seconds", statistics.median(seconds), at_most=1.0)
 
 
 def start_up() -> None:
@@ -119,11 +112,10 @@ def start_up() -> None:
             start = time.perf_counter()
             subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
             seconds.append(time.perf_counter() - start)
-        say(claim, statistics.median(seconds), limit)
+        FOUND.say(claim, statistics.median(seconds), at_most=limit)
 
 
 def main() -> int:
-    load = [os.getloadavg()[0]]
     with tempfile.TemporaryDirectory() as folder:
         release_files(Path(folder))
     release_arrays()
@@ -132,12 +124,7 @@ def main() -> int:
     release_tiny()
     plan_wide()
     start_up()
-    load.append(os.getloadavg()[0])
-    CACHE.mkdir(exist_ok=True)
-    date = time.strftime("%Y-%m-%d", time.gmtime())
-    result = {"date": date, "machine": machine(), "load": load, "claims": FOUND}
-    (CACHE / "release.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    return 0 if all(one["found"] <= one["limit"] for one in FOUND) else 1
+    return FOUND.keep()
 
 
 if __name__ == "__main__":

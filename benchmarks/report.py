@@ -1,4 +1,4 @@
-"""Tables and charts of the last runs of `peers`, `growth` and `release`, whose figures lie under .benchmarks/.
+"""Tables and charts of the last runs of all benchmarks, whose figures lie under .benchmarks/.
 
 Prints the tables. To publish them, that is, to write benchmarks/results/ and the README's own table:
 
@@ -22,19 +22,24 @@ import gaussmith as gm
 sys.path.insert(0, str(Path(__file__).parent))
 from peers import CONTEXT, OURS, PLAIN, TOOLS, ratio, variance_ratio
 
+sys.path.insert(0, str(Path(__file__).parent / "common"))
+from findings import CACHE, claim, holds
+
 ROOT = Path(__file__).parents[1]
-CACHE = ROOT / ".benchmarks"
 RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
 SMALL, WIDE, LARGE = "1M×16", "100k×128", "20M×16"
 WIDTHS = {SMALL: 16, WIDE: 128}
+FIGURES = ("release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
+"""Benchmarks that find figures, each beside its claim."""
+
 BLUE, GREY = "#0f62ac", "#8b96a1"
 Results = dict[str, Any]
 
 
 def collect() -> Results:
     """The last runs, put together; what was never run is left out."""
-    found = {name: CACHE / f"{name}.json" for name in ("peers", "growth", "release")}
+    found = {name: CACHE / f"{name}.json" for name in ("peers", "growth", *FIGURES)}
     return {name: json.loads(path.read_text("utf-8")) for name, path in found.items() if path.exists()}
 
 
@@ -48,7 +53,7 @@ def figure(value: float | None) -> str:
     """Three digits, or none where there is no number."""
     if value is None:
         return "–"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if 100 <= value < 1e7 else f"{value:.3g}"
 
 
 def version(kept: dict[str, Any]) -> str:
@@ -200,21 +205,17 @@ def growth_section(growth: Results) -> list[str]:
     return [*lines, "![time over rows, columns and groups](growth.svg)"]
 
 
-def release_section(release: Results) -> list[str]:
-    lines = [
-        "## Releases, plans and start-up",
-        "",
-        describe(release),
-        "",
-        "| claim | found | at most |",
-        "|---|---:|---:|",
-    ]
-    return lines + [f"| {one['claim']} | {figure(one['found'])} | {one['limit']:g} |" for one in release["claims"]]
+def figures_section(part: Results) -> list[str]:
+    lines = [f"## {part['title']}", "", describe(part), "", "| | found | claimed | |", "|---|---:|---:|---|"]
+    for one in part["figures"]:
+        mark = ("✓" if holds(one) else "✗") if claim(one) else ""
+        lines.append(f"| {one['what']} | {figure(one['found'])} | {claim(one)} | {mark} |")
+    return lines
 
 
 def markdown(results: Results) -> str:
     """Everything that was measured, as one page."""
-    makers = {"peers": peers_section, "growth": growth_section, "release": release_section}
+    makers = {"peers": peers_section, "growth": growth_section, **dict.fromkeys(FIGURES, figures_section)}
     sections = ["\n".join(make(results[name])) for name, make in makers.items() if name in results]
     return "\n\n".join(["# What was measured", "Made by `benchmarks/report.py` from results.json.", *sections]) + "\n"
 
@@ -283,11 +284,11 @@ def main() -> int:
     options = parser.parse_args()
     results = collect()
     if not results:
-        print("nothing was measured yet: ./run bench peers growth release")
+        print("nothing was measured yet: ./run bench")
         return 0
     print(markdown(results))
     if options.publish:
-        missing = {"peers", "growth", "release"} - set(results)
+        missing = {"peers", "growth", *FIGURES} - set(results)
         if missing:
             print(f"not published: first run ./run bench {' '.join(sorted(missing))}")
             return 1

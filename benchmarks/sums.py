@@ -10,7 +10,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +19,9 @@ import polars as pl
 from gaussmith.codes import BallCodes, BoxCodes, Codes
 from gaussmith.sums import open_source, total
 
+sys.path.insert(0, str(Path(__file__).parent / "common"))
+from findings import Findings, in_turn
+
 ROWS, COLUMNS, FILES = 1_000_000, 16, 20
 NAMES = [f"x{j}" for j in range(COLUMNS)]
 BOX = BoxCodes.for_bounds([0.0] * COLUMNS, [100.0] * COLUMNS, [50.0] * COLUMNS)
@@ -27,19 +29,8 @@ BALL = BallCodes(np.full(COLUMNS, 50.0), 100.0)
 CLAIM_FILES, CLAIM_ARRAYS, CLAIM_MEGABYTES = 1.3, 3.0, 1500
 
 
-def compare(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Best seconds of each call, taken in turn, so that whatever else the machine does falls on all alike."""
-    best = dict.fromkeys(calls, float("inf"))
-    for _ in range(rounds):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
-
-
-def verdict(holds: bool) -> str:
-    return "✓" if holds else "✗"
+def best_of(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    return {name: min(times) for name, times in in_turn(calls, rounds).items()}
 
 
 def add_plainly(path: str) -> None:
@@ -50,7 +41,7 @@ def add_exactly(path: str, codes: Codes = BOX) -> None:
     total(open_source(path), codes, NAMES)
 
 
-def sum_files(folder: Path) -> None:
+def sum_files(found: Findings, folder: Path) -> None:
     """One file, and 20 of them (links to the same one): time against the plain sum, and linear in the size."""
     random = np.random.default_rng()
     one = folder / "00.parquet"
@@ -60,7 +51,7 @@ def sum_files(folder: Path) -> None:
         os.link(one, folder / f"{i:02}.parquet")
     seconds = {}
     for count, path, rounds in ((1, str(one), 9), (FILES, str(folder / "*.parquet"), 3)):
-        best = compare(
+        best = best_of(
             {
                 "plain": lambda path=path: add_plainly(path),
                 "box": lambda path=path: add_exactly(path),
@@ -69,22 +60,17 @@ def sum_files(folder: Path) -> None:
             rounds,
         )
         seconds[count] = best["box"]
-        ratio = best["box"] / best["plain"]
-        print(f"  Parquet, {count:>2} million × {COLUMNS}: plain sum {best['plain']:.3f} s, coded {best['box']:.3f} s")
-        print(f"    {ratio:.2f} × the plain sum (claim: at most {CLAIM_FILES}) {verdict(ratio <= CLAIM_FILES)}")
-        print(f"    records clipped to a ball instead: {best['ball'] / best['plain']:.2f} ×")
+        title, detail = f"Parquet, {count} million × {COLUMNS}", f"{best['box']:.3f} s / {best['plain']:.3f} s"
+        found.say(f"{title}: coded / plain sum", best["box"] / best["plain"], detail, at_most=CLAIM_FILES)
+        found.say(f"{title}: clipped to a ball / plain sum", best["ball"] / best["plain"])
     growth = seconds[FILES] / seconds[1]
-    print(
-        f"  {FILES} times the rows took {growth:.1f} times as long (claim: at most {FILES * CLAIM_FILES:.0f})"
-        f" {verdict(growth <= FILES * CLAIM_FILES)}"
-    )
+    found.say(f"{FILES} times the rows / one time, seconds", growth, at_most=FILES * CLAIM_FILES)
     command = [sys.executable, __file__, "memory", str(folder / "*.parquet")]
     peak = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    holds = verdict(peak < CLAIM_MEGABYTES)
-    print(f"  peak memory of {FILES} million rows: {peak:.0f} MB (claim: below {CLAIM_MEGABYTES}) {holds}")
+    found.say(f"peak megabytes of {FILES} million rows", peak, at_most=CLAIM_MEGABYTES)
 
 
-def sum_frames() -> None:
+def sum_frames(found: Findings) -> None:
     """In memory and on DuckDB, for the record: no claim."""
     import duckdb
 
@@ -94,7 +80,7 @@ def sum_frames() -> None:
     connection.register("data", frame.to_arrow())
     relation = connection.sql("select * from data")
     plain = "select " + ", ".join(f"sum({name})" for name in NAMES) + " from data"
-    best = compare(
+    best = best_of(
         {
             "Polars frame": lambda: total(open_source(frame), BOX),
             "DuckDB relation": lambda: total(open_source(relation), BOX),
@@ -103,10 +89,10 @@ def sum_frames() -> None:
         3,
     )
     for name, value in best.items():
-        print(f"  {name}, {ROWS:,} × {COLUMNS}: {value:.3f} s")
+        found.say(f"{name}, {ROWS:,} × {COLUMNS} in memory, seconds", value)
 
 
-def sum_arrays() -> None:
+def sum_arrays(found: Findings) -> None:
     rows = np.random.default_rng().normal(50, 40, (ROWS, COLUMNS))
     layouts = {
         "C order": rows,
@@ -116,28 +102,28 @@ def sum_arrays() -> None:
         "whole numbers": rows.astype(np.int64),
     }
     for name, array in layouts.items():
-        best = compare(
+        best = best_of(
             {
                 "plain": lambda array=array: np.clip(array, 0, 100).sum(axis=0),
                 "box": lambda array=array: total(open_source(array), BOX),
             },
             7,
         )
-        ratio = best["box"] / best["plain"]
-        holds = verdict(ratio <= CLAIM_ARRAYS)
-        print(f"  numpy, {name}: {ratio:.2f} × clip and sum (claim: at most {CLAIM_ARRAYS:g}) {holds}")
+        found.say(f"numpy, {name}: coded / clip and sum", best["box"] / best["plain"], at_most=CLAIM_ARRAYS)
 
 
-def main() -> None:
+def main() -> int:
     if sys.argv[1:2] == ["memory"]:
         add_exactly(sys.argv[2])
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-        return
-    sum_arrays()
-    sum_frames()
+        return 0
+    found = Findings("sums", "Exact sums of codes")
+    sum_arrays(found)
+    sum_frames(found)
     with tempfile.TemporaryDirectory() as folder:
-        sum_files(Path(folder))
+        sum_files(found, Path(folder))
+    return found.keep()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

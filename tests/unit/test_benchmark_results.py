@@ -23,8 +23,9 @@ def report() -> Iterator[Any]:
     try:
         yield importlib.import_module("report")
     finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
-        for name in ("report", "peers"):
+        for folder in (ROOT / "benchmarks", ROOT / "benchmarks" / "common"):
+            sys.path[:] = [path for path in sys.path if path != str(folder)]
+        for name in ("report", "peers", "findings"):
             sys.modules.pop(name, None)
 
 
@@ -73,6 +74,16 @@ def test_the_published_claims_hold(report: Any, results: Any, capsys: pytest.Cap
     assert capsys.readouterr().out.count("✓") == 5
     for found in results["growth"]["series"].values():
         assert max(found["exponents"]["all"], found["exponents"]["upper"]) <= 1.05
+    assert all(found["memory"] <= 1.25 for name, found in results["growth"]["series"].items() if "rows" in name)
+    judged = [one for name in report.FIGURES for one in results[name]["figures"]]
+    assert [one["what"] for one in judged if not report.holds(one)] == []
+    assert sum(bool(report.claim(one)) for one in judged) > 40
+
+
+def test_a_figure_that_misses_its_claim_is_seen(report: Any) -> None:
+    assert report.holds({"found": 1.4, "at_most": 1.5}) and not report.holds({"found": 1.6, "at_most": 1.5})
+    assert report.holds({"found": 6.0, "at_least": 5}) and not report.holds({"found": 4.0, "at_least": 5})
+    assert not report.holds({"found": float("nan"), "at_most": 1.5})
 
 
 def test_results_name_no_machine_and_no_path(results: Any) -> None:

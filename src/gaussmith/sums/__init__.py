@@ -58,5 +58,5 @@ def _total(source: Source, codes: Codes, names: Sequence[str], progress: Progres
 
         return Totals([], int(narwhals_frame(source, (source.names or ())[:1]).select(nw.len()).collect().item()))
     if source.kind == "duckdb":
-        return total_relation(narwhals_frame(source, names), codes, names)
+        return total_relation(source, codes, names)
     return total_stream(source, codes, names, progress)

@@ -8,16 +8,18 @@ from typing import Any
 
 from gaussmith.codes import Codes
 from gaussmith.expressions import as_number, kind_of
-from gaussmith.sums.arrays import Columns, Totals, add_up
+from gaussmith.sums.arrays import PIECE_ROWS, Columns, Totals, add_up
 from gaussmith.sums.files import group_files
 from gaussmith.sums.sources import Source, scan
 
 if typing.TYPE_CHECKING:
-    import narwhals as nw
     import polars as pl
 
-BATCH_ROWS = 1 << 17
-"""Rows that an engine hands over at a time."""
+BATCH_ROWS, RELATION_ROWS = 1 << 17, 1 << 18
+"""Rows that Polars, and DuckDB, hand over at a time; fewer of a table of more than 256 columns."""
+
+BATCH_NUMBERS = 1 << 26
+"""Numbers in a batch, at most: half a gigabyte."""
 
 Progress = Callable[[float | None], None]
 """Told the fraction of the bytes read so far, or None where that is not known; never anything about rows."""
@@ -28,16 +30,24 @@ def total_stream(source: Source, codes: Codes, columns: Sequence[str], progress:
     return add_up(_batches(source, columns, progress), _columns_of, codes)
 
 
-def total_relation(frame: nw.LazyFrame[Any], codes: Codes, columns: Sequence[str]) -> Totals:
+def total_relation(source: Source, codes: Codes, columns: Sequence[str]) -> Totals:
     """The exact totals of a DuckDB relation, which DuckDB reads within this process and hands over in batches.
 
-    Its own sums of the same codes, as expressions, took nearly twice as long.
+    Its own sums of the same codes took nearly twice as long, and expressions of narwhals for 4096 columns ten times.
     """
-    schema = frame.collect_schema()
-    exprs = (as_number(name, kind_of(schema[name])).alias(f"x{j}") for j, name in enumerate(columns))
-    relation: Any = frame.select(*exprs).to_native()
+    casts = ["cast({} as varchar)" if kind_of(source.schema[name]) == "long number" else "{}" for name in columns]
+    quoted = ('"' + name.replace('"', '""') + '"' for name in columns)
+    numbers = (
+        f"cast({cast.format(name)} as double) x{j}" for j, (cast, name) in enumerate(zip(casts, quoted, strict=True))
+    )
+    relation = source.native.project(", ".join(numbers))
     read = relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_record_batch
-    return add_up(iter(read(BATCH_ROWS)), _columns_of_arrow, codes)
+    return add_up(iter(read(_rows_of(len(columns), RELATION_ROWS))), _columns_of_arrow, codes)
+
+
+def _rows_of(columns: int, most: int) -> int:
+    """Rows in a batch of so many columns."""
+    return min(most, max(PIECE_ROWS, BATCH_NUMBERS // columns))
 
 
 def _batches(source: Source, columns: Sequence[str], progress: Progress | None) -> Iterator[pl.DataFrame]:
@@ -61,7 +71,9 @@ def _numbers(source: Source, lazy: pl.LazyFrame, columns: Sequence[str]) -> Iter
     else:
         exprs = (as_number(name, kind_of(source.schema[name])).alias(f"x{j}") for j, name in enumerate(columns))
         numbers = nw.from_native(lazy).select(*exprs).to_native()
-    yield from numbers.collect_batches(chunk_size=BATCH_ROWS, maintain_order=False, engine="streaming")
+    yield from numbers.collect_batches(
+        chunk_size=_rows_of(len(columns), BATCH_ROWS), maintain_order=False, engine="streaming"
+    )
 
 
 def _columns_of(batch: pl.DataFrame) -> Columns:
