@@ -120,7 +120,7 @@ def main() -> int:
             "plain, 2 columns": lambda: add_plainly(file, ["spent", "score"]),
         }
         calls |= {task: lambda task=task: run(file, task) for task in (*TASKS, *REQUESTS)}
-        best = {name: min(times) for name, times in in_turn(calls, 2).items()}
+        best = {name: min(times) for name, times in in_turn(calls, 3).items()}
         for task in (*TASKS, *REQUESTS):
             plain = best["plain, 2 columns" if columns_of(task) > 1 else "plain, 1 column"]
             detail = f"{best[task]:.2f} s / {plain:.2f} s"
