@@ -9,8 +9,10 @@ A message never shows what may be secret in an address: users, passwords, tokens
 from __future__ import annotations
 
 import glob
+import os
 import re
 from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
 
 from gaussmith.errors import SourceError, nearest
 
@@ -22,6 +24,21 @@ def scheme_of(address: str) -> str | None:
     """The scheme of an address such as s3://…, or None for a path."""
     found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", address)
     return found[1].lower() if found else None
+
+
+def is_here(address: str) -> bool:
+    """Whether a path, a pattern or a file of DuckDB is there, on this machine; of a store it is not known.
+
+    >>> is_here("s3://bucket/a.parquet"), is_here("no/such/*.csv"), is_here(".")
+    (False, False, True)
+    """
+    scheme = scheme_of(address)
+    if scheme == "duckdb":
+        return os.path.exists(os.path.expanduser(parse_database(address).path))
+    if scheme not in (None, "file"):
+        return False
+    path = os.path.expanduser(unquote(urlsplit(address).path) if scheme else address)
+    return os.path.exists(path) or bool(glob.glob(path, recursive=True))
 
 
 def without_secrets(address: str) -> str:

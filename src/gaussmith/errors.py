@@ -77,8 +77,8 @@ class DataError(GaussmithError):
     exit_code = 4
 
 
-def nearest(name: str, choices: Iterable[str]) -> str:
-    """A hint such as `did you mean 'age'?` when one choice is close to `name`, else the choices themselves.
+def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:
+    """A hint such as `did you mean 'age'?` when one choice is close to `name`, else the choices, `most` of them.
 
     >>> nearest("agee", ["age", "income"])
     "did you mean 'age'?"
@@ -89,5 +89,21 @@ def nearest(name: str, choices: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, choices, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
-    shown = ", ".join(choices[:12]) + (", …" if len(choices) > 12 else "")
+    shown = ", ".join(choices[:most]) + (", …" if len(choices) > most else "")
     return f"choose one of: {shown}" if choices else "there is none to choose from"
+
+
+def nearest_column(name: str, columns: Iterable[str]) -> str:
+    """As `nearest`; where the columns show that a text file is written in another way than it is read, says so.
+
+    >>> nearest_column("age", ["person;age"])
+    'columns are separated by commas, in a .tsv file by tabs: write the file anew, or open it and pass the frame'
+    """
+    columns = list(columns)
+    readable = [column for column in columns if "\ufffd" not in column and "\0" not in column]
+    if len(readable) < len(columns) and not difflib.get_close_matches(name, readable):
+        return "text files are read as UTF-8, and the names of these columns are not: write the file anew in UTF-8"
+    if len(columns) == 1 and any(sign in columns[0] for sign in ";|,\t"):
+        separators = "columns are separated by commas, in a .tsv file by tabs"
+        return f"{separators}: write the file anew, or open it and pass the frame"
+    return nearest(name, columns)

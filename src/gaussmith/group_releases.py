@@ -17,7 +17,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.readings import Reading
 from gaussmith.readout import Readout
-from gaussmith.releases import Release, read_reading, read_record
+from gaussmith.releases import Release, read_reading, read_record, write_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -218,9 +218,7 @@ class GroupRelease:
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained page about this release."""
-        from gaussmith.report import write_report
-
-        return write_report(self, path)
+        return write_page(self, path)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.addresses import without_secrets
+from gaussmith.addresses import is_here, without_secrets
 from gaussmith.domains import People
-from gaussmith.errors import LedgerError, PlanError
+from gaussmith.errors import LedgerError, PlanError, RequestError
 from gaussmith.group_plans import GroupPlan
 from gaussmith.group_releases import GroupRelease
 from gaussmith.joint_plans import JointPlan
@@ -26,12 +26,13 @@ from gaussmith.request import Request
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
+    from gaussmith.sums.readings import Table
 
 Progress = Callable[[float | None], None]
 
 
 def release(
-    request: Request,
+    request: Request | str | os.PathLike[str],
     ledger: Any = None,
     id: str | None = None,
     progress: Progress | None = None,
@@ -40,15 +41,15 @@ def release(
 ) -> Release | GroupRelease | JointRelease:
     """Release what a request asks, charged to a ledger if one is given (a path, a URL or a `Ledger`).
 
-    The source's column names and types are public and are checked before anything is charged. Several questions are
-    charged together, once. Files are read by `engine`: "polars" unless said, "duckdb", or "spark" at `master`; the
-    answers are the same, and so is what an id stands for.
+    A request may be named by its .toml file. The source's column names and types are public and are checked before
+    anything is charged. Several questions are charged together, once. Files are read by `engine`: "polars" unless said,
+    "duckdb", or "spark" at `master`; the answers are the same, and so is what an id stands for.
     """
     from gaussmith import mechanism
 
+    request = read_request(request)
     book = open_ledger(ledger, id)
-    data = mechanism.open_data(request.source, engine, master)
-    tables = [(plan, reading, mechanism.prepare_table(plan, data, reading)) for plan, reading in request.parts]
+    tables = _open_tables(request, engine, master)
 
     def make() -> Release | GroupRelease | JointRelease:
         made = [mechanism.release_table(plan, table, reading, progress) for plan, reading, table in tables]
@@ -57,6 +58,43 @@ def release(
     if book is None:
         return make()
     return read(charged(book, id, request.plan, request.source, request_hash(request), make))
+
+
+def read_request(request: Any) -> Request:
+    """A request itself, or the one in a .toml file; refuses, in words, what else there is to release."""
+    if isinstance(request, Request):
+        return request
+    example = "gaussmith.release(gaussmith.Request({}, count=True, guarantee=…))"
+    if isinstance(request, str | os.PathLike):
+        path = os.fspath(request)
+        if path.endswith(".toml"):
+            return Request.from_toml(path)
+        what, remedy = f"source {without_secrets(path)!r} without a question", example.format(repr(path))
+    else:
+        what = f"{type(request).__name__} instead of a request"
+        remedy = "plan.release(data)" if hasattr(request, "release") else example.format('"people.parquet"')
+    raise RequestError(what, "a request says what is asked of which source", f"write {remedy}")
+
+
+def _open_tables(
+    request: Request, engine: str | None, master: str | None
+) -> list[tuple[Plan | GroupPlan, Reading, Table]]:
+    """Each plan of a request with its reading and the opened table; no data value is read."""
+    from gaussmith import mechanism
+
+    data = mechanism.open_data(request.source, engine, master)
+    return [(plan, reading, mechanism.prepare_table(plan, data, reading)) for plan, reading in request.parts]
+
+
+def check_source(request: Request) -> bool:
+    """Whether the source is on this machine; then its columns fit the request, or it is refused as a release would.
+
+    Reads names and types of columns, no data value. Stores are not asked.
+    """
+    if isinstance(request.source, str | os.PathLike) and not is_here(os.fspath(request.source)):
+        return False
+    _open_tables(request, None, None)
+    return True
 
 
 def release_plan(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.errors import PlanError
+from gaussmith.errors import PlanError, RequestError
 from gaussmith.group_plans import GroupPlan
 from gaussmith.group_releases import GroupRelease
 from gaussmith.joint_plans import JointPlan
-from gaussmith.releases import FORMAT, Release, read_record
+from gaussmith.releases import FORMAT, Release, read_record, write_page
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import polars as pl
 
 
@@ -135,20 +135,24 @@ class JointRelease:
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained page about this release."""
-        from gaussmith.report import write_report
-
-        return write_report(self, path)
+        return write_page(self, path)
 
 
 def _records(part: Release | GroupRelease) -> int | None:
     return part.records if isinstance(part, Release) else None
 
 
-def read(text: str | bytes) -> Release | GroupRelease | JointRelease:
-    """The release in a record, whatever its kind: what `to_json` of any release wrote."""
+def read(text: str | bytes | os.PathLike[str]) -> Release | GroupRelease | JointRelease:
+    """The release in a record, whatever its kind: what `to_json` of any release wrote, or the `Path` of such a file."""
     kinds: dict[str, Callable[[dict[str, Any]], Release | GroupRelease | JointRelease]] = {
         "release": Release.from_dict,
         "groups": GroupRelease.from_dict,
         "questions": JointRelease.from_dict,
     }
+    if isinstance(text, os.PathLike):
+        try:
+            text = Path(text).read_bytes()
+        except OSError as error:
+            what = f"record {os.fspath(text)!r}"
+            raise RequestError(what, f"it cannot be read: {error.strerror}", "check the name") from None
     return read_record(text, kinds)

@@ -37,6 +37,19 @@ def check(neighbours: str) -> str:
     )
 
 
+def choose(neighbours: str, neighbors: str | None) -> str:
+    """One of `NEIGHBOURS`, in whichever spelling it was given; both must not say different things.
+
+    >>> choose("add-remove", "replace-one")
+    'replace-one'
+    """
+    chosen = check(neighbours)
+    other = chosen if neighbors is None else check(neighbors)
+    if other != chosen != ADD_REMOVE:
+        raise PlanError(f"neighbours={chosen!r} and neighbors={other!r}", "they are one and the same", "leave one out")
+    return other
+
+
 def protects(neighbours: str, unit: str = "person") -> str:
     """What is protected, in plain words, for reports and printouts.
 

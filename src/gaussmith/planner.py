@@ -28,7 +28,7 @@ from gaussmith.domains import (
 )
 from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
-from gaussmith.neighbours import ADD_REMOVE, check
+from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
 from gaussmith.shapes import Candidate, price, total
@@ -54,6 +54,7 @@ def plan(
     guarantee: Guarantee,
     *,
     neighbours: str = ...,
+    neighbors: str | None = ...,
     answers: Any = ...,
     count: bool = ...,
     weights: Any = ...,
@@ -72,6 +73,7 @@ def plan(
     guarantee: Guarantee,
     *,
     neighbours: str = ...,
+    neighbors: str | None = ...,
     answers: Any = ...,
     count: bool = ...,
     weights: Any = ...,
@@ -89,6 +91,7 @@ def plan(
     guarantee: Guarantee,
     *,
     neighbours: str = ADD_REMOVE,
+    neighbors: str | None = None,
     answers: Any = "sums",
     count: bool = False,
     weights: Any = "equal",
@@ -101,7 +104,7 @@ def plan(
 ) -> Plan | GroupPlan:
     """The most accurate plan for these answers under this guarantee.
 
-    neighbours: "add-remove" (the number of people is secret) or "replace-one" (it is public).
+    neighbours: "add-remove" (the number of people is secret) or "replace-one" (it is public); neighbors is the same.
     answers:    "sums", "means", a matrix with one column per coordinate and one row per answer, or, over cells, a
                 workload such as gaussmith.workloads.prefix(n).
     count:      True: the number of records is an answer too, with weight 1.
@@ -129,7 +132,7 @@ def plan(
         from gaussmith.group_plans import plan_groups
 
         asked = aim(ask(domain.domain, answers, count, weights), objective, targets)
-        return plan_groups(domain, guarantee, asked, check(neighbours), missing, shape)
+        return plan_groups(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape)
     if not isinstance(domain, Box | Ball | Records | GaussianData | Tallied):
         if hasattr(domain, "refusal"):  # an entry of the catalogue that says why it must not be used
             raise PlanError(*domain.refusal)
@@ -139,7 +142,7 @@ def plan(
             "give a domain such as gaussmith.Box, gaussmith.Ball or gaussmith.Counts",
         )
     asked = aim(ask(domain, answers, count, weights), objective, targets)
-    return plan_answers(domain, guarantee, asked, check(neighbours), missing, shape, gap, progress)
+    return plan_answers(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape, gap, progress)
 
 
 def plan_answers(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from gaussmith.errors import DomainError, RequestError, nearest
+from gaussmith.expressions import parse
 
 Bounds = Mapping[str, tuple[float, float]]
 
@@ -50,7 +51,7 @@ class Question:
     share: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "histograms", _values(self.histograms))
+        object.__setattr__(self, "histograms", read_values(self.histograms))
         object.__setattr__(self, "sums", _bounds("sums", self.sums))
         object.__setattr__(self, "means", _bounds("means", self.means))
         object.__setattr__(self, "by", _keys(self.by))
@@ -63,6 +64,9 @@ class Question:
             )
         if self.where is not None and not isinstance(self.where, str):
             raise RequestError(f"where={self.where!r}", "a filter is written as text", 'write where = "age >= 18"')
+        for text in (*self.columns.values(), self.where):
+            if text is not None:
+                parse(text)  # names of columns and their kinds are checked when the source is there
         if not isinstance(self.missing, Mapping):
             raise RequestError(
                 f"missing={self.missing!r}", "it maps columns to numbers", "write missing = { age = 40 }"
@@ -74,8 +78,17 @@ class Question:
                     "it must be a column that is asked",
                     nearest(str(column), [*self.sums, *self.means]),
                 )
+            if not is_number(self.missing[column]):
+                raise RequestError(
+                    f"missing of {column!r} = {self.missing[column]!r}",
+                    "it is a number",
+                    "write missing = { age = 40 }",
+                )
         _check_whole("groups_per_unit", self.groups_per_unit)
         _check_whole("values_per_unit", self.values_per_unit)
+        lists = self.by.values() if isinstance(self.by, Mapping) else [self.by]
+        if self.by and all(isinstance(keys, list) for keys in lists):  # others are refused as no keys at all
+            _check_fits("groups_per_unit", self.groups_per_unit, math.prod(map(len, lists)), "groups")
         if self.rows_per_unit is not None:
             _check_whole("rows_per_unit", self.rows_per_unit, 1 << 20)
         if not isinstance(self.name, str) or not self.name.isprintable() or self.name != self.name.strip():
@@ -95,6 +108,7 @@ class Question:
 
     def _check_histogram(self) -> None:
         """A histogram is a question of its own; beside it only the number of people may be asked."""
+        _check_fits("values_per_unit", self.values_per_unit, max(map(len, self.histograms.values())), "values")
         if len(self.histograms) > 1 or self.sums or self.means:
             raise RequestError(
                 "a histogram beside other answers in one question",
@@ -171,7 +185,7 @@ def _bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:
     return checked
 
 
-def _values(histograms: Any) -> dict[str, list[Any]]:
+def read_values(histograms: Any) -> dict[str, list[Any]]:
     """Columns with the values that are counted; their rules are those of `Cells`."""
     if not isinstance(histograms, Mapping):
         shown = 'write histograms = { health = ["good", "fair", "poor"] }'
@@ -193,15 +207,21 @@ def _keys(by: Any) -> Any:
     if isinstance(by, Mapping):
         return {str(c): _dates(keys) if isinstance(keys, list | tuple) else keys for c, keys in by.items()}
     if isinstance(by, Sequence) and not isinstance(by, str):
-        return [
-            dict(zip(group, _dates(list(group.values())), strict=True)) if isinstance(group, Mapping) else group
-            for group in by
-        ]
-    shown = 'write by = { region = ["north", "south"] }'
-    raise RequestError(f"by={by!r}", "it maps columns to lists of keys, or lists combinations of keys", shown)
+        if not all(isinstance(group, Mapping) for group in by):
+            raise _no_keys(by)
+        return [dict(zip(group, _dates(list(group.values())), strict=True)) for group in by]
+    raise _no_keys(by)
+
+
+def _no_keys(by: Any) -> RequestError:
+    rule = "it maps columns to lists of keys, or lists combinations of keys"
+    return RequestError(f"by={by!r}"[:120], rule, 'write by = { region = ["north", "south"] }')
 
 
 def _dates(keys: Sequence[Any]) -> list[Any]:
+    for key in keys:
+        if isinstance(key, datetime.datetime) and key.time() != datetime.time():
+            raise DomainError(f"key {key.isoformat()}", "dates are matched by their day", "write a date without a time")
     return [key.isoformat()[:10] if isinstance(key, datetime.date) else key for key in keys]
 
 
@@ -215,6 +235,11 @@ def _check_whole(name: str, value: Any, most: int | None = None) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
         upto = "of at least 1" if most is None else f"from 1 to {most}"
         raise RequestError(f"{name}={value!r}", f"it is a whole number {upto}", f"write {name} = 1")
+
+
+def _check_fits(name: str, value: int, size: int, what: str) -> None:
+    if value > max(size, 1):
+        raise RequestError(f"{name}={value}", f"only {size} {what} are declared", f"write {name} = {size}, or less")
 
 
 def is_number(value: Any) -> bool:

@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from gaussmith.accuracy import normal_width
 from gaussmith.domains import Cells
-from gaussmith.errors import GaussmithError, PlanError, nearest
+from gaussmith.errors import GaussmithError, PlanError, RequestError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
@@ -21,8 +22,6 @@ from gaussmith.readout import Readout
 from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import polars as pl
 
 FORMAT = 1
@@ -279,9 +278,26 @@ class Release:
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained page about this release."""
-        from gaussmith.report import write_report
+        return write_page(self, path)
 
-        return write_report(self, path)
+
+def write_page(release: Any, path: str | Path) -> Path:
+    """Write one self-contained page about a release of any kind; refuses a path that no page can be written to."""
+    from gaussmith.report import write_report
+
+    file = Path(path)
+    if file.suffix.lower() not in (".html", ".htm"):
+        raise RequestError(
+            f"report {str(path)!r}",
+            "it is an .html page",
+            f"write {str(file.with_suffix('.html'))!r}; browsers print it",
+        )
+    try:
+        return write_report(release, file)
+    except OSError as error:
+        raise RequestError(
+            f"report {str(path)!r}", f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
+        ) from None
 
 
 def read_record(text: str | bytes, kinds: Mapping[str, Callable[[dict[str, Any]], T]]) -> T:

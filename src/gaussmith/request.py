@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gaussmith.errors import RequestError, nearest
+from gaussmith.expressions import parse
 from gaussmith.group_plans import GroupPlan
 from gaussmith.guarantee import Guarantee
 from gaussmith.joint_plans import JointPlan, Part, Slot
-from gaussmith.neighbours import ADD_REMOVE, check
+from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Plan
 from gaussmith.question_plans import asked_of, plan_question
-from gaussmith.questions import Bounds, Question
+from gaussmith.questions import Bounds, Question, read_values
 from gaussmith.readings import Reading
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share"))
@@ -23,6 +24,12 @@ SHARED = tuple(name for name in Question.field_names() if name not in ("name", "
 
 KEYS = ("source", *SHARED, "unit", "guarantee", "neighbours", "question")
 """What a TOML request may hold."""
+
+STATED = ("epsilon", "delta", "mu", "rho")
+"""What a guarantee may hold."""
+
+OF_A_RELEASE = ("ledger", "id", "engine", "master")
+"""What is said when a request is released."""
 
 ANSWERS = ("sums", "means", "count", "histograms")
 
@@ -61,6 +68,7 @@ class Request:
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
     questions: Sequence[Question | Mapping[str, Any]] = ()
+    neighbors: InitVar[str | None] = None
 
     plan: Plan | GroupPlan | JointPlan = field(init=False, repr=False)
     """The plan of this request; made without data."""
@@ -68,14 +76,15 @@ class Request:
     readings: tuple[Reading, ...] = field(init=False, repr=False)
     """How the records of each plan come from the table."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, neighbors: str | None) -> None:
         if not isinstance(self.guarantee, Guarantee):
             raise RequestError(
-                "no guarantee",
+                "no guarantee" if self.guarantee is None else f"guarantee of type {type(self.guarantee).__name__}",
                 "a request says how well people are protected",
-                "add guarantee: epsilon = 1, delta = 1e-6",
+                "write guarantee = { epsilon = 1, delta = 1e-6 }, in Python gaussmith.Guarantee(epsilon=1, delta=1e-6)",
             )
-        object.__setattr__(self, "neighbours", check(self.neighbours))
+        object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
+        object.__setattr__(self, "neighbors", self.neighbours)
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             raise RequestError(f"unit={self.unit!r}", "it names a column", 'write unit = "person"')
         if self.questions or len(self._apart()) > 1:
@@ -98,6 +107,8 @@ class Request:
         """The request's own fields and those of a question, which come first; both filters and all derived columns."""
         fields = {name: getattr(self, name) for name in SHARED} | dict(own)
         if own.get("where") is not None and self.where is not None:
+            for text in (self.where, own["where"]):
+                parse(text)  # each by itself: brackets of one must not close those of the other
             fields["where"] = f"({self.where}) and ({own['where']})"
         if own.get("columns") and self.columns:
             for name in own["columns"]:
@@ -115,6 +126,7 @@ class Request:
         """A request's own answers as questions: sums, means and count together, each histogram by itself."""
         if not isinstance(self.histograms, Mapping) or not self.histograms:
             return []
+        longest = max(map(len, read_values(self.histograms).values()))
         none: dict[str, Any] = {"sums": {}, "means": {}, "count": False, "histograms": {}, "values_per_unit": 1}
         apart: list[dict[str, Any]] = []
         own: dict[str, Any]
@@ -124,7 +136,8 @@ class Request:
         counted = bool(apart)  # else the first histogram brings the number of people
         for column, values in self.histograms.items():
             own = {"histograms": {column: values}, "count": self.count and not counted, "name": str(column)}
-            apart.append({**none, **own, "values_per_unit": self.values_per_unit, "weights": "equal"})
+            few = min(self.values_per_unit, len(values)) if self.values_per_unit <= longest else self.values_per_unit
+            apart.append({**none, **own, "values_per_unit": few, "weights": "equal"})
             counted = True
         return apart
 
@@ -194,7 +207,7 @@ class Request:
         """The request in a TOML file. A relative source is found beside the file."""
         file = Path(path)
         try:
-            text = file.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8-sig")  # some editors put a mark at the beginning
         except FileNotFoundError:
             raise RequestError(f"request file {str(path)!r}", "it does not exist", "check the name") from None
         except (OSError, UnicodeDecodeError):
@@ -209,8 +222,10 @@ class Request:
     def from_dict(cls, fields: Mapping[str, Any], beside: Path | None = None) -> Request:
         """The request in a mapping with the keys of a TOML request."""
         for key in fields:
-            if key not in KEYS:
-                raise RequestError(f"unknown key {key!r}", "a request has no such key", nearest(key, KEYS))
+            if key not in (*KEYS, "neighbors"):
+                raise RequestError(f"unknown key {key!r}", *_misplaced(str(key), fields))
+        if "neighbors" in fields and "neighbours" in fields:
+            raise RequestError("neighbours beside neighbors", "they are one and the same", "leave one out")
         if "source" not in fields:
             raise RequestError("no source", "a request names its data", 'add source = "people.parquet"')
         source = fields["source"]
@@ -261,10 +276,25 @@ def _union(questions: Sequence[Question]) -> Question:
     return replace(questions[0], sums=sums, means=means, count=count, missing=missing)
 
 
+def _misplaced(key: str, fields: Mapping[str, Any]) -> tuple[str, str]:
+    """The rule that a key breaks which no request has, and where it belongs."""
+    if key in STATED:
+        given = {name: fields[name] for name in STATED if name in fields}
+        given |= {"delta": 1e-6} if "epsilon" in given and "delta" not in given else {}
+        shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
+        return "how well people are protected is said in one table", f"write guarantee = {{ {shown} }}"
+    if key in OF_A_RELEASE:
+        return (
+            "it is not part of a request but said when it is released",
+            f"write gaussmith release REQUEST.toml --{key} …, or gaussmith.release(request, {key}=…)",
+        )
+    return "a request has no such key", nearest(key, KEYS, most=len(KEYS))
+
+
 def _guarantee(fields: Any) -> Any:
     if fields is None or isinstance(fields, Guarantee):
         return fields
-    allowed = ("epsilon", "delta", "mu", "rho")
+    allowed = STATED
     if not isinstance(fields, Mapping):
         raise RequestError(f"guarantee={fields!r}", "it is a table", "write guarantee = { epsilon = 1, delta = 1e-6 }")
     for key in fields:

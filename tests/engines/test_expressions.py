@@ -146,6 +146,7 @@ def truth(depth: int, generator: random.Random) -> str:
         leaves += [
             "d >= '2024-02-29'",
             "d != s",
+            "s > '2024-05-30'",
             "is_null(x)",
             "is_null(s)",
             "is_null(p)",

@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+import warnings
 from importlib import resources
 from pathlib import Path
 
@@ -140,7 +141,9 @@ def test_plan_needs_no_data(capsys: pytest.CaptureFixture[str], here: Path) -> N
     assert out.splitlines()[1].startswith("income_sum")
     assert "/ n" in out and "never the data" in out and "the number of people is secret" in out
     assert max(map(len, out.splitlines())) <= 80
-    assert run(capsys, "plan", "not-there.parquet", *asked) == (0, out, "")
+    code, unchecked, _ = run(capsys, "plan", "not-there.parquet", *asked)
+    note = "columns were not checked: not-there.parquet is not on this machine\n"
+    assert (code, unchecked.replace(note, "")) == (0, out) and note in unchecked
 
 
 def test_plan_with_rows_gives_the_errors_of_means(capsys: pytest.CaptureFixture[str]) -> None:
@@ -328,6 +331,21 @@ REFUSALS = {
     "unknown weights": ([*SUM, "--weights", "even", *GUARANTEE], "weights are"),
     "unknown option": ([*SUM, "--epsilonn", "1", *GUARANTEE], "did you mean '--epsilon'?"),
     "option without value": ([*SUM, "--epsilon"], "expected one argument"),
+    "percent": ([*SUM, "--epsilon", "1", "--delta", "5%"], "write for example --delta 1e-6"),
+    "people and rows": (["--count", "--count-rows", *GUARANTEE], "--count beside --count-rows"),
+    "missing in letters": ([*SUM, "--missing", "age=x", *GUARANTEE], "write --missing age=40"),
+    "delta left out": ([*SUM, "--epsilon", "1"], "add --delta, far below"),
+    "rows of people": (
+        ["--mean", "age:0:100", "--unit", "city", *GUARANTEE],
+        "write --rows-per-unit 12, or --mean-of units for",
+    ),
+    "too many groups": (
+        ["--count", "--by", "city=a,b", "--unit", "age", "--groups-per-unit", "3", *GUARANTEE],
+        "write --groups-per-unit 2, or less",
+    ),
+    "a key that is no whole number": (["--count", "--by", "age=18,19.5", *GUARANTEE], "and '19.5' is none"),
+    "an id alone": ([*SUM, "--id", "a", *GUARANTEE], "give --ledger too"),
+    "a master alone": ([*SUM, "--master", "local", *GUARANTEE], "add --engine spark"),
     "several sources": (["other.parquet", *SUM, *GUARANTEE], "quote the pattern"),
 }
 
@@ -425,7 +443,16 @@ def test_a_request_file_that_is_not_there(capsys: pytest.CaptureFixture[str], he
     ("words", "message"),
     [
         (["plan", "--count", "--mu", "1", "--rows", "0"], "a number of records, 1 or more"),
-        (["plan", "--count", "--mu", "1", "--rows", "many"], "it takes a number"),
+        (["plan", "--count", "--mu", "1", "--rows", "10k"], "write for example --rows 10000"),
+        (["plan", "people.parquet", "--sum", "agee:0:1", "--mu", "1"], "did you mean 'age'?"),
+        (["plan", "people.csv", "--count", "--mu", "1", "--where", "incme > 1"], "did you mean 'income'?"),
+        (["plan", "people.*et", "--count", "--mu", "1", "--by", "town=a"], "the source has no such column"),
+        (["plan", "--count", "--mu", "1", "--where", "sqrt(x) >"], "there is no function 'sqrt'"),
+        (["release", "semi.csv", "--sum", "age:0:1", "--mu", "1"], "columns are separated by commas"),
+        (["release", "semi.csv", "--count", "--mu", "1", "--where", "age > 1"], "columns are separated by commas"),
+        (["release", "utf16.csv", "--sum", "age:0:1", "--mu", "1"], "text files are read as UTF-8"),
+        (["release", "latin.csv", "--sum", "größe:0:1", "--mu", "1"], "text files are read as UTF-8"),
+        (["release", "latin.csv", "--sum", "agee:0:1", "--mu", "1"], "did you mean 'age'?"),
         (["plan", "--count", "--mu", "1", "--save", "no/such/folder"], "it cannot be written"),
         (["release", "--count", "--mu", "1"], "no source"),
         (["relese", "people.parquet"], "did you mean 'release'?"),
@@ -433,9 +460,57 @@ def test_a_request_file_that_is_not_there(capsys: pytest.CaptureFixture[str], he
     ],
 )
 def test_other_slips(words: list[str], message: str, capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    Path("semi.csv").write_text("person;age;income\n1;2;3\n")
+    Path("utf16.csv").write_text("person,age\n1,2\n", encoding="utf-16")
+    Path("latin.csv").write_text("age,größe\n1,2\n", encoding="latin-1")
     code, out, err = run(capsys, *words)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def test_the_caret_of_an_expression_stands_under_its_place(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    for command in ("plan", "release"):
+        code, out, err = run(capsys, command, "people.csv", "--count", *GUARANTEE, "--where", "age >=\x1b\n")
+        assert (code, out, "\x1b" in err) == (2, "", False)
+        code, out, err = run(capsys, command, "people.csv", "--count", *GUARANTEE, "--where", "age >=")
+        assert (code, out) == (2, "")
+        assert err.splitlines() == [
+            "Error: in the expression",
+            "      age >=",
+            "            ^",
+            "  something is missing at the end",
+            "  an operator stands between two values",
+            "  complete the expression",
+        ]
+
+
+def test_a_csv_file_is_filtered_by_its_dates_and_grouped_by_its_truths(
+    capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    Path("days.csv").write_text("day,well\n2024-05-31,true\n2024-06-01,false\n2024-06-02 12:00,true\n\n")
+    words = ["release", "days.csv", "--mu", "1e6", "--json", "--count"]
+    counts = json.loads(run(capsys, *words, "--where", "day >= '2024-06-01'")[1])
+    assert round(counts["answers"][0]["value"]) == 2
+    well = json.loads(run(capsys, *words, "--histogram", "well=true,false")[1])
+    assert [round(row["value"]) for row in well["answers"]] == [2, 1, 4]
+    code, _, err = run(capsys, *words, "--where", "day >= 2024-06-01")
+    assert code == 2 and "did you mean the date '2024-06-01'?" in err
+
+
+def test_a_release_prints_no_warnings(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = mechanism.open_data
+
+    def warn(*words: object) -> object:
+        warnings.warn("region not set", stacklevel=1)
+        return opened(*words)
+
+    monkeypatch.setattr(mechanism, "open_data", warn)
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        assert run(capsys, "release", "people.parquet", *SUM, *GUARANTEE, "--json")[0] == 0
+    assert shown == []
 
 
 # -- once data is open ------------------------------------------------------------------------------------------------

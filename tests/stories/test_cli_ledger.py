@@ -54,6 +54,7 @@ def test_a_release_is_charged_and_a_retry_gives_the_same_bytes(capsys: pytest.Ca
     code, first, _ = run(capsys, *words)
     assert code == 0
     assert "release id march\nreceipt 1:" in first
+    assert "left in study.ledger: 86.6 % of the budget, one more release of ε = 2.77 at" in first.replace("\n", " ")
     assert run(capsys, *words) == (0, first, "")
     _, record, _ = run(capsys, *words, "--json", "--out", "out")
     assert record == (here / "out" / "release.json").read_text()
@@ -84,7 +85,8 @@ def test_show_lists_what_was_spent_and_what_is_left(capsys: pytest.CaptureFixtur
     march, crashed = (line.split() for line in out.splitlines() if "━" in line or "╸" in line)
     assert (march[2:6], march[6]) == (["march", "done", "0.2367", "1"], "13.4")
     assert crashed[2:4] == ["crashed", "pending"]
-    assert "left: 38.7 % of the budget, one more release of ε = 1.781 at δ = 1e-06" in out
+    assert "left: 38.7 % of the budget, one more release of ε = 1.78 at δ = 1e-06" in out
+    assert out.endswith("\nWritten to spending.svg\n")
     svg = (here / "spending.svg").read_text()
     assert svg.startswith("<svg") and "march" in svg and "percent of the budget spent" in svg
     found = json.loads(run(capsys, "ledger", "show", "study.ledger", "--json")[1])
@@ -96,9 +98,9 @@ def test_a_plan_says_what_would_be_left_and_charges_nothing(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def opened(*_: object, **__: object) -> None:
-        raise AssertionError("data was opened")
+        raise AssertionError("data was read")
 
-    monkeypatch.setattr(mechanism, "open_table", opened)
+    monkeypatch.setattr(mechanism, "total_table", opened)
     words = ["plan", "visits.parquet", *VISITS, *SPEND, "--ledger", "study.ledger"]
     code, out, _ = run(capsys, *words)
     assert code == 0

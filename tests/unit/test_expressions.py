@@ -48,7 +48,7 @@ def value(text: str, **row: object) -> object:
         ("year(born) + month(born) / 100 + day(born) / 10000", 1999 + 12 / 100 + 31 / 10000),
         ("born == '1999-12-31'", True),
         ("born in ('1999-12-30', '1999-12-31')", True),
-        ("born > '1999-12-31T10:00'", False),
+        ("born > '1999-12-31'", False),
         ("yes + yes", 2.0),
         ("yes == true", True),
         ("yes in (false, true)", True),
@@ -82,6 +82,23 @@ def test_comparisons_with_something_missing_are_false(text: str, missing: object
 )
 def test_what_is_not_finite_is_missing(text: str) -> None:
     assert value(text, x=1e300, y=0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "expected"),
+    [
+        ("word >= '2024-06-01'", "2024-06-01", True),
+        ("word >= '2024-06-01'", "2024-05-31T23:59", False),
+        ("word <= '2024-06-01'", "2024-06-01 23:59", True),
+        ("'2024-06-01' < word", "2024-06-02", True),
+        ("word < '2024-06-01'", "1.6.2024", False),
+        ("word < '2024-06-01'", None, False),
+        ("word == '2024-06-01'", "2024-06-01 23:59", False),  # texts are equal as texts
+        ("x - 2024 - 10 - 12", None, -2046.0),
+    ],
+)
+def test_texts_are_ordered_as_dates(text: str, word: str | None, expected: object) -> None:
+    assert value(text, word=word, x=0) == expected
 
 
 def test_infinity_does_not_come_back_through_a_quotient() -> None:
@@ -164,6 +181,30 @@ def test_texts_that_do_not_read(text: str | None) -> None:
         ("1 / 0", 2, "this constant is not a number"),
         ("x + 1e308 * 10", 10, "this constant is not a number"),
         ("x / (3 - 3)", 2, "a division by the constant 0"),
+        ("born > '1999-12-31T10:00'", 7, "dates are compared by their day · write '1999-12-31'"),
+        ("born in ('1999-12-31 03:00')", 9, "a date with a time of day"),
+        ("word >= '2024-06-01 12:00'", 8, "a date with a time of day"),
+        ("x >= '2024-06-01'", 0, "this number is not a date"),
+        ("word >= word", 5, "compare with a date such as '2024-05-31', or write number(…) on one side"),
+        ("word >= 2024-06-01", 8, "did you mean the date '2024-06-01'?"),
+        ("word >= 2024-10-12", 8, "did you mean the date '2024-10-12'?"),
+        ("word >= 2024-6-1", 8, "did you mean the date '2024-06-01'?"),
+        ("word >= 2024 - 06 - 01", 15, "a number that begins with 0"),
+        ("word == 01234", 8, "write a text or a date in quotes"),
+        ("word == north", 8, "a text is written in quotes: 'north'"),
+        ("wrod != word", 0, "add quotes; or is it a column? did you mean 'word'?"),
+        ("word in (north, south)", 9, "a text is written in quotes: 'north'"),
+        ("x in (1, y + 1)", 9, "a text is written in quotes: 'y'"),
+        ("body mass > 10", 5, "written in backticks: `body mass`"),
+        ("a:b > 1", 1, "written in backticks: `a:b`"),
+        ("x § y", 2, "written in backticks"),
+        ("2nd > 1", 1, "or write the name in backticks"),
+        ("word is null", 5, "write is_null(word)"),
+        ("word IS NOT NULL", 5, "write not (is_null(word))"),
+        ("`body mass` is null", 12, "write is_null(`body mass`)"),
+        ("x between 1 and 3", 2, "write 18 <= x and x <= 65"),
+        ("x not between 1 and 3", 2, "write not (18 <= x and x <= 65)"),
+        ("word like 'a%'", 5, "write word in ('north', 'south')"),
         ("(" * 50 + "x" + ")" * 50, 41, "too deep"),
         ("+".join(["x"] * 200), 201, "at most 100 operators"),
         ("1/(" * 6 + "x" + ")" * 6, 0, "cut it into derived columns"),

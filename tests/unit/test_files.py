@@ -134,10 +134,18 @@ def test_a_damaged_file_among_many_is_found_before_anything_is_charged(suffix: s
     broken.write_bytes(broken.read_bytes()[:left])
     ledger = gm.Ledger.create(tmp_path / "study.ledger", G)
     request = gm.Request(str(tmp_path / f"*.{suffix}"), sums={"a": (0, 100)}, guarantee=G)
-    with pytest.raises(SourceError, match="one of its 20 files cannot be opened as") as caught:
+    with pytest.raises(SourceError, match=rf"13.{suffix}', one of its 20 files, cannot be opened as") as caught:
         gm.release(request, ledger=ledger)
     assert caught.value.__context__ is None
     assert ledger.spent == 0
+
+
+def test_a_damaged_text_file_among_many_is_named(tmp_path: Path) -> None:
+    for suffix in ("csv", "jsonl"):
+        (tmp_path / f"0.{suffix}").write_text("")
+        (tmp_path / f"1.{suffix}").write_text("a\n1\n" if suffix == "csv" else '{"a": 1}\n')
+        with pytest.raises(SourceError, match=rf"0\.{suffix}'.* cannot be opened as"):
+            open_source(str(tmp_path / f"*.{suffix}"))
 
 
 def test_columns_that_differ_between_files_are_refused_and_others_are_not(tmp_path: Path) -> None:

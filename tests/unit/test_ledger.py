@@ -245,7 +245,8 @@ def test_the_dataset_is_checked_by_name(path: Path, ledger: Ledger) -> None:
     for source in ("visits", "visits.parquet", "some/where/visits.csv"):
         bound.check_dataset(source)
     with pytest.raises(
-        LedgerError, match=r"source='people.csv' is charged to .* for dataset='visits' · a ledger adds up"
+        LedgerError,
+        match=r"'people.csv' is charged to .* for dataset='visits' · a ledger adds up .* last part, with or",
     ):
         bound.check_dataset("people.csv")
     with pytest.raises(LedgerError, match="dataset='' cannot be used"):
@@ -295,3 +296,10 @@ def test_the_page_on_ledgers_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyP
     outcome = doctest.testfile(str(page), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert outcome.attempted > 10
     assert outcome.failed == 0
+
+
+@pytest.mark.parametrize("guarantee", [1, (1, 1e-6), None])
+def test_a_ledger_is_made_for_a_guarantee(path: Path, guarantee: object) -> None:
+    with pytest.raises(GuaranteeError, match=r"guarantee of type .* write gaussmith.Guarantee"):
+        Ledger.create(path.with_name("none"), guarantee)  # type: ignore[arg-type]
+    assert not path.with_name("none").exists()

@@ -143,6 +143,19 @@ def test_every_kind_of_release_writes_its_page(tmp_path: Any) -> None:
         page = release.report(tmp_path / f"{i}.html").read_text("utf-8")
         assert "a person is all rows with the same person" in page
         assert "nan" not in page and "None" not in page
+        with pytest.raises(RequestError, match=r"it is an \.html page · write 'out\.html'"):
+            release.report("out.pdf")
+        with pytest.raises(RequestError, match="it cannot be written: No such file or directory"):
+            release.report(tmp_path / "nowhere" / "out.html")
+
+
+def test_a_record_is_read_from_its_file(tmp_path: Any) -> None:
+    for release in (ask(guarantee=G, count=True), ask(guarantee=G, count=True, by={"region": ["north"]})):
+        (tmp_path / "release.json").write_text(release.to_json() + "\n", encoding="utf-8")
+        read = gm.read(tmp_path / "release.json")
+        assert type(read) is type(release) and read.to_json() == release.to_json()
+    with pytest.raises(RequestError, match="it cannot be read: No such file"):
+        gm.read(tmp_path / "none.json")
 
 
 def test_listed_combinations_numbers_and_dates_as_keys() -> None:
@@ -370,7 +383,7 @@ REFUSED = {
     ),
     "m too large": (
         {"count": True, "unit": "p", "by": {"r": ["a", "b"]}, "groups_per_unit": 3},
-        "at_most=3 · there are only 2 groups · write 2 or less",
+        "groups_per_unit=3 · only 2 groups are declared · write groups_per_unit = 2, or less",
     ),
     "keys twice": (
         {"count": True, "by": {"r": ["a", "b", "a"]}},
@@ -384,6 +397,52 @@ REFUSED = {
         {"count": True, "by": 3},
         "by=3 · it maps columns to lists of keys, or lists combinations of keys · "
         'write by = { region = ["north", "south"] }',
+    ),
+    "keys without a column": (
+        {"count": True, "by": ["region"]},
+        "by=['region'] · it maps columns to lists of keys, or lists combinations of keys · "
+        'write by = { region = ["north", "south"] }',
+    ),
+    "key with a time": (
+        {"count": True, "by": {"day": [datetime.datetime(2024, 5, 31, 3)]}},
+        "key 2024-05-31T03:00:00 · dates are matched by their day · write a date without a time",
+    ),
+    "too many values": (
+        {"histograms": {"r": ["a", "b"]}, "unit": "p", "values_per_unit": 3},
+        "values_per_unit=3 · only 2 values are declared · write values_per_unit = 2, or less",
+    ),
+    "too many values of all": (
+        {"histograms": {"r": ["a", "b"], "s": ["a"]}, "unit": "p", "values_per_unit": 3},
+        "values_per_unit=3 · only 2 values are declared · write values_per_unit = 2, or less",
+    ),
+    "half a filter": (
+        {"count": True, "where": "age >="},
+        "in the expression\n    age >=\n          ^\nsomething is missing at the end · "
+        "an operator stands between two values · complete the expression",
+    ),
+    "half a column": (
+        {"sums": {"a": (0, 1)}, "columns": {"a": "b +"}},
+        "in the expression\n    b +\n       ^\nsomething is missing at the end · "
+        "an operator stands between two values · complete the expression",
+    ),
+    "brackets across filters": (
+        {"where": "a > 1", "questions": [{"count": True, "where": "b > 1) or (c > 1"}]},
+        "in the expression\n    b > 1) or (c > 1\n         ^\n')' cannot stand here · "
+        "an operator stands between two values · take it out, or add what is missing",
+    ),
+    "unknown function": (
+        {"sums": {"x": (0, 1)}, "columns": {"x": "exec(age)"}},
+        "in the expression\n    exec(age)\n    ^\nthere is no function 'exec' · "
+        "the language has + - * / == != < <= > >= in, and or not, is_null year month day abs floor min max number · "
+        "use one of these",
+    ),
+    "missing in letters": (
+        {"sums": {"a": (5, 9)}, "missing": {"a": "x"}},
+        "missing of 'a' = 'x' · it is a number · write missing = { age = 40 }",
+    ),
+    "two spellings": (
+        {"sums": {"a": (5, 9)}, "neighbours": "replace-one", "neighbors": "add-remove"},
+        "neighbours='replace-one' and neighbors='add-remove' · they are one and the same · leave one out",
     ),
     "key of a fraction": (
         {"count": True, "by": {"r": [0.5]}},
@@ -479,18 +538,29 @@ SCHEMA = {
     ),
     "keys of a number": (
         {"count": True, "by": {"age": ["old"]}},
-        "by: 'age' is a column of the kind 'number' · its keys are of the kind 'text' · mend the keys",
+        "by: 'age' is a column of the kind 'number' · its keys are whole numbers, and 'old' is none · "
+        "mend it, or derive a column: floor(…)",
     ),
     "unknown column in a filter": (
         {"count": True, "where": "ages > 1"},
         "in the expression\n    ages > 1\n    ^\nthere is no column 'ages' · "
         "an expression uses columns of the source · did you mean 'age'?",
     ),
-    "unknown function": (
-        {"sums": {"x": (0, 1)}, "columns": {"x": "exec(age)"}},
-        "in the expression\n    exec(age)\n    ^\nthere is no function 'exec' · "
-        "the language has + - * / == != < <= > >= in, and or not, is_null year month day abs floor min max number · "
-        "use one of these",
+    "keys that are numbers in quotes": (
+        {"count": True, "by": {"age": ["17", "36"]}},
+        "by: 'age' is a column of the kind 'number' · its keys are whole numbers, and these are texts · "
+        "write them without quotes: 17",
+    ),
+    "truths for a number": (
+        {"count": True, "by": {"age": [True, False]}},
+        "by: 'age' is a column of the kind 'number' · its keys are whole numbers, and True is none of these · "
+        "mend the keys",
+    ),
+    "a text without quotes": (
+        {"count": True, "where": "region == nroth"},
+        "in the expression\n    region == nroth\n              ^\nthere is no column 'nroth' · "
+        "a text is written in quotes: 'nroth' · add quotes; or is it a column? "
+        "choose one of: person, region, spent, score, age",
     ),
     "text": (
         {"sums": {"region": (0, 1)}, "unit": "person"},
@@ -539,3 +609,25 @@ def test_an_array_is_a_source_like_any_other() -> None:
         "a_sum": 5,
         "b_mean": 3,
     }
+
+
+def test_truths_are_keys_of_text_columns_too(tmp_path: Any) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text("smoker\ntrue\nFALSE\n true\nperhaps\n\n")
+    request = gm.Request(str(file), count=True, by={"smoker": [True, False]}, guarantee=LOUD)
+    released = gm.release(request)
+    assert isinstance(released, GroupRelease) and released.count.round().tolist() == [2, 1]
+
+
+def test_a_list_of_several_histograms_limits_each_by_its_own_length() -> None:
+    asked = {"region": ["north", "south"], "age": [17]}
+    request = gm.Request(VISITS, histograms=asked, unit="person", values_per_unit=2, guarantee=G)
+    assert [reading.values_per_unit for reading in request.readings] == [2, 1]
+
+
+def test_a_key_with_a_time_of_day_is_refused() -> None:
+    days = pl.DataFrame({"day": [datetime.date(2024, 5, 31)]})
+    with pytest.raises(RequestError, match="'2024-05-31 03:00' of 'day' · dates are compared by their day"):
+        gm.release(gm.Request(days, count=True, by={"day": ["2024-05-31 03:00"]}, guarantee=G))
+    midnight = gm.Request(days, count=True, by={"day": [datetime.datetime(2024, 5, 31)]}, guarantee=LOUD)
+    assert gm.release(midnight).count.round().tolist() == [1]

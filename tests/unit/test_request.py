@@ -73,6 +73,16 @@ TOML = 'source = "x.csv"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
         ('source = "x.csv"\ncount = true\nguarantee = { epsilon = 0, delta = 1e-6 }', "epsilon"),
         ('source = "x.csv"\ncount = true\nguarantee = { epsilon = 1, delta = 1 }', "delta"),
         ("source = ", "not TOML"),
+        (
+            'source = "x.csv"\ncount = true\nepsilon = 2',
+            "unknown key 'epsilon' · how well people are protected is said in one table · "
+            "write guarantee = { epsilon = 2, delta = 1e-06 }",
+        ),
+        ('source = "x.csv"\ncount = true\nmu = 0.5', "write guarantee = { mu = 0.5 }"),
+        (TOML + "count = true\nledger = 'a'", "write gaussmith release REQUEST.toml --ledger …"),
+        (TOML + "count = true\nid = 'a'", "said when it is released"),
+        (TOML + "zzz = 1", "unit, guarantee, neighbours, question"),
+        (TOML + 'count = true\nneighbors = "add-remove"\nneighbours = "add-remove"', "leave one out"),
     ],
 )
 def test_wrong_requests_are_refused_in_words(tmp_path, text, words):
@@ -90,3 +100,49 @@ def test_a_request_file_that_is_not_there_or_not_text_is_refused(tmp_path):
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(GaussmithError, match="cannot be read as text"):
         gm.Request.from_toml(tmp_path / "bytes.toml")
+
+
+def test_a_mark_at_the_beginning_of_a_file_is_no_part_of_it(tmp_path):
+    (tmp_path / "r.toml").write_text(TOML + "count = true", encoding="utf-8-sig")
+    assert gm.Request.from_toml(tmp_path / "r.toml").count is True
+
+
+def test_either_spelling_of_neighbours(tmp_path):
+    (tmp_path / "r.toml").write_text(TOML + 'sums = { a = [0, 1] }\nneighbors = "replace-one"')
+    named = gm.Request("x.csv", sums={"a": (0, 1)}, neighbors="Replace_One", guarantee=G)
+    for request in (gm.Request.from_toml(tmp_path / "r.toml"), named):
+        assert request.neighbours == request.neighbors == request.plan.neighbours == "replace-one"
+    assert gm.plan(gm.Box([0], [1]), G, neighbors="replace-one").neighbours == "replace-one"
+    assert gm.plan(gm.Groups({"r": ["a"]}, gm.Box([0], [1])), G, neighbors="replace-one").neighbours == "replace-one"
+
+
+@pytest.mark.parametrize("guarantee", [(1, 1e-6), 1, {"epsilon": 1, "delta": 1e-6}])
+def test_what_is_no_guarantee_is_named(guarantee):
+    with pytest.raises(GaussmithError) as caught:
+        gm.Request("x.csv", count=True, guarantee=guarantee)
+    assert f"guarantee of type {type(guarantee).__name__}" in str(caught.value)
+    assert "gaussmith.Guarantee(epsilon=1, delta=1e-6)" in str(caught.value)
+
+
+def test_groups_without_columns_say_how_they_are_written():
+    with pytest.raises(GaussmithError, match=r'keys are listed by column, or in combinations · write \{"region"'):
+        gm.Groups(["a", "b"], gm.Box([0], [1]))
+
+
+def test_a_release_takes_a_request_or_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.csv").write_text("a\n1\n2\n")
+    (tmp_path / "r.toml").write_text('source = "x.csv"\ncount = true\nguarantee = { mu = 1e6 }')
+    for file in ("r.toml", tmp_path / "r.toml"):
+        assert round(gm.release(file).count) == 2
+    plan = gm.plan(gm.Box([0], [1]), G)
+    for thing, words in (
+        ("x.csv", "source 'x.csv' without a question"),
+        ("x.csv", "write gaussmith.release(gaussmith.Request('x.csv', count=True, guarantee=…))"),
+        (plan, "Plan instead of a request · a request says what is asked of which source · write plan.release(data)"),
+        ({"source": "x.csv"}, "dict instead of a request"),
+        (None, "NoneType instead of a request"),
+    ):
+        with pytest.raises(GaussmithError) as caught:
+            gm.release(thing)
+        assert words in str(caught.value) and caught.value.exit_code == 2

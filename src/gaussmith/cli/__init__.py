@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 COMMANDS = {
@@ -48,7 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters shows ? for them
     try:
-        code = _run(words)
+        with warnings.catch_warnings():
+            if not os.environ.get("GAUSSMITH_DEBUG"):
+                warnings.showwarning = _say_nothing
+            code = _run(words)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -60,7 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # panics of an engine are no Exception
-        return _refuse(error, as_json="--json" in words)
+        return _refuse(error, words)
+
+
+def _say_nothing(*_: object, **__: object) -> None:
+    """Warnings are for programmers; and an engine's words could hold data."""
 
 
 def _run(words: list[str]) -> int:
@@ -88,9 +96,10 @@ def _run(words: list[str]) -> int:
     return int(command.run(parser.parse(words[1:])))
 
 
-def _refuse(error: BaseException, as_json: bool) -> int:
-    """Say what went wrong on stderr, and return the exit code."""
-    from gaussmith.errors import DataError, GaussmithError
+def _refuse(error: BaseException, words: list[str]) -> int:
+    """Say what went wrong on stderr, in the words of the command line, and return the exit code."""
+    from gaussmith.cli.terminal import error_text, in_flags
+    from gaussmith.errors import DataError, ExpressionError, GaussmithError, RequestError
 
     if not isinstance(error, GaussmithError):
         if os.environ.get("GAUSSMITH_DEBUG"):
@@ -98,13 +107,13 @@ def _refuse(error: BaseException, as_json: bool) -> int:
 
             traceback.print_exception(error)
         error = DataError(UNFORESEEN, "", "set GAUSSMITH_DEBUG=1 to see it, where nobody else can: it is not private")
-    if as_json:
+    if isinstance(error, RequestError) and not isinstance(error, ExpressionError):
+        error.remedy = in_flags(error.remedy, request_file=any(word.endswith(".toml") for word in words))
+    if "--json" in words:
         import json
 
         fields = {"kind": type(error).__name__, "what": error.what, "rule": error.rule, "remedy": error.remedy}
         print(json.dumps({"error": fields, "exit_code": error.exit_code}, ensure_ascii=False), file=sys.stderr)
     else:
-        from gaussmith.cli.terminal import error_text
-
         print(error_text(error), file=sys.stderr)
     return error.exit_code

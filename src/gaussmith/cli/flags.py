@@ -116,6 +116,12 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
             "no source", "a release reads a file", "name a data file or a request, such as people.parquet"
         )
     guarantee = guarantee_from(arguments)
+    if arguments.count and arguments.count_rows:
+        raise RequestError(
+            "--count beside --count-rows",
+            "a question counts people or rows",
+            "leave one out, or write a request with two questions",
+        )
     return Request(
         sources[0] if sources else "data",
         sums=_bounds("--sum", arguments.sum),
@@ -167,7 +173,10 @@ def _missing(texts: Sequence[str] | None) -> dict[str, float]:
         name, equals, value = text.rpartition("=")
         if not equals or not name:
             raise RequestError(f"--missing {text}", "it names a column and a number", "write --missing age=40")
-        found[name] = number(f"--missing {name}=", value)
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise RequestError(f"--missing {text}", "it is a number", f"write --missing {name}=40") from None
     return found
 
 

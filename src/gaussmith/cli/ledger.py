@@ -95,14 +95,15 @@ def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
         "head": str(ledger.head),
         "releases": history,
     }
+    text = _text(ledger, history, epsilon)
     if arguments.chart:
         _draw(history, ledger, arguments.chart)
-    return found, _text(ledger, history, epsilon)
+        text += f"\n\nWritten to {arguments.chart}"
+    return found, text
 
 
 def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) -> str:
     from gaussmith.explanation import printable, text_table
-    from gaussmith.ledger.units import round_down
     from gaussmith.report import clock
 
     lines = [bold(printable(ledger.where)), f"may spend {ledger.guarantee}"]
@@ -123,15 +124,21 @@ def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) 
     if rows:
         header = ("time (UTC)", "release", "state", "μ", "ε", "share", "spent so far")
         lines += ["", text_table(header, rows, left=3), ""]
-    left = ledger.remaining / ledger.budget
-    rest = f"left: {100 * left:.3g} % of the budget"
-    if epsilon is not None:
-        shown = round_down(epsilon) if epsilon > 0 else 0.0
-        rest += f", one more release of ε = {shown:.4g} at δ = {ledger.guarantee.delta:g}"
-    elif ledger.remaining_guarantee is not None:
-        rest += f", one more release of μ = {round_down(ledger.remaining_guarantee.mu):.4g}"
-    lines += [rest, f"head {ledger.head}"]
+    lines += [f"left: {describe_left(ledger, epsilon)}", f"head {ledger.head}"]
     return "\n".join(lines)
+
+
+def describe_left(ledger: Ledger, epsilon: float | None) -> str:
+    """What is left, in one line; `epsilon` is the ledger's `remaining_epsilon`, which takes time to compute."""
+    from gaussmith.ledger.units import round_down
+
+    rest = f"{100 * ledger.remaining / ledger.budget:.3g} % of the budget"
+    if epsilon is not None:
+        shown = round_down(epsilon, 4) if epsilon > 0 else 0.0
+        rest += f", one more release of ε = {shown:g} at δ = {ledger.guarantee.delta:g}"
+    elif ledger.remaining_guarantee is not None:
+        rest += f", one more release of μ = {round_down(ledger.remaining_guarantee.mu, 4):g}"
+    return rest
 
 
 def bar(before: float, after: float) -> str:

@@ -46,9 +46,14 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=30, width=80)
 
 
+EXAMPLES = {"--delta": "1e-6", "--rows": "10000"}
+"""Numbers that make sense where 1 does not."""
+
+
 def number(flag: str, text: str) -> float:
     """A number typed after a flag."""
     try:
         return float(text)
     except ValueError:
-        raise RequestError(f"{flag} {text}", "it takes a number", f"write for example {flag} 1") from None
+        example = f"write for example {flag} {EXAMPLES.get(flag, '1')}"
+        raise RequestError(f"{flag} {text}", "it takes a number", example) from None

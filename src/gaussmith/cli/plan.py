@@ -1,7 +1,8 @@
 """The errors of a release, before any data is touched.
 
-REQUEST is a .toml file, or the name of a data file (which is not opened), or
-nothing. With --ledger: also what the release would leave, charging nothing.
+REQUEST is a .toml file, or the name of a data file, or nothing. Where the data
+is on this machine, names and types of its columns are checked; no value is
+read. With --ledger: also what the release would leave, charging nothing.
 
 examples:
   gaussmith plan --sum income:0:200000 --mean age:0:100 --count \\
@@ -40,13 +41,14 @@ def add_flags(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gaussmith.explanation import explain_choice, printable
-    from gaussmith.job import open_ledger, source_name
+    from gaussmith.job import check_source, open_ledger, source_name
     from gaussmith.joint_tables import any_plan_table
     from gaussmith.plans import Plan
 
     rows = _rows(arguments.rows)
     request = request_from(arguments, arguments.request, needs_source=False)
     plan = request.plan
+    checked = not arguments.request or check_source(request)
     book = open_ledger(arguments.ledger, None)
     if book is not None and arguments.request:
         book.check_dataset(source_name(request.source))
@@ -58,6 +60,8 @@ def run(arguments: Namespace) -> int:
         print(any_plan_table(plan, rows))
         if len(request.readings) == 1:
             print(wrapped("\n".join(map(printable, request.readings[0].notes()))))
+        if not checked:
+            print(wrapped(f"columns were not checked: {printable(source_name(request.source))} is not on this machine"))
         print("\n" + bold("Why this noise"))
         print(wrapped(explain_choice(plan) if isinstance(plan, Plan) else plan.explain()), flush=True)
     outlook = None if book is None else book.afford(plan.guarantee)  # refuses, with the plan already shown

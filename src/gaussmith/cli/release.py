@@ -19,10 +19,13 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from contextlib import suppress
 
 from gaussmith.cli.flags import add_request_flags, request_from
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.progress import reading
+from gaussmith.cli.terminal import wrapped
+from gaussmith.errors import LedgerError
 
 
 def add_flags(parser: Parser) -> None:
@@ -53,6 +56,8 @@ def run(arguments: Namespace) -> int:
             master=arguments.master,
         )
     print(released.to_json() if arguments.json else released)
+    if arguments.ledger and not arguments.json:
+        _print_left(arguments.ledger)
     if arguments.out:
         sys.stdout.flush()  # what was released is shown even if the folder cannot be written
         from gaussmith.report import write_folder
@@ -61,3 +66,15 @@ def run(arguments: Namespace) -> int:
         if not arguments.json:
             print(f"\nWritten to {arguments.out}: {', '.join(file.name for file in files)}")
     return 0
+
+
+def _print_left(where: str) -> None:
+    """What the ledger has left; that it cannot be read now takes nothing from the release, which is done."""
+    from gaussmith.cli.ledger import describe_left
+    from gaussmith.explanation import printable
+    from gaussmith.ledger import Ledger
+
+    with suppress(LedgerError):
+        ledger = Ledger(where)
+        left = describe_left(ledger, ledger.remaining_epsilon)
+        print(wrapped(f"left in {printable(ledger.where)}: {left}"))

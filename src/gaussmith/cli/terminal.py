@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import textwrap
 from typing import TextIO
@@ -54,11 +55,36 @@ def labelled(label: str, text: str, column: int = 11) -> str:
     return bold(label.ljust(column)) + body[column:]
 
 
+OF_A_RELEASE = ("ledger", "id", "engine", "master")
+OF_A_REQUEST = (
+    "rows_per_unit", "groups_per_unit", "values_per_unit", "mean_of", "unit", "by", "neighbours",
+    "epsilon", "delta", "mu", "rho",
+)  # fmt: skip
+"""Words of the library that are flags here, and write NAME = VALUE where a flag has NAME VALUE."""
+
+
+def in_flags(remedy: str, request_file: bool = False) -> str:
+    """A remedy in flags; what a request file says stays as it is written there.
+
+    >>> in_flags('write rows_per_unit = 12, or mean_of = "units" for the mean over people')
+    'write --rows-per-unit 12, or --mean-of units for the mean over people'
+    >>> in_flags("give ledger= too", request_file=True)
+    'give --ledger too'
+    """
+    names = "|".join(OF_A_RELEASE if request_file else OF_A_RELEASE + OF_A_REQUEST)
+    said = re.compile(rf"""(?<![\w?&(.])({names}) ?=(?!=) ?(?:"([^"]*)"|'([^']*)'|([\w.…-]*))""")
+    return said.sub(lambda m: f"--{m[1].replace('_', '-')} {m[2] or m[3] or m[4] or ''}".rstrip(), remedy)
+
+
 def error_text(error: GaussmithError) -> str:
-    """What is wrong; then, a line each, the rule and what to do. Once data was open: one line, always the same."""
+    """What is wrong, with the expression it stands in; then, a line each, the rule and what to do.
+
+    Once data was open: one line, always the same.
+    """
     from gaussmith.explanation import printable
 
     head = red("Error:", sys.stderr)
     if error.exit_code == 4:
         return f"{head} {printable(str(error))}"
-    return "\n  ".join([f"{head} {printable(error.what)}", *(printable(p) for p in (error.rule, error.remedy) if p)])
+    lines = [line for part in (error.what, error.rule, error.remedy) if part for line in part.split("\n")]
+    return f"{head} " + "\n  ".join(map(printable, lines))

@@ -102,9 +102,15 @@ def _labels(
         labels = tuple(itertools.product(*keys.values()))
     else:
         rows = list(keys)
-        columns = tuple(str(column) for column in rows[0]) if rows and isinstance(rows[0], Mapping) else ()
+        if not all(isinstance(row, Mapping) for row in rows):
+            raise DomainError(
+                f"groups {rows!r}"[:120],
+                "keys are listed by column, or in combinations",
+                'write {"region": ["north", "south"]}, or [{"region": "north", "sex": "f"}, …]',
+            )
+        columns = tuple(str(column) for column in rows[0]) if rows else ()
         for row in rows:
-            if not isinstance(row, Mapping) or tuple(row) != columns:
+            if tuple(row) != columns:
                 raise DomainError(
                     f"group {row!r}"[:120],
                     f"every listed group names the same columns: {', '.join(columns)}",

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gaussmith.errors import nearest
+from gaussmith.errors import nearest_column
 from gaussmith.expressions.grammar import COMPARISONS, Column, Expression, Literal, Node, Operation, refuse
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ BLANKS = " \t"
 
 DATE_PATTERN = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?:[T ][0-9:.]{0,30})?"
 """What reads as a date: year-month-day, perhaps with a time behind it."""
+
+LONGEST_DATE = len("2024-05-31")
+"""Letters of a date without a time."""
 
 HEAVIEST = 2000
 """Terms of a formula as an engine sees it (a divisor is written three times)."""
@@ -153,7 +156,7 @@ class _Checker:
                 kind = self.kinds.get(name)
                 if kind is None:
                     rule = "an expression uses columns of the source"
-                    self.refuse(node, f"there is no column {name!r}", rule, nearest(name, self.kinds))
+                    self.refuse(node, f"there is no column {name!r}", rule, nearest_column(name, self.kinds))
                 if kind == "other":
                     rule = "it holds neither numbers, texts, truths nor dates (times with a zone are none of these)"
                     self.refuse(node, f"column {name!r} cannot be used", rule, "convert it in the source")
@@ -215,21 +218,37 @@ class _Checker:
         if kind == "text" and isinstance(node, Column):
             return Operation("date of text", (node,), node.at)
         if isinstance(node, Literal) and isinstance(node.value, str):
-            number = date_number(node.value)
+            number, day = date_number(node.value), node.value[:LONGEST_DATE]
+            if number is not None and node.value != day:
+                self.refuse(node, "a date with a time of day", "dates are compared by their day", f"write {day!r}")
             if number is not None:
                 return Literal(number, node.at)
         rule = "a date is compared with a date, such as '2024-05-31'"
         self.refuse(node, f"this {kind} is not a date", rule, "write year-month-day")
 
     def comparison(self, node: Operation) -> Node:
+        self.check_quotes(node)
         kinds = {self.kind(argument)[0] for argument in node.arguments}
-        if kinds == {"text"}:
-            if node.name not in ("==", "!="):
+        ordered = node.name not in ("==", "!=")
+        dates = "date" in kinds or (ordered and any(_date_of(argument) is not None for argument in node.arguments))
+        if kinds == {"text"} and not dates:
+            if ordered:
                 rule = "texts are compared with ==, != and in only"
-                self.refuse(node, f"texts compared with {node.name}", rule, "read one side with number(…)")
+                remedy = "compare with a date such as '2024-05-31', or write number(…) on one side to compare numbers"
+                self.refuse(node, f"texts compared with {node.name}", rule, remedy)
             return self.make("text " + node.name, node, *(self.kind(argument)[1] for argument in node.arguments))
-        convert = self.date if "date" in kinds else self.number
+        convert = self.date if dates else self.number
         return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
+
+    def check_quotes(self, node: Operation) -> None:
+        """Refuse a word beside a column of texts that is no column: it lacks its quotes."""
+        for side, other in zip(node.arguments, reversed(node.arguments), strict=True):
+            if not isinstance(side, Column) or side.name in self.kinds or not isinstance(other, Column):
+                continue
+            if self.kinds.get(other.name) == "text":
+                rule = f"a text is written in quotes: {side.name!r}"
+                hint = nearest_column(side.name, self.kinds)
+                self.refuse(side, f"there is no column {side.name!r}", rule, f"add quotes; or is it a column? {hint}")
 
     def membership(self, node: Operation) -> Node:
         left, *members = node.arguments
@@ -243,6 +262,11 @@ class _Checker:
             self.refuse(members[0], f"truths in a list for a {kind}", rule, "mend the list")
         convert = self.date if kind == "date" else self.number
         return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
+
+
+def _date_of(node: Node) -> float | None:
+    """The number of a date that is written in the expression, perhaps with a time; None for anything else."""
+    return date_number(node.value) if isinstance(node, Literal) and isinstance(node.value, str) else None
 
 
 def _weight(node: Node) -> int:

@@ -71,6 +71,16 @@ _INSTEAD = {
 }
 
 
+_TAKE_OUT = "take it out; a column's name with such signs is written in backticks: `a:b`"
+_DATE = re.compile(r"([0-9]{4})-(0?[1-9]|1[0-2])-(0?[1-9]|[12][0-9]|3[01])(?![0-9.])")
+_ELSEWHERE = {
+    "is": "is_null({name})",
+    "between": "18 <= {name} and {name} <= 65",
+    "like": "{name} in ('north', 'south')",
+}
+"""Words of SQL that the language says otherwise."""
+
+
 @dataclass(frozen=True)
 class Literal:
     """A number, a text or a truth written in the expression."""
@@ -165,19 +175,34 @@ def _tokens(text: str) -> Iterator[_Token]:
         if match is None or match.lastgroup is None:
             if text[at] in "\"'`":
                 refuse(text, at, "a quote without its partner", "a text ends with the quote that opened it", "close it")
-            refuse(text, at, f"{text[at]!r} is not in the language", language(), "take it out")
+            refuse(text, at, f"{text[at]!r} is not in the language", language(), _TAKE_OUT)
         kind, word = match.lastgroup, match.group()
         if kind == "foreign":
-            refuse(text, at, f"{word!r} is not in the language", language(), _INSTEAD.get(word, "take it out"))
+            refuse(text, at, f"{word!r} is not in the language", language(), _INSTEAD.get(word, _TAKE_OUT))
         after = match.end()
+        if kind == "number":
+            _check_date(text, at)
         if kind == "number" and after < len(text) and (text[after].isalnum() or text[after] in "_."):
-            refuse(text, after, "a number runs into a name", "names start with a letter", "separate the two")
+            remedy = "separate the two, or write the name in backticks: `2nd visit`"
+            refuse(text, after, "a number runs into a name", "names start with a letter", remedy)
         if kind == "name" and word.lower() in _WORDS:
             kind, word = "word", word.lower()
         if kind != "space":
             yield _Token(kind, word, at)
         at = after
     yield _Token("end", "", len(text))
+
+
+def _check_date(text: str, at: int) -> None:
+    """Refuse a date that lost its quotes, which would be a subtraction, and numbers such as 06."""
+    date = _DATE.match(text, at)
+    if date is not None:
+        meant = f"{date[1]}-{int(date[2]):02}-{int(date[3]):02}"
+        remedy = f"did you mean the date {meant!r}? to subtract, put blanks around the minus"
+        refuse(text, at, "a date without quotes", "a date is written in quotes", remedy)
+    if re.match("0[0-9]", text[at:]):
+        remedy = "leave the 0 out, or write a text or a date in quotes: '06', '2024-06-01'"
+        refuse(text, at, "a number that begins with 0", "numbers are written without it", remedy)
 
 
 def _unquote(quoted: str) -> str:
@@ -220,7 +245,18 @@ class _Parser:
             problem, rule = f"a second comparison, {token.text!r}", "comparisons do not chain"
             refuse(self.text, token.at, problem, rule, "join two comparisons with and")
         problem, rule = f"{token.text!r} cannot stand here", "an operator stands between two values"
-        refuse(self.text, token.at, problem, rule, "take it out, or add what is missing")
+        refuse(self.text, token.at, problem, rule, self.remedy_here())
+
+    def remedy_here(self) -> str:
+        """What to do about the token here: of words after a name, what is meant can be guessed."""
+        before, words = self.tokens[max(0, self.place - 1)], [t.text.lower() for t in self.tokens[self.place :][:2]]
+        if self.place and before.kind in ("name", "quoted"):
+            for word in filter(_ELSEWHERE.__contains__, words):
+                said = _ELSEWHERE[word].format(name=before.text)
+                return f"write not ({said})" if "not" in words else f"write {said}"
+            if self.here.kind == "name" and before.kind == "name":
+                return f"a name of several words is written in backticks: `{before.text} {self.here.text}`"
+        return "take it out, or add what is missing"
 
     def expression(self, power: int, depth: int) -> Node:
         """The longest expression from here whose operators bind more tightly than `power`."""
@@ -316,7 +352,10 @@ class _Parser:
             member = self.value(depth)
             if not isinstance(member, Literal):
                 rule = "a list holds numbers, texts or truths"
-                refuse(self.text, at, "not a constant", rule, "compare with == and or")
+                remedy = "compare with == and or"
+                if isinstance(member, Column):
+                    remedy = f"a text is written in quotes: {member.name!r}; with a column {remedy}"
+                refuse(self.text, at, "not a constant", rule, remedy)
             members.append(member)
         self.want(")" if opening.text == "(" else "]")
         return members

@@ -2,19 +2,20 @@
 
 Keys are declared, never found in the data, and every declared group is answered, also an empty one. A value belongs to
 a key when they are equal: texts as texts, numbers as doubles, truths as truths, dates by their day. A text column
-matches numbers and dates by what it reads as. Everything else, missing values included, is outside all groups.
+matches numbers, truths and dates by what it reads as. Everything else, missing values included, is outside all groups.
 """
 
 from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.errors import RequestError, nearest
-from gaussmith.expressions.formulas import date_number
+from gaussmith.errors import RequestError, nearest_column
+from gaussmith.expressions.formulas import LONGEST_DATE, date_number
 from gaussmith.expressions.spelling import as_date, as_number
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _KINDS = {str: "text", bool: "truth", int: "number", float: "number", datetime.d
 _ACCEPTED = {
     "text": ("text", "date"),
     "number": ("number", "text"),
-    "truth": ("truth",),
+    "truth": ("truth", "text"),
     "date": ("date", "text"),
 }
 """Kinds of keys, and the kinds of columns they can be matched with."""
@@ -57,7 +58,7 @@ def declare_groups(columns: Sequence[str], labels: Sequence[tuple[Any, ...]], ki
     readings = []
     for j, name in enumerate(columns):
         if name not in kinds:
-            raise RequestError(f"by: column {name!r}", "the source has no such column", nearest(name, kinds))
+            raise RequestError(f"by: column {name!r}", "the source has no such column", nearest_column(name, kinds))
         readings.append(_reading(name, kinds[name], [key[j] for key in labels]))
     codes = tuple(
         tuple(_code(name, value, reading) for name, value, reading in zip(columns, key, readings, strict=True))
@@ -80,9 +81,22 @@ def _reading(name: str, kind: str, values: Sequence[Any]) -> str:
     wanted = kinds.pop()
     kind = kind.removeprefix("long ")
     if kind not in _ACCEPTED[wanted]:
-        rule = f"its keys are of the kind {wanted!r}"
-        raise RequestError(f"by: {name!r} is a column of the kind {kind!r}", rule, "mend the keys")
+        raise RequestError(f"by: {name!r} is a column of the kind {kind!r}", *_misfit(kind, wanted, values))
     return "date" if kind == "date" or wanted == "date" else "text" if wanted == "text" else "number"
+
+
+def _misfit(kind: str, wanted: str, values: Sequence[Any]) -> tuple[str, str]:
+    """The rule that keys break which do not fit a column of this kind, and what to do."""
+    if kind == "number" and wanted == "text":
+        whole = [re.fullmatch("0|-?[1-9][0-9]*", value) is not None for value in values]
+        if all(whole):
+            return "its keys are whole numbers, and these are texts", f"write them without quotes: {values[0]}"
+        key = values[whole.index(False)]
+        return f"its keys are whole numbers, and {key!r} is none", "mend it, or derive a column: floor(…)"
+    said = {"number": "whole numbers", "truth": "true and false", "date": "dates such as '2024-05-31'"}
+    if kind not in said:
+        return "it holds neither numbers, texts, truths nor dates", "convert it in the source"
+    return f"its keys are {said[kind]}, and {values[0]!r} is none of these", "mend the keys"
 
 
 def _code(name: str, value: Any, reading: str) -> str | float:
@@ -90,9 +104,11 @@ def _code(name: str, value: Any, reading: str) -> str | float:
     if reading == "text":
         return str(value)
     if reading == "date":
-        number = date_number(value if isinstance(value, str) else value.isoformat()[:10])
-        if number is None:
-            raise RequestError(f"by: key {value!r} of {name!r}", "it is not a date", "write it as 2024-05-31")
+        text = value if isinstance(value, str) else value.isoformat()[:LONGEST_DATE]
+        number = date_number(text)
+        if number is None or len(text) > LONGEST_DATE:
+            rule = "it is not a date" if number is None else "dates are compared by their day"
+            raise RequestError(f"by: key {value!r} of {name!r}", rule, "write it as 2024-05-31")
         return number
     if not math.isfinite(value) or abs(value) >= 2**53:
         raise RequestError(f"by: key {value!r} of {name!r}", "keys are numbers below 2^53", "use texts for longer ones")

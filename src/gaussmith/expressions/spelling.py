@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.errors import ExpressionError, nearest
+from gaussmith.errors import ExpressionError, nearest_column
 from gaussmith.expressions.formulas import (
     BLANKS,
     COMPARE,
@@ -243,5 +243,5 @@ def kinds_of(schema: Mapping[str, Any], wanted: Sequence[str] = ()) -> dict[str,
     """The kind of every column of a narwhals schema; refuses when a wanted one is not there."""
     for name in wanted:
         if name not in schema:
-            raise ExpressionError(f"column {name!r}", "the source has no such column", nearest(name, schema))
+            raise ExpressionError(f"column {name!r}", "the source has no such column", nearest_column(name, schema))
     return {name: kind_of(dtype) for name, dtype in schema.items()}

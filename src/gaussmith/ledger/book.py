@@ -132,7 +132,7 @@ class Ledger:
             raise LedgerError(
                 f"source={source!r} is charged to ledger={self.where}, which is for dataset={self.dataset!r}",
                 "a ledger adds up what is spent on one dataset",
-                "use the ledger of that source",
+                "use the ledger of that source; names match if the path does, or its last part, with or without suffix",
             )
 
     def reserve(

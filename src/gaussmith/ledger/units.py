@@ -50,6 +50,14 @@ def budget_square(guarantee: Guarantee) -> Fraction:
     >>> budget_square(Guarantee(rho=0.1)), budget_square(Guarantee(mu=1.5))
     (Fraction(1, 5), Fraction(9, 4))
     """
+    from gaussmith.guarantee import Guarantee
+
+    if not isinstance(guarantee, Guarantee):
+        raise GuaranteeError(
+            f"guarantee of type {type(guarantee).__name__}",
+            "a ledger says what may be spent in all",
+            "write gaussmith.Guarantee(epsilon=3, delta=1e-6)",
+        )
     mu = check_mu(guarantee.mu)
     if guarantee.stated_rho is None:
         return Fraction(mu) ** 2

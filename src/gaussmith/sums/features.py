@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gaussmith.codes import BoxCodes
-from gaussmith.errors import RequestError, SourceError, nearest
+from gaussmith.errors import RequestError, SourceError, nearest_column
 
 MOST_ROWS_PER_UNIT = 1 << 20
 """The largest `rows_per_unit`: so many codes of 42 bits add up in 64."""
@@ -160,7 +160,7 @@ def check_units(units: Units, kinds: Mapping[str, str]) -> None:
     columns = [feature.column for feature in units.features if not isinstance(feature, RowCount)]
     for name in [*columns, *([] if units.unit is None else [units.unit])]:
         if name not in kinds:
-            raise SourceError(f"column {name!r}", "the source has no such column", nearest(name, kinds))
+            raise SourceError(f"column {name!r}", "the source has no such column", nearest_column(name, kinds))
     for name in columns:
         if kinds[name] in ("date", "other"):
             remedy = f"derive a number from it, such as year({name})" if kinds[name] == "date" else "ask another column"

@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from gaussmith.errors import SourceError
+from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files, names_of
 
 MOST = 10_000
@@ -19,7 +21,7 @@ WORKERS = 8
 
 
 def uneven_columns(files: Files) -> frozenset[str]:
-    """The columns of the first file that some other lacks, or holds in another type. Fails if a file cannot be opened.
+    """The columns of the first file that some other lacks, or holds in another type. Refuses a file that is damaged.
 
     Of text formats only the names are compared; lines of JSON have names of their own, and stores are not looked into.
     """
@@ -32,9 +34,16 @@ def uneven_columns(files: Files) -> frozenset[str]:
         "CSV": lambda path: dict.fromkeys(names_of(replace(files, paths=(path,)))),
         "TSV": lambda path: dict.fromkeys(names_of(replace(files, paths=(path,)))),
     }
-    read = schemas.get(files.format)
-    if read is None or files.remote or len(files.paths) == 1:
+    look = schemas.get(files.format)
+    if look is None or files.remote or len(files.paths) == 1:
         return frozenset()
+
+    def read(path: str) -> Mapping[str, Any]:
+        what = f"source={files.said!r}: {path!r}, one of its {len(files.paths)} files, cannot be opened"
+        rule = "the beginning or end of each file is looked at before anything is charged"
+        problem = SourceError(f"{what} as {files.format}", rule, "check this file, or narrow the pattern")
+        return attempt(lambda: look(path), problem)
+
     first, uneven = read(files.paths[0]), set()
     with ThreadPoolExecutor(WORKERS) as pool:
         for schema in pool.map(read, files.paths[1:MOST]):

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gaussmith.codes import Codes
 from gaussmith.domains import Cells, Counts, Domain, Tallied, Votes
-from gaussmith.errors import SourceError, nearest
+from gaussmith.errors import SourceError, nearest, nearest_column
 from gaussmith.expressions import GroupKeys, kinds_of, match_keys
 from gaussmith.sums import Progress, total
 from gaussmith.sums.arrays import Totals
@@ -143,7 +143,9 @@ def _chosen(
     chosen = tuple(columns if columns is not None else usual if usual is not None else source.names)
     for name in chosen:
         if name not in source.names:
-            raise SourceError(f"column={name!r}", "the source has no such column", nearest(str(name), source.names))
+            raise SourceError(
+                f"column={name!r}", "the source has no such column", nearest_column(str(name), source.names)
+            )
     if len(chosen) != wanted:
         raise SourceError(
             f"{len(chosen)} column{'s' if len(chosen) != 1 else ''}",

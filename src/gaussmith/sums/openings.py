@@ -135,8 +135,9 @@ def _open_path(path: str, engine: str | None, master: str | None) -> Source:
 def _open_files(files: Files) -> Source:
     import narwhals as nw
 
+    first = files.said if len(files.paths) == 1 else files.paths[0]
     problem = SourceError(
-        f"source={files.said!r} cannot be opened as {files.format}",
+        f"source={first!r} cannot be opened as {files.format}",
         "its beginning or end is missing, damaged or not of this format",
         "check the file, or give it the suffix of its format",
     )
@@ -146,6 +147,7 @@ def _open_files(files: Files) -> Source:
             "the store must answer, and hold data under this address",
             "check the address, and the credentials in the environment that Polars takes them from",
         )
+    uneven = uneven_columns(files)
     if files.is_text:
         names = attempt(lambda: tuple(names_of(files)), problem)
         _check_names(names, repr(files.said))
@@ -160,12 +162,7 @@ def _open_files(files: Files) -> Source:
         )
     else:
         opened = _open_lazy(lambda: scan_files(files), problem, files)
-    one = SourceError(
-        f"source={files.said!r}: one of its {len(files.paths)} files cannot be opened as {files.format}",
-        "the beginning or end of each file is looked at before anything is charged",
-        "check the files, or narrow the pattern",
-    )
-    return _without(opened, attempt(lambda: uneven_columns(files), one))
+    return _without(opened, uneven)
 
 
 def _without(source: Source, uneven: frozenset[str]) -> Source:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gaussmith.errors import SourceError, nearest
+from gaussmith.errors import SourceError, nearest_column
 from gaussmith.expressions import Derivation, derive
 from gaussmith.sums.files import Files, scan_files
 
@@ -66,7 +66,7 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
             )
         if name not in known:
             raise SourceError(
-                f"column={name!r}", f"{_said(source)} has no such column", nearest(str(name), source.names)
+                f"column={name!r}", f"{_said(source)} has no such column", nearest_column(str(name), source.names)
             )
     _check_dimension(_said(source) if columns is None else "columns", len(chosen), dimension)
     if not source.is_text:
