@@ -68,7 +68,7 @@ class Request:
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
     questions: Sequence[Question | Mapping[str, Any]] = ()
-    neighbors: InitVar[str | None] = None
+    neighbors: InitVar[str | None] = None  # the same as neighbours, which holds what was said
 
     plan: Plan | GroupPlan | JointPlan = field(init=False, repr=False)
     """The plan of this request; made without data."""
@@ -84,7 +84,6 @@ class Request:
                 "write guarantee = { epsilon = 1, delta = 1e-6 }, in Python gaussmith.Guarantee(epsilon=1, delta=1e-6)",
             )
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
-        object.__setattr__(self, "neighbors", self.neighbours)
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             raise RequestError(f"unit={self.unit!r}", "it names a column", 'write unit = "person"')
         if self.questions or len(self._apart()) > 1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 import gaussmith as gm
@@ -111,7 +113,8 @@ def test_either_spelling_of_neighbours(tmp_path):
     (tmp_path / "r.toml").write_text(TOML + 'sums = { a = [0, 1] }\nneighbors = "replace-one"')
     named = gm.Request("x.csv", sums={"a": (0, 1)}, neighbors="Replace_One", guarantee=G)
     for request in (gm.Request.from_toml(tmp_path / "r.toml"), named):
-        assert request.neighbours == request.neighbors == request.plan.neighbours == "replace-one"
+        assert request.neighbours == request.plan.neighbours == "replace-one"
+        assert dataclasses.replace(request, neighbours="add-remove").plan.neighbours == "add-remove"
     assert gm.plan(gm.Box([0], [1]), G, neighbors="replace-one").neighbours == "replace-one"
     assert gm.plan(gm.Groups({"r": ["a"]}, gm.Box([0], [1])), G, neighbors="replace-one").neighbours == "replace-one"
 
