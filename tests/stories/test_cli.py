@@ -343,7 +343,10 @@ REFUSALS = {
         ["--count", "--by", "city=a,b", "--unit", "age", "--groups-per-unit", "3", *GUARANTEE],
         "write --groups-per-unit 2, or less",
     ),
-    "a key that is no whole number": (["--count", "--by", "age=18,19.5", *GUARANTEE], "and '19.5' is none"),
+    "a key that is no whole number": (
+        ["--count", "--by", "age=18,19.5", *GUARANTEE],
+        "its keys are numbers, and '19.5' is a text",
+    ),
     "an id alone": ([*SUM, "--id", "a", *GUARANTEE], "give --ledger too"),
     "a master alone": ([*SUM, "--master", "local", *GUARANTEE], "add --engine spark"),
     "several sources": (["other.parquet", *SUM, *GUARANTEE], "quote the pattern"),

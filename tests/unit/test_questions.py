@@ -538,8 +538,8 @@ SCHEMA = {
     ),
     "keys of a number": (
         {"count": True, "by": {"age": ["old"]}},
-        "by: 'age' is a column of the kind 'number' · its keys are whole numbers, and 'old' is none · "
-        "mend it, or derive a column: floor(…)",
+        "by: 'age' is a column of the kind 'number' · its keys are numbers, and 'old' is a text · "
+        "write whole numbers, without quotes; where the column holds others, derive one: floor(…)",
     ),
     "unknown column in a filter": (
         {"count": True, "where": "ages > 1"},
@@ -548,13 +548,12 @@ SCHEMA = {
     ),
     "keys that are numbers in quotes": (
         {"count": True, "by": {"age": ["17", "36"]}},
-        "by: 'age' is a column of the kind 'number' · its keys are whole numbers, and these are texts · "
-        "write them without quotes: 17",
+        "by: 'age' is a column of the kind 'number' · its keys are numbers, and '17' is a text · "
+        "write whole numbers, without quotes; where the column holds others, derive one: floor(…)",
     ),
     "truths for a number": (
         {"count": True, "by": {"age": [True, False]}},
-        "by: 'age' is a column of the kind 'number' · its keys are whole numbers, and True is none of these · "
-        "mend the keys",
+        "by: 'age' is a column of the kind 'number' · its keys are numbers, and True is none of these · mend the keys",
     ),
     "a text without quotes": (
         {"count": True, "where": "region == nroth"},

@@ -88,12 +88,10 @@ def _reading(name: str, kind: str, values: Sequence[Any]) -> str:
 def _misfit(kind: str, wanted: str, values: Sequence[Any]) -> tuple[str, str]:
     """The rule that keys break which do not fit a column of this kind, and what to do."""
     if kind == "number" and wanted == "text":
-        whole = [re.fullmatch("0|-?[1-9][0-9]*", value) is not None for value in values]
-        if all(whole):
-            return "its keys are whole numbers, and these are texts", f"write them without quotes: {values[0]}"
-        key = values[whole.index(False)]
-        return f"its keys are whole numbers, and {key!r} is none", "mend it, or derive a column: floor(…)"
-    said = {"number": "whole numbers", "truth": "true and false", "date": "dates such as '2024-05-31'"}
+        key = next((value for value in values if re.fullmatch("-?[0-9]+", value) is None), values[0])
+        remedy = "write whole numbers, without quotes; where the column holds others, derive one: floor(…)"
+        return f"its keys are numbers, and {key!r} is a text", remedy
+    said = {"number": "numbers", "truth": "true and false", "date": "dates such as '2024-05-31'"}
     if kind not in said:
         return "it holds neither numbers, texts, truths nor dates", "convert it in the source"
     return f"its keys are {said[kind]}, and {values[0]!r} is none of these", "mend the keys"
