@@ -60,6 +60,21 @@ def without_secrets(address: str) -> str:
     return shown
 
 
+def short_name(source: object) -> str | None:
+    """What a page may call a source: the last part of its path, without folders and secrets; None for a frame.
+
+    >>> short_name("/data/visits.parquet"), short_name("s3://bucket/a/b.csv?token=42"), short_name([1.0])
+    ('visits.parquet', 'b.csv', None)
+    >>> short_name("duckdb:///data/study.db?table=visits"), short_name("visits/*.csv")
+    ('study.db', '*.csv')
+    """
+    if not isinstance(source, str | os.PathLike):
+        return None
+    address = without_secrets(os.fspath(source))
+    path = re.split(r"\?", address, maxsplit=1)[0] if scheme_of(address) == "duckdb" else address
+    return re.split(r"[/\\]", path.rstrip("/\\"))[-1] or None
+
+
 def fixed_part(pattern: str) -> str:
     """The directories of a path or an address that hold no wildcards: below them partitions begin."""
     parts = pattern.split("/")

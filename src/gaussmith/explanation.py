@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.domains import Box, Cells, GaussianData, Tallied
+from gaussmith.domains import Box, Cells, Domain, GaussianData, Tallied
 from gaussmith.standards import MOST_DIRECTIONS, compare_plan, share_of_standard, spectrum, standard_errors_of_standard
 from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
     from gaussmith.group_releases import GroupRelease
+    from gaussmith.guarantee import Guarantee
     from gaussmith.plans import Plan
     from gaussmith.releases import Release
 
 MOST_ROWS = 24
 """A table in a terminal shows at most so many answers."""
+
+LARGE_DELTA = 1e-3
+"""A δ above this is remarked on."""
 
 COVERS = "Intervals cover the noise; not clipping to the bounds, and not the sampling of people into the data."
 
@@ -94,6 +98,8 @@ def describe_gain(plan: Plan) -> str:
 
 def explain(plan: Plan) -> str:
     """What is protected, what was chosen, what the alternatives would have cost, and why."""
+    if plan.whole is not None:
+        plan = plan.whole[0]  # the noise was chosen for all of it
     return f"Protected: {plan.protects}. How well: {plan.guarantee}.\n{explain_choice(plan)}"
 
 
@@ -143,6 +149,45 @@ def describe_clip(plan: Plan) -> str:
         f"{domain.rows:.6g} of them this adds about {loss:.3g} to the total squared error. "
         "Privacy does not depend on it."
     )
+
+
+def describe_divided(plan: Plan) -> str:
+    """What n is under the errors of means, with an example."""
+    divided = (plan.answers.means | plan.answers.ratios)[: plan.answers.visible]
+    error = float(plan.standard_errors[divided][0])
+    return (
+        f"n is the number of {counted_in(plan)}: {figure(error)} / n is ± {figure(error / 10_000)} for 10,000 of them"
+    )
+
+
+def describe_undeclared(domain: Domain) -> str:
+    """What a value counts as that is none of the declared ones; empty where it is left out, or where there are none.
+
+    >>> describe_undeclared(Cells(["a", "b"]))
+    'a value that is missing or not declared counts as: a'
+    """
+    if not isinstance(domain, Cells) or domain.or_none:
+        return ""
+    several = len(domain.others) > 1
+    named = [
+        f"{domain.attribute_name(i)}={domain.value_name(i, v)}" if several else domain.value_name(i, v)
+        for i, v in enumerate(domain.others)
+    ]
+    shown = ", ".join(named[:8]) + (", …" if named[8:] else "")
+    return printable(f"a value that is missing or not declared counts as: {shown}")
+
+
+def guarantee_notes(guarantee: Guarantee) -> list[str]:
+    """A guarantee in one line, and a warning where its δ promises little.
+
+    >>> from gaussmith.guarantee import Guarantee
+    >>> guarantee_notes(Guarantee(epsilon=1, delta=0.5))[1]
+    'δ = 0.5 promises little: keep it far below 1 / (number of people)'
+    """
+    delta = guarantee.delta
+    large = delta is not None and delta > LARGE_DELTA
+    warning = [f"δ = {delta:g} promises little: keep it far below 1 / (number of people)"] if large else []
+    return [str(guarantee), *warning]
 
 
 def counted_in(plan: Plan) -> str:
@@ -221,7 +266,8 @@ def release_rows(release: Release, most: int = MOST_ROWS) -> list[tuple[str, ...
             ends = f"{lower[i]:,.{digits}f} to {upper[i]:,.{digits}f}"
             found.append((name, f"{answer.value:,.{digits}f}", f"{answer.standard_error:,.{digits}f}", ends))
         else:
-            found.append((name, f"{answer.value:.4g}", f"{answer.standard_error:.2g}", "unknown: too few records"))
+            error = figure(answer.standard_error, 2)
+            found.append((name, figure(answer.value), error, "unknown: too few records"))
     return found
 
 
@@ -256,10 +302,10 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int =
     return "\n".join(line.rstrip() for line in lines)
 
 
-def plan_table(plan: Plan, rows: int | None = None) -> str:
-    """answer · ± error · against the standard Gaussian · how close to optimal."""
+def plan_table(plan: Plan, rows: int | None = None, lead: str = "") -> str:
+    """answer · ± error · against the standard Gaussian · how close to optimal, with `lead` before that."""
     text = text_table(PLAN_HEADER, plan_rows(plan, rows))
-    return "\n".join([text, *_left_out(plan, "plan.standard_errors", True), *_plan_notes(plan, rows)])
+    return "\n".join([text, *_left_out(plan, "plan.standard_errors", True), *_plan_notes(plan, rows, lead)])
 
 
 def release_table(release: Release) -> str:
@@ -287,24 +333,26 @@ def _left_out(plan: Plan, where: str, by_marginal: bool = False) -> list[str]:
     return [f"… and {rest:,} more answers: {where}"] if rest > 0 else []
 
 
-def _plan_notes(plan: Plan, rows: int | None) -> list[str]:
+def _plan_notes(plan: Plan, rows: int | None, lead: str = "") -> list[str]:
     notes, of = [], counted_in(plan)
     if plan.answers.any_divided and rows:
         notes = [f"means of {rows:,} {of}"]
     elif plan.answers.any_divided:
-        divided = (plan.answers.means | plan.answers.ratios)[: plan.answers.visible]
-        error = float(plan.standard_errors[divided][0])
-        notes = [f"n is the number of {of}: {figure(error)} / n is ± {figure(error / 10_000)} for 10,000 of them"]
+        notes = [describe_divided(plan)]
     shares = [] if rows is None else [f"{printable(name)} ± {share:.3g} %" for name, share in _shares(plan, rows)]
     if shares:
         notes.append(f"of what {rows:,} records can add up to: {', '.join(shares[:4])}{', …' if shares[4:] else ''}")
-    optimal = f"{plan.shape.name}: {describe_optimality(plan)}"
-    return [*notes, optimal, str(plan.guarantee), f"protects {plan.protects}"]
+    lead += "planned together, " if plan.whole is not None else ""
+    optimal = f"{plan.shape.name}: {lead}{describe_optimality(plan)}"
+    undeclared = [text for text in (describe_undeclared(plan.domain),) if text]
+    return [*notes, optimal, *guarantee_notes(plan.guarantee), f"protects {plan.protects}", *undeclared]
 
 
 def _shares(plan: Plan, rows: int) -> list[tuple[str, float]]:
     """The errors of sums and the count in percent of the most that so many records add up to."""
     answers, domain = plan.answers, plan.domain
+    if answers.ratios.any():
+        return []  # these rows are not people, whose number is not guessed
     found = []
     if isinstance(domain, Box) and answers.matrix is None:
         most = np.maximum(np.abs(domain.lower), np.abs(domain.upper))[answers.index] * rows
@@ -318,7 +366,10 @@ def _shares(plan: Plan, rows: int) -> list[tuple[str, float]]:
 def release_notes(release: Release | GroupRelease) -> list[str]:
     notes = [] if release.reading is None else [printable(note) for note in release.reading.notes()]
     charged = [] if release.id is None else [f"release id {printable(release.id)}", f"receipt {release.receipt}"]
-    return [str(release.guarantee), f"protects {release.plan.protects}", *notes, *charged]
+    plan = release.plan
+    undeclared = describe_undeclared(plan.domain)
+    notes += [undeclared] if undeclared else []
+    return [*guarantee_notes(release.guarantee), f"protects {plan.protects}", *notes, *charged]
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Sequence[str] = ()) -> str:
@@ -335,7 +386,7 @@ def release_html(release: Release) -> str:
     return html_table(RELEASE_HEADER, release_rows(release), foot)
 
 
-def plan_html(plan: Plan) -> str:
+def plan_html(plan: Plan, lead: str = "") -> str:
     """The table of a plan for a notebook."""
-    foot = [*_left_out(plan, "plan.standard_errors", True), *_plan_notes(plan, None)]
+    foot = [*_left_out(plan, "plan.standard_errors", True), *_plan_notes(plan, None, lead)]
     return html_table(PLAN_HEADER, plan_rows(plan), foot)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussmith.answers import Answers
-from gaussmith.domains import Groups
+from gaussmith.domains import Domain, Groups
 from gaussmith.errors import GaussmithError, PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check, protects
@@ -35,6 +35,7 @@ from gaussmith.planner import plan_answers
 from gaussmith.plans import Plan
 
 if TYPE_CHECKING:
+    from gaussmith.certificate import Certificate
     from gaussmith.group_releases import GroupRelease
 
 FORMAT = 1
@@ -63,6 +64,11 @@ class GroupPlan:
         return self.each.answers
 
     @property
+    def domain(self) -> Domain:
+        """Of every group."""
+        return self.each.domain
+
+    @property
     def standard_errors(self) -> Array:
         """Of the answers of one group; all groups are alike."""
         return self.each.standard_errors
@@ -85,8 +91,17 @@ class GroupPlan:
 
     @property
     def optimality(self) -> float:
-        """total_variance / lower_bound."""
-        return max(1.0, self.total_variance / self.lower_bound)
+        """total_variance / lower_bound: what is known over all groups. At its share of μ each has `each.optimality`."""
+        return self.each.optimality * (self.guarantee.mu / self.each.guarantee.mu) ** 2
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate of one group, at its share of the guarantee; all are alike."""
+        return self.each.certificate
+
+    def covariance(self) -> Array:
+        """Of the noise in the answers of one group; groups have noise of their own."""
+        return self.each.covariance()
 
     @property
     def protects(self) -> str:
@@ -112,16 +127,33 @@ class GroupPlan:
         """What was chosen and why, in plain words."""
         m = self.groups.at_most
         held = "one group" if m == 1 else f"at most {m} groups"
+        whole = ""
+        if self.each.guarantee != self.guarantee:
+            whole = (
+                f"\nAll groups together: the total is {self.total_variance:.6g}, and no Gaussian noise with the whole "
+                f"guarantee can go below {self.lower_bound:.6g}: within a factor {self.optimality:.3g} of it."
+            )
         return (
             f"{self.groups.size} declared groups, a person in {held}: "
             f"each is planned at μ={self.each.guarantee.mu:.4g}, so that together they keep {self.guarantee}.\n"
-            f"In each group:\n{self.each.explain()}"
+            f"In each group:\n{self.each.explain()}{whole}"
         )
 
     def __str__(self) -> str:
         from gaussmith.joint_tables import group_plan_table
 
         return group_plan_table(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from gaussmith.joint_tables import group_plan_html
+
+        return group_plan_html(self)
+
+    def chart(self, columns: tuple[str, str] | None = None, kind: str = "shape") -> Any:
+        """A picture of the noise in one group (an Altair chart), as `Plan.chart` draws it."""
+        return self.each.chart(columns, kind)
 
     def release(
         self, data: Any, columns: list[str] | None = None, ledger: Any = None, id: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -190,6 +190,12 @@ class GroupRelease:
         """The whole record as JSON."""
         return json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False, allow_nan=False)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GroupRelease) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> GroupRelease:
         """The release that `to_dict` described."""
@@ -221,17 +227,17 @@ class GroupRelease:
         return write_page(self, path)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SummedRelease(Release):
     """Several groups' features added up: `parts` independent noises instead of one."""
 
     parts: int = 1
-    whole: GroupPlan | None = None
+    whole: GroupPlan = field(kw_only=True)
 
     @property
     def guarantee(self) -> Guarantee:
         """That of all groups together: a person may be in several."""
-        return self.plan.guarantee if self.whole is None else self.whole.guarantee
+        return self.whole.guarantee
 
     @cached_property
     def _readout(self) -> Readout:
@@ -244,3 +250,28 @@ class SummedRelease(Release):
 
     def covariance(self) -> Array:
         return super().covariance() * self.parts
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = super().to_dict() | {"kind": "total", "parts": self.parts}
+        return fields | {"plan": self.whole.to_dict(), "plan_hash": self.whole.hash, "protects": self.whole.protects}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> SummedRelease:
+        """The total that `to_dict` described."""
+        whole = GroupPlan.from_dict(fields["plan"])
+        parts = fields["parts"]
+        if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= whole.groups.size:
+            raise PlanError(f"a total of {parts!r} groups", f"there are {whole.groups.size}", "check the file")
+        return cls(
+            whole.each,
+            np.array(fields["features"], float),
+            reading=read_reading(fields),
+            software=fields.get("gaussmith"),
+            parts=parts,
+            whole=whole,
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> SummedRelease:
+        """The total that `to_json` wrote."""
+        return read_record(text, {"total": cls.from_dict})

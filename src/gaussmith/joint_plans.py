@@ -13,14 +13,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.group_plans import GroupPlan
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
+from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
 from gaussmith.readings import Reading
+
+if TYPE_CHECKING:
+    from gaussmith.certificate import Certificates
 
 FORMAT = 1
 
@@ -70,6 +74,10 @@ class JointPlan:
                 return slot
         raise PlanError(f"question {name!r}", "the request has no such question", nearest(str(name), self.names))
 
+    def asked_of(self, part: int) -> list[str]:
+        """The names of the questions that a part answers."""
+        return [slot.name for slot in self.slots if slot.part == part]
+
     def question(self, name: str) -> Plan | GroupPlan:
         """The plan as far as one question goes."""
         slot = self.slot(name)
@@ -85,6 +93,42 @@ class JointPlan:
         """Each question's share of μ²; questions that are planned together have theirs in common."""
         return {slot.name: self.parts[slot.part].share for slot in self.slots}
 
+    # -- errors -----------------------------------------------------------------------------------------------------
+
+    @property
+    def standard_errors(self) -> dict[str, Array]:
+        """Of the answers of each question, the count left out; of a mean: n times its error."""
+        return {name: plan.standard_errors for name, plan in self}
+
+    def errors(self, rows: int | None = None) -> dict[str, dict[str, float]]:
+        """The standard error of each answer by question, in its own units; means need a guess of the rows."""
+        return {name: plan.errors(rows) for name, plan in self}
+
+    @property
+    def total_variance(self) -> float:
+        """The weighted totals of all parts."""
+        return sum(part.plan.total_variance for part in self.parts)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """No Gaussian noise with this guarantee has a smaller total: each part needs as much even with all of μ."""
+        mu = self.guarantee.mu
+        return sum(part.plan.lower_bound * (part.plan.guarantee.mu / mu) ** 2 for part in self.parts)
+
+    @property
+    def optimality(self) -> float:
+        """total_variance / lower_bound: what is known over all parts. At its share of μ each has its own."""
+        return max(1.0, self.total_variance / self.lower_bound) if self.lower_bound else 1.0
+
+    @cached_property
+    def certificate(self) -> Certificates:
+        """The certificates of the parts in order, each at its share of the guarantee."""
+        from gaussmith.certificate import Certificates
+
+        return Certificates(self.hash, tuple(part.plan.certificate for part in self.parts))
+
+    # -- the guarantee ----------------------------------------------------------------------------------------------
+
     def certify(self) -> None:
         """Check in exact arithmetic that the parts together keep the guarantee; raises PlanError otherwise."""
         for part in self.parts:
@@ -99,7 +143,7 @@ class JointPlan:
         """Who shares what, one line for each part."""
         lines = []
         for i, part in enumerate(self.parts):
-            named = [slot.name for slot in self.slots if slot.part == i]
+            named = self.asked_of(i)
             together = "planned together, " if len(named) > 1 else ""
             lines.append(
                 f"{', '.join(named)}: {together}{100 * part.share:.3g} % of the budget (μ={part.plan.guarantee.mu:.4g})"
@@ -110,14 +154,30 @@ class JointPlan:
         """What was chosen and why, question by question."""
         texts = [*self.describe_shares()]
         for i, part in enumerate(self.parts):
-            named = [slot.name for slot in self.slots if slot.part == i]
+            named = self.asked_of(i)
             texts.append(f"\n{', '.join(named)}\n{part.plan.explain()}")
+        if len(self.parts) > 1:
+            texts.append(
+                f"\nAll questions together: the total is {self.total_variance:.6g}, and no Gaussian noise with the "
+                f"whole guarantee can go below {self.lower_bound:.6g}: within a factor {self.optimality:.3g} of it."
+            )
         return "\n".join(texts)
 
     def __str__(self) -> str:
         from gaussmith.joint_tables import joint_plan_table
 
         return joint_plan_table(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from gaussmith.joint_tables import joint_plan_html
+
+        return joint_plan_html(self)
+
+    def chart(self, question: str, columns: tuple[str, str] | None = None, kind: str = "shape") -> Any:
+        """A picture of the noise in one question (an Altair chart), as `Plan.chart` draws it."""
+        return self.question(question).chart(columns, kind)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -174,5 +234,23 @@ class JointPlan:
         return hash(self.hash)
 
 
+def read_plan(text: str | bytes) -> Plan | GroupPlan | JointPlan:
+    """The plan in a file, whatever its kind: what `to_json` of any plan wrote; certified anew."""
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        raise PlanError("a plan that is not JSON", "plans are saved by plan.to_json()", "check the file") from None
+    kind = fields.get("kind") if isinstance(fields, dict) else None
+    if kind in ("certificate", "certificates"):
+        raise PlanError("a certificate where a plan is expected", "the plan comes first", "swap the two files")
+    if kind is not None and "plan_hash" in fields:
+        raise PlanError(
+            "a release where a plan is expected", "its plan is one of its fields", "save that: release.plan"
+        )
+    return JointPlan.from_dict(fields) if kind == "questions" else _plan(fields)
+
+
 def _plan(fields: Any) -> Plan | GroupPlan:
+    if not isinstance(fields, dict):
+        return Plan.from_dict(fields)  # refused there
     return GroupPlan.from_dict(fields) if fields.get("kind") == "groups" else Plan.from_dict(fields)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import PlanError, RequestError
 from gaussmith.group_plans import GroupPlan
-from gaussmith.group_releases import GroupRelease
+from gaussmith.group_releases import GroupRelease, SummedRelease
+from gaussmith.guarantee import Guarantee
 from gaussmith.joint_plans import JointPlan
 from gaussmith.releases import FORMAT, Release, read_record, write_page
 
@@ -37,6 +38,11 @@ class JointRelease:
         return replace(self, id=id, receipt=receipt)
 
     @property
+    def guarantee(self) -> Guarantee:
+        """What all questions keep together."""
+        return self.plan.guarantee
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the questions."""
         return self.plan.names
@@ -45,12 +51,16 @@ class JointRelease:
         """The release of one question."""
         slot = self.plan.slot(name)
         part = self.parts[slot.part]
+        whole = part.plan.each if isinstance(part.plan, GroupPlan) else part.plan
+        plan, kept = whole.part(slot.shown, slot.count)
+        reading = part.reading
+        if reading is not None:
+            places = plan.answers.index.tolist() if reading.histogram is None else []
+            reading = reading.about({reading.features[j][1] for j in places})
         if isinstance(part, GroupRelease):
-            each, kept = part.plan.each.part(slot.shown, slot.count)
-            groups = GroupPlan(part.plan.groups, part.plan.guarantee, part.plan.neighbours, each)
-            return GroupRelease(groups, part.features[:, kept], self.id, self.receipt, part.reading)
-        plan, kept = part.plan.part(slot.shown, slot.count)
-        return Release(plan, part.features[kept], part.records, self.id, self.receipt, part.reading)
+            groups = GroupPlan(part.plan.groups, part.plan.guarantee, part.plan.neighbours, plan)
+            return GroupRelease(groups, part.features[:, kept], self.id, self.receipt, reading, self.software)
+        return Release(plan, part.features[kept], part.records, self.id, self.receipt, reading, self.software)
 
     def __iter__(self) -> Iterator[tuple[str, Release | GroupRelease]]:
         return ((name, self[name]) for name in self.names)
@@ -95,7 +105,10 @@ class JointRelease:
             "questions": {name: release.to_dict()["answers"] for name, release in self},
             "confidence": 0.95,
             "intervals_cover": "the noise; not clipping to the bounds, not sampling",
-            "parts": [{"features": part.features.tolist(), "records": _records(part)} for part in self.parts],
+            "parts": [
+                {"features": p.features.tolist(), "records": _records(p), "reading": p.reading and p.reading.to_dict()}
+                for p in self.parts
+            ],
             "id": self.id,
             "receipt": self.receipt,
             "plan": self.plan.to_dict(),
@@ -104,6 +117,12 @@ class JointRelease:
     def to_json(self) -> str:
         """The whole record as JSON: released values, errors, guarantee, plan. Nothing else of the data."""
         return json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JointRelease) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> JointRelease:
@@ -114,7 +133,8 @@ class JointRelease:
         parts: list[Release | GroupRelease] = []
         for part, saved in zip(plan.parts, fields["parts"], strict=True):
             kind = GroupRelease if isinstance(part.plan, GroupPlan) else Release
-            whole = {**saved, "plan": part.plan.to_dict(), "reading": part.reading.to_dict()}
+            reading = saved.get("reading") or part.reading.to_dict()
+            whole = {**saved, "plan": part.plan.to_dict(), "reading": reading}
             parts.append(kind.from_dict(whole))
         return cls(plan, tuple(parts), fields.get("id"), fields.get("receipt"), fields.get("gaussmith"))
 
@@ -127,6 +147,8 @@ class JointRelease:
         from gaussmith.joint_tables import joint_table
 
         return joint_table(self)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         from gaussmith.joint_tables import joint_html
@@ -147,6 +169,7 @@ def read(text: str | bytes | os.PathLike[str]) -> Release | GroupRelease | Joint
     kinds: dict[str, Callable[[dict[str, Any]], Release | GroupRelease | JointRelease]] = {
         "release": Release.from_dict,
         "groups": GroupRelease.from_dict,
+        "total": SummedRelease.from_dict,
         "questions": JointRelease.from_dict,
     }
     if isinstance(text, os.PathLike):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 from gaussmith.explanation import (
     COVERS,
     RELEASE_HEADER,
     answers_table,
+    guarantee_notes,
     html_table,
+    plan_html,
     plan_table,
     printable,
     release_rows,
@@ -32,20 +36,46 @@ def any_plan_table(plan: Plan | GroupPlan | JointPlan, rows: int | None = None) 
     return joint_plan_table(plan, rows) if isinstance(plan, JointPlan) else plan_table(plan, rows)
 
 
+def any_plan_html(plan: Plan | GroupPlan | JointPlan) -> str:
+    """The same for a notebook."""
+    if isinstance(plan, GroupPlan):
+        return group_plan_html(plan)
+    return joint_plan_html(plan) if isinstance(plan, JointPlan) else plan_html(plan)
+
+
 def group_plan_table(plan: GroupPlan, rows: int | None = None) -> str:
     """How many groups, and the errors in each of them."""
+    before, lead, after = _about_groups(plan)
+    return "\n".join([before, plan_table(plan.each, rows, lead), *after])
+
+
+def group_plan_html(plan: GroupPlan) -> str:
+    """The same for a notebook."""
+    before, lead, after = _about_groups(plan)
+    return _lines([before]) + plan_html(plan.each, lead) + _lines(after)
+
+
+def _about_groups(plan: GroupPlan) -> tuple[str, str, list[str]]:
+    """What stands above the errors of a group, before how good they are, and below."""
     m = plan.groups.at_most
     held = "one group" if m == 1 else f"at most {m} groups"
-    lines = [f"{plan.groups.size:,} groups, a person in {held}; in each of them", plan_table(plan.each, rows)]
-    if plan.each.guarantee != plan.guarantee:
-        lines.append(f"all groups together: {plan.guarantee}")
-    return "\n".join(lines)
+    before = f"{plan.groups.size:,} groups, a person in {held}; in each of them"
+    if plan.each.guarantee == plan.guarantee:
+        return before, "", []
+    after = [f"all groups together: {plan.guarantee}", *guarantee_notes(plan.guarantee)[1:]]
+    return before, "at its share of μ ", after
 
 
 def joint_plan_table(plan: JointPlan, rows: int | None = None) -> str:
     """Question by question, then who shares what of the guarantee."""
     texts = [f"{printable(name)}\n{textwrap.indent(any_plan_table(part, rows), '  ')}\n" for name, part in plan]
     return "\n".join([*texts, *_sharing(plan)])
+
+
+def joint_plan_html(plan: JointPlan) -> str:
+    """The same for a notebook."""
+    tables = [f"<h4>{escape(printable(name))}</h4>{any_plan_html(part)}" for name, part in plan]
+    return "".join(tables) + _lines(_sharing(plan))
 
 
 def joint_table(release: JointRelease) -> str:
@@ -61,8 +91,6 @@ def joint_table(release: JointRelease) -> str:
 
 def joint_html(release: JointRelease) -> str:
     """The same for a notebook."""
-    from html import escape
-
     tables = []
     for name, part in release:
         if isinstance(part, GroupRelease):
@@ -70,13 +98,17 @@ def joint_html(release: JointRelease) -> str:
         else:
             header, rows = list(RELEASE_HEADER), release_rows(part)
         tables.append(f"<h4>{escape(printable(name))}</h4>{html_table(header, rows)}")
-    notes = "".join(f"<div>{escape(line)}</div>" for line in [*_sharing(release.plan), COVERS])
-    return "".join(tables) + notes
+    return "".join(tables) + _lines([*_sharing(release.plan), COVERS])
+
+
+def _lines(notes: Sequence[str]) -> str:
+    return "".join(f"<div>{escape(line)}</div>" for line in notes)
 
 
 def _sharing(plan: JointPlan) -> list[str]:
     return [
         *(printable(line) for line in plan.describe_shares()),
         f"all questions together: {plan.guarantee}",
+        *guarantee_notes(plan.guarantee)[1:],
         f"protects {plan.protects}",
     ]

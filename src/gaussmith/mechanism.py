@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.addresses import short_name
 from gaussmith.domains import Cells, Counts, People
 from gaussmith.errors import PlanError
 from gaussmith.grid import NOISE_BITS
@@ -50,6 +51,8 @@ def release_table(
 ) -> Release | GroupRelease:
     """The planned answers from a table that `prepare_table` has opened."""
     totals = total_table(table, progress)
+    each = plan.each if isinstance(plan, GroupPlan) else plan
+    reading = reading.opened(table.source.name, table.source.is_text, each.substitutes)
     if isinstance(plan, GroupPlan):
         return replace(release_group_totals(plan, totals), reading=reading)
     return replace(release_totals(plan, totals[0]), reading=reading)
@@ -57,7 +60,7 @@ def release_table(
 
 def open_data(data: Any, engine: str | None = None, master: str | None = None) -> Source:
     """The opened source: names and types of its columns. Files are read by `engine`, with Spark at `master`."""
-    return open_source(data, engine, master)
+    return replace(open_source(data, engine, master), name=short_name(data))
 
 
 def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: str | None = None) -> Opened:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,8 @@ class Plan(StatedErrors):
     alternatives: tuple[tuple[str, float], ...] = ()
     law: Law | None = None
     """The law on differences that bounds every shape, known from planning; else one is found when asked."""
+    whole: tuple[Plan, tuple[int, ...], bool] | None = field(default=None, repr=False)
+    """Of a question planned together with others: the plan of all, its answers' places there, whether it counts."""
 
     # -- errors ---------------------------------------------------------------------------------------------------
 
@@ -136,7 +138,9 @@ class Plan(StatedErrors):
 
     @property
     def optimality(self) -> float:
-        """price / lower_bound: 1 is the best any Gaussian noise can do."""
+        """price / lower_bound: 1 is the best any Gaussian noise can do. Of a part: of the whole, whose noise it is."""
+        if self.whole is not None:
+            return self.whole[0].optimality
         return max(1.0, self.price / self.lower_bound) if self.lower_bound else 1.0
 
     def covariance(self) -> Array:
@@ -195,7 +199,8 @@ class Plan(StatedErrors):
         shape = self.shape
         public = None if shape.public is None else shape.public[kept]
         shape = Shape(shape.name, shape.lift, pick_rows(shape.features, kept), shape.counted, public)
-        return replace(self, answers=answers, shape=shape, alternatives=(), law=None), kept
+        whole = (self, tuple(shown), count)
+        return replace(self, answers=answers, shape=shape, alternatives=(), law=None, whole=whole), kept
 
     # -- laws of the errors -----------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.planner import plan_answers
 from gaussmith.plans import Plan
-from gaussmith.questions import Question
+from gaussmith.questions import Question, is_number
 from gaussmith.readings import MEAN as OWN_MEAN
 from gaussmith.readings import ROW_SUM, ROWS, TOTAL, VALUES, Reading
 
@@ -81,6 +81,7 @@ def plan_question(
         question.groups_per_unit,
         tuple(question.columns.items()),
         question.where,
+        stand_ins=tuple((column, float(value)) for column, value in question.missing.items() if is_number(value)),
     )
     missing = {}
     if drawn.stand_ins is None:  # one column may have several coordinates, under different bounds

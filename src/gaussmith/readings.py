@@ -5,12 +5,17 @@ A reading is public. It names columns and rules and holds nothing of the data; e
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Container, Iterable
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 TOTAL, MEAN, ROW_SUM, ROWS, VALUES = "total", "mean", "row sum", "rows", "values"
 """What a coordinate is made of: a person's total, the mean of a person's rows, a sum over rows, the number of rows; or
 which declared values of a column a person has, one coordinate for each."""
+
+MOST_TOLD = 8
+"""So many stand-ins are listed in a note."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,8 @@ class Reading:
     groups_per_unit: how many groups a person counts in
     columns, where:  derived columns and the filter, in the language of docs/expressions.md
     values_per_unit: how many declared values of a histogram's column a person counts in
+    stand_ins:       what a missing value counts as, by column, where that was said or may surprise: in text
+    source, is_text: once a source was opened, its name without folders and secrets, and whether its numbers are text
 
     >>> print(Reading(((TOTAL, "visits"),), unit="person", where="age >= 18"))
     a person is all rows with the same person; rows without one are left out
@@ -38,6 +45,9 @@ class Reading:
     columns: tuple[tuple[str, str], ...] = ()
     where: str | None = None
     values_per_unit: int = 1
+    stand_ins: tuple[tuple[str, float], ...] = ()
+    source: str | None = None
+    is_text: bool = False
 
     @property
     def histogram(self) -> str | None:
@@ -54,6 +64,30 @@ class Reading:
     def names(self) -> tuple[str, ...]:
         """The column of each coordinate; the number of rows has none."""
         return tuple(column for kind, column in self.features if kind != ROWS)
+
+    def opened(self, source: str | None, is_text: bool, stand_ins: Iterable[float]) -> Reading:
+        """The same of a source that was opened; `stand_ins` has one for each coordinate."""
+        if not is_text:
+            return replace(self, source=source)
+        derived = {name for name, _ in self.columns}
+        read = dict.fromkeys(
+            (kind, column, float(value))
+            for (kind, column), value in zip(self.features, stand_ins, strict=False)
+            if kind not in (ROWS, VALUES) and column not in derived
+        )
+        values = {column: {v for _, other, v in read if other == column} for _, column, _ in read}
+        told = [
+            (f"the {'sum' if kind == TOTAL else 'mean'} of {column}" if len(values[column]) > 1 else column, value)
+            for kind, column, value in read
+        ]
+        return replace(self, source=source, is_text=True, stand_ins=tuple(dict.fromkeys((*self.stand_ins, *told))))
+
+    def about(self, columns: Container[str]) -> Reading:
+        """The same as far as some columns go."""
+        kept = [
+            (of, v) for of, v in self.stand_ins if re.sub("^the (sum|mean) of ", "", of) in columns or of in columns
+        ]
+        return replace(self, stand_ins=tuple(kept))
 
     def notes(self) -> list[str]:
         """The rules in plain words, one a line."""
@@ -81,6 +115,11 @@ class Reading:
         lines += [f"{name} is {text}" for name, text in self.columns]
         if self.where is not None:
             lines.append(f"only rows where {self.where}")
+        if self.stand_ins:
+            what = "a missing value"
+            what += ", or text that is no plain number (45%, $5, 1,5)," if self.is_text else ""
+            shown = [f"{value:,.12g} in {column}" for column, value in self.stand_ins[:MOST_TOLD]]
+            lines.append(f"{what} counts as {', '.join(shown)}{', …' if self.stand_ins[MOST_TOLD:] else ''}")
         return lines
 
     def __str__(self) -> str:
@@ -88,6 +127,11 @@ class Reading:
 
     def to_dict(self) -> dict[str, Any]:
         fields = asdict(self)
+        for name in ("stand_ins", "source", "is_text"):  # written where they say something
+            if not fields[name]:
+                del fields[name]
+        if self.stand_ins:
+            fields["stand_ins"] = [list(pair) for pair in self.stand_ins]
         return fields | {"features": [list(pair) for pair in self.features], "columns": dict(self.columns)}
 
     @classmethod
@@ -102,4 +146,7 @@ class Reading:
             tuple((str(name), str(text)) for name, text in fields["columns"].items()),
             fields["where"],
             int(fields.get("values_per_unit", 1)),
+            tuple((str(column), float(value)) for column, value in fields.get("stand_ins", ())),
+            fields.get("source"),
+            bool(fields.get("is_text", False)),
         )

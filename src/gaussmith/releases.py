@@ -243,6 +243,12 @@ class Release:
         """The whole record as JSON: released values, errors, guarantee, plan. Nothing else of the data."""
         return json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False, allow_nan=False)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Release) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Release:
         """The release that `to_dict` described."""

@@ -2,6 +2,9 @@
 
 Measured in units of its weight every answer gets the same noise, as much as the largest norm of all answers together
 can change: σ_i = Δ/√w_i at μ = 1.
+
+A question that was planned together with others is compared within the whole: the standard mechanism, too, has to
+answer all of them under the one guarantee.
 """
 
 from __future__ import annotations
@@ -44,6 +47,10 @@ def standard_plan(plan: Plan) -> Plan | None:
     """The same answers under the same guarantee by the standard Gaussian mechanism; None where it is not defined."""
     from gaussmith.shapes.straight import isotropic
 
+    if plan.whole is not None:
+        among, shown, count = plan.whole
+        standard = standard_plan(among)
+        return None if standard is None else standard.part(shown, count)[0]
     if plan.answers.size == 0:
         return plan  # a count alone: one number has only one shape of noise
     if isinstance(plan.domain, GaussianData):
@@ -60,6 +67,10 @@ def standard_plan(plan: Plan) -> Plan | None:
 
 def standard_errors_of_standard(plan: Plan) -> Array | None:
     """What the standard Gaussian mechanism would have had, answer by answer, at the same guarantee."""
+    if plan.whole is not None:
+        among, shown, _ = plan.whole
+        found = standard_errors_of_standard(among)
+        return None if found is None else found[list(shown)]
     if isinstance(plan.domain, Tallied):
         reach = largest_change(plan.domain, plan.answers, plan.neighbours)
         return None if reach is None else reach / np.sqrt(plan.answers.weights) / plan.guarantee.mu

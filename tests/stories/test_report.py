@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
+from gaussmith.group_plans import GroupPlan
 from gaussmith.group_releases import GroupRelease
+from gaussmith.joint_plans import JointPlan
+from gaussmith.joint_releases import JointRelease
 from gaussmith.report.page import page
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
@@ -178,3 +181,76 @@ def test_too_few_records_for_a_mean_are_said() -> None:
 def test_the_page_of_one_release_is_always_the_same() -> None:
     release = released(gm.plan(PEOPLE, G))
     assert page(release) == page(gm.Release.from_json(release.to_json()))
+
+
+def test_a_wide_table_pushes_its_chart_below_instead_of_hiding_its_intervals(text: str) -> None:
+    """Table and chart share a line only where the whole table fits; on paper nothing scrolls."""
+    assert re.search(r'<section id="answers"[^>]*>.*?<div class="fit">\s*<div><div class="table">', text, flags=re.S)
+    style = text[text.index("<style>") : text.index("</style>")]
+    fit = re.search(r"\.fit \{(.*?)\}\s*\.fit > div \{(.*?)\}", style, flags=re.S)
+    assert fit is not None
+    assert "flex-wrap: wrap" in fit[1] and "flex: 1 0 min-content" in fit[2] and "max-width: 100%" in fit[2]
+    assert ".table { overflow: visible; }" in style[style.index("@media print") :]
+
+
+def group_release(**fields: object) -> GroupRelease:
+    request = gm.Request(
+        "folder/visits.csv",
+        unit="person",
+        by={"region": ["north", "south"]},
+        guarantee=G,
+        **fields,  # type: ignore[arg-type]
+    )
+    assert isinstance(request.plan, GroupPlan)
+    features = np.full((2, request.plan.each.shape.features.shape[0]), 700.0)
+    return GroupRelease(request.plan, features, reading=request.readings[0])
+
+
+def test_the_error_of_a_mean_in_groups_is_told_over_n() -> None:
+    text = page(group_release(means={"age": (0, 100)}, sums={"spent": (0, 500)}, rows_per_unit=12, count=True))
+    words = " ".join(" ".join(Tags(text).words).split())
+    rows = re.findall(r"<td>age_mean</td><td>([^<]*)</td><td>([^<]*)</td><td>\d+ %</td>", text)
+    assert rows and all(cell.endswith(" / n") for cell in rows[0])
+    assert "n is the number of rows:" in words
+    assert "n × age_mean" in words
+    assert "#d9730d" in text.split('id="shape"')[1].split("</svg>")[0]  # what one person can change is drawn
+    assert "The division of a mean" in words
+
+
+def questions(**fields: object) -> JointRelease:
+    asked = [{"name": "spending", "sums": {"income": (0, 500_000)}}, {"name": "people", "count": True}]
+    request = gm.Request("folder/visits.csv", unit="person", questions=asked, guarantee=G, **fields)  # type: ignore[arg-type]
+    assert isinstance(request.plan, JointPlan)
+    (part,) = request.plan.parts
+    assert isinstance(part.plan, gm.Plan)
+    return JointRelease(request.plan, (gm.Release(part.plan, np.array([7e7, 900.0]), reading=part.reading),))
+
+
+def test_a_question_is_compared_within_what_it_was_planned_with() -> None:
+    text = page(questions())
+    assert re.findall(r"<td>income_sum</td><td>[^<]*</td><td>[^<]*</td><td>(\d+ %)</td>", text) == ["77 %"]
+    assert re.findall(r"<td>count</td><td>[^<]*</td><td>[^<]*</td><td>(\d+ %)</td>", text) == ["85 %"]
+    words = " ".join(" ".join(Tags(text).words).split())
+    assert words.count("all questions planned together is as good as any Gaussian noise can be") == 2
+    assert "of this question and those planned together with it" in words
+    assert "The division of a mean" not in words
+    assert text.count("<td>income</td>") == 1  # bounds: not of what another question asks
+    assert "no column is read" in words
+
+
+def test_the_page_is_named_after_its_source_and_says_which_version_made_it() -> None:
+    release = group_release(count=True)
+    assert release.reading is not None
+    named = GroupRelease(release.plan, release.features, reading=release.reading.opened("visits.csv", True, []))
+    text = page(named)
+    assert f"<title>visits.csv · a private release · Gaussmith {gm.__version__}</title>" in text
+    assert '<p class="brand">visits.csv · a private release</p>' in text
+    assert "<title>A private release · Gaussmith" in page(release)
+    old = GroupRelease(release.plan, release.features, software="0.0.9")
+    assert "added by Gaussmith 0.0.9" in page(old) and "<footer>Gaussmith 0.0.9" in page(old)
+
+
+def test_a_large_delta_is_remarked_on() -> None:
+    loose = gm.plan(PEOPLE, gm.Guarantee(epsilon=1, delta=0.01))
+    assert "δ = 0.01 promises little" in page(released(loose))
+    assert "promises little" not in page(released(gm.plan(PEOPLE, G)))

@@ -56,14 +56,80 @@ def test_a_certificate_that_does_not_hold_is_refused(here: Path, capsys: pytest.
         assert code == 2 and not out and err.startswith("Error:")
 
 
-def test_groups_have_the_certificate_of_one_and_questions_their_own(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _, _ = run(capsys, "plan", *ASKED, "--by", "region=north,south", "--certificate", "proof.json")
-    assert code == 0
-    assert json.loads(Path("proof.json").read_text())["kind"] == "certificate"
-    code, _, err = run(capsys, "plan", *ASKED, "--certificate", "no/such/folder/proof.json")
-    assert code == 2 and "--certificate" in err
+def test_groups_are_verified_by_the_certificate_of_one(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    several = ["--unit", "person", "--rows-per-unit", "4", "--groups-per-unit", "2", "--by", "region=north,south,east"]
+    for more, words in ((["--by", "region=north,south"], "the guarantee"), (several, "group's share of the guarantee")):
+        code, _, _ = run(capsys, "plan", *ASKED, *more, "--save", "plan.json", "--certificate", "proof.json")
+        assert code == 0
+        assert json.loads(Path("proof.json").read_text())["kind"] == "certificate"
+        code, out, err = run(capsys, "verify", "plan.json", "proof.json")
+        assert (code, err) == (0, "")
+        assert "groups, of which a person is in" in out and words in " ".join(out.split())
+        assert json.loads(run(capsys, "verify", "plan.json", "proof.json", "--json")[1])["optimality"] < 1.001
+    plan = json.loads(Path("plan.json").read_text())
+    plan["groups"]["at_most"] = 3  # a person in more groups than was planned for
+    Path("forged.json").write_text(json.dumps(plan))
+    code, out, err = run(capsys, "verify", "forged.json", "proof.json")
+    assert (code, out) == (2, "") and "a group's share is too large" in err
+
+
+QUESTIONS = """
+source = "people.parquet"
+guarantee = { epsilon = 1, delta = 1e-6 }
+[[question]]
+name = "spending"
+sums = { income = [0, 500000] }
+[[question]]
+name = "people"
+count = true
+[[question]]
+name = "regions"
+count = true
+by = { region = ["north", "south"] }
+"""
+
+
+def test_several_questions_are_verified_part_by_part(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("q.toml").write_text(QUESTIONS)
+    code, _, err = run(capsys, "plan", "q.toml", "--save", "plan.json", "--certificate", "proof.json")
+    assert (code, err) == (0, "")
+    code, out, err = run(capsys, "verify", "plan.json", "proof.json")
+    assert (code, err) == (0, "")
+    assert "\nspending, people\n" in out and "\nregions\n" in out and "add up to no more than the guarantee" in out
+    assert max(map(len, out.splitlines())) <= 80
+    found = json.loads(run(capsys, "verify", "plan.json", "proof.json", "--json")[1])
+    assert [part["questions"] for part in found["parts"]] == [["spending", "people"], ["regions"]]
+    proof = json.loads(Path("proof.json").read_text())
+    proof["parts"][1]["lower_bound"] *= 1.01
+    Path("forged.json").write_text(json.dumps(proof))
+    assert "part 2: the law proves" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
+    proof["parts"].pop()
+    Path("forged.json").write_text(json.dumps(proof))
+    assert "not one certificate for each part" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
+    run(capsys, "plan", *ASKED, "--certificate", "one.json")
+    assert "not one certificate for each part" in " ".join(run(capsys, "verify", "plan.json", "one.json")[2].split())
+    plan = json.loads(Path("plan.json").read_text())
+    plan["guarantee"] = {"mu": 0.2}
+    Path("forged.json").write_text(json.dumps(plan))
+    code, out, err = run(capsys, "verify", "forged.json", "proof.json")
+    assert (code, out) == (2, "") and "parts that spend too much" in err
+
+
+def test_files_in_the_wrong_order_are_told_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "plan", *ASKED, "--save", "plan.json", "--certificate", "proof.json")
+    code, out, err = run(capsys, "verify", "proof.json", "plan.json")
+    assert (code, out) == (2, "")
+    assert "a certificate where a plan is expected" in err and "the plan comes first" in err
+    release = gm.plan(gm.Records(), gm.Guarantee(mu=1), count=True).release([[], []])
+    Path("release.json").write_text(release.to_json())
+    assert "a release where a plan is expected" in run(capsys, "verify", "release.json", "proof.json")[2]
+
+
+def test_nothing_is_written_unless_both_files_can_be(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for other in ("no/such/folder/proof.json", ".", "plan.json"):
+        code, _, err = run(capsys, "plan", *ASKED, "--save", "plan.json", "--certificate", other)
+        assert code == 2 and "--certificate" in err
+        assert not Path("plan.json").exists()
 
 
 def test_a_workload_from_python_is_verified_on_the_command_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -120,3 +120,33 @@ def test_covariance_of_a_release_matches_its_errors():
         diagonal = np.sqrt(np.diag(r.covariance()))
         assert diagonal[:2] == pytest.approx(r.standard_errors)
         assert diagonal[2] == pytest.approx(r.count_standard_error)
+
+
+def test_a_release_equals_what_is_read_back() -> None:
+    plan = gm.plan(gm.Box({"a": (0, 1)}), gm.Guarantee(mu=1), count=True)
+    release = plan.release([[0.5], [1.0]])
+    assert gm.Release.from_json(release.to_json()) == release and hash(gm.read(release.to_json())) == hash(release)
+    assert plan.release([[0.5], [1.0]]) != release and release != "release"
+
+
+def test_a_release_of_groups_and_its_totals_are_read_back_whole() -> None:
+    by = gm.Groups({"region": ["n", "s"], "sex": ["f", "m"]}, gm.Box({"a": (0, 1)}), at_most=2)
+    data = pl.DataFrame({"region": ["n", "s"], "sex": ["f", "m"], "a": [0.5, 1.0]})
+    release = gm.plan(by, gm.Guarantee(mu=1), count=True).release(data)
+    assert gm.read(release.to_json()) == release
+    total = release.total(region="n")
+    assert repr(total) == str(total) and "a " in repr(total).splitlines()[1]
+    again = gm.read(total.to_json())
+    assert again == total and again != release["n", "f"]
+    assert again.standard_errors == pytest.approx(np.sqrt(2) * release["n", "f"].standard_errors)
+    assert again.guarantee == release.guarantee
+    record = json.loads(total.to_json())
+    for parts in (0, 5, True, "2"):
+        with pytest.raises(PlanError, match="a total of"):
+            gm.read(json.dumps(record | {"parts": parts}))
+
+
+def test_large_errors_of_unknown_means_are_written_out() -> None:
+    plan = gm.plan(gm.Box({"a": (0, 100_000)}), gm.Guarantee(mu=1), answers="means", count=True)
+    text = str(gm.Release(plan, np.array([1e6, 1.0])))
+    assert "unknown: too few records" in text and "e+0" not in text

@@ -216,3 +216,21 @@ def test_pictures_that_there_are_not_are_refused_in_words() -> None:
     with pytest.raises(gm.errors.PlanError, match='use kind="errors"'):
         wide.chart(kind="spectrum")
     assert wide.chart(kind="errors")
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_pictures_of_people_with_rows_hold_every_difference(neighbours: str) -> None:
+    asked = {"sums": {"spent": (5, 500)}, "means": {"age": (0, 100), "weight": (40, 90)}, "count": "rows"}
+    plan = gm.Request("a.csv", unit="p", rows_per_unit=3, neighbours=neighbours, guarantee=G, **asked).plan
+    assert isinstance(plan, gm.Plan)
+    touched = 0.0
+    for i, j in ((0, 1), (1, 2), (1, 3), (0, 3)):
+        covariance = noise_covariance(plan, [i, j]) * plan.guarantee.mu**2
+        bodies = differences(plan, i, j)
+        assert len(bodies) == (1 if neighbours == "replace-one" else 2)
+        for body in bodies:
+            reached = gauge(body, covariance).max()
+            assert reached <= 1 + 1e-6
+            touched = max(touched, float(reached))
+    assert touched > 0.5
+    assert charts.draws_record(plan)

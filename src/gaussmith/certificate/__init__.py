@@ -12,7 +12,7 @@ anybody could have done, and the plan's own total says what was done.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,9 +25,11 @@ from gaussmith.numerics.linear import Array, pack, unpack
 from gaussmith.shapes.laws import Law
 
 if TYPE_CHECKING:
+    from gaussmith.group_plans import GroupPlan
+    from gaussmith.joint_plans import JointPlan
     from gaussmith.plans import Plan
 
-__all__ = ["Certificate", "Verdict", "certificate_of", "law_of", "lower_bound", "verify"]
+__all__ = ["Certificate", "Certificates", "Verdict", "certificate_of", "law_of", "lower_bound", "read", "verify"]
 
 FORMAT = 1
 
@@ -92,28 +94,66 @@ class Certificate:
         return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
 
     @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Certificate:
+        """The certificate that `to_dict` described."""
+        return cls(
+            str(fields["plan_hash"]),
+            str(fields["neighbours"]),
+            float(fields["mu"]),
+            str(fields["objective"]),
+            Law.from_dict(fields["law"]),
+            float(fields["lower_bound"]),
+            float(fields["price"]),
+            {str(name): unpack(values) for name, values in fields["evidence"].items()},
+        )
+
+    @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
         """The certificate that `to_json` wrote; refuses what it does not know."""
-        try:
-            fields = json.loads(text)
-            if fields["kind"] != "certificate" or fields["format"] != FORMAT:
-                raise KeyError("kind")
-            return cls(
-                str(fields["plan_hash"]),
-                str(fields["neighbours"]),
-                float(fields["mu"]),
-                str(fields["objective"]),
-                Law.from_dict(fields["law"]),
-                float(fields["lower_bound"]),
-                float(fields["price"]),
-                {str(name): unpack(values) for name, values in fields["evidence"].items()},
-            )
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            if isinstance(error, GaussmithError):
-                raise
+        found = read(text)
+        if not isinstance(found, cls):
             raise PlanError(
-                "a file that is not a certificate", f"this version reads format {FORMAT}", "check the file"
-            ) from None
+                "certificates of several questions", "here one is expected", "use gaussmith.certificate.read"
+            )
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Certificates:
+    """The certificates of several questions: one for each part of their plan, at its share of the guarantee."""
+
+    plan_hash: str
+    parts: tuple[Certificate, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.parts))
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        parts = [part.to_dict() for part in self.parts]
+        return {"format": FORMAT, "kind": "certificates", "plan_hash": self.plan_hash, "parts": parts}
+
+    def to_json(self) -> str:
+        """The certificates as JSON."""
+        return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
+
+
+def read(text: str | bytes) -> Certificate | Certificates:
+    """What `to_json` of a certificate, or of several, wrote; refuses what it does not know."""
+    try:
+        fields = json.loads(text)
+        if fields["format"] != FORMAT or fields["kind"] not in ("certificate", "certificates"):
+            raise KeyError("kind")
+        if fields["kind"] == "certificate":
+            return Certificate.from_dict(fields)
+        return Certificates(str(fields["plan_hash"]), tuple(map(Certificate.from_dict, fields["parts"])))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        if isinstance(error, GaussmithError):
+            raise
+        raise PlanError(
+            "a file that is not a certificate", f"this version reads format {FORMAT}", "check the file"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -125,6 +165,8 @@ class Verdict:
     reach: float
     """The largest difference of neighbours over what the guarantee allows, on the grid: at most 1."""
     problems: tuple[str, ...]
+    parts: tuple[Verdict, ...] = ()
+    """What was found of each part of a plan of several questions; the numbers above are then of all together."""
 
     @property
     def optimality(self) -> float:
@@ -142,13 +184,47 @@ def certificate_of(plan: Plan) -> Certificate:
     )
 
 
-def verify(plan: Plan, certificate: Certificate) -> Verdict:
+def verify(plan: Plan | GroupPlan | JointPlan, certificate: Certificate | Certificates) -> Verdict:
     """Check a plan and its certificate against the domain and the answers alone; no number is believed.
 
     1. Every difference of neighbours, on the grid of the release, stays within the guarantee: all rounding upward.
     2. No Gaussian noise has a smaller price than the law proves: all rounding downward.
     3. The plan's price is what the certificate says: all rounding upward.
+
+    Of groups, which are all alike, one is checked, and that the groups of one person keep the guarantee together; of
+    several questions each part, and that the parts do. Prices and bounds are at a group's and a part's share of μ.
     """
+    each: Any = getattr(plan, "each", plan)
+    parts = getattr(plan, "parts", None)
+    if parts is not None:
+        return _verify_parts(plan, [part.plan for part in parts], certificate)
+    if not isinstance(certificate, Certificate):
+        return Verdict(0.0, np.inf, np.inf, ("the certificates are for several questions",))
+    found = _verify_one(each, certificate)
+    return found if each is plan else replace(found, problems=(*found.problems, *_shares(plan)))
+
+
+def _verify_parts(whole: Any, plans: list[Any], certificates: Certificate | Certificates) -> Verdict:
+    if not isinstance(certificates, Certificates) or len(certificates.parts) != len(plans):
+        return Verdict(0.0, np.inf, np.inf, ("there is not one certificate for each part of the plan",))
+    found = tuple(verify(plan, part) for plan, part in zip(plans, certificates.parts, strict=True))
+    problems = [f"part {i}: {problem}" for i, part in enumerate(found, start=1) for problem in part.problems]
+    if certificates.plan_hash != whole.hash:
+        problems.append("the certificates are for another plan")
+    lower, price = (sum(getattr(part, name) for part in found) for name in ("lower_bound", "price"))
+    return Verdict(lower, price, max(part.reach for part in found), (*problems, *_shares(whole)), found)
+
+
+def _shares(plan: Any) -> list[str]:
+    """What is wrong with how a plan shares its guarantee among groups or parts."""
+    try:
+        plan.certify()
+    except PlanError as error:
+        return [f"the guarantee does not hold: {error}"]
+    return []
+
+
+def _verify_one(plan: Plan, certificate: Certificate) -> Verdict:
     problems = []
     if certificate.plan_hash != plan.hash:
         problems.append("the certificate is for another plan")

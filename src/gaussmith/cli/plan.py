@@ -14,6 +14,7 @@ examples:
 from __future__ import annotations
 
 import json
+import os
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,10 +53,7 @@ def run(arguments: Namespace) -> int:
     book = open_ledger(arguments.ledger, None)
     if book is not None and arguments.request:
         book.check_dataset(source_name(request.source))
-    if arguments.save:
-        _save(plan.to_json(), "--save", arguments.save)
-    if arguments.certificate:
-        _save(_certificate(plan), "--certificate", arguments.certificate)
+    _save_all(plan, {"--save": arguments.save, "--certificate": arguments.certificate})
     if not arguments.json:
         print(any_plan_table(plan, rows))
         if len(request.readings) == 1:
@@ -110,25 +108,26 @@ def _document(
     return json.dumps(document, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
-def _certificate(plan: Plan | GroupPlan | JointPlan) -> str:
-    """The certificate of a plan; of groups, which are all alike, that of one."""
-    from gaussmith.group_plans import GroupPlan
-    from gaussmith.joint_plans import JointPlan
+def _save_all(plan: Plan | GroupPlan | JointPlan, files: dict[str, str | None]) -> None:
+    """Write the plan and its certificate, or refuse before either is written."""
+    given = {flag: Path(file) for flag, file in files.items() if file}
+    if len({file.absolute() for file in given.values()}) < len(given):
+        raise RequestError("--save and --certificate name one file", "each is a file of its own", "rename one")
+    for flag, file in given.items():
+        place = file if file.exists() else file.absolute().parent
+        if file.is_dir() or not os.access(place, os.W_OK):
+            reason = "it is a folder" if file.is_dir() else "there is no such folder, or it is not yours"
+            raise _unwritten(flag, file, reason)
+    texts = {flag: (plan if flag == "--save" else plan.certificate).to_json() for flag in given}
+    for flag, file in given.items():
+        try:
+            file.write_text(texts[flag] + "\n", encoding="utf-8")
+        except OSError as error:
+            raise _unwritten(flag, file, str(error.strerror)) from None
 
-    if isinstance(plan, JointPlan):
-        raise RequestError("--certificate for several questions", "each has its own", "plan one question at a time")
-    return (plan.each if isinstance(plan, GroupPlan) else plan).certificate.to_json()
 
-
-def _save(text: str, flag: str, file: str) -> None:
-    try:
-        Path(file).write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise RequestError(
-            f"{flag} {file}",
-            f"it cannot be written: {error.strerror}",
-            "name a file in a folder of yours",
-        ) from None
+def _unwritten(flag: str, file: Path, reason: str) -> RequestError:
+    return RequestError(f"{flag} {file}", f"it cannot be written: {reason}", "name a file in a folder of yours")
 
 
 def _rows(text: str | None) -> int | None:

@@ -146,6 +146,12 @@ def plan_chart(plan: Plan, columns: Sequence[str] | None = None, kind: str = "sh
     return altair.Chart.from_dict(spec)
 
 
+def draws_record(plan: Plan, columns: Sequence[str] | None = None) -> bool:
+    """Whether what one record can change is known, and part of the picture that `plan_spec` draws."""
+    places = pair(plan) if columns is None else _places(plan, columns)
+    return places is None or bool(differences(plan, *places))
+
+
 def drawn_names(plan: Plan, columns: Sequence[str] | None = None) -> tuple[str, ...]:
     """The names of the answers that `plan_spec` draws."""
     places = pair(plan) if columns is None else _places(plan, columns)
@@ -263,8 +269,8 @@ def _name(plan: Plan, i: int) -> str:
 
 
 def _axis_title(plan: Plan, i: int) -> str:
-    name = printable(_name(plan, i))
-    return f"n × {name}" if i < plan.answers.size and plan.answers.means[i] else name
+    name, answers = printable(_name(plan, i)), plan.answers
+    return f"n × {name}" if i < answers.size and (answers.means[i] or answers.ratios[i]) else name
 
 
 def _shown(release: Release | GroupRelease) -> list[Spec]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
-from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, Points, SparseSum, Tallied, Votes
+from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, People, Points, SparseSum, Tallied, Votes
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
@@ -54,6 +55,8 @@ def differences(plan: Plan, first: int, second: int) -> list[Array]:
     """
     if isinstance(plan.domain, Tallied):
         return _tallied_outlines(plan, first, second)
+    if isinstance(plan.domain, People):
+        return _people_outlines(plan, plan.domain, first, second)
     if not isinstance(plan.domain, Box | Ball | GaussianData):
         return []
     centre = np.zeros(2)
@@ -74,6 +77,32 @@ def differences(plan: Plan, first: int, second: int) -> list[Array]:
     if plan.neighbours == ADD_REMOVE:
         return [body + centre, -(body + centre)] if centre.any() else [body]
     return [2 * body]
+
+
+def _people_outlines(plan: Plan, domain: People, first: int, second: int) -> list[Array]:
+    """The same for people with many rows: with one row or with all that count, every number at either of its ends."""
+    _, over_rows, rows = domain.parts
+    points = []
+    for share, one, two in itertools.product((1 / domain.rows_per_unit, 1.0), (-1, 1), (-1, 1)):
+        point = []
+        for i, sign in ((first, one), (second, two)):
+            j = -1 if i == plan.answers.size else int(plan.answers.index[i])
+            if j < 0:
+                point.append(1.0)  # the person
+            elif j == rows:
+                point.append(share * domain.rows_per_unit)
+            elif j >= over_rows.start:
+                point.append(sign * share * domain.radius[j])
+            else:
+                point.append(sign * domain.radius[j] + (0.0 if plan.answers.means[i] else domain.centre[j]))
+        points.append(point)
+    corners = np.array(points)
+    if plan.neighbours != ADD_REMOVE:
+        corners = (corners[:, None] - corners).reshape(-1, 2)
+    angles = np.linspace(0, 2 * np.pi, 2 * CIRCLE + 1) + 1e-3  # a little off, where corners tie
+    directions = np.column_stack([np.cos(angles), np.sin(angles)])
+    body = corners[np.argmax(directions @ corners.T, axis=1)]
+    return [body] if plan.neighbours != ADD_REMOVE else [body, -body]
 
 
 def _tallied_outlines(plan: Plan, first: int, second: int) -> list[Array]:

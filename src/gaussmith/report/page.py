@@ -21,11 +21,13 @@ from gaussmith.explanation import (
     RELEASE_HEADER,
     decimals,
     describe_clip,
+    describe_divided,
     describe_gain,
     describe_optimality,
     describe_shape,
     describe_spectrum,
     figure,
+    guarantee_notes,
     html_table,
     printable,
     release_rows,
@@ -35,7 +37,7 @@ from gaussmith.group_tables import group_rows
 from gaussmith.joint_releases import JointRelease
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.readings import MEAN, ROW_SUM, ROWS, TOTAL, Reading
-from gaussmith.report.charts import drawn_names, interval_spec, noise_spec, plan_spec
+from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
 from gaussmith.report.spectra import errors_spec, spectrum_spec
 from gaussmith.standards import compare_plan, compare_release
@@ -69,33 +71,50 @@ def page(release: Release | GroupRelease | JointRelease, columns: Sequence[str] 
     if isinstance(release, JointRelease):
         sections = [_section("shares", "Questions", _shares(release.plan))]
         for i, (name, part) in enumerate(release, start=1):
-            body = "\n".join(f"<h3>{title}</h3>\n{text}" for _, title, text in _parts(part, None))
+            body = "\n".join(
+                f'<div class="{kind}">\n<h3>{title}</h3>\n{text}\n</div>' for kind, title, text in _parts(part, None)
+            )
             sections.append(_section(f"question-{i}", _text(name), body))
     else:
         sections = [_section(*part) for part in _parts(release, columns)]
-    sections.append(_section("cite", "How to cite", _cite(release.plan)))
+    sections.append(_section("cite", "How to cite", _cite(release)))
     style = (resources.files("gaussmith.report") / "page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>A private release · Gaussmith</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"{_header(release.plan)}\n<main>\n" + "\n".join(sections) + f"\n</main>\n{_footer()}\n</body>\n</html>\n"
+        f"<title>{_text(_title(release))} · Gaussmith {_text(_version(release))}</title>\n"
+        f"<style>\n{style}</style>\n</head>\n<body>\n"
+        f"{_header(release)}\n<main>\n" + "\n".join(sections) + f"\n</main>\n{_footer(release)}\n</body>\n</html>\n"
     )
+
+
+def _title(release: Release | GroupRelease | JointRelease) -> str:
+    """What the page is called: after the source, where that has a name."""
+    first = release.parts[0] if isinstance(release, JointRelease) else release
+    named = first.reading is not None and first.reading.source
+    return f"{named} · a private release" if named else "A private release"
+
+
+def _version(release: Release | GroupRelease | JointRelease) -> str:
+    """That which made the release."""
+    from gaussmith import __version__
+
+    return release.software or __version__
 
 
 def _parts(release: Release | GroupRelease, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
     """Name, title and body of what is told about one release."""
     if isinstance(release, GroupRelease):
         plan = release.plan.each  # all groups are alike
-        comparisons = compare_plan(plan, most=MOST_ROWS)
+        noise = _noise(plan, compare_plan(plan, most=MOST_ROWS), release.plan)
     else:
         plan = release.plan
-        comparisons = compare_release(release, MOST_ROWS)
+        noise = _noise(plan, compare_release(release, MOST_ROWS))
     parts = [
         ("answers", "Answers", _answers(release)),
-        ("noise", "Noise against the standard Gaussian", _noise(plan, comparisons)),
+        ("noise", "Noise against the standard Gaussian", noise),
         ("shape", "The shape of the noise", _shape(plan, columns)),
         ("covers", "What the intervals cover", _covers(release)),
         ("why", "Why this noise", _why(plan)),
@@ -139,20 +158,21 @@ def _power(match: re.Match[str]) -> str:
 
 def _section(name: str, title: str, body: str) -> str:
     return (
-        f'<section id="{name}" aria-labelledby="{name}-title">\n<h2 id="{name}-title">{title}</h2>\n{body}\n</section>'
+        f'<section id="{name}" class="{name}" aria-labelledby="{name}-title">\n'
+        f'<h2 id="{name}-title">{title}</h2>\n{body}\n</section>'
     )
 
 
-def _header(plan: Plan | GroupPlan | JointPlan) -> str:
-    g = plan.guarantee
+def _header(release: Release | GroupRelease | JointRelease) -> str:
+    g = release.guarantee
     promise, _, rest = g.describe().partition(". ")
-    more = f"<p>{_prose(rest)}</p>\n" if rest else ""
+    more = "".join(f"<p>{_prose(line)}</p>\n" for line in (rest, *guarantee_notes(g)[1:]) if line)
     stated = [("ε", g.epsilon), ("δ", g.delta)] if g.epsilon is not None else []
     facts = [*((name, f"{value:g}") for name, value in stated), ("μ", f"{g.mu:.4g}"), ("ρ", f"{g.rho:.4g}")]
     items = "".join(f"<div><dt>{name}</dt><dd>{_prose(value)}</dd></div>" for name, value in facts)
     return (
-        f'<header>\n<p class="brand">A private release</p>\n<h1>{_prose(promise.rstrip("."))}.</h1>\n'
-        f"{more}<p>Protected: {_text(plan.protects)}.</p>\n<dl>{items}</dl>\n</header>"
+        f'<header>\n<p class="brand">{_text(_title(release))}</p>\n<h1>{_prose(promise.rstrip("."))}.</h1>\n'
+        f"{more}<p>Protected: {_text(release.plan.protects)}.</p>\n<dl>{items}</dl>\n</header>"
     )
 
 
@@ -168,32 +188,36 @@ def _answers(release: Release | GroupRelease) -> str:
     table = _table(header, rows)
     bars = _figure(draw(interval_spec(release), label), "Error bars side by side: the 95 % interval of each answer.")
     return (
-        f'<div class="beside">\n<div>{table}{note}\n'
+        f'<div class="fit">\n<div>{table}{note}\n'
         '<p class="quiet">± is the standard deviation of the noise. Values are not moved back into their bounds, '
         "so that they stay right on average: a small count can be negative.</p></div>\n"
         f"{bars}\n</div>"
     )
 
 
-def _noise(plan: Plan, comparisons: Sequence[Comparison]) -> str:
+def _noise(plan: Plan, comparisons: Sequence[Comparison], groups: GroupPlan | None = None) -> str:
     known = [c for c in comparisons if c.standard]
     if not known:
         return "<p>The standard Gaussian mechanism is not defined for these answers.</p>"
     rows = []
     for c in known[:MOST_ROWS]:
         digits = decimals(c.error)
-        rows.append(
-            [printable(c.name), f"{c.error:,.{digits}f}", f"{c.standard:,.{digits}f}", f"{100 * (c.share or 0):.0f} %"]
-        )
+        over = " / n" if c.mean and groups is not None else ""  # every group has its own n
+        errors = [f"{error:,.{digits}f}{over}" for error in (c.error, c.standard or 0.0)]
+        rows.append([printable(c.name), *errors, f"{100 * (c.share or 0):.0f} %"])
     label = "Bars: each error in percent of the standard Gaussian's; the numbers are in the table."
     table = _table(["answer", "± error", "standard Gaussian", "ratio"], rows)
     gain = describe_gain(plan)
     lead = f"Taken together, {gain}" if gain else "Here the standard Gaussian mechanism does as well"
+    what = "the plan" if plan.whole is None else "the plan of all questions planned together"
+    shared = groups is not None and plan.guarantee != groups.guarantee
+    where = "in each group, at its share of μ, " if shared else ""
     bars = _figure(draw(noise_spec(known), label), "Blue: this release. Grey: the standard Gaussian mechanism.")
+    divided = f"<p>{_prose(describe_divided(plan))}.</p>" if groups is not None and plan.answers.any_divided else ""
     return (
-        f"<p>{_prose(lead)}, at the same guarantee; the plan is {_prose(describe_optimality(plan))}. "
+        f"<p>{_prose(lead)}, at the same guarantee; {what} is {_prose(where + describe_optimality(plan))}. "
         "The standard mechanism adds independent noise of equal size to every answer, in units of its weight.</p>\n"
-        f'<div class="beside">\n<div>{table}</div>\n{bars}\n</div>'
+        f'<div class="fit">\n<div>{table}{divided}</div>\n{bars}\n</div>'
     )
 
 
@@ -206,10 +230,11 @@ def _shape(plan: Plan, columns: Sequence[str] | None) -> str:
         "and what one record can change."
     )
     mirrored = "; taking a record away is its mirror image" if not plan.public_count else ""
+    record = f'<li class="record">one record, at its most{mirrored}</li>' if draws_record(plan, columns) else ""
     return (
         f'<div class="beside">\n{_figure(draw(plan_spec(plan, columns), label), "")}\n<div>\n'
         f"<p>What one record can change in {of}, and the noise that hides it.</p>\n"
-        f'<ul class="key"><li class="record">one record, at its most{mirrored}</li>'
+        f'<ul class="key">{record}'
         '<li class="ours">the noise of this release</li><li class="standard">the standard Gaussian’s noise</li></ul>\n'
         "<p>The outlines of noise have the size at which, over all answers together, they just hold every difference "
         f"that one record can make. The noise itself has the same shape and is {times} times as large (1/μ): that is "
@@ -240,10 +265,11 @@ def _covers(release: Release | GroupRelease) -> str:
         if answers > 1
         else ""
     )
+    division = "<li>The division of a mean by a noisy number of records, exactly.</li>"
     return (
         '<div class="beside">\n<div><h3>They do</h3><ul class="yes">'
         "<li>The noise: 95 of 100 such intervals hold what the same question gives without noise.</li>"
-        "<li>The division of a mean by a noisy number of records, exactly.</li></ul></div>\n"
+        f"{division if release.plan.answers.any_divided else ''}</ul></div>\n"
         '<div><h3>They do not</h3><ul class="no">'
         "<li>Clipping: values beyond the bounds were moved to the nearer bound, and the answers are about those.</li>"
         "<li>Sampling: how far the people in the data stand for others.</li>"
@@ -252,6 +278,8 @@ def _covers(release: Release | GroupRelease) -> str:
 
 
 def _why(plan: Plan) -> str:
+    together = " of this question and those planned together with it" if plan.whole is not None else ""
+    plan = plan.whole[0] if plan.whole is not None else plan
     weighting = {
         "equal": "",
         "relative": ", each relative to what one person can change",
@@ -265,8 +293,8 @@ def _why(plan: Plan) -> str:
     ]
     rows.append(["the least that any Gaussian noise with this guarantee could have", f"{1 / plan.optimality:.2f} ×"])
     return (
-        f"<p>The noise was chosen for the least sum of squared errors{weighting}: from the bounds and the guarantee "
-        f"alone, never from the data.</p>\n{_table(['noise', 'total squared error'], rows)}"
+        f"<p>The noise was chosen for the least sum of squared errors{together}{weighting}: from the bounds and "
+        f"the guarantee alone, never from the data.</p>\n{_table(['noise', 'total squared error'], rows)}"
     )
 
 
@@ -277,6 +305,9 @@ def _bounds(plan: Plan, reading: Reading | None) -> str:
         "that cannot be read as a number become the value in the last column. This is the same whoever is in the "
         "data.</p>"
     )
+    asked = set(plan.answers.index.tolist()) if plan.answers.matrix is None else None  # a question may ask but some
+    if plan.whole is not None and not asked:
+        return "<p>Nothing but the number of records is asked here: no column is read.</p>"
     boxes = [domain] if isinstance(domain, Box) else []
     if isinstance(domain, People):
         boxes = [box for box in (domain.own, domain.rows) if box is not None]
@@ -284,6 +315,7 @@ def _bounds(plan: Plan, reading: Reading | None) -> str:
         lower, upper = (np.concatenate([getattr(box, end) for box in boxes]) for end in ("lower", "upper"))
         units = reading is not None and reading.unit is not None
         kinds = [_OF[kind] for kind, _ in reading.features] if reading is not None and units else []
+        places = [j for j in range(len(lower)) if asked is None or j in asked]
         rows = [
             [
                 printable(domain.name(j)),
@@ -292,9 +324,9 @@ def _bounds(plan: Plan, reading: Reading | None) -> str:
                 figure(float(upper[j]), 6),
                 figure(float(plan.substitutes[j]), 6),
             ]
-            for j in range(min(len(lower), MOST_ROWS))
+            for j in places[:MOST_ROWS]
         ]
-        more = len(lower) - len(rows)
+        more = len(places) - len(rows)
         note = f"<p>… and {more:,} more columns, in the record beside this page.</p>" if more else ""
         header = ["column", *(["of"] if kinds else []), "from", "to", "a missing value becomes"]
         return _table(header, rows) + note + odd
@@ -310,10 +342,8 @@ def _bounds(plan: Plan, reading: Reading | None) -> str:
     return f"<p>{_prose(domain.reading)}</p>"
 
 
-def _cite(plan: Plan | GroupPlan | JointPlan) -> str:
-    from gaussmith import __version__
-
-    g = plan.guarantee
+def _cite(release: Release | GroupRelease | JointRelease) -> str:
+    plan, g = release.plan, release.guarantee
     if g.epsilon is not None:
         claim = f"(ε, δ)-differential privacy with ε = {g.epsilon:g} and δ = {g.delta:g}"
     elif g.stated_rho is not None:
@@ -323,7 +353,7 @@ def _cite(plan: Plan | GroupPlan | JointPlan) -> str:
     unit = f"{'adding or removing' if plan.neighbours == ADD_REMOVE else 'changing'} one person’s record"
     sentence = (
         f"These statistics satisfy {claim}, with respect to {unit}. The noise is Gaussian, exact on integers "
-        f"(μ = {g.mu:.6g}), and was added by Gaussmith {__version__}."
+        f"(μ = {g.mu:.6g}), and was added by Gaussmith {_version(release)}."
     )
     return (
         f"<blockquote>{_prose(sentence)}</blockquote>\n"
@@ -333,11 +363,9 @@ def _cite(plan: Plan | GroupPlan | JointPlan) -> str:
     )
 
 
-def _footer() -> str:
-    from gaussmith import __version__
-
+def _footer(release: Release | GroupRelease | JointRelease) -> str:
     words = "This page holds released values and public choices, nothing else."
-    return f"<footer>Gaussmith {_text(__version__)}. {words}</footer>"
+    return f"<footer>Gaussmith {_text(_version(release))}. {words}</footer>"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -33,6 +33,8 @@ class Source:
     """Columns that are not the same in all files; they are not among `names`."""
     is_text: bool = False
     """Whether numbers arrive as text (CSV, JSON lines) and are read by our own rule."""
+    name: str | None = None
+    """What a release may call it: the file's own name, without folders and secrets; None for what has no name."""
 
     @property
     def types(self) -> dict[str, str]:
