@@ -83,7 +83,7 @@ def describe_spectrum(plan: Plan) -> str:
     return text + ("." if standard is None else f"; the standard Gaussian has {figure(standard)} in all.")
 
 
-def describe_gain(plan: Plan) -> str:
+def describe_gain(plan: Plan, standard_scale: float = 1.0) -> str:
     """What the shape saves against the standard Gaussian mechanism, in plain words; empty where it saves nothing.
 
     >>> import gaussmith as gm
@@ -91,9 +91,9 @@ def describe_gain(plan: Plan) -> str:
     'errors are 62 % of those of the standard Gaussian mechanism'
     """
     share = share_of_standard(plan)
-    if share is None or share > 0.995:
+    if share is None or share / standard_scale > 0.995:
         return ""
-    return f"errors are {100 * share:.0f} % of those of the standard Gaussian mechanism"
+    return f"errors are {100 * share / standard_scale:.0f} % of those of the standard Gaussian mechanism"
 
 
 def explain(plan: Plan) -> str:
@@ -210,12 +210,14 @@ PLAN_HEADER = ("answer", "± error", "standard Gaussian", "ratio")
 RELEASE_HEADER = ("answer", "value", "± error", "95 % interval")
 
 
-def plan_rows(plan: Plan, rows: int | None = None, most: int = MOST_ROWS) -> list[tuple[str, ...]]:
+def plan_rows(
+    plan: Plan, rows: int | None = None, most: int = MOST_ROWS, standard_scale: float = 1.0
+) -> list[tuple[str, ...]]:
     """answer · ± error · the standard Gaussian's · their ratio; an error of a mean is over n unless `rows` is given."""
     if isinstance(plan.answers.workload, Marginals):
         return _marginal_rows(plan, most)
     found: list[tuple[str, ...]] = []
-    comparisons = compare_plan(plan, rows, most)
+    comparisons = compare_plan(plan, rows, most, standard_scale)
     for c in comparisons:
         over = " / n" if c.mean and not rows else ""
         if c.name == "count" and plan.public_count and c is comparisons[-1] and plan.answers.count:
@@ -302,9 +304,9 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int =
     return "\n".join(line.rstrip() for line in lines)
 
 
-def plan_table(plan: Plan, rows: int | None = None, lead: str = "") -> str:
+def plan_table(plan: Plan, rows: int | None = None, lead: str = "", standard_scale: float = 1.0) -> str:
     """answer · ± error · against the standard Gaussian · how close to optimal, with `lead` before that."""
-    text = text_table(PLAN_HEADER, plan_rows(plan, rows))
+    text = text_table(PLAN_HEADER, plan_rows(plan, rows, standard_scale=standard_scale))
     return "\n".join([text, *_left_out(plan, "plan.standard_errors", True), *_plan_notes(plan, rows, lead)])
 
 
@@ -386,7 +388,7 @@ def release_html(release: Release) -> str:
     return html_table(RELEASE_HEADER, release_rows(release), foot)
 
 
-def plan_html(plan: Plan, lead: str = "") -> str:
+def plan_html(plan: Plan, lead: str = "", standard_scale: float = 1.0) -> str:
     """The table of a plan for a notebook."""
     foot = [*_left_out(plan, "plan.standard_errors", True), *_plan_notes(plan, None, lead)]
-    return html_table(PLAN_HEADER, plan_rows(plan), foot)
+    return html_table(PLAN_HEADER, plan_rows(plan, standard_scale=standard_scale), foot)

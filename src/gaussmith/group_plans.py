@@ -94,6 +94,16 @@ class GroupPlan:
         """total_variance / lower_bound: what is known over all groups. At its share of μ each has `each.optimality`."""
         return self.each.optimality * (self.guarantee.mu / self.each.guarantee.mu) ** 2
 
+    @cached_property
+    def standard_scale(self) -> float:
+        """The standard Gaussian's errors in a group over those it has at this plan's share of μ: its own may differ."""
+        from gaussmith.standards import standard_plan
+
+        other = None if self.neighbours == ADD_REMOVE else standard_plan(self.each)
+        if other is None:
+            return 1.0  # √m, whatever the shape
+        return _share(self.groups, self.neighbours, other) / _share(self.groups, self.neighbours, self.each)
+
     @property
     def certificate(self) -> Certificate:
         """The certificate of one group, at its share of the guarantee; all are alike."""

@@ -46,13 +46,13 @@ def any_plan_html(plan: Plan | GroupPlan | JointPlan) -> str:
 def group_plan_table(plan: GroupPlan, rows: int | None = None) -> str:
     """How many groups, and the errors in each of them."""
     before, lead, after = _about_groups(plan)
-    return "\n".join([before, plan_table(plan.each, rows, lead), *after])
+    return "\n".join([before, plan_table(plan.each, rows, lead, plan.standard_scale), *after])
 
 
 def group_plan_html(plan: GroupPlan) -> str:
     """The same for a notebook."""
     before, lead, after = _about_groups(plan)
-    return _lines([before]) + plan_html(plan.each, lead) + _lines(after)
+    return _lines([before]) + plan_html(plan.each, lead, plan.standard_scale) + _lines(after)
 
 
 def _about_groups(plan: GroupPlan) -> tuple[str, str, list[str]]:

@@ -126,10 +126,13 @@ def _standard_for_matrix(plan: Plan) -> Array:
     return np.asarray(np.sqrt(S) / root / plan.guarantee.mu)
 
 
-def compare_plan(plan: Plan, rows: int | None = None, most: int | None = None) -> list[Comparison]:
+def compare_plan(
+    plan: Plan, rows: int | None = None, most: int | None = None, standard_scale: float = 1.0
+) -> list[Comparison]:
     """Every answer's error (of the first `most`) beside the standard one, the count last.
 
-    For means n times the error, unless `rows` is given.
+    For means n times the error, unless `rows` is given. In groups the standard may have another share of μ than the
+    plan: its errors are `standard_scale` times those at the plan's.
     """
     answers, errors, standard = plan.answers, plan.standard_errors, standard_errors_of_standard(plan)
     shown = answers.visible if most is None else min(most, answers.visible)
@@ -146,7 +149,7 @@ def compare_plan(plan: Plan, rows: int | None = None, most: int | None = None) -
     ]
     if plan.count_standard_error is not None:
         found.append(Comparison("count", plan.count_standard_error, _standard_count_error(plan, standard), False))
-    return found
+    return [replace(c, standard=c.standard * standard_scale) if c.standard is not None else c for c in found]
 
 
 def _standard_count_error(plan: Plan, standard: Array | None) -> float | None:

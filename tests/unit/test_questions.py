@@ -705,6 +705,19 @@ def test_groups_say_how_good_they_are_at_their_share() -> None:
     assert np.array_equal(two.covariance(), two.each.covariance())
 
 
+def test_groups_are_compared_with_a_standard_at_its_own_share() -> None:
+    """Under replace-one the share depends on the shape: the standard Gaussian's may be larger than the plan's."""
+    by = gm.Groups({"region": ["a", "b"]}, Box([0] * 16, [1] * 16))
+    mu = 1.0
+    plan = gm.plan(by, gm.Guarantee(mu=mu), neighbours="replace-one")
+    # 16 ones leave one group and enter another: √2 · √16 in all; a change within a group is less, √16.
+    standard = np.sqrt(2) * np.sqrt(16) / mu
+    row = str(plan).splitlines()[2].split()
+    assert float(row[2]) == pytest.approx(standard, rel=1e-3)
+    assert row[3] == f"{100 * plan.standard_errors[0] / standard:.0f}" == "79"
+    assert gm.plan(by, gm.Guarantee(mu=mu)).standard_scale == 1
+
+
 def test_a_guess_of_rows_is_not_one_of_people() -> None:
     from gaussmith.explanation import plan_table
 

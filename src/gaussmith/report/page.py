@@ -108,7 +108,8 @@ def _parts(release: Release | GroupRelease, columns: Sequence[str] | None) -> li
     """Name, title and body of what is told about one release."""
     if isinstance(release, GroupRelease):
         plan = release.plan.each  # all groups are alike
-        noise = _noise(plan, compare_plan(plan, most=MOST_ROWS), release.plan)
+        scale = release.plan.standard_scale
+        noise = _noise(plan, compare_plan(plan, most=MOST_ROWS, standard_scale=scale), release.plan)
     else:
         plan = release.plan
         noise = _noise(plan, compare_release(release, MOST_ROWS))
@@ -207,7 +208,7 @@ def _noise(plan: Plan, comparisons: Sequence[Comparison], groups: GroupPlan | No
         rows.append([printable(c.name), *errors, f"{100 * (c.share or 0):.0f} %"])
     label = "Bars: each error in percent of the standard Gaussian's; the numbers are in the table."
     table = _table(["answer", "± error", "standard Gaussian", "ratio"], rows)
-    gain = describe_gain(plan)
+    gain = describe_gain(plan, 1.0 if groups is None else groups.standard_scale)
     lead = f"Taken together, {gain}" if gain else "Here the standard Gaussian mechanism does as well"
     what = "the plan" if plan.whole is None else "the plan of all questions planned together"
     shared = groups is not None and plan.guarantee != groups.guarantee
