@@ -10,7 +10,8 @@ import pytest
 
 from gaussmith.codes import BallCodes, BoxCodes
 from gaussmith.sums import Totals, open_source, total
-from gaussmith.sums.spark import Unsteady, total_spark
+from gaussmith.sums.arrays import Unsteady
+from gaussmith.sums.spark import total_spark
 from gaussmith.sums.sql import BLOCK_COLUMNS, read_numbers, spell_codes
 from gaussmith.tallies import CountCodes, SparseCodes
 

@@ -17,6 +17,7 @@ from gaussmith.expressions.formulas import (
     Formula,
     check,
     columns_used,
+    evaluate,
     kind_of,
 )
 from gaussmith.expressions.grammar import COMPARISONS, Column, Literal, Node, Operation, parse
@@ -215,16 +216,21 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
     (('weight', 'height'), 'number')
     """
     known = dict(kinds)
+    folded = {name.casefold(): name for name in kinds}
     formulas: list[tuple[str, Formula]] = []
     for name, text in columns.items():
         if name in kinds:
             raise ExpressionError(f"columns: {name!r}", "the source has a column of this name", "choose another name")
+        if name.casefold() in folded:
+            rule = f"there is a column {folded[name.casefold()]!r}, and some engines do not tell capital letters apart"
+            raise ExpressionError(f"columns: {name!r}", rule, "choose another name")
         formula = check(parse(text), known)
         if formula.kind not in ("number", "truth"):
             rule = "a derived column is a number or a truth"
             raise ExpressionError(f"columns: {name!r} is a {formula.kind}", rule, "use the column itself")
         formulas.append((name, formula))
         known[name] = formula.kind
+        folded[name.casefold()] = name
     test = None if where is None else check(parse(where), known)
     if test is not None and test.kind != "truth":
         rule, remedy = "a filter is true or false", "compare it with something, such as age >= 18"
@@ -234,9 +240,18 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
 
 def derive(frame: nw.LazyFrame[Any], derivation: Derivation) -> nw.LazyFrame[Any]:
     """The frame with the derived columns added and the rows that the filter turns down left out; runs nothing yet."""
+    import narwhals as nw
+
     for name, formula in derivation.columns:  # one step each: a formula that is used often is computed once
         frame = frame.with_columns(to_narwhals(formula).alias(name))
-    return frame if derivation.where is None else frame.filter(to_narwhals(derivation.where))
+    if derivation.where is None:
+        return frame
+    if columns_used(derivation.where):
+        return frame.filter(to_narwhals(derivation.where))
+    if evaluate(derivation.where, {}):  # engines do not filter by a constant
+        return frame
+    some = nw.col(frame.collect_schema().names()[0]).is_null()
+    return frame.filter(some & ~some)
 
 
 def kinds_of(schema: Mapping[str, Any], wanted: Sequence[str] = ()) -> dict[str, str]:

@@ -50,6 +50,10 @@ class Totals:
     records: int
 
 
+class Unsteady(Exception):
+    """Two queries over one source saw different numbers of records."""
+
+
 class Kernel(Protocol):
     """Adds up codes, piece by piece."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import importlib.util
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from gaussmith.addresses import Database
@@ -61,6 +62,30 @@ def _open_table(connection: Any, table: str, said: str) -> Any:
     names = connection.execute("select table_name from information_schema.tables").fetchall()
     problem = SourceError(said, f"it holds no table {table!r}", nearest(table, [name for (name,) in names]))
     return attempt(lambda: connection.table(table), problem)
+
+
+def plain_relation(relation: Any, columns: Sequence[str]) -> Any:
+    """Some columns of a relation, without what DuckDB alone has: collations, and parts of a day that round up.
+
+    Under a collation 'Ada' equals 'ada': one record would be in two groups, and how one is written would decide where
+    others are counted. Times in nanoseconds are cut to microseconds, as other engines do, not rounded.
+    """
+    kinds = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+    return relation.project(", ".join(f"{_plainly(quote(name), kinds[name])} as {quote(name)}" for name in columns))
+
+
+def _plainly(column: str, kind: str) -> str:
+    if kind == "VARCHAR" or kind.startswith("ENUM"):
+        return f'cast({column} as varchar) collate "binary"'
+    if kind == "TIMESTAMP_NS":
+        rest = f"((epoch_ns({column}) % 1000) + 1000) % 1000"
+        return f"make_timestamp((epoch_ns({column}) - {rest}) // 1000)"
+    return column
+
+
+def quote(name: str) -> str:
+    """A column's name in DuckDB's SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def read_files(files: Files) -> Any:

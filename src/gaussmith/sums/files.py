@@ -93,7 +93,7 @@ def find_files(source: str | os.PathLike[str]) -> Files:
     if os.path.isdir(path):
         return _find_in_directory(said, path)
     paths = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-    paths = [p for p in paths if not os.path.isdir(p)]
+    paths = _once([p for p in paths if not os.path.isdir(p)])
     if not paths:
         what = "no file matches this pattern" if glob.has_magic(path) else "there is no such file or directory"
         raise SourceError(f"source={said!r}", what, "check the path; relative paths start in the current directory")
@@ -134,7 +134,15 @@ def _find_in_directory(said: str, path: str) -> Files:
             "a directory must hold Parquet files",
             "for another format give a pattern, for example 'visits/*.csv'",
         )
-    return _partitioned(_readable(Files(said, "Parquet", tuple(kept))), path)
+    return _partitioned(_readable(Files(said, "Parquet", tuple(_once(kept)))), path)
+
+
+def _once(paths: list[str]) -> list[str]:
+    """Each file under the first of its names: patterns such as **/** find it repeatedly, and so do symbolic links.
+
+    Its records would count as often, and the noise covers one.
+    """
+    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
 
 
 def _partitioned(files: Files, root: str) -> Files:

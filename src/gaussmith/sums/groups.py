@@ -23,6 +23,7 @@ from gaussmith.sums.features import Units
 from gaussmith.sums.units import (
     add_up,
     blocks_of,
+    check_steady,
     code_rows,
     combine_rows,
     engine_of,
@@ -81,6 +82,7 @@ def group_totals(frame: Frame, units: Units, groups: GroupKeys, groups_per_unit:
         found = add_up(*feature_limbs(limbs, block, ("g",)))
         empty = Totals([0] * len(block.features), 0)
         blocks = [found.get((g,), empty) for g in range(len(groups.keys))]
+        check_steady([b.records for b in blocks], [a.records for a in answers] if answers[0].sums else None)
         answers = [Totals(a.sums + b.sums, b.records) for a, b in zip(answers, blocks, strict=True)]
     return answers
 

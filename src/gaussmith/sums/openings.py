@@ -179,6 +179,7 @@ def _open_lazy(make: Callable[[], pl.LazyFrame], problem: SourceError, files: Fi
 
     lazy = attempt(make, problem)
     schema = attempt(lambda: dict(nw.from_native(lazy).collect_schema()), problem)
+    _check_names(list(schema), "the frame" if files is None else repr(files.said))
     for name, dtype in lazy.collect_schema().items():
         if dtype == pl.Null:  # a column without any value: as a number it is missing everywhere
             schema[name] = nw.Float64()
@@ -237,6 +238,7 @@ def _open_elsewhere(kind: str) -> Callable[[Any], Source]:
             check_frame(source)
         else:
             require_duckdb("a relation of DuckDB")
+            _check_letters(source.columns)
         for name in _void(kind, source):  # without any value: as a number it is missing everywhere
             schema[name] = nw.Float64()
         return Source(kind, source, len(schema), tuple(schema), schema)
@@ -281,9 +283,24 @@ def _unopened(source: object) -> SourceError:
     )
 
 
+def _check_letters(names: Sequence[str]) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        if seen.setdefault(name.lower(), name) != name:
+            raise SourceError(
+                f"columns {seen[name.lower()]!r} and {name!r} of the relation",
+                "DuckDB does not tell capital letters from small ones",
+                "rename one",
+            )
+
+
 def _check_names(names: Sequence[str], said: str) -> None:
     seen: set[str] = set()
     for name in names:
+        if name == "*" or (name[:1] == "^" and name[-1:] == "$"):
+            raise SourceError(
+                f"column={name!r} in {said}", "Polars takes such a name for a pattern of names", "rename it"
+            )
         if name in seen:
             raise SourceError(f"column={name!r} occurs twice in {said}", "names of columns are distinct", "rename one")
         seen.add(name)

@@ -9,6 +9,7 @@ from typing import Any
 
 from gaussmith.errors import SourceError, nearest_column
 from gaussmith.expressions import Derivation, derive
+from gaussmith.sums.databases import plain_relation
 from gaussmith.sums.files import Files, scan_files
 
 if typing.TYPE_CHECKING:
@@ -90,7 +91,9 @@ def narwhals_frame(source: Source, columns: Sequence[str]) -> nw.LazyFrame[Any]:
 
     if source.kind == "polars":
         return nw.from_native(scan(source, columns))
-    frame: nw.LazyFrame[Any] = nw.from_native(source.native).lazy().select(*dict.fromkeys(columns))
+    columns = tuple(dict.fromkeys(columns))
+    native = plain_relation(source.native, columns) if source.kind == "duckdb" else source.native
+    frame: nw.LazyFrame[Any] = nw.from_native(native).lazy().select(*columns)
     return frame
 
 
@@ -108,7 +111,7 @@ def derived(source: Source, derivation: Derivation) -> Source:
             return derive(narwhals_frame(source, read or (source.names or ())[:1]), derivation).to_native()
 
     else:
-        native = derive(nw.from_native(source.native).lazy(), derivation).to_native()
+        native = derive(narwhals_frame(source, source.names or ()), derivation).to_native()
     return replace(source, native=native, width=len(schema), names=tuple(schema), schema=schema, files=None)
 
 

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from gaussmith.codes import Codes
 from gaussmith.errors import SourceError
 from gaussmith.expressions import kind_of
-from gaussmith.sums.arrays import Totals
+from gaussmith.sums.arrays import Totals, Unsteady
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files
 from gaussmith.sums.sql import (
@@ -63,10 +63,6 @@ QUIET = {
     "spark.log.level": "OFF",
 }
 LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-
-
-class Unsteady(Exception):
-    """Two queries over one frame saw different numbers of records."""
 
 
 # ---- totals ----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 from gaussmith.codes import Codes
 from gaussmith.expressions import as_number, kind_of
 from gaussmith.sums.arrays import PIECE_ROWS, Columns, Totals, add_up
+from gaussmith.sums.databases import quote
 from gaussmith.sums.files import group_files
 from gaussmith.sums.sources import Source, scan
 
@@ -36,9 +37,9 @@ def total_relation(source: Source, codes: Codes, columns: Sequence[str]) -> Tota
     Its own sums of the same codes took nearly twice as long, and expressions of narwhals for 4096 columns ten times.
     """
     casts = ["cast({} as varchar)" if kind_of(source.schema[name]) == "long number" else "{}" for name in columns]
-    quoted = ('"' + name.replace('"', '""') + '"' for name in columns)
     numbers = (
-        f"cast({cast.format(name)} as double) x{j}" for j, (cast, name) in enumerate(zip(casts, quoted, strict=True))
+        f"cast({cast.format(quote(name))} as double) x{j}"
+        for j, (cast, name) in enumerate(zip(casts, columns, strict=True))
     )
     relation = source.native.project(", ".join(numbers))
     read = relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_record_batch

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import SourceError
 from gaussmith.expressions import as_number, kinds_of
-from gaussmith.sums.arrays import Totals
+from gaussmith.sums.arrays import Totals, Unsteady
 from gaussmith.sums.features import Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
 
 if TYPE_CHECKING:
@@ -68,9 +68,16 @@ def unit_totals(frame: Frame, units: Units) -> Totals:
             limbs = combine_rows(limbs, block, ("u",))
         found = add_up(*feature_limbs(limbs, block, ()))
         totals = found.get((), Totals([0] * len(block.features), 0))
+        check_steady([totals.records], [records] if sums else None)
         sums += totals.sums
         records = totals.records
     return Totals(sums, records)
+
+
+def check_steady(found: Sequence[int], before: Sequence[int] | None) -> None:
+    """Refuse a source of which two queries saw different numbers of units: its answers would not belong together."""
+    if before is not None and list(found) != list(before):
+        raise Unsteady
 
 
 # ── the steps, in their order; `groups` takes them too ──
@@ -117,8 +124,11 @@ def select_rows(frame: Frame, units: Units, keys: Mapping[str, nw.Expr] | None =
         assert not isinstance(feature, RowCount)
         chosen.append(as_number(feature.column, kinds[feature.column]).alias(f"x{j}"))
     one = nw.lit(1).cast(nw.Int64).alias("n")
-    if units.unit is None:  # a constant alone would be selected once, not once per row
-        return frame.select(*chosen, one) if chosen else frame.with_columns(one).select("n")
+    if units.unit is None and not chosen:  # a constant alone would be selected once, not once per row
+        some = nw.col(next(iter(schema))).is_null()  # and beside the columns it could meet an N, which DuckDB takes for n
+        return frame.select(nw.when(some).then(nw.lit(1)).otherwise(nw.lit(1)).cast(nw.Int64).alias("n"))
+    if units.unit is None:
+        return frame.select(*chosen, one)
     unit = nw.col(units.unit)
     if kinds[units.unit] == "text":
         unit = unit.cast(nw.String)
