@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -155,6 +156,32 @@ def _partitioned(files: Files, root: str) -> Files:
             "narrow the pattern, or move the other files away",
         )
     return replace(files, root=root, keys=found.pop())
+
+
+def check_keys(files: Files) -> None:
+    """Refuse partitions whose values are typed by each engine in its own way: 01 or 1d, true, nothing at all.
+
+    Whole numbers, dates and words are read alike by all. Polars' reading is the usual one, and is not checked.
+    """
+    for j, key in enumerate(files.keys):
+        values = {_values_in(os.path.relpath(os.path.dirname(path), files.root or "."))[j] for path in files.paths}
+        if not any(all(pattern.fullmatch(value) for value in values) for pattern in _READ_ALIKE):
+            raise SourceError(
+                f"source={files.said!r}: values of the partition {key!r}",
+                "engines read them in different ways, unless all are whole numbers, or dates, or words",
+                "leave engine out, or rename the directories",
+            )
+
+
+_READ_ALIKE = (
+    re.compile(r"0|-?[1-9][0-9]{0,17}"),
+    re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    re.compile(r"(?!(?:true|false|null|nan|inf|infinity)$)[a-z_][a-z0-9_ -]*", re.IGNORECASE),
+)
+
+
+def _values_in(directory: str) -> tuple[str, ...]:
+    return tuple(unquote(part.partition("=")[2]) for part in directory.split(os.sep) if "=" in part)
 
 
 def _keys_in(directory: str) -> tuple[str, ...]:

@@ -21,9 +21,10 @@ WORKERS = 8
 
 
 def uneven_columns(files: Files) -> frozenset[str]:
-    """The columns of the first file that some other lacks, or holds in another type. Refuses a file that is damaged.
+    """The columns of the first file that some other lacks, holds in another type, or under other capital letters too.
 
-    Of text formats only the names are compared; lines of JSON have names of their own, and stores are not looked into.
+    Refuses a file that is damaged. Of text formats only the names are compared; lines of JSON have names of their own,
+    and stores are not looked into.
     """
     import polars as pl
 
@@ -49,4 +50,6 @@ def uneven_columns(files: Files) -> frozenset[str]:
         for schema in pool.map(read, files.paths[1:MOST]):
             if schema != first:
                 uneven |= {name for name, kind in first.items() if name not in schema or schema[name] != kind}
+                written = {name.lower(): name for name in schema if name not in first}  # to some engines one name
+                uneven |= {name for name in first if name.lower() in written}
     return frozenset(uneven)

@@ -28,7 +28,7 @@ from gaussmith.sums.features import Units, check_units
 from gaussmith.sums.groups import key_table
 from gaussmith.sums.openings import open_source
 from gaussmith.sums.places import Values, declare_values, open_categories, read_places
-from gaussmith.sums.sources import Source, check_columns, narwhals_frame
+from gaussmith.sums.sources import Source, check_columns, check_spelling, narwhals_frame
 from gaussmith.sums.units import combine_rows, engine_of, fetch_rows, select_rows
 from gaussmith.tallies import CellCodes, CountCodes, VoteCodes
 
@@ -152,6 +152,7 @@ def _chosen(
             f"there must be {wanted}: {which}",
             f"name them: columns={[*source.names[:wanted]]!r}",
         )
+    check_spelling(source, chosen)
     return chosen
 
 

@@ -19,7 +19,7 @@ from gaussmith.addresses import parse_database, scheme_of
 from gaussmith.errors import SourceError, nearest
 from gaussmith.sums.databases import open_database, read_files, require_duckdb
 from gaussmith.sums.failures import attempt
-from gaussmith.sums.files import Files, find_files, names_of, scan_files
+from gaussmith.sums.files import Files, check_keys, find_files, names_of, scan_files
 from gaussmith.sums.footers import uneven_columns
 from gaussmith.sums.sources import Source
 from gaussmith.sums.tables import lazy_from_arrow, series_from_pandas, type_of_pandas
@@ -122,6 +122,7 @@ def _open_path(path: str, engine: str | None, master: str | None) -> Source:
             "only Polars reads texts by the rule that holds for all engines",
             "leave engine out, or convert the files to Parquet",
         )
+    check_keys(files)
     uneven = frozenset() if files.remote else _open_files(files).uneven
     if engine == "spark":
         from gaussmith.sums.spark import read_files as read_with_spark

@@ -13,7 +13,7 @@ from gaussmith.sums.arrays import Totals
 from gaussmith.sums.failures import attempt, data_error
 from gaussmith.sums.features import RowCount, Units, check_units
 from gaussmith.sums.groups import check_groups_per_unit, group_totals
-from gaussmith.sums.sources import Source, narwhals_frame
+from gaussmith.sums.sources import Source, check_spelling, narwhals_frame
 from gaussmith.sums.units import unit_totals
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def check_people(
         rule = "filters, units and groups need columns with names"
         raise SourceError("source is an array", rule, "give a frame, such as polars.DataFrame(array, names)")
     check_units(units, derivation.kinds)
+    check_spelling(source, _columns_needed(units, derivation, groups))
     check_groups_per_unit(groups_per_unit)
     for name in [] if groups is None else groups.columns:
         if name not in derivation.kinds:
@@ -62,9 +63,14 @@ def _prepare(
     source: Source, units: Units, derivation: Derivation, groups: GroupKeys | None = None
 ) -> nw.LazyFrame[Any]:
     """The filtered rows with the derived columns, of the columns that are needed and no others."""
+    needed = _columns_needed(units, derivation, groups)
+    return derive(narwhals_frame(source, needed or (source.names or ())[:1]), derivation)
+
+
+def _columns_needed(units: Units, derivation: Derivation, groups: GroupKeys | None) -> tuple[str, ...]:
+    """The columns of the source that are read."""
     derived = {name for name, _ in derivation.columns}
     wanted = [feature.column for feature in units.features if not isinstance(feature, RowCount)]
     wanted += [] if units.unit is None else [units.unit]
     wanted += [] if groups is None else list(groups.columns)
-    needed = dict.fromkeys([*derivation.columns_used, *(name for name in wanted if name not in derived)])
-    return derive(narwhals_frame(source, tuple(needed) or (source.names or ())[:1]), derivation)
+    return tuple(dict.fromkeys([*derivation.columns_used, *(name for name in wanted if name not in derived)]))

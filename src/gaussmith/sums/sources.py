@@ -85,6 +85,17 @@ def scan(source: Source, columns: Sequence[str], files: Files | None = None) -> 
     return lazy.select(*columns)
 
 
+def check_spelling(source: Source, columns: Sequence[str]) -> None:
+    """Refuse names that Spark would take for something else in expressions: those of people, groups and filters."""
+    for name in columns if source.kind == "spark" else ():
+        if name in source.schema and any(sign in name for sign in ".`*"):
+            raise SourceError(
+                f"column={name!r}",
+                "Spark reads dots, backticks and stars in a name as part of an expression",
+                "rename it first, for example with toDF or withColumnRenamed",
+            )
+
+
 def narwhals_frame(source: Source, columns: Sequence[str]) -> nw.LazyFrame[Any]:
     """A narwhals lazy frame of some columns of any source but an array: what expressions are evaluated on."""
     import narwhals as nw

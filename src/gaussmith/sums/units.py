@@ -125,7 +125,9 @@ def select_rows(frame: Frame, units: Units, keys: Mapping[str, nw.Expr] | None =
         chosen.append(as_number(feature.column, kinds[feature.column]).alias(f"x{j}"))
     one = nw.lit(1).cast(nw.Int64).alias("n")
     if units.unit is None and not chosen:  # a constant alone would be selected once, not once per row
-        some = nw.col(next(iter(schema))).is_null()  # and beside the columns it could meet an N, which DuckDB takes for n
+        some = nw.col(
+            next(iter(schema))
+        ).is_null()  # and beside the columns it could meet an N, which DuckDB takes for n
         return frame.select(nw.when(some).then(nw.lit(1)).otherwise(nw.lit(1)).cast(nw.Int64).alias("n"))
     if units.unit is None:
         return frame.select(*chosen, one)
