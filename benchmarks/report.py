@@ -92,11 +92,14 @@ def readme_speed(results: Results) -> str:
     large = ratio(cases[LARGE], OURS, PLAIN)
     faster = {case: ratio(cases[case], CONTEXT, OURS) for case in WIDTHS}
     less = {case: variance_ratio(cases[case], CONTEXT) for case in WIDTHS}
+    found = {one["what"]: one["found"] for one in results["engines"]["figures"]}
+    spark, duckdb = (found[f"{engine}, box: elapsed time / its plain sum's"] for engine in ("Spark", "DuckDB"))
     rounds = len(cases[LARGE][OURS]["runs"])
     when = f"{peers['when'][LARGE]['date']}, {peers['machine']['cores']} cores that had other work too"
     return (
         f"It is quick, too: a release of 20 000 000 rows × 16 columns from Parquet took {large:.2f} times as long as"
-        f" the plain sum in Polars,\nwith every guard for odd values. Against OpenDP's Context the same sums came"
+        f" the plain sum in Polars,\nwith every guard for odd values; sums on Spark and DuckDB {spark:.2f} and"
+        f" {duckdb:.2f} times as long as their own plain ones.\nAgainst OpenDP's Context the same sums came"
         f" {figure(faster[SMALL])} times sooner at 1M × 16 and {figure(faster[WIDE])} times at 100k × 128,\n"
         f"with {less[SMALL]:.1f} and {less[WIDE]:.1f} times less variance (medians of at most {rounds} rounds in turn;"
         f" {when}:\n[all figures](benchmarks/results/results.md)). `./run bench peers` measures it on yours."
