@@ -240,7 +240,8 @@ def peers_chart(peers: Results) -> Any:
         color = alt.condition(alt.datum.tool == "Gaussmith", alt.value(BLUE), alt.value(GREY))
         base = alt.Chart(alt.Data(values=rows), height=24 * len(rows), width=230)
         base = base.encode(y=alt.Y("tool:N", sort=names, title=None), color=color)
-        times = alt.Scale(type="log", domain=[0.7, 1000], nice=False)
+        slowest = max(float(row["time"]) for row in rows)
+        times = alt.Scale(type="log", domain=[0.7, max(1000.0, 1.5 * slowest)], nice=False)
         errors = base.mark_bar(height=12).encode(x=alt.X("error:Q", title=f"± of each sum, {case}"))
         dots = base.mark_circle(size=80, opacity=1).encode(
             x=alt.X("time:Q", title="time, × the plain sum", scale=times, axis=alt.Axis(values=[1, 10, 100, 1000]))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
 from gaussmith.group_plans import GroupPlan
@@ -48,6 +49,8 @@ class Request:
     ...                      guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
     >>> request.plan.answers.names
     ('income_sum', 'age_mean')
+    >>> gm.Request("people.csv", count=True, guarantee=gm.Guarantee(mu=1))
+    Request('people.csv', count=True, guarantee=Guarantee(mu=1.0))
     """
 
     source: Any = field(kw_only=False, repr=False)  # a frame would show its values
@@ -94,6 +97,18 @@ class Request:
             plan, reading = plan_question(self._question({}), self.unit, self.guarantee, self.neighbours)
             object.__setattr__(self, "plan", plan)
             object.__setattr__(self, "readings", (reading,))
+
+    def __repr__(self) -> str:
+        """The source by its name, never a frame's values, and what is asked of it."""
+        named = isinstance(self.source, str | Path)
+        said = [repr(without_secrets(str(self.source))) if named else f"<{type(self.source).__name__}>"]
+        for each in fields(self):
+            if each.init and each.name != "source":
+                value = getattr(self, each.name)
+                usual = each.default if each.default_factory is MISSING else each.default_factory()
+                if not (type(value) is type(usual) and value == usual):
+                    said.append(f"{each.name}={value!r}")
+        return f"Request({', '.join(said)})"
 
     @property
     def parts(self) -> tuple[tuple[Plan | GroupPlan, Reading], ...]:
