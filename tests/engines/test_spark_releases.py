@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -220,6 +221,26 @@ def test_a_task_that_always_fails_says_nothing_and_keeps_the_charge(spark: Any, 
     assert ledger.spent > 0
 
 
+@pytest.mark.parametrize("unit", [None, "p"])
+def test_loggers_of_pyspark_quote_nothing(spark: Any, unit: str | None) -> None:
+    from pyspark.logger import PySparkLogger
+
+    frame = spark.sql("select cast(v as int) a, p from values('secret 42', 1) t(v, p)")
+    logger, heard = PySparkLogger.getLogger("SQLQueryContextLogger"), []
+    listener = logging.Handler()
+    listener.emit = lambda record: heard.append(record.getMessage())  # type: ignore[method-assign]
+    logger.addHandler(listener)
+    try:
+        with pytest.raises(DataError):
+            gm.release(gm.Request(frame, sums={"a": (0, 10)}, unit=unit, guarantee=G))
+        assert heard == []
+        with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+            frame.collect()
+        assert "secret 42" in heard[0]  # what is no release is as loud as ever
+    finally:
+        logger.removeHandler(listener)
+
+
 # ---- frames that cannot be summed ------------------------------------------------------------------------------------
 
 
@@ -246,6 +267,14 @@ def test_names_that_spark_cannot_tell_apart(spark: Any) -> None:
         assert total(open_source(frame), BoxCodes.for_bounds([0], [4], [0]), ["A"]).records == 3
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_streams_are_refused_before_a_charge(spark: Any, tmp_path: Path) -> None:
+    ledger = gm.Ledger.create(tmp_path / "study.ledger", G)
+    stream = spark.readStream.format("rate").load().selectExpr("double(value) a")
+    with pytest.raises(SourceError, match="a streaming frame of Spark · it has no end, and so no sums"):
+        gm.release(gm.Request(stream, sums={"a": (0, 10)}, guarantee=G), ledger=ledger)
+    assert ledger.spent == 0
 
 
 def test_a_frame_of_an_old_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import TypeVar
 
 from gaussmith.errors import DataError
 
 T = TypeVar("T")
+
+TALKATIVE = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")
+"""Loggers of pyspark that quote data, whatever level Spark's own log is set to."""
+
+_hushed: ContextVar[bool] = ContextVar("hushed", default=False)
 
 
 def attempt(work: Callable[[], T], problem: Exception) -> T:
@@ -16,12 +25,32 @@ def attempt(work: Callable[[], T], problem: Exception) -> T:
     Raised outside the handler, so that not even the context of the exception carries them: they may quote data.
     """
     try:
-        return work()
+        with hush():
+            return work()
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # an engine's panic is no Exception
         pass
     raise problem
+
+
+@contextlib.contextmanager
+def hush() -> Iterator[None]:
+    """Nothing of what the loggers of pyspark say within reaches anyone; what else runs at the time is as loud as ever."""
+    if "pyspark.logger" in sys.modules:
+        from pyspark.logger import PySparkLogger  # made by it: they take words that other loggers do not
+
+        for name in TALKATIVE:
+            PySparkLogger.getLogger(name).addFilter(_pass)
+    before = _hushed.set(True)
+    try:
+        yield
+    finally:
+        _hushed.reset(before)
+
+
+def _pass(record: logging.LogRecord) -> bool:
+    return not _hushed.get()
 
 
 def data_error() -> DataError:

@@ -213,13 +213,12 @@ def _open_pandas(source: Any) -> Source:
     frame = source.to_frame() if source.ndim == 1 else source
     names = tuple(str(name) for name in frame.columns)
     _check_names(names, "the frame")
-    schema: dict[str, nw.dtypes.DType] = {}
-    for j, name in enumerate(names):
-        kind = type_of_pandas(frame.iloc[:0, j])
-        schema[name] = nw.from_native(pl.LazyFrame(schema={name: kind})).collect_schema()[name]
+    kinds = {name: type_of_pandas(frame.iloc[:0, j]) for j, name in enumerate(names)}
+    schema = dict(nw.from_native(pl.LazyFrame(schema=kinds)).collect_schema())
 
     def convert(columns: Sequence[str]) -> pl.LazyFrame:
-        return pl.DataFrame({c: series_from_pandas(frame.iloc[:, names.index(c)]) for c in columns}).lazy()
+        found = {c: series_from_pandas(frame.iloc[:, names.index(c)], kinds[c] == pl.Object) for c in columns}
+        return pl.DataFrame(found).lazy()
 
     return Source("polars", convert, len(names), names, schema)
 

@@ -116,7 +116,11 @@ def _count_places(numbers: Any, codes: PointCodes) -> Totals:
 
 
 def check_frame(frame: Any) -> None:
-    """Refuse a frame of a Spark that is too old, or whose columns Spark itself cannot tell apart."""
+    """Refuse a frame without an end, of a Spark that is too old, or whose columns Spark itself cannot tell apart."""
+    if frame.isStreaming:
+        raise SourceError(
+            "a streaming frame of Spark", "it has no end, and so no sums", "read what has arrived with spark.read"
+        )
     session = frame.sparkSession
     _check_version(str(session.version), "the frame's Spark")
     if str(session.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":

@@ -12,28 +12,41 @@ if typing.TYPE_CHECKING:
 
 
 def type_of_pandas(empty: Any) -> pl.DataType:
-    """The Polars type of a pandas column, from a slice of no rows. Object columns are objects, whatever they hold."""
+    """The Polars type of a pandas column, from a slice of no rows. Object columns are objects, whatever they hold.
+
+    Categories that are objects are text, whatever they hold. What Polars cannot type, such as complex numbers, counts
+    as objects.
+    """
     import polars as pl
 
-    if _holds_objects(empty):
+    if _is_object(empty.dtype):
         return pl.Object()
-    return series_from_pandas(empty).dtype
+    if _has_object_categories(empty.dtype):
+        return pl.String()
+    try:
+        return series_from_pandas(empty).dtype
+    except Exception:  # its words may quote data
+        return pl.Object()
 
 
-def _holds_objects(column: Any) -> bool:
-    return isinstance(column.dtype, np.dtype) and column.dtype.kind == "O"
+def _is_object(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind == "O"
 
 
-def series_from_pandas(column: Any) -> pl.Series:
+def _has_object_categories(dtype: Any) -> bool:
+    return hasattr(dtype, "categories") and _is_object(dtype.categories.dtype)
+
+
+def series_from_pandas(column: Any, as_text: bool = False) -> pl.Series:
     """A pandas column as a Polars one: missing in every pandas spelling becomes null or NaN. Objects become text."""
     import polars as pl
 
     dtype = column.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-        return pl.Series(column.to_numpy())
-    if _holds_objects(column):
+    if as_text or _is_object(dtype) or _has_object_categories(dtype):
         texts = [str(v) if ok else None for v, ok in zip(column, column.notna(), strict=True)]
         return pl.Series(texts, dtype=pl.String)
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        return pl.Series(column.to_numpy())
     series: pl.Series = pl.from_pandas(column)  # type: ignore[assignment]
     return series
 
