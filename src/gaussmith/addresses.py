@@ -48,11 +48,20 @@ def without_secrets(address: str) -> str:
     's3://bucket/a.parquet'
     >>> without_secrets("duckdb://study.db?table=visits")
     'duckdb://study.db?table=visits'
+    >>> without_secrets("duckdb://study.db?query=FROM 'https://ada:lovelace@host/a.parquet'")
+    "duckdb://study.db?query=FROM 'https://host/a.parquet'"
     """
     scheme = scheme_of(address)
-    if scheme is None or scheme == "duckdb":
+    if scheme is None:
         return address
     head, rest = address.split("://", 1)
+    if scheme == "duckdb":
+        path, question, query = rest.partition("?")
+        return f"{head}://{path}{question}" + re.sub(r"//[^\s'\"]*@", "//", query)
+    is_host = re.match(r"[^/?#:@]*(:\d+)?([/?#]|$)", rest)  # else users and passwords, which may hold strokes
+    user = (re.split("[?#]", rest, maxsplit=1)[0] if is_host else rest).rpartition("@")[0]
+    if ":" in user:
+        rest = rest[len(user) + 1 :]
     place, slash, path = rest.partition("/")
     shown = f"{head}://{place.rpartition('@')[2]}{slash}{path}"
     if scheme in ("http", "https") or "=" in shown.partition("?")[2]:  # elsewhere a lone ? is a wildcard
@@ -100,9 +109,10 @@ def parse_database(address: str) -> Database:
     """
     path, question, rest = address.split("://", 1)[1].partition("?")
     key, _, value = rest.partition("=")
+    said = without_secrets(address)
     rule = "it names a file, and a table or a query in it"
     if question and key not in ("table", "query"):
-        raise SourceError(f"{key!r} in source={address!r}", rule, nearest(key, ("table", "query")))
+        raise SourceError(f"{key!r} in source={said!r}", rule, nearest(key, ("table", "query")))
     if not path or not value.strip():
-        raise SourceError(f"source={address!r}", rule, "write duckdb://study.db?table=visits, or ?query=SELECT …")
-    return Database(address, path, **{key: value})
+        raise SourceError(f"source={said!r}", rule, "write duckdb://study.db?table=visits, or ?query=SELECT …")
+    return Database(said, path, **{key: value})

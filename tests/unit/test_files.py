@@ -18,6 +18,7 @@ import pytest
 from store import Store, serve
 
 import gaussmith as gm
+from gaussmith.addresses import without_secrets
 from gaussmith.codes import BoxCodes
 from gaussmith.errors import DataError, SourceError
 from gaussmith.sums import check_columns, open_source, total
@@ -292,6 +293,7 @@ def test_tables_views_and_queries_of_a_database(database: Path, monkeypatch: pyt
         ("duckdb://{}?query=SELEC 1", "the query is one SELECT"),
         ("duckdb://{}?query=SELECT nothing FROM visits", "DuckDB cannot make sense of the query"),
         ("duckdb://{}?query=SELECT 1 a, 2 a", "column='a' occurs twice"),
+        ("duckdb://{}?query=FROM (PIVOT visits ON b)", "the query is one SELECT"),
     ],
 )
 def test_wrong_addresses_of_databases(address: str, message: str, database: Path) -> None:
@@ -301,10 +303,66 @@ def test_wrong_addresses_of_databases(address: str, message: str, database: Path
     assert add(f"duckdb://{database}?table=visits") == 45.0
 
 
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("table=rows.csv", r"it holds no table 'rows.csv' · choose one of"),
+        ("table=outside", "'outside' is a view that DuckDB cannot open within this file"),
+        ("query=from read_csv('rows.csv')", "DuckDB cannot make sense of the query within this file"),
+        ("query=from 'rows.csv'", "DuckDB cannot make sense of the query within this file"),
+        ("query=from outside", "DuckDB cannot make sense of the query within this file"),
+        ("query=from variable", "DuckDB cannot make sense of the query within this file"),
+    ],
+)
+def test_a_database_is_read_alone(rest: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB would look into the rows of another file for its types: one row could turn a release into a refusal."""
+    monkeypatch.chdir(tmp_path)
+    variable = pl.DataFrame({"a": [1.0]})
+    Path("rows.csv").write_text("a\n1\n2\ncancer\n")
+    with duckdb.connect("study.db") as connection:
+        connection.execute("create view outside as from read_csv('rows.csv'); create table visits as select 1.0 a")
+    ledger = gm.Ledger.create(tmp_path / "study.ledger", G)
+    with pytest.raises(SourceError, match=message):
+        gm.release(gm.Request(f"duckdb://study.db?{rest}", sums={"a": (0, 9)}, guarantee=G), ledger=ledger)
+    assert ledger.spent == 0 and len(variable) == 1
+
+
+@pytest.mark.parametrize("name", ["study.db", "memory.db", 'it\'s "odd".v2.duckdb'])
+def test_a_database_that_is_open_elsewhere_in_this_process(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    (tmp_path / "rows.csv").write_text("a\n1\n")
+    with duckdb.connect(path) as connection:
+        connection.execute("create table visits as select 7.0 a; create view seven as from visits")
+    with duckdb.connect(path, read_only=True) as mine:
+        assert add(f"duckdb://{path}?table=visits") == add(f"duckdb://{path}?query=from main.seven") == 7.0
+        assert len(mine.read_csv(tmp_path / "rows.csv")) == 1  # still free to read what it likes
+
+
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_bytes(b"no database" * 1000)
     with pytest.raises(SourceError, match="it is not a DuckDB database that can be opened for reading"):
         open_source(f"duckdb://{tmp_path / 'a.db'}?table=x")
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("s3://AKIA:hu/SH@bucket/x.parquet", "s3://bucket/x.parquet"),
+        ("s3://AKIA:hu@sh/HUSH@bucket/x.parquet", "s3://bucket/x.parquet"),
+        ("https://ada:hu?sh@host/x.parquet?token=hush", "https://host/x.parquet"),
+        ("https://hush@host/a@b.csv", "https://host/a@b.csv"),
+        ("https://host:80/x.parquet?mail=a:b@c", "https://host:80/x.parquet"),
+        ("s3://bucket/year=*/?.parquet", "s3://bucket/year=*/?.parquet"),
+        ("duckdb://a@b.db?table=x", "duckdb://a@b.db?table=x"),
+        ("duckdb://a.db?query=FROM 's3://AKIA:hu/sh@b/x'", "duckdb://a.db?query=FROM 's3://b/x'"),
+    ],
+)
+def test_secrets_in_addresses_are_not_shown(address: str, said: str) -> None:
+    assert without_secrets(address) == said
+    if address.startswith("duckdb"):
+        with pytest.raises(SourceError, match=r"there is no such file|DuckDB reads its own") as caught:
+            open_source(address, "spark" if "query" in address else None)
+        assert said in str(caught.value)
 
 
 # ---- engines ---------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import gaussmith as gm
 from gaussmith.codes import BoxCodes
 from gaussmith.errors import DataError, SourceError
 from gaussmith.sums import check_columns, data_error, open_source, total
@@ -212,6 +213,32 @@ def test_duplicate_names(tmp_path: Path) -> None:
     for source in sources:
         with pytest.raises(SourceError, match=r"column='a' occurs twice in .* · names of columns are distinct"):
             open_source(source)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Categorical([7, "secret 42"]),
+        pd.Categorical([b"secret 42", ("secret", 42)]),
+        pd.arrays.SparseArray([0.0, 42.0]),
+        np.array([42j, 1.0]),
+        pd.Series([42, "secret 42"], dtype=object),
+        pd.period_range("2042", periods=2, freq="D"),
+    ],
+)
+def test_columns_of_pandas_that_cannot_be_typed_are_in_nobodys_way(column: Any) -> None:
+    frame = pd.DataFrame({"note": column, "a": [1.0, 2.0]})
+    assert add(frame, ["a", "a"]) == [3.0, 3.0]
+    assert total(open_source(frame), BoxCodes.for_bounds([], [], []), []).records == 2  # told from the first column
+    with pytest.raises(SourceError, match=r"column='note' (is text|holds Python objects|is of a type)") as caught:
+        check_columns(open_source(frame), ["note"], 1)
+    assert "42" not in str(caught.value) and caught.value.__context__ is None
+
+
+def test_categories_that_are_objects_are_text_whatever_they_hold() -> None:
+    frame = pd.DataFrame({"k": pd.Categorical([7, "x", None], categories=pd.Index([7, "x"], dtype=object))})
+    release = gm.release(gm.Request(frame, histograms={"k": ["7", "x"]}, guarantee=gm.Guarantee(mu=1e6)))
+    assert np.allclose(release.values, 1, atol=0.01)
 
 
 def test_pandas_names_need_not_be_text() -> None:

@@ -27,7 +27,8 @@ def open_database(database: Database) -> Any:
     """The relation that an address names. Names and types are read, no data value; nothing can be written.
 
     The address holds one SELECT or the name of a table or view. Statements of other kinds would run when they are
-    opened, before anything is charged: they are refused.
+    opened, before anything is charged: they are refused. So are files that a query or a view reads, in whose rows
+    DuckDB would look for their types.
     """
     said = f"source={database.said!r}"
     require_duckdb(said)
@@ -39,7 +40,7 @@ def open_database(database: Database) -> Any:
     import duckdb
 
     connection = attempt(
-        lambda: duckdb.connect(path, read_only=True),
+        lambda: _connect(path),
         SourceError(
             said,
             "it is not a DuckDB database that can be opened for reading",
@@ -54,13 +55,46 @@ def open_database(database: Database) -> Any:
     kinds = [str(statement.type) for statement in attempt(lambda: duckdb.extract_statements(query), not_one)]
     if len(kinds) != 1 or not kinds[0].endswith("SELECT"):
         raise not_one
-    wrong = SourceError(said, "DuckDB cannot make sense of the query", "try it with DuckDB itself")
+    wrong = SourceError(
+        said, "DuckDB cannot make sense of the query within this file", "try it with DuckDB itself, without other files"
+    )
     return attempt(lambda: connection.sql(query), wrong)
+
+
+def _connect(path: str) -> Any:
+    """A connection that reads this database alone: no other file, no store, no variable of Python.
+
+    Attached, and not opened by itself, so that settings of another connection to it in this process stay as they are.
+    """
+    import duckdb
+
+    path = os.path.abspath(path)
+    name = os.path.basename(path).split(".")[0]  # as DuckDB itself names it
+    name = f"{name}_db" if name.lower() in ("main", "memory", "system", "temp") else name
+    quoted = '"' + name.replace('"', '""') + '"'
+    connection = duckdb.connect()
+    for statement in (
+        f"set temp_directory = {_text(path + '.tmp')}",
+        f"attach {_text(path)} as {quoted} (read_only, type duckdb)",
+        f"use {quoted}",
+        "set enable_external_access = false",
+        "set lock_configuration = true",
+    ):
+        connection.execute(statement)
+    return connection
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _open_table(connection: Any, table: str, said: str) -> Any:
     names = connection.execute("select table_name from information_schema.tables").fetchall()
     problem = SourceError(said, f"it holds no table {table!r}", nearest(table, [name for (name,) in names]))
+    if any(table.lower() == name.lower() for (name,) in names):
+        problem = SourceError(
+            said, f"{table!r} is a view that DuckDB cannot open within this file", "read other files by themselves"
+        )
     return attempt(lambda: connection.table(table), problem)
 
 

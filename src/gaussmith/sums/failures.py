@@ -36,7 +36,7 @@ def attempt(work: Callable[[], T], problem: Exception) -> T:
 
 @contextlib.contextmanager
 def hush() -> Iterator[None]:
-    """Nothing of what the loggers of pyspark say within reaches anyone; what else runs at the time is as loud as ever."""
+    """What the loggers of pyspark say within reaches nobody; what else runs at the time is as loud as ever."""
     if "pyspark.logger" in sys.modules:
         from pyspark.logger import PySparkLogger  # made by it: they take words that other loggers do not
 

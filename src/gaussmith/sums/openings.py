@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.addresses import parse_database, scheme_of
+from gaussmith.addresses import parse_database, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
 from gaussmith.sums.databases import open_database, read_files, require_duckdb
 from gaussmith.sums.failures import attempt
@@ -25,7 +25,6 @@ from gaussmith.sums.sources import Source
 from gaussmith.sums.tables import lazy_from_arrow, series_from_pandas, type_of_pandas
 
 if typing.TYPE_CHECKING:
-    import narwhals as nw
     import polars as pl
 
 ENGINES = ("polars", "duckdb", "spark")
@@ -111,7 +110,9 @@ def _number(value: object) -> float:
 def _open_path(path: str, engine: str | None, master: str | None) -> Source:
     if scheme_of(path) == "duckdb":
         if engine not in (None, "duckdb"):
-            raise SourceError(f"engine={engine!r} for {path!r}", "DuckDB reads its own files", "leave engine out")
+            raise SourceError(
+                f"engine={engine!r} for {without_secrets(path)!r}", "DuckDB reads its own files", "leave engine out"
+            )
         return _open_elsewhere("duckdb")(open_database(parse_database(path)))
     files = find_files(path)
     if engine in (None, "polars"):
