@@ -298,6 +298,17 @@ def test_csv_is_text_and_read_by_our_rule(tmp_path: Path) -> None:
     assert ([s / STEP for s in found.sums], found.records) == ([9.5, 113.0], 8)
 
 
+@pytest.mark.parametrize("row", [b"2,5'10\"", b'2,"4"5', b'"2', b'"2"0,x', b'2,x\n"'])
+@pytest.mark.parametrize("header", [b"a,b", b'"a","b"', b"\n\na,b", b'a,"b\nb"', b"\xef\xbb\xbfa,b"])
+def test_no_row_of_a_csv_file_decides_whether_it_is_opened(header: bytes, row: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(header + b"\n1,x\n" + row + b"\n3,y\n")
+    source = open_source(path)
+    assert source.names == ("a", "b\nb" if b"bb" in header.replace(b"\n", b"") else "b")
+    (tmp_path / "b.csv").write_bytes(header + b"\n1,x\n")
+    assert open_source(str(tmp_path / "*.csv")).names == source.names
+
+
 def test_json_lines_are_read_line_by_line(tmp_path: Path) -> None:
     lines = [
         '{"b": 1, "a": 2, "c": {"a": 9}}',

@@ -45,6 +45,9 @@ PACKED = {".gz", ".zst"}
 GROUPS = 64
 """Many files are read in at most so many steps, so that progress in bytes can be told in between."""
 
+LONGEST_HEADER = 64
+"""Lines that the header of a text file spans, at most: names of columns may hold line breaks in quotes."""
+
 
 @dataclass(frozen=True)
 class Files:
@@ -238,7 +241,7 @@ def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame
     if files.format == "JSON lines":
         return _scan_objects(files, names if names is not None else names_of(files))
     # Only the first header is looked at now; later files are matched by name when they are read.
-    return _scan_separated(files, "\t" if files.format == "TSV" else ",", extra_columns="ignore", infer_schema_files=1)
+    return _scan_separated(files, _separator(files), extra_columns="ignore", infer_schema_files=1)
 
 
 def _scan_parquet(files: Files) -> pl.LazyFrame:
@@ -253,15 +256,34 @@ def _scan_parquet(files: Files) -> pl.LazyFrame:
 
 
 def names_of(files: Files) -> list[str]:
-    """Column names of the first text file as written: its header, or the keys of its first line of JSON."""
+    """Column names of the first text file as written: its header, or the keys of its first line of JSON.
+
+    No line after them is looked at, so that no data row can make this fail.
+    """
     import msgspec
+    import polars as pl
 
     first = replace(files, paths=files.paths[:1])
     if files.format == "JSON lines":
         lines = _scan_lines(first).head(1).collect().to_series().to_list()
         return list(msgspec.json.decode(lines[0], type=dict[str, msgspec.Raw]))
-    header = _scan_separated(first, "\t" if files.format == "TSV" else ",", has_header=False).head(1).collect()
+    header = pl.read_csv(_header_of(first).encode(), separator=_separator(files), infer_schema=False, has_header=False)
     return ["" if name is None else str(name) for name in header.row(0)]
+
+
+def _header_of(files: Files) -> str:
+    """The first line that is not empty, with those that a quoted name in it goes on in."""
+    header = ""
+    for count in range(1, LONGEST_HEADER + 1):
+        lines = _scan_raw(files).head(count).collect().to_series()
+        header = "\n".join(lines.fill_null("")).lstrip("\n")
+        if header and header.count('"') % 2 == 0:
+            break
+    return header
+
+
+def _separator(files: Files) -> str:
+    return "\t" if files.format == "TSV" else ","
 
 
 def _scan_separated(files: Files, separator: str, **options: typing.Any) -> pl.LazyFrame:
@@ -279,11 +301,15 @@ def _scan_separated(files: Files, separator: str, **options: typing.Any) -> pl.L
 
 
 def _scan_lines(files: Files) -> pl.LazyFrame:
-    """Lines of text that are not blank, one column named `line`. No separator splits them: \\x01 is not legal JSON."""
+    """Lines of text that are not blank, one column named `line`."""
     import polars as pl
 
-    lines = _scan_separated(files, "\x01", has_header=False, quote_char=None, new_columns=["line"])
-    return lines.filter(pl.col("line").str.contains(r"[^ \t\r]"))
+    return _scan_raw(files).filter(pl.col("line").str.contains(r"[^ \t\r]"))
+
+
+def _scan_raw(files: Files) -> pl.LazyFrame:
+    """All lines of text. No separator splits them: \\x01 is not legal JSON, and no name of a column."""
+    return _scan_separated(files, "\x01", has_header=False, quote_char=None, new_columns=["line"])
 
 
 def _scan_objects(files: Files, names: Sequence[str]) -> pl.LazyFrame:
