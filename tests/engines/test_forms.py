@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import itertools
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +161,31 @@ def test_arrays_and_lists_of_texts_and_numbers() -> None:
     assert totals(np.array([[0, 1], [1, np.nan]]), gm.Cells(shape=(2, 2))) == ([0, 1, 1, 0], 2)
     assert totals(np.array([[2, 0, 1], [0, 0, 1]]), gm.Votes(3), form="order") == ([4, 2, 6], 2)
     assert totals([], gm.Cells(2)) == ([0, 0], 0)
+    assert totals([True, False, True], gm.Cells([False, True])) == ([1, 2], 3)
+    assert totals([["p", "a"], ["p", "b"], ["q", "a"]], gm.Counts(["a", "b"], at_most=2), form="pairs") == ([2, 1], 2)
+    strings = np.array([["a"], ["?"]], dtype=np.dtypes.StringDType())
+    assert totals(strings, gm.Cells(["a", "b"], or_none=True)) == ([1, 0], 2)
+    assert totals(np.array([], dtype=str), gm.Cells(["a", "b"])) == ([0, 0], 0)
+
+
+MIXED = [None, "a", "b", "1", " 2.0", "x", 0, 1, 2.0, True, np.float32(0.1), 0.1, 10**400, float("nan"), b"a", object(),
+         Decimal(1), Fraction(2), datetime.date(2024, 5, 31), "half \ud800", "", [], 10**5000]  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], ["1", "2"], [0, 1, 2], [2, 0.1], [False, True]])
+def test_every_value_of_a_list_is_read_by_itself(labels: list[Any]) -> None:
+    domain = gm.Cells(labels, or_none=True)
+    alone = [np.array(totals([[value]], domain)[0]) for value in MIXED]
+    assert sum(alone).sum() > 0
+    assert totals([[value] for value in MIXED], domain) == (sum(alone).tolist(), len(MIXED))
+    for one, other in itertools.combinations(range(len(MIXED)), 2):
+        found = totals([[MIXED[one]], [MIXED[other]]], domain)
+        assert found == ((alone[one] + alone[other]).tolist(), 2), (MIXED[one], MIXED[other])
+
+
+@pytest.mark.parametrize("rows", [[], [None], ["a"], [1], ["\ud800"]])
+def test_no_value_of_a_list_is_refused(rows: list[Any]) -> None:
+    assert totals(rows, gm.Cells(["a", "b"], or_none=True)) == ([int(rows == ["a"]), 0], len(rows))
 
 
 def test_a_column_of_codes_in_a_text_file_is_matched_as_numbers(tmp_path: Path) -> None:
@@ -178,6 +207,7 @@ def test_a_column_of_codes_in_a_text_file_is_matched_as_numbers(tmp_path: Path) 
         (lambda f: totals(np.ones(3), gm.Cells(["a", "b"])), "its keys are numbers, and 'a' is a text"),
         (lambda f: totals(np.ones(3), gm.Cells(2), ["x"]), "an array's columns have no names"),
         (lambda f: totals([["a"], ["a", "b"]], gm.Cells(["a"])), "rows of different lengths"),
+        (lambda f: totals([["a", "b"]], gm.Cells(["a"])), "a list of 2 columns"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_data_is_read(arguments: Any, words: str) -> None:

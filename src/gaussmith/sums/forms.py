@@ -56,15 +56,16 @@ def open_form(data: Any, domain: Domain, codes: Codes, columns: Sequence[str] | 
     chosen = known[0] if form is None else form
     if chosen == NUMBERS:
         return _open_numbers(data, domain, codes, columns)
-    source = open_categories(data)
     if isinstance(domain, Cells):
         usual = None if isinstance(data, list | tuple | np.ndarray) else domain.columns  # there by their order
-        return _open_values(source, codes, columns, usual, [_values(v, n) for v, n in _lists(domain)], chosen)
+        values = [_values(v, n) for v, n in _lists(domain)]
+        return _open_values(open_categories(data, values), codes, columns, usual, values, chosen)
     assert isinstance(domain, Counts | Votes)
     labels = _values(domain.labels, domain.dimension)
     if chosen == ORDER:
-        return _open_values(source, codes, columns, None, [labels] * domain.dimension, chosen)
-    return _open_pairs(source, codes, columns, labels)
+        values = [labels] * domain.dimension
+        return _open_values(open_categories(data, values), codes, columns, None, values, chosen)
+    return _open_pairs(open_categories(data, [None, labels]), codes, columns, labels)
 
 
 def total_form(opened: Opened, progress: Progress | None = None) -> Totals:

@@ -94,10 +94,10 @@ def _array_of_rows(rows: Sequence[Any]) -> npt.NDArray[Any]:
     if not rows:
         return np.empty((0, 0))
     flat = lengths == {-1}
-    return np.array([_number(v) if flat else [_number(x) for x in v] for v in rows], dtype=np.float64)
+    return np.array([number_of(v) if flat else [number_of(x) for x in v] for v in rows], dtype=np.float64)
 
 
-def _number(value: object) -> float:
+def number_of(value: object) -> float:
     """A Python value as a double, NaN if it is no number: a total rule for lists."""
     if isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
         try:

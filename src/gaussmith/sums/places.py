@@ -6,7 +6,7 @@ doubles, truths as truths. The same places come from every engine; what an undec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from gaussmith.domains.labels import Label
 from gaussmith.errors import RequestError, SourceError
-from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys
-from gaussmith.sums.openings import open_source
+from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, read_number
+from gaussmith.sums.openings import number_of, open_source
 from gaussmith.sums.sources import Source, narwhals_frame
 
 if TYPE_CHECKING:
@@ -28,24 +28,62 @@ Values = Sequence[Label] | range
 BATCH_ROWS = 1 << 17
 
 
-def open_categories(data: Any) -> Source:
-    """A source of category columns: as `open_source`, and lists or arrays of texts too."""
-    if isinstance(data, list | tuple):
-        rows = [list(row) if isinstance(row, list | tuple) else [row] for row in data]
-        if not any(isinstance(x, str) for row in rows for x in row):
-            return open_source(data)
-        if len({len(row) for row in rows}) > 1:
-            raise SourceError("rows of different lengths", "every record has as many values", "mend the rows")
-        return open_source(_texts([[None if x is None else str(x) for x in row] for row in rows]))
+def open_categories(data: Any, values: Sequence[Values | None]) -> Source:
+    """A source of category columns: as `open_source`, and lists or arrays of texts too.
+
+    The labels of a column say how a list is read, whatever it holds: as texts, numbers or truths. `values` has None for
+    a column without labels, which is read as texts.
+    """
     if isinstance(data, np.ndarray) and data.dtype.kind in "UT" and data.ndim in (1, 2):
-        return open_source(_texts(data.reshape(len(data), -1).astype(str).tolist()))
-    return open_source(data)
+        data = data.tolist()
+    if not isinstance(data, list | tuple):
+        return open_source(data)
+    rows = [list(np.atleast_1d(row) if isinstance(row, np.ndarray) else row) if _is_row(row) else [row] for row in data]
+    lengths = {len(row) for row in rows}
+    if len(lengths) > 1:
+        raise SourceError("rows of different lengths", "every record has as many values", "mend the rows")
+    if lengths - {len(values)}:
+        raise SourceError(
+            f"a list of {lengths.pop()} columns", f"every record has {len(values)} of them", "mend the rows"
+        )
+    columns = zip(*rows, strict=True) if rows else [()] * len(values)
+    return open_source(_frame_of(columns, values))
 
 
-def _texts(rows: list[list[str | None]]) -> pl.DataFrame:
+def _is_row(value: object) -> bool:
+    return isinstance(value, list | tuple | np.ndarray)
+
+
+def _frame_of(columns: Iterable[Sequence[object]], values: Sequence[Values | None]) -> pl.DataFrame:
+    """Lists as typed columns. Each value is converted by itself, by a rule that holds for all, so that no record
+    changes what another one is read as."""
     import polars as pl
 
-    return pl.DataFrame({str(j): pl.Series(c, dtype=pl.String) for j, c in enumerate(zip(*rows, strict=True))})
+    frame = {}
+    for j, (column, labels) in enumerate(zip(columns, values, strict=True)):
+        kind = str if labels is None else type(labels[0])
+        if kind is str:
+            frame[str(j)] = pl.Series([_text(x) for x in column], dtype=pl.String)
+            continue
+        numbers = [read_number(x) if isinstance(x, str) else number_of(x) for x in column]
+        if kind is bool:
+            truths = {0.0: False, 1.0: True}
+            frame[str(j)] = pl.Series([None if x is None else truths.get(x) for x in numbers], dtype=pl.Boolean)
+        else:
+            frame[str(j)] = pl.Series(numbers, dtype=pl.Float64)
+    return pl.DataFrame(frame)
+
+
+def _text(value: object) -> str | None:
+    """A Python value as text, None where it has none: a total rule for lists."""
+    if value is None:
+        return None
+    try:
+        text = str.__str__(value) if isinstance(value, str) else str(value)
+        text.encode()  # half a pair of surrogates is in no label
+    except Exception:
+        return None
+    return text
 
 
 def declare_values(source: Source, columns: Sequence[str] | None, values: Sequence[Values]) -> tuple[GroupKeys, ...]:
