@@ -21,6 +21,8 @@ UNIT = gm.Guarantee(mu=1)
 SOLVED = gm.plan(gm.Box([0, 0], [1, 3]), UNIT, shape="solved", count=True).to_dict()
 LIFTED = gm.plan(gm.Box([-1, -1], [1, 1]), UNIT, shape="lifted", count=True).to_dict()
 BALL = gm.plan(gm.Ball(3, 1.0), UNIT, shape="isotropic").to_dict()
+CELLS = gm.plan(gm.Cells(shape=(2, 2)), UNIT).to_dict()
+MARGINALS = gm.plan(gm.Cells(shape=(2, 2)), UNIT, answers=gm.workloads.marginals([2, 2], 1)).to_dict()
 NAN, INF = math.nan, math.inf
 
 
@@ -57,6 +59,12 @@ def changed(fields: dict[str, Any], *path: str | int, to: Any) -> str:
         changed(BALL, "shape", "lift", "index", to=[0, 1, 9]),
         changed(BALL, "shape", "lift", "border", to=[0.0]),
         changed(BALL, "shape", "lift", "inner", to=[[1.0, 1.0]] * 3),
+        # each record is in a cell of both marginals, and the lift was made for one cell
+        changed({**CELLS, "law": None, "alternatives": []}, "answers", to=MARGINALS["answers"]),
+        changed(MARGINALS, "shape", "lift", "subsets", to=[[], [0], [0, 0]]),
+        changed(MARGINALS, "shape", "lift", "subsets", to=[[], [0], [0]]),
+        changed(MARGINALS, "shape", "lift", "subsets", to=[[], [0], [0, 1]]),
+        changed(MARGINALS, "shape", "lift", "subsets", to=[[], [0], [7]]),
         "[" * 100_000,
     ],
 )

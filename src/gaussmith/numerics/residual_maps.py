@@ -35,9 +35,13 @@ class Residuals:
 
     def __post_init__(self) -> None:
         places = range(len(self.sizes))
-        sound = all(i in places for A in (*self.ways, *self.subsets) for i in A)
+        sound = all(i in places for way in self.ways for i in way)
         if not sound or self.variances.shape != (len(self.subsets),) or not (self.variances > 0).all():
             raise PlanError("residuals without a place", "each has attributes and a variance above zero", "plan again")
+        # Their norm is added up one by one: none may be there twice, or for cells that are not counted.
+        known = sorted(A for A in self.plan.above if A != () or A in self.subsets)
+        if sorted(self.subsets) != known:
+            raise PlanError("residuals of other marginals", "each below those asked for is there once", "plan again")
 
     @cached_property
     def plan(self) -> MarginalPlan:

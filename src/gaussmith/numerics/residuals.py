@@ -119,7 +119,7 @@ class MarginalPlan:
         return values
 
     @cached_property
-    def _above(self) -> dict[Subset, Subset]:
+    def above(self) -> dict[Subset, Subset]:
         """The smallest marginal above each residual."""
         above: dict[Subset, Subset] = {}
         for way in sorted(self.ways, key=lambda way: math.prod(self.shape[i] for i in way), reverse=True):
@@ -129,7 +129,7 @@ class MarginalPlan:
     def lift(self, marginals: Mapping[Subset, npt.NDArray[Any]]) -> Iterator[tuple[Subset, npt.NDArray[Any]]]:
         """The integer contrasts of every residual in order, from exact counts of (at least) the marginals asked for."""
         for A in self.subsets:
-            way = self._above[A]
+            way = self.above[A]
             away = tuple(axis for axis, i in enumerate(way) if i not in A)
             yield A, self.contrasts(A, np.asarray(marginals[way]).sum(axis=away))
 
