@@ -69,6 +69,19 @@ def without_secrets(address: str) -> str:
     return shown
 
 
+def without_password(address: str) -> str:
+    """An address as it is hashed: all that says which data it names, but not the password of who comes.
+
+    >>> without_password("https://ada:lovelace@host/export.csv?table=visits")
+    'https://host/export.csv?table=visits'
+    >>> without_password("abfss://visits@account/a.parquet")
+    'abfss://visits@account/a.parquet'
+    """
+    if scheme_of(address) == "duckdb":
+        return address
+    return re.sub(r"\A([A-Za-z][A-Za-z0-9+.-]*://)[^/?#]*:[^/?#]*@", r"\1", address)
+
+
 def short_name(source: object) -> str | None:
     """What a page may call a source: the last part of its path, without folders and secrets; None for a frame.
 

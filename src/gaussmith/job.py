@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.addresses import is_here, without_secrets
+from gaussmith.addresses import is_here, without_password, without_secrets
 from gaussmith.domains import People
 from gaussmith.errors import LedgerError, PlanError, RequestError
 from gaussmith.group_plans import GroupPlan
@@ -198,6 +198,7 @@ def request_hash(request: Request) -> str:
 
 
 def hash_of(plan_hash: str, data: Any, read: Any) -> str:
-    """SHA-256 of a plan, of the name of the source and of how it is read."""
-    fields = {"plan": plan_hash, "source": source_name(data), "read": read}
+    """SHA-256 of a plan, of the whole address of the source (one path can answer many queries) and how it is read."""
+    address = without_password(os.fspath(data)) if isinstance(data, str | os.PathLike) else source_name(data)
+    fields = {"plan": plan_hash, "source": address, "read": read}
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()

@@ -21,6 +21,7 @@ import gaussmith as gm
 from gaussmith.addresses import without_secrets
 from gaussmith.codes import BoxCodes
 from gaussmith.errors import DataError, SourceError
+from gaussmith.job import request_hash
 from gaussmith.sums import check_columns, open_source, total
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])
@@ -405,3 +406,11 @@ def test_columns_of_duckdb_that_hold_no_numbers_and_columns_without_any_value() 
     for name, message in {"i": "is of", "t": "is text", "l": "is of type List"}.items():
         with pytest.raises(SourceError, match=f"column='{name}' {message}"):
             check_columns(source, [name], 1)
+
+
+def test_the_hash_of_a_request_holds_the_whole_address_but_not_who_asks() -> None:
+    def hashed(address: str) -> str:
+        return request_hash(gm.Request(address, count=True, guarantee=G))
+
+    assert hashed("https://host/x.csv?table=a") != hashed("https://host/x.csv?table=b")
+    assert hashed("https://ada:pass@host/x.csv?table=a") == hashed("https://host/x.csv?table=a")

@@ -150,8 +150,8 @@ class Ledger:
             spent + ⌈2²⁵⁶ μ²⌉ ≤ budget,   or BudgetError
 
         Without an id a fresh one is given. An id seen before returns its earlier charge, whatever the budget; with
-        another request, or another guarantee, it is refused; so are other `neighbours` than those of the first charge,
-        for their μ do not add up. `note` is public: nothing in it may depend on data.
+        another request, or another guarantee, it is refused; so are other `neighbours` than those of the first charge
+        that says any, for their μ do not add up. `note` is public: nothing in it may depend on data.
 
         Guarantee: over all processes and machines the ledger's guarantee is never exceeded. Requires: data is opened
         only after this returns (owed). Rounding: the charge up.
@@ -171,7 +171,8 @@ class Ledger:
                 if earlier is not None:
                     made = self._resume(pages, earlier, request_hash, guarantee, charge)
                 elif charge <= (left := self.budget - last.spent):
-                    check_neighbours(pages.at(1), neighbours, self.where)
+                    # One by one: nearly always the first charge says them, and a ledger may be long.
+                    check_neighbours(map(pages.at, range(1, last.seq + 1)), neighbours, self.where)
                     name = release_id or _fresh_id(pages, last)
                     entry = follow(
                         last, "reserve", body,

@@ -121,10 +121,14 @@ def check_seal(entry: Entry, where: str) -> Entry:
     return entry
 
 
-def check_neighbours(first: Entry | None, neighbours: str | None, where: str) -> None:
-    """Refuse other neighbours than those of the first charge, if both are said."""
-    kept = None if first is None else json.loads(check_seal(first, where).body).get("neighbours")
-    if kept is not None and neighbours is not None and kept != neighbours:
+def check_neighbours(entries: Iterable[Entry | None], neighbours: str | None, where: str) -> None:
+    """Refuse other neighbours than those of the first charge that says any."""
+    if neighbours is None:
+        return
+    charges = (entry for entry in entries if entry is not None and entry.kind == "reserve")
+    said = (json.loads(check_seal(entry, where).body).get("neighbours") for entry in charges)
+    kept = next((each for each in said if each is not None), neighbours)
+    if kept != neighbours:
         raise LedgerError(
             f"neighbours={neighbours!r} is charged to ledger={where}, whose charges have {kept!r}",
             "guarantees add up only where they protect the same thing",
