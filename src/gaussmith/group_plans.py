@@ -83,15 +83,24 @@ class GroupPlan:
         """The weighted total over all groups."""
         return self.groups.size * self.each.total_variance
 
+    @property
+    def price(self) -> float:
+        """What was made small: the total, or the worst squared error (of any group) in units of its target squared."""
+        return self._times * self.each.price
+
+    @property
+    def _times(self) -> int:
+        return self.groups.size if self.each.answers.targets is None else 1
+
     @cached_property
     def lower_bound(self) -> float:
-        """No Gaussian noise with this guarantee has a smaller total: what people in a single group already force."""
+        """No Gaussian noise with this guarantee has a smaller price: what people in a single group already force."""
         # A person in one group, added, removed or moved elsewhere, is an add-remove difference in that group.
-        return self.groups.size * self.each.lower_bound * self.each.guarantee.mu**2 / self.guarantee.mu**2
+        return self._times * self.each.lower_bound * self.each.guarantee.mu**2 / self.guarantee.mu**2
 
     @property
     def optimality(self) -> float:
-        """total_variance / lower_bound: what is known over all groups. At its share of μ each has `each.optimality`."""
+        """price / lower_bound: what is known over all groups. At its share of μ each has `each.optimality`."""
         return self.each.optimality * (self.guarantee.mu / self.each.guarantee.mu) ** 2
 
     @cached_property
@@ -139,8 +148,9 @@ class GroupPlan:
         held = "one group" if m == 1 else f"at most {m} groups"
         whole = ""
         if self.each.guarantee != self.guarantee:
+            what = "total" if self.each.answers.targets is None else "largest in units of its target squared"
             whole = (
-                f"\nAll groups together: the total is {self.total_variance:.6g}, and no Gaussian noise with the whole "
+                f"\nAll groups together: the {what} is {self.price:.6g}, and no Gaussian noise with the whole "
                 f"guarantee can go below {self.lower_bound:.6g}: within a factor {self.optimality:.3g} of it."
             )
         return (

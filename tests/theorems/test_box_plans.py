@@ -201,3 +201,12 @@ def test_linear_answers_use_the_master_formula():
     assert plan.total_variance == pytest.approx(T * T, rel=1e-9)
     assert plan.shape.name == "lifted box"
     assert 1 <= plan.optimality <= math.pi / 2
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("size", [3, 10, 64, 300])
+def test_many_answers_of_one_column_do_not_lift_the_bound_above_the_price(size: int, neighbours: str) -> None:
+    """All but one or two eigenvalues of the moment are zero, and their rounding is no part of the bound."""
+    answers = np.linspace(1, 2, size)[:, None]
+    plan = gm.plan(gm.Box([2], [5]), UNIT, answers=answers, neighbours=neighbours)
+    assert 1 <= plan.price / plan.lower_bound < 1 + 1e-7

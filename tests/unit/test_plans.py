@@ -190,3 +190,12 @@ def test_printing_a_plan_reads_as_a_table():
 def test_names_of_columns_are_escaped_in_html():
     page = gm.plan(gm.Box({"<script>": (0, 1)}), G)._repr_html_()
     assert "<script>" not in page
+
+
+def test_groups_by_their_worst_answer_have_a_bound_of_the_same_kind():
+    groups = gm.Groups({"g": ["a", "b", "c"]}, gm.Cells(4), at_most=2)
+    plan = gm.plan(groups, gm.Guarantee(mu=1), objective="worst", targets=[0.1] * 4)
+    assert plan.price == plan.each.price
+    assert plan.lower_bound == pytest.approx(plan.each.lower_bound / 2)
+    assert plan.optimality == pytest.approx(plan.price / plan.lower_bound)
+    assert f"is {plan.price:.6g}, and no" in plan.explain()

@@ -19,7 +19,7 @@ from gaussmith.answers import Answers
 from gaussmith.domains import Ball, Box, Domain, GaussianData, People, Tallied
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
-from gaussmith.shapes.laws import Law
+from gaussmith.shapes.laws import Law, root_of
 from gaussmith.shapes.lifted import offset_weight
 
 _DENSE = 1500
@@ -81,9 +81,8 @@ def _box_replace_root(domain: Box, answers: Answers) -> float:
 
 
 def _signs_root(columns: Array) -> float:
-    """tr M^{1/2} for M = W (2/π) arcsin(R) Wᵀ, R the cosines between the columns of W."""
-    values = np.linalg.eigvalsh(_signs_moment(columns))
-    return float(np.sqrt(np.clip(values, 0.0, None)).sum())
+    """tr M^{1/2} for M = W (2/π) arcsin(R) Wᵀ, R the cosines between the columns of W; rounded down."""
+    return root_of(_signs_moment(columns))
 
 
 def _signs_moment(columns: Array) -> Array:
@@ -230,8 +229,7 @@ def _people_root(domain: People, answers: Answers) -> float:
     scaled = np.array([False] * (over.start - own.start) + [True] * (last - over.start) + [True, False])
     moments = np.array([[1.0, p + (1 - p) / k], [p + (1 - p) / k, p + (1 - p) / k**2]])
     M = H[np.ix_(signs, signs)] * moments[np.ix_(scaled.astype(int), scaled.astype(int))]
-    values = np.linalg.eigvalsh(rows @ M @ rows.T)
-    return float(np.sqrt(np.clip(values, 0.0, None)).sum())
+    return root_of(rows @ M @ rows.T)
 
 
 def _people_replace_root(domain: People, answers: Answers) -> float:
