@@ -126,12 +126,12 @@ class Answers:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        equal = self.weighting == "equal"
         fields: dict[str, Any] = {"count": self.count, "weighting": self.weighting}
         if self.targets is not None:
             fields["targets"] = self.targets.tolist()
         if self.workload is not None:
-            weights = None if equal else self.weights.tolist()
+            at = self.workload.offsets if isinstance(self.workload, Marginals) else slice(None)  # as they were given
+            weights = self.weights[at].tolist() if self.weighting == "given" else None
             return fields | {"workload": self.workload.to_dict(), "weights": weights}
         fields |= {"names": list(self.names), "weights": self.weights.tolist()}
         if self.ratios.any() or self.hidden:
@@ -146,7 +146,7 @@ class Answers:
     @classmethod
     def from_dict(cls, fields: dict[str, Any], domain: Domain) -> Answers:
         if "workload" in fields:
-            weights = "equal" if fields["weights"] is None else fields["weights"]
+            weights = fields["weighting"] if fields["weights"] is None else fields["weights"]
             asked = ask_workload(domain, workload_from_dict(fields["workload"]), bool(fields["count"]), weights)
             targets = fields.get("targets")
             return asked if targets is None else replace(asked, targets=np.array(targets, float))

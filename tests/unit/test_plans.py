@@ -199,3 +199,13 @@ def test_groups_by_their_worst_answer_have_a_bound_of_the_same_kind():
     assert plan.lower_bound == pytest.approx(plan.each.lower_bound / 2)
     assert plan.optimality == pytest.approx(plan.price / plan.lower_bound)
     assert f"is {plan.price:.6g}, and no" in plan.explain()
+
+
+@pytest.mark.parametrize("weights", ["equal", "relative", [1.0, 2.0, 3.0]])
+@pytest.mark.parametrize("work", [gm.workloads.prefix(3), gm.workloads.marginals([3, 2, 2], 1)])
+def test_the_weights_of_a_workload_are_read_back(work, weights):
+    cells = gm.Cells(shape=(3, 2, 2)) if isinstance(work, gm.workloads.Marginals) else gm.Cells(3)
+    plan = gm.plan(cells, gm.Guarantee(mu=1), answers=work, weights=weights)
+    again = gm.Plan.from_json(plan.to_json())
+    assert again.hash == plan.hash and again.answers.weighting == plan.answers.weighting
+    assert (again.answers.weights == plan.answers.weights).all()
