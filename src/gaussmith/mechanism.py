@@ -21,7 +21,7 @@ from gaussmith.plans import Plan
 from gaussmith.readings import Reading
 from gaussmith.releases import Release
 from gaussmith.sums import Source, Totals, open_source
-from gaussmith.sums.forms import Opened, open_form, total_form
+from gaussmith.sums.forms import PAIRS, Opened, open_form, total_form
 from gaussmith.sums.readings import Table, open_table, total_table
 
 Progress = Callable[[float | None], None]
@@ -70,6 +70,12 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             "a plan for people with many rows",
             "it must be said whose rows are whose",
             "release the request it came from: gaussmith.release(request)",
+        )
+    if form == PAIRS and plan.public_count:
+        raise PlanError(
+            'form="pairs" under replace-one',
+            "there the number of people is public, and in pairs a person without items has no row to be counted by",
+            'plan with neighbours="add-remove", or pass one row per person and one column per item',
         )
     plan.certify()  # before anything is opened
     return open_form(data, plan.domain, plan.codes, columns, form)

@@ -10,7 +10,8 @@ people, `rows_per_unit` times the width for a mean over rows, `rows_per_unit` fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -131,8 +132,7 @@ def _of_rows(question: Question, asked: Sequence[Asked]) -> Drawn:
     names: dict[tuple[str, float, float], str] = {}
     for _, column, low, high in asked:
         if (column, low, high) not in names:
-            taken = column in names.values()
-            names[column, low, high] = f"{column} within {low:g} to {high:g}" if taken else column
+            names[column, low, high] = _free(names.values(), column, f"{column} within {low:g} to {high:g}")
     for column in question.sums:
         if column in question.means and column not in question.missing:
             raise RequestError(
@@ -200,11 +200,15 @@ def _distinct(asked: Sequence[Asked]) -> list[str]:
     """A name for each coordinate: the column's, or one that tells it from the others."""
     names: list[str] = []
     for kind, column, low, high in asked:
-        for name in (column, f"{column} {kind}", f"{column} {kind} within {low:g} to {high:g}"):
-            if name not in names:
-                names.append(name)
-                break
+        within = f"{column} {kind} within {low:g} to {high:g}"
+        names.append(_free(names, column, f"{column} {kind}", within))
     return names
+
+
+def _free(taken: Collection[str], *names: str) -> str:
+    """The first of these names that is not taken yet, or else the last of them with a number."""
+    numbered = (f"{names[-1]} ({i})" for i in itertools.count(2))
+    return next(name for name in itertools.chain(names, numbered) if name not in taken)
 
 
 def _stand_ins(missing: Mapping[str, Any], asked: Sequence[Asked]) -> Array:

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
-from gaussmith.errors import SourceError
+from gaussmith.errors import PlanError, SourceError
 from gaussmith.sums.forms import open_form, total_form
 
 LABELS = ["good", "fair", "poor", "ünder", "", " good"]
@@ -215,3 +215,10 @@ def test_what_does_not_fit_is_refused_before_data_is_read(arguments: Any, words:
         arguments(table(3))
     assert words in str(caught.value)
     assert caught.value.rule and caught.value.remedy
+
+
+def test_pairs_do_not_tell_how_many_people_there_are() -> None:
+    """Under replace-one their number is public, and a person without items would be missing from it."""
+    plan = gm.plan(gm.Counts(["a", "b"], at_most=1), gm.Guarantee(mu=1), neighbours="replace-one")
+    with pytest.raises(PlanError, match=r'"pairs" under replace-one .* has no row'):
+        plan.release("no such file.csv", columns=["p", "i"], form="pairs")

@@ -768,3 +768,22 @@ def test_a_large_delta_is_remarked_on() -> None:
         assert "promises little" not in words
     by = gm.Groups({"region": ["a", "b"]}, Box({"x": (0, 1)}), at_most=2)
     assert str(gm.plan(by, loose)).count("δ = 0.5 promises little") == 1
+
+
+@pytest.mark.parametrize("unit", [None, "p"])
+@pytest.mark.parametrize(
+    "sums",
+    [
+        [{"x": (0, 1)}, {"x": (0, 1.00000001)}, {"x": (0, 1.00000002)}, {"x": (0, 1.00000003)}],
+        [{"x": (0, 1)}, {"x within 0 to 2": (0, 8)}, {"x": (0, 2)}],
+        [{"x": (0, 1)}, {"x sum": (0, 8)}, {"x": (0, 2)}, {"x sum within 0 to 2": (0, 8)}],
+    ],
+)
+def test_coordinates_whose_names_would_meet_keep_their_own(sums: list[dict[str, Any]], unit: str | None) -> None:
+    table = pl.DataFrame({"p": [1, 2], "x": [2.0, 2.0], "x within 0 to 2": [3.0, 4.0], "x sum": [5.0, 6.0],
+                          "x sum within 0 to 2": [7.0, 8.0]})  # fmt: skip
+    asked = [{"name": f"q{i}", "sums": each} for i, each in enumerate(sums)]
+    made = gm.release(gm.Request(table, unit=unit, questions=asked, guarantee=gm.Guarantee(mu=1e6)))
+    for (_, found), each in zip(made, sums, strict=True):
+        ((column, (_, high)),) = each.items()
+        assert found.values == pytest.approx([table[column].clip(0, high).sum()], abs=1e-3)

@@ -286,16 +286,21 @@ def _why(plan: Plan) -> str:
         "relative": ", each relative to what one person can change",
         "given": ", weighted as given",
     }[plan.answers.weighting]
-    prices = [(plan.shape.name, plan.total_variance, "chosen")]
+    worst = plan.answers.targets is not None
+    aim = "for the least sum of squared errors"
+    if worst:
+        aim = "for the least squared error of the worst answer, in units of its target squared"
+    prices = [(plan.shape.name, plan.price, "chosen")]
     prices += [(name, price * plan.noise_scale**2, "") for name, price in sorted(plan.alternatives, key=lambda p: p[1])]
     rows = [
-        [describe_shape(name) + (f" ({note})" if note else ""), f"{price / plan.total_variance:.2f} ×"]
+        [describe_shape(name) + (f" ({note})" if note else ""), f"{price / plan.price:.2f} ×"]
         for name, price, note in prices
     ]
     rows.append(["the least that any Gaussian noise with this guarantee could have", f"{1 / plan.optimality:.2f} ×"])
     return (
-        f"<p>The noise was chosen for the least sum of squared errors{together}{weighting}: from the bounds and "
-        f"the guarantee alone, never from the data.</p>\n{_table(['noise', 'total squared error'], rows)}"
+        f"<p>The noise was chosen {aim}{together}{weighting}: from the bounds and the guarantee "
+        "alone, never from the data.</p>\n"
+        f"{_table(['noise', 'largest squared error' if worst else 'total squared error'], rows)}"
     )
 
 
