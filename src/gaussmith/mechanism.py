@@ -23,6 +23,7 @@ from gaussmith.releases import Release
 from gaussmith.sums import Source, Totals, open_source
 from gaussmith.sums.forms import PAIRS, Opened, open_form, total_form
 from gaussmith.sums.readings import Table, open_table, total_table
+from gaussmith.sums.sources import check_once
 
 Progress = Callable[[float | None], None]
 
@@ -58,9 +59,11 @@ def release_table(
     return replace(release_totals(plan, totals[0]), reading=reading)
 
 
-def open_data(data: Any, engine: str | None = None, master: str | None = None) -> Source:
-    """The opened source: names and types of its columns. Files are read by `engine`, with Spark at `master`."""
-    return replace(open_source(data, engine, master), name=short_name(data))
+def open_data(data: Any, engine: str | None = None, master: str | None = None, tables: int = 1) -> Source:
+    """The opened source of so many tables: names and types. Files are read by `engine`, with Spark at `master`."""
+    source = open_source(data, engine, master)
+    check_once(source, tables)
+    return replace(source, name=short_name(data))
 
 
 def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: str | None = None) -> Opened:

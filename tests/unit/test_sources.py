@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import dataset
 
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
@@ -330,6 +331,18 @@ def test_json_lines_are_read_line_by_line(tmp_path: Path) -> None:
     assert ([s / STEP for s in found.sums], found.records) == ([2 + 3 + 100 + 4 + 5, 1 + 1 + 0.5], 12)
 
 
+@pytest.mark.parametrize("empty", ["0.jsonl", "9.jsonl", "0.jsonl.gz", "9.jsonl.zst"])
+def test_empty_files_of_json_lines_hold_no_records(empty: str, tmp_path: Path) -> None:
+    (tmp_path / "1.jsonl").write_text('\n{"a": 1, "b": 2}\n')
+    (tmp_path / "2.jsonl").write_text("\n")
+    if empty.endswith("l"):
+        (tmp_path / empty).touch()
+    else:
+        with pa.CompressedOutputStream(str(tmp_path / empty), "gzip" if empty.endswith("gz") else "zstd") as file:
+            file.write(b"")
+    assert add(str(tmp_path / "*.jsonl*"), ["a", "b"]) == [1.0, 2.0]
+
+
 def test_odd_column_names_in_json(tmp_path: Path) -> None:
     path = tmp_path / "a.ndjson"
     path.write_text('{"it\'s \\"a\\".b": 5, "": 6}\n')
@@ -400,6 +413,63 @@ def test_a_stream_can_be_read_once() -> None:
     assert add(source) == [1.0, 2.0]
     with pytest.raises(DataError, match="the data could not be read to its end"):
         add(source)
+
+
+WIDE = {f"c{j}": (0, 1) for j in range(40)}
+
+
+@pytest.mark.parametrize(
+    ("asked", "queries"),
+    [
+        ({"histograms": {"k": [1, 2]}, "count": True}, 2),
+        ({"histograms": {"k": [1, 2]}, "sums": {"c0": (0, 1)}}, 2),
+        ({"sums": WIDE, "unit": "k"}, 2),
+        ({"sums": WIDE}, 1),
+        ({"sums": WIDE, "where": "k == 1"}, 1),
+        ({"sums": {"c0": (0, 1)}, "unit": "k"}, 1),
+        ({"count": True}, 1),
+    ],
+)
+def test_a_stream_is_refused_before_a_charge_where_it_must_be_read_again(
+    asked: dict[str, Any], queries: int, tmp_path: Path
+) -> None:
+    ledger = gm.Ledger.create(tmp_path / "study.ledger", gm.Guarantee(mu=2))
+    reader = pl.DataFrame({"k": [1, 2]} | {name: [1.0, 0.0] for name in WIDE}).to_arrow().to_reader()
+    request = gm.Request(reader, guarantee=gm.Guarantee(mu=1), **asked)
+    if queries == 1:
+        gm.release(request, ledger=ledger)
+        return
+    with pytest.raises(SourceError, match=f"it can be read once, and {queries} queries are needed · pass a table"):
+        gm.release(request, ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_pairs_of_a_stream_are_refused() -> None:
+    plan = gm.plan(gm.Counts(["x", "y"], at_most=1), gm.Guarantee(mu=1))
+    frame = pl.DataFrame({"person": [1, 2], "item": ["x", "y"]})
+    assert len(plan.release(frame.to_arrow(), form="pairs").values) == 2
+    with pytest.raises(SourceError, match="it can be read once, and 2 queries are needed"):
+        plan.release(frame.to_arrow().to_reader(), form="pairs")
+
+
+def test_records_are_not_counted_in_32_bits(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polars' own count ends at 2^32 rows, too many for a test: it is not used."""
+    import narwhals as nw
+
+    monkeypatch.delattr(nw, "len")
+    monkeypatch.delattr(pl, "len")
+    nothing, frame = BoxCodes.for_bounds([], [], []), pl.read_parquet(people)
+    for source in (people, frame, frame.to_arrow(), duckdb.from_arrow(frame.to_arrow())):
+        assert total(open_source(source), nothing, []).records == len(frame)
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.string()])
+def test_views_in_a_dataset(kind: Any) -> None:
+    table = pa.table({"a": [1.0, 2.0, 4.0], "k": pa.array(["x", "y", None]).cast(kind)})
+    for asked in ({"unit": "k"}, {"where": "is_null(k) or k == 'x'"}):
+        source = dataset.dataset(table)
+        request = gm.Request(source, sums={"a": (0, 9)}, guarantee=gm.Guarantee(mu=1e6), **asked)
+        assert round(gm.release(request)["a_sum"].value) == (3 if "unit" in asked else 5)
 
 
 def test_progress_tells_bytes_and_never_rows(tmp_path: Path) -> None:

@@ -53,10 +53,11 @@ def _total(source: Source, codes: Codes, names: Sequence[str], progress: Progres
         from gaussmith.sums.spark import total_spark
 
         return total_spark(source.native, codes, names, source.schema)
-    if not names:  # nothing but the number of records is asked
-        import narwhals as nw
+    if not names:  # nothing but the number of records is asked; Polars' own count has 32 bits
+        from gaussmith.sums.features import Units
+        from gaussmith.sums.units import unit_totals
 
-        return Totals([], int(narwhals_frame(source, (source.names or ())[:1]).select(nw.len()).collect().item()))
+        return unit_totals(narwhals_frame(source, (source.names or ())[:1]), Units(()))
     if source.kind == "duckdb":
         return total_relation(source, codes, names)
     return total_stream(source, codes, names, progress)

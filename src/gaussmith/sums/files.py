@@ -256,7 +256,7 @@ def _scan_parquet(files: Files) -> pl.LazyFrame:
 
 
 def names_of(files: Files) -> list[str]:
-    """Column names of the first text file as written: its header, or the keys of its first line of JSON.
+    """Column names of the first text file as written: its header, or the keys of the first line of JSON.
 
     No line after them is looked at, so that no data row can make this fail.
     """
@@ -265,7 +265,7 @@ def names_of(files: Files) -> list[str]:
 
     first = replace(files, paths=files.paths[:1])
     if files.format == "JSON lines":
-        lines = _scan_lines(first).head(1).collect().to_series().to_list()
+        lines = _scan_lines(files).head(1).collect().to_series().to_list()  # the first file may be empty
         return list(msgspec.json.decode(lines[0], type=dict[str, msgspec.Raw]))
     header = pl.read_csv(_header_of(first).encode(), separator=_separator(files), infer_schema=False, has_header=False)
     return ["" if name is None else str(name) for name in header.row(0)]
@@ -309,7 +309,9 @@ def _scan_lines(files: Files) -> pl.LazyFrame:
 
 def _scan_raw(files: Files) -> pl.LazyFrame:
     """All lines of text. No separator splits them: \\x01 is not legal JSON, and no name of a column."""
-    return _scan_separated(files, "\x01", has_header=False, quote_char=None, new_columns=["line"])
+    import polars as pl
+
+    return _scan_separated(files, "\x01", has_header=False, quote_char=None, schema={"line": pl.String})
 
 
 def _scan_objects(files: Files, names: Sequence[str]) -> pl.LazyFrame:

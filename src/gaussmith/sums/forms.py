@@ -28,7 +28,7 @@ from gaussmith.sums.features import Units, check_units
 from gaussmith.sums.groups import key_table
 from gaussmith.sums.openings import open_source
 from gaussmith.sums.places import Values, declare_values, open_categories, read_places
-from gaussmith.sums.sources import Source, check_columns, check_spelling, narwhals_frame
+from gaussmith.sums.sources import Source, check_columns, check_once, check_spelling, narwhals_frame
 from gaussmith.sums.units import combine_rows, engine_of, fetch_rows, select_rows
 from gaussmith.tallies import CellCodes, CountCodes, VoteCodes
 
@@ -124,6 +124,7 @@ def _open_pairs(source: Source, codes: Codes, columns: Sequence[str] | None, lab
     chosen = _chosen(source, columns, None, 2, "the one that names the person, and the one that names the item")
     assert chosen is not None
     check_units(Units((), chosen[0]), kinds_of(source.schema))
+    check_once(source, 2)
     return Opened(source, codes, chosen, PAIRS, declare_values(source, chosen[1:], [labels]))
 
 

@@ -202,7 +202,8 @@ def _open_arrow(source: Any) -> Source:
     lazy = attempt(lambda: lazy_from_arrow(source), _unopened(source))
     if lazy is None:
         raise _unknown(source)
-    return _open_lazy(lambda: lazy, _unopened(source))
+    opened = _open_lazy(lambda: lazy, _unopened(source))
+    return replace(opened, once=hasattr(source, "read_next_batch"))
 
 
 def _open_pandas(source: Any) -> Source:

@@ -21,7 +21,8 @@ from gaussmith.sums.arrays import Totals
 from gaussmith.sums.failures import attempt, data_error
 from gaussmith.sums.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
 from gaussmith.sums.people import check_people, total_groups, total_people
-from gaussmith.sums.sources import derived
+from gaussmith.sums.sources import check_once, derived
+from gaussmith.sums.units import blocks_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,13 @@ class Table:
     keys: GroupKeys | None = None
     groups_per_unit: int = 1
     histogram: bool = False
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether rows are records, filtered or with derived columns."""
+        if self.units is None or self.keys is not None or self.units.unit is not None:
+            return False
+        return all(isinstance(feature, UnitTotal) for feature in self.units.features)
 
 
 def open_table(
@@ -72,7 +80,9 @@ def open_table(
     units = Units(features, reading.unit, reading.rows_per_unit or 1)
     keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
     check_people(source, units, derivation, keys, reading.groups_per_unit)
-    return Table(source, codes, None, units, derivation, keys, reading.groups_per_unit)
+    table = Table(source, codes, None, units, derivation, keys, reading.groups_per_unit)
+    check_once(source, 1 if table.is_streamed else len(list(blocks_of(units, "polars"))))
+    return table
 
 
 def _open_histogram(
@@ -85,6 +95,7 @@ def _open_histogram(
     units = Units((), reading.unit)
     keys = declare_groups([reading.histogram], [(value,) for value in values], derivation.kinds)
     check_people(source, units, derivation, keys, reading.values_per_unit)
+    check_once(source, 2)
     return Table(source, codes, None, units, derivation, keys, reading.values_per_unit, histogram=True)
 
 
@@ -92,11 +103,10 @@ def total_table(table: Table, progress: Progress | None = None) -> list[Totals]:
     """The exact totals: of each declared group in order, or of all records alone."""
     if table.units is None or table.derivation is None:
         return [total(table.source, table.codes, table.columns, progress)]
-    if table.keys is None and table.units.unit is None:  # rows are records, filtered or with derived columns
+    if table.is_streamed:
         columns = [feature.column for feature in table.units.features if isinstance(feature, UnitTotal)]
-        if len(columns) == len(table.units.features):
-            source, derivation = table.source, table.derivation
-            return [total(attempt(lambda: derived(source, derivation), data_error()), table.codes, columns, progress)]
+        source, derivation = table.source, table.derivation
+        return [total(attempt(lambda: derived(source, derivation), data_error()), table.codes, columns, progress)]
     if progress is not None:
         progress(None)
     if table.keys is None:

@@ -34,6 +34,8 @@ class Source:
     """Columns that are not the same in all files; they are not among `names`."""
     is_text: bool = False
     """Whether numbers arrive as text (CSV, JSON lines) and are read by our own rule."""
+    once: bool = False
+    """Whether it can be read once only, as a stream of record batches."""
     name: str | None = None
     """What a release may call it: the file's own name, without folders and secrets; None for what has no name."""
 
@@ -76,6 +78,16 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
         for name in chosen:
             _check_type(name, source.schema[name])
     return chosen
+
+
+def check_once(source: Source, queries: int) -> None:
+    """Refuse a source that can be read once where more queries are needed."""
+    if source.once and queries > 1:
+        raise SourceError(
+            "a reader of record batches",
+            f"it can be read once, and {queries} queries are needed",
+            "pass a table, such as reader.read_all(), or a dataset",
+        )
 
 
 def scan(source: Source, columns: Sequence[str], files: Files | None = None) -> pl.LazyFrame:

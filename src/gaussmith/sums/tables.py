@@ -62,7 +62,8 @@ def lazy_from_arrow(source: Any) -> pl.LazyFrame | None:
     if isinstance(source, pa.RecordBatchReader):
         return _lazy_from_reader(source)
     if hasattr(source, "scanner") and hasattr(source, "schema"):
-        return pl.scan_pyarrow_dataset(source)
+        views = any("view" in str(column.type) for column in source.schema)  # PyArrow cannot filter them
+        return pl.scan_pyarrow_dataset(source, allow_pyarrow_filter=not views)
     return None
 
 
