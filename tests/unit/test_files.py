@@ -144,7 +144,7 @@ def test_a_damaged_file_among_many_is_found_before_anything_is_charged(suffix: s
 
 def test_a_damaged_text_file_among_many_is_named(tmp_path: Path) -> None:
     for suffix in ("csv", "jsonl"):
-        (tmp_path / f"0.{suffix}").write_text("")
+        (tmp_path / f"0.{suffix}").write_text("" if suffix == "csv" else "no object\n")
         (tmp_path / f"1.{suffix}").write_text("a\n1\n" if suffix == "csv" else '{"a": 1}\n')
         with pytest.raises(SourceError, match=rf"0\.{suffix}'.* cannot be opened as"):
             open_source(str(tmp_path / f"*.{suffix}"))
@@ -161,6 +161,16 @@ def test_columns_that_differ_between_files_are_refused_and_others_are_not(tmp_pa
             check_columns(source, [name], 1)
     with pytest.raises(SourceError, match=r"column='e' · .* has no such column"):
         check_columns(source, ["e"], 1)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_files_without_a_column_in_common_are_counted_and_suffixes_are_written_in_any_case(
+    engine: str, tmp_path: Path
+) -> None:
+    pl.DataFrame({"a": [1.0, 2.0]}).write_parquet(tmp_path / "0.parquet")
+    pl.DataFrame({"b": [1.0, 2.0, 3.0]}).write_parquet(tmp_path / "1.PARQUET")
+    source = open_source(tmp_path, engine)
+    assert source.names == () and total(source, BoxCodes.for_bounds([], [], []), []).records == 5
 
 
 def test_headers_of_all_csv_files_are_looked_at(tmp_path: Path) -> None:

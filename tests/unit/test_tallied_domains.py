@@ -28,6 +28,12 @@ ITEMS = gm.Counts(["bread", "milk", "tea", "salt"], at_most=2)
         (lambda: gm.Counts(["a", "b", "a"], at_most=1), DomainError, "item 'a' is declared twice"),
         (lambda: gm.Counts(["a", None], at_most=1), DomainError, "item None"),
         (lambda: gm.Votes(1), DomainError, "at least two"),
+        (lambda: gm.Votes(["ann", "\ud800"]), DomainError, "candidate '\\ud800' · a text consists of whole characters"),
+        (
+            lambda: gm.Groups({"k": ["a", "\udc00b"]}, gm.Box({"a": (0, 1)})),
+            DomainError,
+            "key '\\udc00b' · a text consists of whole characters",
+        ),
         (lambda: gm.Votes(["ann", "ann"]), DomainError, "candidate 'ann' is declared twice"),
         (lambda: gm.SparseSum(3, at_most=4, bound=1), DomainError, "at_most=4"),
         (lambda: gm.SparseSum(3, at_most=2, bound=-1), DomainError, "bound=-1"),

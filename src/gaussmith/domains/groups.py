@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gaussmith.domains.labels import check_text
 from gaussmith.domains.protocol import Domain
 from gaussmith.errors import DomainError
 
@@ -123,6 +124,7 @@ def _labels(
         for key in label:
             if not isinstance(key, str | int):
                 raise DomainError(f"key {key!r}", "a key is text, a whole number or a truth value", "round it to one")
+            check_text("key", key)
     seen: set[tuple[tuple[type, Key], ...]] = set()
     for label in labels:
         typed = tuple((type(key), key) for key in label)

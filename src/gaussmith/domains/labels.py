@@ -39,10 +39,17 @@ def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
             raise DomainError(
                 f"{what} {label!r}"[:120], "a label is text, a number or a truth value", "write it as text"
             )
+        check_text(what, label)
     if len({(isinstance(x, str), x) for x in labels}) < len(labels):
         double = next(x for i, x in enumerate(labels) if x in labels[:i])
         raise DomainError(f"{what} {double!r} is declared twice", f"every {what} has its own label", "leave one out")
     return len(labels), labels
+
+
+def check_text(what: str, label: object) -> None:
+    """Refuse text that no engine can hold: half of a pair of surrogates."""
+    if isinstance(label, str) and any("\ud800" <= letter <= "\udfff" for letter in label):
+        raise DomainError(f"{what} {label!r}"[:120], "a text consists of whole characters", "mend the text")
 
 
 def names_of(labels: tuple[Label, ...] | None) -> tuple[str, ...] | None:

@@ -15,8 +15,8 @@ from gaussmith.codes import Codes
 from gaussmith.sums.arrays import Totals, total_array
 from gaussmith.sums.failures import attempt, data_error
 from gaussmith.sums.openings import open_source
-from gaussmith.sums.sources import Source, check_columns, narwhals_frame
-from gaussmith.sums.streams import Progress, total_relation, total_stream
+from gaussmith.sums.sources import Source, check_columns
+from gaussmith.sums.streams import Progress, count_records, total_relation, total_stream
 
 __all__ = ["Progress", "Source", "Totals", "check_columns", "data_error", "open_source", "total"]
 
@@ -53,11 +53,8 @@ def _total(source: Source, codes: Codes, names: Sequence[str], progress: Progres
         from gaussmith.sums.spark import total_spark
 
         return total_spark(source.native, codes, names, source.schema)
-    if not names:  # nothing but the number of records is asked; Polars' own count has 32 bits
-        from gaussmith.sums.features import Units
-        from gaussmith.sums.units import unit_totals
-
-        return unit_totals(narwhals_frame(source, (source.names or ())[:1]), Units(()))
+    if not names:  # nothing but the number of records is asked
+        return Totals([], count_records(source))
     if source.kind == "duckdb":
         return total_relation(source, codes, names)
     return total_stream(source, codes, names, progress)

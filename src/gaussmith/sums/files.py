@@ -129,7 +129,7 @@ def _find_elsewhere(address: str, scheme: str) -> Files:
 
 
 def _find_in_directory(said: str, path: str) -> Files:
-    found = sorted(p for suffix in (".parquet", ".pq") for p in Path(path).rglob(f"*{suffix}") if p.is_file())
+    found = sorted(p for p in Path(path).rglob("*") if p.suffix.lower() in (".parquet", ".pq") and p.is_file())
     # Writers leave unfinished and hidden files under names that begin with _ or a dot.
     kept = [str(p) for p in found if not any(part[0] in "_." for part in p.relative_to(path).parts)]
     if not kept:

@@ -46,6 +46,19 @@ def total_relation(source: Source, codes: Codes, columns: Sequence[str]) -> Tota
     return add_up(iter(read(_rows_of(len(columns), RELATION_ROWS))), _columns_of_arrow, codes)
 
 
+def count_records(source: Source) -> int:
+    """The number of records of a Polars frame, of files, or of a DuckDB relation."""
+    import polars as pl
+
+    if source.kind == "duckdb":
+        return int(source.native.aggregate("count(*)").fetchall()[0][0])
+    if not source.names:  # the files have no column in common
+        lazy = source.native(()).select(pl.len())
+    else:  # Polars' own count has 32 bits
+        lazy = scan(source, source.names[:1]).select((pl.first().is_null().cast(pl.Int64) | 1).sum())
+    return int(lazy.collect(engine="streaming").item())
+
+
 def _rows_of(columns: int, most: int) -> int:
     """Rows in a batch of so many columns."""
     return min(most, max(PIECE_ROWS, BATCH_NUMBERS // columns))
