@@ -310,6 +310,37 @@ def test_no_row_of_a_csv_file_decides_whether_it_is_opened(header: bytes, row: b
     assert open_source(str(tmp_path / "*.csv")).names == source.names
 
 
+@pytest.mark.parametrize(
+    ("note", "records"),
+    [
+        ("{}", 12),
+        ('"{}, ""{}"""', 12),
+        ('"two\nlines, {}"', 12),
+        ('she said "{}" twice', 12),
+        ('a "{}","b"', 12),
+        ('{}"', None),
+        ('{}","', None),
+        ('"{}" or" not', None),
+        ('"{}', None),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv"])
+def test_no_record_of_a_csv_file_swallows_others(note: str, records: int | None, suffix: str, tmp_path: Path) -> None:
+    """Two records have such notes: Polars takes all between them for one, without a word."""
+    rows = [f"1,{note.replace('{}', str(j)) if j in (3, 8) else 'x'}\n" for j in range(12)]
+    text = "a,b\n" + "".join(rows)
+    data = (text.replace(",", "\t") if suffix == "tsv" else text).encode()
+    (tmp_path / f"a.{suffix}").write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
+    source = open_source(tmp_path / f"a.{suffix}")
+    for columns in ([], ["a"]):
+        codes = BoxCodes.for_bounds([0] * len(columns), [8] * len(columns), [0] * len(columns))
+        if records is None:
+            with pytest.raises(DataError):
+                total(source, codes, columns)
+        else:
+            assert total(source, codes, columns).records == records
+
+
 def test_json_lines_are_read_line_by_line(tmp_path: Path) -> None:
     lines = [
         '{"b": 1, "a": 2, "c": {"a": 9}}',

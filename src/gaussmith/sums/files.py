@@ -2,8 +2,9 @@
 
 Parquet, Arrow IPC (Feather), CSV, TSV, JSON lines. No type is inferred from data: the columns of text formats are text,
 and `gaussmith.expressions.read_number` says which text is a number; all other text is missing. A line of a CSV file
-after its header is a record, however ragged. A line of JSON that is not blank is a record; where it is no JSON object
-everything is missing in it. The names of its columns are the keys of the first line.
+after its header is a record, however ragged, unless it goes on in quotes (see `quotes`). A line of JSON that is not
+blank is a record; where it is no JSON object everything is missing in it. The names of its columns are the keys of the
+first line.
 
 Directories named key=value below a directory or below the fixed part of a pattern are columns: a filter on them leaves
 whole directories unread.
@@ -22,6 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 from gaussmith.addresses import STORES, fixed_part, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
+from gaussmith.sums.quotes import check_quotes
 
 if typing.TYPE_CHECKING:
     import msgspec
@@ -230,7 +232,10 @@ def group_files(files: Files) -> Iterator[tuple[Files, float]]:
 
 
 def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame:
-    """A lazy frame over the files, text formats as text. JSON lines need the `names` of the columns to be read."""
+    """A lazy frame over the files, text formats as text. JSON lines need the `names` of the columns to be read.
+
+    CSV files are read through at once for quotes that stand astray: not before anything is charged.
+    """
     import polars as pl
 
     paths = list(files.paths)
@@ -240,6 +245,8 @@ def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame
         return pl.scan_ipc(paths, glob=files.remote)
     if files.format == "JSON lines":
         return _scan_objects(files, names if names is not None else names_of(files))
+    for path in paths:
+        check_quotes(_scan_raw(replace(files, paths=(path,))), _separator(files))
     # Only the first header is looked at now; later files are matched by name when they are read.
     return _scan_separated(files, _separator(files), extra_columns="ignore", infer_schema_files=1)
 
@@ -308,10 +315,10 @@ def _scan_lines(files: Files) -> pl.LazyFrame:
 
 
 def _scan_raw(files: Files) -> pl.LazyFrame:
-    """All lines of text. No separator splits them: \\x01 is not legal JSON, and no name of a column."""
+    """All lines of text, one column named `line`. No separator splits them: there is no line break in a line."""
     import polars as pl
 
-    return _scan_separated(files, "\x01", has_header=False, quote_char=None, schema={"line": pl.String})
+    return _scan_separated(files, "\n", has_header=False, quote_char=None, schema={"line": pl.String})
 
 
 def _scan_objects(files: Files, names: Sequence[str]) -> pl.LazyFrame:
