@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith import cli
+from gaussmith import certificate, cli
+from gaussmith.shapes.laws import Law
 
 ASKED = ["--sum", "income:0:200000", "--mean", "age:0:100", "--count", "--epsilon", "1", "--delta", "1e-6"]
 
@@ -138,3 +141,27 @@ def test_a_workload_from_python_is_verified_on_the_command_line(here: Path, caps
     Path("proof.json").write_text(plan.certificate.to_json())
     code, out, _ = run(capsys, "verify", "plan.json", "proof.json")
     assert code == 0 and "within 0.0" in out
+
+
+def test_a_plan_that_does_not_give_its_answers_is_refused() -> None:
+    """Its decoder was made ten times smaller: errors look ten times smaller, and below what any noise can have."""
+    plan = gm.plan(gm.Box({"a": (0, 10), "b": (-3, 5)}), gm.Guarantee(mu=1), count=True)
+    fields = json.loads(plan.to_json())
+    features = fields["shape"]["features"]
+    for name in ("matrix", "inner", "border"):
+        if name in features:
+            features[name] = (np.array(features[name]) * 0.1).tolist()
+    edited = gm.Plan.from_json(json.dumps(fields))
+    assert certificate.verify(plan, plan.certificate).problems == ()
+    assert any("does not give the answers" in p for p in certificate.verify(edited, edited.certificate).problems)
+
+
+def test_a_law_of_the_total_proves_nothing_of_the_worst() -> None:
+    plan = gm.plan(gm.Cells(5), gm.Guarantee(mu=1), objective="worst")
+    law = Law("levels", 0.0, {"levels": np.array([[1.0, 0.0, 1.0]])})
+    forged = replace(plan.certificate, law=law, lower_bound=4.9)
+    assert any("the law proves nothing" in p for p in certificate.verify(plan, forged).problems)
+    for numbers in ({"lower_bound": float("nan")}, {"price": float("inf")}, {"objective": "total"}):
+        assert certificate.verify(plan, replace(plan.certificate, **numbers)).problems
+    odd = replace(plan.certificate, law=Law("cells", 0.0, {"weights": np.ones((5, 1))}))
+    assert certificate.verify(plan, odd).problems

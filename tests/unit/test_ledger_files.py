@@ -220,6 +220,59 @@ def test_a_link_leads_to_the_same_ledger(ledger: Ledger, path: Path, tmp_path: P
     assert list(link.parent.iterdir()) == [link]
 
 
+def test_a_second_hard_link_is_refused(path: Path, tmp_path: Path) -> None:
+    """Charges that a crash left in SQLite's log lie beside one name and are unseen under the other."""
+    ledger = Ledger.create(path, Guarantee(mu=1))
+    os.link(path, tmp_path / "other.ledger")
+    for name in (path, tmp_path / "other.ledger"):
+        with pytest.raises(LedgerError, match="has a second name, a hard link · charges made under one name can stay"):
+            Ledger(name)
+    with pytest.raises(LedgerError, match="hard link"):
+        ledger.reserve("a", "h", Guarantee(mu=1))
+    (tmp_path / "other.ledger").unlink()
+    os.link(path, path.with_name(f".{path.name}.1-2.new"))  # left by a `create` that was killed: taken away
+    assert ledger.reserve("a", "h", Guarantee(mu=1)).state == "new"
+    assert sorted(p.name for p in tmp_path.iterdir() if p.suffix == ".new") == []
+
+
+def test_a_ledger_that_was_replaced_is_not_charged(path: Path) -> None:
+    """One with the budget of 10 is not spent on one that has 1."""
+    ledger = Ledger.create(path, Guarantee(mu=10))
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+    other = Ledger.create(path, Guarantee(mu=1))
+    with pytest.raises(LedgerError, match=r"was replaced by another since it was opened · .* · open it again"):
+        ledger.reserve("a", "h", Guarantee(mu=5))
+    with pytest.raises(LedgerError, match="was replaced"):
+        _ = ledger.remaining
+    assert other.spent == 0
+
+
+def test_creating_never_moves_the_head_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process charges the ledger as soon as its file is there."""
+    link = os.link
+
+    def link_and_charge(source: Path, target: Path) -> None:
+        link(source, target)
+        monkeypatch.undo()
+        Ledger(path).reserve("a", "h", Guarantee(mu=1))
+
+    monkeypatch.setattr(os, "link", link_and_charge)
+    Ledger.create(path, Guarantee(mu=2))
+    assert path.with_name(path.name + ".head").read_text().startswith("1:")
+
+
+def test_a_disk_that_fails_is_not_a_damaged_ledger(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
+        raise error
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    with pytest.raises(LedgerError, match=r"cannot be written .disk I/O error. · .* with room on the disk"):
+        ledger.reserve("a", "h", Guarantee(mu=0.01))
+
+
 def test_names_that_need_care_in_addresses(tmp_path: Path) -> None:
     path = tmp_path / "a ?b#c%20.ledger"
     Ledger.create(path, EIGHTH).reserve("r", "request", EIGHTH)

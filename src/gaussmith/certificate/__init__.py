@@ -230,6 +230,10 @@ def _verify_one(plan: Plan, certificate: Certificate) -> Verdict:
         problems.append("the certificate is for another plan")
     if (certificate.neighbours, certificate.mu) != (plan.neighbours, plan.guarantee.mu):
         problems.append("the certificate is for another guarantee")
+    if certificate.objective != plan.answers.objective:
+        problems.append("the certificate is for another objective")
+    if not np.isfinite([certificate.lower_bound, certificate.price]).all():
+        problems.append("the certificate's numbers are not finite")
     reach = 0.0
     try:
         plan.certify()
@@ -240,7 +244,7 @@ def _verify_one(plan: Plan, certificate: Certificate) -> Verdict:
     try:
         lower = proven(plan.domain, plan.answers, plan.neighbours, certificate.law) / plan.guarantee.mu**2
         lower *= 1.0 - 2.0**-51
-    except (PlanError, KeyError, ValueError) as error:
+    except (PlanError, KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         problems.append(f"the law proves nothing: {error}")
         lower = 0.0
     if lower < certificate.lower_bound * (1.0 - 1e-9):
@@ -248,6 +252,8 @@ def _verify_one(plan: Plan, certificate: Certificate) -> Verdict:
     price = _price(plan)
     if price > certificate.price * (1.0 + 1e-9):
         problems.append(f"the plan's price is {price:.9g}, not {certificate.price:.9g}")
+    if price < lower * (1.0 - 1e-9):
+        problems.append(f"no noise has a price of {price:.9g}: the plan does not give the answers that it names")
     return Verdict(lower, price, reach, tuple(problems))
 
 

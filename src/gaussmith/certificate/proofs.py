@@ -52,6 +52,7 @@ def proven(domain: Domain, answers: Answers, neighbours: str, law: Law) -> float
         if answers.targets is not None:
             return _worst(answers, points, weights, law)
         return _square(weighted_lower(points, weights))
+    _check(answers.targets is None)  # what follows bounds the total, which is more than the worst
     if law.kind in ("cells", "pairs"):
         return _square(root_of(_cells_moment(domain, answers, neighbours, law)))
     if law.kind in ("levels", "rankings"):

@@ -66,6 +66,7 @@ class Ledger:
         self._storage = _storage(path, timeout)
         with self._storage.reading() as pages:
             first, _ = pages.ends()
+        self._first = first.receipt
         self.where: str = self._storage.where
         try:
             body = json.loads(first.body)
@@ -98,11 +99,19 @@ class Ledger:
     def __repr__(self) -> str:
         return f"Ledger({self.where!r})"
 
+    def _last(self, pages: Pages) -> Entry:
+        """The newest entry; refuses a ledger that is not the one opened, whose budget is another."""
+        first, last = pages.ends()
+        if first.receipt != self._first:
+            what = f"ledger={self.where} was replaced by another since it was opened"
+            raise LedgerError(what, "a charge goes to the budget that was opened", "open it again")
+        return last
+
     @property
     def spent(self) -> int:
         """What was charged so far."""
         with self._storage.reading() as pages:
-            return pages.ends()[1].spent
+            return self._last(pages).spent
 
     @property
     def remaining(self) -> int:
@@ -123,7 +132,7 @@ class Ledger:
     def head(self) -> Receipt:
         """The newest entry's receipt: kept elsewhere, it shows later that nothing was rolled back (`verify`)."""
         with self._storage.reading() as pages:
-            return pages.ends()[1].receipt
+            return self._last(pages).receipt
 
     def check_dataset(self, source: str) -> None:
         """Nothing, unless the ledger was made for a dataset that is neither `source` nor the name of that file."""
@@ -166,7 +175,7 @@ class Ledger:
         made: Reservation | None = None
         try:
             with self._storage.writing("reserve") as pages:
-                _, last = pages.ends()
+                last = self._last(pages)
                 earlier = None if release_id is None else pages.find("reserve", release_id)
                 if earlier is not None:
                     made = self._resume(pages, earlier, request_hash, guarantee, charge)
@@ -214,7 +223,7 @@ class Ledger:
             raise LedgerError(f"payload is {type(payload).__name__}", "a release is stored as bytes", "encode it first")
         try:
             with self._storage.writing("store") as pages:
-                _, last = pages.ends()
+                last = self._last(pages)
                 reserved = pages.find("reserve", release_id)
                 if reserved is not None:
                     earlier = pages.stored(release_id)
@@ -243,7 +252,7 @@ class Ledger:
     def result(self, release_id: str) -> bytes | None:
         """The stored bytes of that release; None when there are none."""
         with self._storage.reading() as pages:
-            pages.ends()
+            self._last(pages)
             return pages.stored(release_id)
 
     def entries(self) -> list[Entry]:

@@ -6,6 +6,7 @@ is *behind* its head was truncated or replaced by an older copy, and one that is
 
 from __future__ import annotations
 
+import glob
 import os
 import sqlite3
 import threading
@@ -28,6 +29,16 @@ GUARDS = tuple(
     for table in ("gaussmith_entries", "gaussmith_results")
     for verb in ("UPDATE", "DELETE")
 )
+
+
+UNWRITABLE = (
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+)
+"""What SQLite says of a disk that is full or may not be written; the ledger itself is sound."""
 
 
 class SqliteStorage:
@@ -70,7 +81,11 @@ class SqliteStorage:
                     connection.close()
             _flush(draft)
             os.link(draft, self._path)
-            self._write_head(first.receipt)
+            with suppress(FileNotFoundError):  # whoever opens the ledger before takes it away
+                draft.unlink()
+            with self._translated(), self._open() as made:
+                made.execute("BEGIN IMMEDIATE")  # another process may have charged it already, and moved the head on
+                self._write_head(_pages(made, self.where).head())
         except FileExistsError:
             raise existing(self.where) from None
         except OSError as error:
@@ -118,6 +133,7 @@ class SqliteStorage:
             raise missing(self.where, f"gaussmith ledger init {self.where} --epsilon 3 --delta 1e-6")
         if not self._path.is_file():
             raise self._foreign()
+        self._check_only_name()
         connection = sqlite3.connect(
             self._path.as_uri() + "?mode=rw", uri=True, isolation_level=None, timeout=self._timeout
         )
@@ -132,6 +148,21 @@ class SqliteStorage:
         finally:
             # Closing rolls back what was not committed.
             connection.close()
+
+    def _check_only_name(self) -> None:
+        """Refuse a file with a second hard link: SQLite keeps recent charges beside the name, unseen by the other."""
+        if self._path.stat().st_nlink == 1:
+            return
+        for draft in self._path.parent.glob(f".{glob.escape(self._path.name)}.*.new"):  # left by a killed `create`
+            with suppress(OSError):
+                if draft.samefile(self._path):
+                    draft.unlink()
+        if self._path.stat().st_nlink > 1:
+            raise LedgerError(
+                f"ledger={self.where} has a second name, a hard link",
+                "charges made under one name can stay unseen under the other",
+                "remove the other name; a symbolic link is fine",
+            )
 
     def _checked(self, connection: sqlite3.Connection, pinned: Receipt | None) -> Pages:
         pages = _pages(connection, self.where)
@@ -185,7 +216,7 @@ class SqliteStorage:
                 raise locked(self.where, self._timeout) from None
             if code == sqlite3.SQLITE_NOTADB:
                 raise self._foreign() from None
-            if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL):
+            if code in UNWRITABLE:
                 raise self._unwritable(str(error)) from None
             raise unreadable(self.where) from None
         except OSError as error:
