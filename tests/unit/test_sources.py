@@ -532,3 +532,12 @@ def test_an_interrupt_is_not_mistaken_for_bad_data(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         total(open_source(str(tmp_path / "*.parquet")), PAIR, progress=interrupt)
+
+
+def test_a_reader_that_was_read_is_refused_and_not_empty() -> None:
+    table = pl.DataFrame({"a": [1.0, 2.0]}).to_arrow()
+    reader, plan = table.to_reader(), gm.plan(gm.Box({"a": (0, 9)}), gm.Guarantee(mu=1))
+    plan.release(reader)
+    with pytest.raises(SourceError, match="a reader of record batches · it can be read once, and was · open it anew"):
+        plan.release(reader)
+    plan.release(table.to_reader())

@@ -22,7 +22,7 @@ from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files, check_keys, find_files, names_of, scan_files
 from gaussmith.sums.footers import uneven_columns
 from gaussmith.sums.sources import Source
-from gaussmith.sums.tables import lazy_from_arrow, series_from_pandas, type_of_pandas
+from gaussmith.sums.tables import lazy_from_arrow, series_from_pandas, type_of_pandas, was_read
 
 if typing.TYPE_CHECKING:
     import polars as pl
@@ -199,6 +199,8 @@ def _open_polars(source: Any) -> Source:
 
 def _open_arrow(source: Any) -> Source:
     _check_names(getattr(getattr(source, "schema", None), "names", ()), "the table")
+    if was_read(source):
+        raise SourceError("a reader of record batches", "it can be read once, and was", "open it anew")
     lazy = attempt(lambda: lazy_from_arrow(source), _unopened(source))
     if lazy is None:
         raise _unknown(source)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import typing
+import weakref
 from typing import Any
 
 import numpy as np
 
 if typing.TYPE_CHECKING:
     import polars as pl
+
+_READ: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Readers of record batches that have nothing left."""
+
+
+def was_read(source: Any) -> bool:
+    """Whether this is a reader that an earlier release read to its end: it would look like a table without records."""
+    return hasattr(source, "read_next_batch") and source in _READ
 
 
 def type_of_pandas(empty: Any) -> pl.DataType:
@@ -78,6 +87,7 @@ def _lazy_from_reader(reader: Any) -> pl.LazyFrame:
     def batches(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, size: int | None
     ) -> typing.Iterator[pl.DataFrame]:
+        _READ.add(reader)
         for batch in unread.pop():
             frame = pl.from_arrow(batch).select(columns or schema.names())  # type: ignore[union-attr]
             yield frame if predicate is None else frame.filter(predicate)
