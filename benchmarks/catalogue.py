@@ -14,7 +14,7 @@ import numpy as np
 import gaussmith as gm
 from gaussmith.numerics import quadratic_forms
 
-sys.path.insert(0, str(Path(__file__).parent / "common"))
+sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings
 
 G = gm.Guarantee(epsilon=1, delta=1e-5)

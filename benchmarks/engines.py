@@ -23,7 +23,7 @@ from gaussmith.codes import BallCodes, BoxCodes
 from gaussmith.sums import open_source, total
 from gaussmith.sums.spark import open_session
 
-sys.path.insert(0, str(Path(__file__).parent / "common"))
+sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings
 from java import java_of, processor_seconds
 

@@ -31,7 +31,7 @@ import gaussmith as gm
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from child import peak_megabytes
 
-sys.path.insert(0, str(Path(__file__).parent / "common"))
+sys.path.insert(0, str(Path(__file__).parent / "shared"))
 import java
 from findings import machine, save, today
 

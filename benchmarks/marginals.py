@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gaussmith.numerics.residuals import plan_marginals
 
-sys.path.insert(0, str(Path(__file__).parent / "common"))
+sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings
 
 TABLES = {

@@ -24,7 +24,7 @@ from gaussmith.noise.normal import BLOCK, ERROR, THRESHOLDS
 sys.path.insert(0, str(Path(__file__).parent))
 from peers import SCRIPTS, TOOLS, Tool, prepare
 
-sys.path.insert(0, str(Path(__file__).parent / "common"))
+sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings, in_turn
 
 CLAIM = 8.0

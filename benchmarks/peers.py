@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-sys.path.insert(0, str(Path(__file__).parent / "common"))
+sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import CACHE, machine, save, today
 
 SCRIPTS = Path(__file__).parent / "peers"

@@ -24,7 +24,7 @@ from gaussmith.sums import open_source
 from gaussmith.sums.features import Coding, RowCount, RowSum, Units, UnitTotal
 from gaussmith.sums.people import total_groups
 
-sys.path.insert(0, str(Path(__file__).parent / "common"))
+sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings, in_turn
 
 ROWS, PEOPLE, GROUPS = 10_000_000, 1_000_000, 1000

@@ -21,7 +21,7 @@ import polars as pl
 import gaussmith as gm
 from gaussmith.noise import normal_integers
 
-sys.path.insert(0, str(Path(__file__).parent / "common"))
+sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)

@@ -22,7 +22,7 @@ import gaussmith as gm
 sys.path.insert(0, str(Path(__file__).parent))
 from peers import CONTEXT, OURS, PLAIN, TOOLS, ratio, variance_ratio
 
-sys.path.insert(0, str(Path(__file__).parent / "common"))
+sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import CACHE, claim, holds
 
 ROOT = Path(__file__).parents[1]

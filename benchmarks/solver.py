@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from gaussmith.numerics.optimum import solve
 
-sys.path.insert(0, str(Path(__file__).parent / "common"))
+sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings
 
 Array = npt.NDArray[np.float64]

@@ -19,7 +19,7 @@ import polars as pl
 from gaussmith.codes import BallCodes, BoxCodes, Codes
 from gaussmith.sums import open_source, total
 
-sys.path.insert(0, str(Path(__file__).parent / "common"))
+sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings, in_turn
 
 ROWS, COLUMNS, FILES = 1_000_000, 16, 20

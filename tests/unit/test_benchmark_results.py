@@ -23,7 +23,7 @@ def report() -> Iterator[Any]:
     try:
         yield importlib.import_module("report")
     finally:
-        for folder in (ROOT / "benchmarks", ROOT / "benchmarks" / "common"):
+        for folder in (ROOT / "benchmarks", ROOT / "benchmarks" / "shared"):
             sys.path[:] = [path for path in sys.path if path != str(folder)]
         for name in ("report", "peers", "findings"):
             sys.modules.pop(name, None)
