@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -213,10 +214,10 @@ def law_of_features(features: Matrix, size: int, unit: float, extra: Array) -> E
 class StatedErrors:
     """What a plan says about the errors of all answers together, from their law."""
 
-    @property
-    def error_law(self) -> ErrorLaw:
-        """The law of the errors of all answers together."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        @property
+        def error_law(self) -> ErrorLaw: ...  # each kind of plan has its own
 
     @property
     def expected_squared_error(self) -> float:

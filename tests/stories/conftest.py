@@ -1,7 +1,7 @@
-"""A PostgreSQL server for the stories, started by the tests themselves in a directory of their own.
+"""A folder with a small table; and a PostgreSQL server, started by the tests themselves in a directory of their own.
 
-It comes from the pgserver wheel or from the path. It refuses to run as root: root's rights are dropped for it. It
-listens on a socket in its directory only and is gone when the tests end. Only `stranger` is asked for a password.
+The server comes from the pgserver wheel or from the path. It refuses to run as root: root's rights are dropped for it.
+It listens on a socket in its directory only and is gone when the tests end. Only `stranger` is asked for a password.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import polars as pl
 import pytest
 
 PASSWORD = "s3cret-Passw0rd"  # to be found in no message
@@ -115,3 +116,13 @@ def postgres() -> Iterator[Server]:
 def postgres_location(postgres: Server, request: pytest.FixtureRequest) -> str:
     """The address of a ledger that no other test uses."""
     return f"{postgres.address}&ledger=test-{abs(hash(request.node.nodeid))}"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current directory with a small table in it."""
+    monkeypatch.chdir(tmp_path)
+    table = pl.DataFrame({"age": [37.0, 41.0, None], "income": [1e4, 2e4, 3e4], "city": ["a", "b", "c"]})
+    table.write_parquet("people.parquet")
+    table.write_csv("people.csv")
+    return tmp_path

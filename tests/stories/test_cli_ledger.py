@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from terminal import run
 
 import gaussmith as gm
 from gaussmith import cli, mechanism
@@ -30,13 +31,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     table.write_parquet("visits.parquet")
     assert cli.main(["ledger", "init", "study.ledger", "--epsilon", "3", "--delta", "1e-6", "--dataset", "visits"]) == 0
     return tmp_path
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    capsys.readouterr()
-    code = cli.main(words)
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 def test_init_says_what_may_be_spent_and_refuses_a_second_time(capsys: pytest.CaptureFixture[str], here: Path) -> None:

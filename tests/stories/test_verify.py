@@ -8,18 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from terminal import run
 
 import gaussmith as gm
-from gaussmith import certificate, cli
+from gaussmith import certificate
 from gaussmith.shapes.laws import Law
 
 ASKED = ["--sum", "income:0:200000", "--mean", "age:0:100", "--count", "--epsilon", "1", "--delta", "1e-6"]
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = cli.main(words)
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from itertools import combinations, product
 
+import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -41,7 +42,6 @@ def is_private_exactly(best: Optimum, points: Array, pairs: bool = False) -> boo
 
 def by_cone_solver(points: Array) -> float:
     """max tr X subject to [[M(λ), X], [Xᵀ, I]] ⪰ 0, λ in the simplex: (tr M^{1/2})², by cvxpy and Clarabel."""
-    cp = pytest.importorskip("cvxpy")
     if points.shape[1] > len(points):
         points = np.linalg.qr(points.T)[1].T  # the same differences in coordinates of their span
     N, k = points.shape
@@ -187,7 +187,6 @@ def test_cells_alone_and_with_an_empty_one_reach_their_closed_forms_under_replac
 
 
 def test_the_worst_answer_agrees_with_a_cone_solver() -> None:
-    cp = pytest.importorskip("cvxpy")
     rng = np.random.default_rng(17)
     for points in (rng.normal(size=(6, 3)), prefix(4), np.diag([1.0, 0.1, 0.01])):
         k = points.shape[1]

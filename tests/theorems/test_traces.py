@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from mpmath import mp
 
 from gaussmith.errors import PlanError
 from gaussmith.numerics.traces import trace_sqrt_lower
@@ -13,7 +14,6 @@ Array = npt.NDArray[np.float64]
 
 
 def in_forty_digits(a: Array, U: Array, C: Array) -> float:
-    mp = pytest.importorskip("mpmath").mp
     with mp.workdps(40):
         exact = mp.diag(a.tolist()) + mp.matrix(U.tolist()) * mp.matrix(C.tolist()) * mp.matrix(U.tolist()).T
         return float(sum(mp.sqrt(max(m, 0)) for m in mp.eigsy(exact, eigvals_only=True)))

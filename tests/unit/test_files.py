@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import os
 import time
@@ -10,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
@@ -18,10 +16,8 @@ import pytest
 from store import Store, serve
 
 import gaussmith as gm
-from gaussmith.addresses import without_secrets
 from gaussmith.codes import BoxCodes
 from gaussmith.errors import DataError, SourceError
-from gaussmith.job import request_hash
 from gaussmith.sums import check_columns, open_source, total
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])
@@ -261,166 +257,3 @@ def test_stores_that_cannot_be_read_are_refused_before_a_charge(store: Store, tm
         assert caught.value.__context__ is None
     assert ledger.spent == 0
     assert "hush" not in repr(open_source(f"http://ada:hush@127.0.0.1:{store.port}/study/a.csv"))
-
-
-# ---- databases -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    path = tmp_path / "study.db"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("create table visits as select i::double a, i % 2 b from range(10) t(i)")
-        connection.execute("create view evens as select * from visits where b = 0")
-        connection.execute("create schema old; create table old.visits as select 1.0 a")
-    return path
-
-
-def test_tables_views_and_queries_of_a_database(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert open_source(f"duckdb://{database}?table=visits").kind == "duckdb"
-    assert add(f"duckdb://{database}?table=visits") == 45.0
-    assert add(f"duckdb://{database}?table=evens") == 20.0
-    assert add(f"duckdb://{database}?table=old.visits") == 1.0
-    assert add(f"duckdb://{database}?query=SELECT a + 1 AS a FROM visits WHERE b = 1 AND a >= 3") == 28.0
-    assert add(f"duckdb://{database}?query=with t as (from visits) select * from t -- 100%") == 45.0
-    monkeypatch.chdir(database.parent)
-    assert add("duckdb://study.db?table=visits") == 45.0
-    request = gm.Request("duckdb://study.db?table=visits", sums={"a": (0, 9)}, where="b == 1", guarantee=G)
-    assert abs(gm.release(request)["a_sum"].value - 25) < 300
-
-
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("duckdb://{}", "it names a file, and a table or a query in it · write duckdb://study.db"),
-        ("duckdb://{}?table=", "it names a file, and a table or a query in it"),
-        ("duckdb://?table=visits", "it names a file, and a table or a query in it"),
-        ("duckdb://{}?tabel=visits", "'tabel' in source=.* · did you mean 'table'?"),
-        ("duckdb://{}?table=visit", r"it holds no table 'visit' · did you mean 'visits'\?"),
-        ("duckdb://nowhere.db?table=visits", "there is no such file"),
-        ("duckdb://{}?query=DROP TABLE visits", "the query is one SELECT"),
-        ("duckdb://{}?query=COPY visits TO 'out.csv'", "the query is one SELECT"),
-        ("duckdb://{}?query=SELECT 1 a; DROP TABLE visits", "the query is one SELECT"),
-        ("duckdb://{}?query=SELEC 1", "the query is one SELECT"),
-        ("duckdb://{}?query=SELECT nothing FROM visits", "DuckDB cannot make sense of the query"),
-        ("duckdb://{}?query=SELECT 1 a, 2 a", "column='a' occurs twice"),
-        ("duckdb://{}?query=FROM (PIVOT visits ON b)", "the query is one SELECT"),
-    ],
-)
-def test_wrong_addresses_of_databases(address: str, message: str, database: Path) -> None:
-    with pytest.raises(SourceError, match=message) as caught:
-        open_source(address.format(database))
-    assert caught.value.__context__ is None
-    assert add(f"duckdb://{database}?table=visits") == 45.0
-
-
-@pytest.mark.parametrize(
-    ("rest", "message"),
-    [
-        ("table=rows.csv", r"it holds no table 'rows.csv' · choose one of"),
-        ("table=outside", "'outside' is a view that DuckDB cannot open within this file"),
-        ("query=from read_csv('rows.csv')", "DuckDB cannot make sense of the query within this file"),
-        ("query=from 'rows.csv'", "DuckDB cannot make sense of the query within this file"),
-        ("query=from outside", "DuckDB cannot make sense of the query within this file"),
-        ("query=from variable", "DuckDB cannot make sense of the query within this file"),
-    ],
-)
-def test_a_database_is_read_alone(rest: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDB would look into the rows of another file for its types: one row could turn a release into a refusal."""
-    monkeypatch.chdir(tmp_path)
-    variable = pl.DataFrame({"a": [1.0]})
-    Path("rows.csv").write_text("a\n1\n2\ncancer\n")
-    with duckdb.connect("study.db") as connection:
-        connection.execute("create view outside as from read_csv('rows.csv'); create table visits as select 1.0 a")
-    ledger = gm.Ledger.create(tmp_path / "study.ledger", G)
-    with pytest.raises(SourceError, match=message):
-        gm.release(gm.Request(f"duckdb://study.db?{rest}", sums={"a": (0, 9)}, guarantee=G), ledger=ledger)
-    assert ledger.spent == 0 and len(variable) == 1
-
-
-@pytest.mark.parametrize("name", ["study.db", "memory.db", 'it\'s "odd".v2.duckdb'])
-def test_a_database_that_is_open_elsewhere_in_this_process(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    (tmp_path / "rows.csv").write_text("a\n1\n")
-    with duckdb.connect(path) as connection:
-        connection.execute("create table visits as select 7.0 a; create view seven as from visits")
-    with duckdb.connect(path, read_only=True) as mine:
-        assert add(f"duckdb://{path}?table=visits") == add(f"duckdb://{path}?query=from main.seven") == 7.0
-        assert len(mine.read_csv(tmp_path / "rows.csv")) == 1  # still free to read what it likes
-
-
-def test_a_file_that_is_no_database(tmp_path: Path) -> None:
-    (tmp_path / "a.db").write_bytes(b"no database" * 1000)
-    with pytest.raises(SourceError, match="it is not a DuckDB database that can be opened for reading"):
-        open_source(f"duckdb://{tmp_path / 'a.db'}?table=x")
-
-
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        ("s3://AKIA:hu/SH@bucket/x.parquet", "s3://bucket/x.parquet"),
-        ("s3://AKIA:hu@sh/HUSH@bucket/x.parquet", "s3://bucket/x.parquet"),
-        ("https://ada:hu?sh@host/x.parquet?token=hush", "https://host/x.parquet"),
-        ("https://hush@host/a@b.csv", "https://host/a@b.csv"),
-        ("https://host:80/x.parquet?mail=a:b@c", "https://host:80/x.parquet"),
-        ("s3://bucket/year=*/?.parquet", "s3://bucket/year=*/?.parquet"),
-        ("duckdb://a@b.db?table=x", "duckdb://a@b.db?table=x"),
-        ("duckdb://a.db?query=FROM 's3://AKIA:hu/sh@b/x'", "duckdb://a.db?query=FROM 's3://b/x'"),
-    ],
-)
-def test_secrets_in_addresses_are_not_shown(address: str, said: str) -> None:
-    assert without_secrets(address) == said
-    if address.startswith("duckdb"):
-        with pytest.raises(SourceError, match=r"there is no such file|DuckDB reads its own") as caught:
-            open_source(address, "spark" if "query" in address else None)
-        assert said in str(caught.value)
-
-
-# ---- engines ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("source", "options", "message"),
-    [
-        ("a.csv", {"engine": "duckdb"}, "engine='duckdb' for CSV files · only Polars reads texts by the rule"),
-        ("a.csv", {"engine": "spark"}, "engine='spark' for CSV files · only Polars reads texts by the rule"),
-        ("a.csv", {"engine": "sparc"}, r"engine='sparc' · it names an engine · did you mean 'spark'\?"),
-        ("a.csv", {"master": "local[2]"}, r"master='local\[2\]' · it says where Spark runs · add engine=\"spark\""),
-        ([[1.0]], {"engine": "polars"}, "engine='polars' for a list · an engine is chosen for files"),
-        ("duckdb://a.db?table=x", {"engine": "spark"}, "engine='spark' for 'duckdb://.* · DuckDB reads its own files"),
-    ],
-)
-def test_engines_that_do_not_fit(
-    source: Any, options: dict[str, str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a.csv").write_text("a\n1\n")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SourceError, match=message):
-        open_source(source, **options)
-
-
-@pytest.mark.parametrize("package", ["duckdb", "pyarrow"])
-def test_where_duckdb_is_not_installed(package: str, database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = importlib.util.find_spec
-    pl.DataFrame({"a": [1.0]}).write_parquet(database.parent / "a.parquet")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else found(name))
-    for source, engine in ((f"duckdb://{database}?table=visits", None), (database.parent / "a.parquet", "duckdb")):
-        with pytest.raises(SourceError, match=r"is not installed · pip install gaussmith\[duckdb\]"):
-            open_source(source, engine)
-
-
-def test_columns_of_duckdb_that_hold_no_numbers_and_columns_without_any_value() -> None:
-    relation = duckdb.sql("select null as v, interval 1 day as i, 'x' as t, [1] as l")
-    source = open_source(relation)
-    assert total(source, BoxCodes.for_bounds([0], [1], [1]), ["v"]).sums[0] == 2**41
-    for name, message in {"i": "is of", "t": "is text", "l": "is of type List"}.items():
-        with pytest.raises(SourceError, match=f"column='{name}' {message}"):
-            check_columns(source, [name], 1)
-
-
-def test_the_hash_of_a_request_holds_the_whole_address_but_not_who_asks() -> None:
-    def hashed(address: str) -> str:
-        return request_hash(gm.Request(address, count=True, guarantee=G))
-
-    assert hashed("https://host/x.csv?table=a") != hashed("https://host/x.csv?table=b")
-    assert hashed("https://ada:pass@host/x.csv?table=a") == hashed("https://host/x.csv?table=a")

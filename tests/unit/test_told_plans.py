@@ -1,0 +1,168 @@
+"""What plans of groups and of several questions say of themselves, and what requests tell of stand-ins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from visits import G, ask
+
+import gaussmith as gm
+from gaussmith.domains import Box
+from gaussmith.joint_plans import JointPlan
+
+
+def three_questions(**fields: Any) -> JointPlan:
+    asked = [
+        {"name": "spending", "sums": {"spent": (0, 500)}},
+        {"name": "people", "count": True},
+        {"name": "regions", "count": True, "by": {"region": ["north", "south"]}},
+    ]
+    plan = gm.Request("visits.csv", unit="person", questions=asked, guarantee=G, **fields).plan
+    assert isinstance(plan, JointPlan)
+    return plan
+
+
+def test_questions_are_compared_with_the_standard_that_answers_them_all() -> None:
+    """The same two answers as one question have the same ratios: the budget is counted once."""
+    from gaussmith.standards import compare_plan, share_of_standard
+
+    plan = three_questions()
+    mu = plan.parts[0].plan.guarantee.mu
+    alone = gm.Request("a.csv", unit="p", sums={"spent": (0, 500)}, count=True, guarantee=gm.Guarantee(mu=mu)).plan
+    spent, count = compare_plan(alone)
+    assert compare_plan(plan.question("spending")) == [spent] and compare_plan(plan.question("people")) == [count]
+    shares = [share_of_standard(plan.question(name)) for name in ("spending", "people")]
+    assert shares == [pytest.approx(spent.share), pytest.approx(count.share)]
+    assert spent.share < 0.8 and count.share < 0.9
+    text = str(plan)
+    assert text.count("planned together, as good as any Gaussian noise can be") == 2 and "108 %" not in text
+    assert plan.question("people").optimality == plan.parts[0].plan.optimality < 1.001
+    assert "Considered and not chosen" in plan.question("people").explain()  # of the plan that its noise is of
+
+
+def test_questions_over_rows_are_compared_within_the_whole_too() -> None:
+    from gaussmith.standards import compare_plan
+
+    asked = [{"name": "age", "means": {"age": (0, 100)}}, {"name": "spent", "sums": {"spent": (0, 500)}}]
+    plan = gm.Request("a.csv", unit="p", rows_per_unit=4, questions=asked, guarantee=G).plan
+    both = gm.Request(
+        "a.csv", unit="p", rows_per_unit=4, means={"age": (0, 100)}, sums={"spent": (0, 500)}, guarantee=G
+    ).plan
+    assert [*compare_plan(plan.question("spent")), *compare_plan(plan.question("age"))] == compare_plan(both)
+
+
+def test_a_plan_of_questions_has_errors_bounds_and_a_certificate() -> None:
+    plan = three_questions()
+    assert plan.errors() == {name: part.errors() for name, part in plan}
+    assert list(plan.standard_errors) == ["spending", "people", "regions"]
+    assert plan.total_variance == pytest.approx(sum(part.plan.total_variance for part in plan.parts))
+    mu = plan.guarantee.mu
+    at_full = [part.plan.lower_bound * part.plan.guarantee.mu**2 / mu**2 for part in plan.parts]
+    assert plan.lower_bound == pytest.approx(sum(at_full))  # as if each part had the whole guarantee
+    assert plan.optimality == pytest.approx(plan.total_variance / plan.lower_bound) and plan.optimality > 1
+    assert f"within a factor {plan.optimality:.3g}" in plan.explain()
+    assert len(plan.certificate.parts) == 2
+    html = plan._repr_html_()
+    assert html.count("<table>") == 3 and "66.7 % of the budget" in html
+    assert repr(plan) == str(plan)
+    assert plan.chart("spending") and plan.chart("regions")
+
+
+def test_groups_say_how_good_they_are_at_their_share() -> None:
+    one = gm.plan(gm.Groups({"region": ["a", "b", "c"]}, Box({"x": (0, 1)})), G, count=True)
+    assert "lifted box: as good as any" in str(one) and one.optimality == pytest.approx(1)
+    two = gm.plan(gm.Groups({"region": ["a", "b", "c"]}, Box({"x": (0, 1)}), at_most=2), G, count=True)
+    assert "lifted box: at its share of μ as good as any Gaussian noise can be" in str(two)
+    assert two.optimality == pytest.approx(two.total_variance / two.lower_bound) == pytest.approx(2)
+    assert "within a factor 2" in two.explain()
+    assert two.certificate.plan_hash == two.each.hash and two.chart() and repr(two) == str(two)
+    assert "at its share of μ" in two._repr_html_() and "all groups together" in two._repr_html_()
+    assert np.array_equal(two.covariance(), two.each.covariance())
+
+
+def test_groups_are_compared_with_a_standard_at_its_own_share() -> None:
+    """Under replace-one the share depends on the shape: the standard Gaussian's may be larger than the plan's."""
+    by = gm.Groups({"region": ["a", "b"]}, Box([0] * 16, [1] * 16))
+    mu = 1.0
+    plan = gm.plan(by, gm.Guarantee(mu=mu), neighbours="replace-one")
+    # 16 ones leave one group and enter another: √2 · √16 in all; a change within a group is less, √16.
+    standard = np.sqrt(2) * np.sqrt(16) / mu
+    row = str(plan).splitlines()[2].split()
+    assert float(row[2]) == pytest.approx(standard, rel=1e-3)
+    assert row[3] == f"{100 * plan.standard_errors[0] / standard:.0f}" == "79"
+    assert gm.plan(by, gm.Guarantee(mu=mu)).standard_scale == 1
+
+
+def test_a_guess_of_rows_is_not_one_of_people() -> None:
+    from gaussmith.explanation import plan_table
+
+    asked = {"means": {"age": (0, 100)}, "count": True, "unit": "person"}
+    over_rows = gm.Request("a.csv", rows_per_unit=12, guarantee=G, **asked).plan
+    assert "means of 900 rows" in plan_table(over_rows, 900) and "900 records" not in plan_table(over_rows, 900)
+    of_people = gm.Request("a.csv", mean_of="units", guarantee=G, **asked).plan
+    assert "of what 900 records can add up to: count" in plan_table(of_people, 900)
+
+
+# -- what stands in for a missing value -------------------------------------------------------------------------------
+
+
+def test_stand_ins_are_told_where_numbers_are_text_or_where_they_were_said(tmp_path: Path) -> None:
+    file = tmp_path / "spent.csv"
+    file.write_text("who,usd\na,$5\nb,$6\n")
+    told = "a missing value, or text that is no plain number (45%, $5, 1,5), counts as "
+    text = " ".join(str(ask(str(file), means={"usd": (0, 10)})).split())
+    assert f"{told}5 in usd" in text
+    both = ask(str(file), means={"usd": (0, 10)}, sums={"usd": (0, 20)}, unit="who", rows_per_unit=2)
+    assert f"{told}0 in the sum of usd, 5 in the mean of usd" in " ".join(str(both).split())
+    assert "counts as" not in str(ask(means={"score": (0, 100)}))
+    said = gm.Request("a.parquet", means={"score": (0, 100)}, missing={"score": 7}, guarantee=G)
+    assert said.readings[0].notes() == ["each row is one person", "a missing value counts as 7 in score"]
+    assert "a missing value counts as 7 in score" in str(ask(means={"score": (0, 100)}, missing={"score": 7}))
+    asked = [{"name": "usd", "means": {"usd": (0, 10)}}, {"name": "n", "count": True}]
+    joint = ask(str(file), questions=asked)
+    assert f"{told}5 in usd" in str(joint["usd"].reading) and "counts as" not in str(joint["n"].reading)
+    again = gm.read(joint.to_json())
+    assert again == joint and str(again) == str(joint)
+    assert joint["usd"].reading.source == "spent.csv" and '"source": "spent.csv"' in joint.to_json()
+
+
+def test_values_that_are_not_declared_are_told(tmp_path: Path) -> None:
+    plan = gm.plan(gm.Cells(["a", "b"]), G)
+    for text in (str(plan), str(plan.release(["a", "z"])), plan._repr_html_()):
+        assert "a value that is missing or not declared counts as: a" in text
+    several = gm.plan(gm.Cells({"sex": ["f", "m"], "age": 3}, other={"sex": "m", "age": 2}), G)
+    assert "counts as: sex=m, age=2" in str(several)
+    assert "not declared counts" not in str(gm.plan(gm.Cells(["a", "b"], or_none=True), G))
+
+
+def test_a_large_delta_is_remarked_on() -> None:
+    loose = gm.Guarantee(epsilon=1, delta=0.5)
+    assert "δ = 0.5 promises little" in str(gm.plan(Box({"x": (0, 1)}), loose))
+    assert "δ = 0.5 promises little" in str(ask(count=True, guarantee=loose))
+    for words in (str(three_questions()), str(gm.plan(Box({"x": (0, 1)}), gm.Guarantee(epsilon=1, delta=1e-3)))):
+        assert "promises little" not in words
+    by = gm.Groups({"region": ["a", "b"]}, Box({"x": (0, 1)}), at_most=2)
+    assert str(gm.plan(by, loose)).count("δ = 0.5 promises little") == 1
+
+
+@pytest.mark.parametrize("unit", [None, "p"])
+@pytest.mark.parametrize(
+    "sums",
+    [
+        [{"x": (0, 1)}, {"x": (0, 1.00000001)}, {"x": (0, 1.00000002)}, {"x": (0, 1.00000003)}],
+        [{"x": (0, 1)}, {"x within 0 to 2": (0, 8)}, {"x": (0, 2)}],
+        [{"x": (0, 1)}, {"x sum": (0, 8)}, {"x": (0, 2)}, {"x sum within 0 to 2": (0, 8)}],
+    ],
+)
+def test_coordinates_whose_names_would_meet_keep_their_own(sums: list[dict[str, Any]], unit: str | None) -> None:
+    table = pl.DataFrame({"p": [1, 2], "x": [2.0, 2.0], "x within 0 to 2": [3.0, 4.0], "x sum": [5.0, 6.0],
+                          "x sum within 0 to 2": [7.0, 8.0]})  # fmt: skip
+    asked = [{"name": f"q{i}", "sums": each} for i, each in enumerate(sums)]
+    made = gm.release(gm.Request(table, unit=unit, questions=asked, guarantee=gm.Guarantee(mu=1e6)))
+    for (_, found), each in zip(made, sums, strict=True):
+        ((column, (_, high)),) = each.items()
+        assert found.values == pytest.approx([table[column].clip(0, high).sum()], abs=1e-3)
