@@ -82,7 +82,7 @@ def _open_tables(
     """Each plan of a request with its reading and the opened table; no data value is read."""
     from gaussmith import mechanism
 
-    data = mechanism.open_data(request.source, engine, master, len(request.parts))
+    data = mechanism.open_data(request.source, [reading for _, reading in request.parts], engine, master)
     return [(plan, reading, mechanism.prepare_table(plan, data, reading)) for plan, reading in request.parts]
 
 

@@ -22,7 +22,7 @@ from gaussmith.readings import Reading
 from gaussmith.releases import Release
 from gaussmith.sums import Source, Totals, open_source
 from gaussmith.sums.forms import PAIRS, Opened, open_form, total_form
-from gaussmith.sums.readings import Table, open_table, total_table
+from gaussmith.sums.readings import Table, columns_read, open_table, total_table
 from gaussmith.sums.sources import check_once
 
 Progress = Callable[[float | None], None]
@@ -59,10 +59,11 @@ def release_table(
     return replace(release_totals(plan, totals[0]), reading=reading)
 
 
-def open_data(data: Any, engine: str | None = None, master: str | None = None, tables: int = 1) -> Source:
-    """The opened source of so many tables: names and types. Files are read by `engine`, with Spark at `master`."""
-    source = open_source(data, engine, master)
-    check_once(source, tables)
+def open_data(data: Any, readings: Sequence[Reading], engine: str | None = None, master: str | None = None) -> Source:
+    """The opened source of several readings: names and types. Files are read by `engine`, with Spark at `master`."""
+    columns = dict.fromkeys(name for reading in readings for name in columns_read(reading))
+    source = open_source(data, engine, master, tuple(columns))
+    check_once(source, len(readings))
     return replace(source, name=short_name(data))
 
 

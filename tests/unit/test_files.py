@@ -139,11 +139,10 @@ def test_a_damaged_file_among_many_is_found_before_anything_is_charged(suffix: s
 
 
 def test_a_damaged_text_file_among_many_is_named(tmp_path: Path) -> None:
-    for suffix in ("csv", "jsonl"):
-        (tmp_path / f"0.{suffix}").write_text("" if suffix == "csv" else "no object\n")
-        (tmp_path / f"1.{suffix}").write_text("a\n1\n" if suffix == "csv" else '{"a": 1}\n')
-        with pytest.raises(SourceError, match=rf"0\.{suffix}'.* cannot be opened as"):
-            open_source(str(tmp_path / f"*.{suffix}"))
+    (tmp_path / "0.csv").write_text("")
+    (tmp_path / "1.csv").write_text("a\n1\n")
+    with pytest.raises(SourceError, match=r"0\.csv'.* cannot be opened as"):
+        open_source(str(tmp_path / "*.csv"))
 
 
 def test_columns_that_differ_between_files_are_refused_and_others_are_not(tmp_path: Path) -> None:

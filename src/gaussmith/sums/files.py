@@ -2,9 +2,9 @@
 
 Parquet, Arrow IPC (Feather), CSV, TSV, JSON lines. No type is inferred from data: the columns of text formats are text,
 and `gaussmith.expressions.read_number` says which text is a number; all other text is missing. A line of a CSV file
-after its header is a record, however ragged, unless it goes on in quotes (see `quotes`). A line of JSON that is not
-blank is a record; where it is no JSON object everything is missing in it. The names of its columns are the keys of the
-first line.
+after its header is a record, however ragged, unless it goes on in quotes (see `separated`). A line of JSON that is not
+blank is a record; where it is no JSON object everything is missing in it. Its columns are those that are asked for: a
+key that a record lacks is a missing value.
 
 Directories named key=value below a directory or below the fixed part of a pattern are columns: a filter on them leaves
 whole directories unread.
@@ -23,7 +23,16 @@ from urllib.parse import unquote, urlsplit
 
 from gaussmith.addresses import STORES, fixed_part, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
-from gaussmith.sums.quotes import check_quotes
+from gaussmith.sums.separated import (
+    QUOTE,
+    REPLACEMENT,
+    Look,
+    header_of,
+    look_at,
+    scan_line_by_line,
+    scan_lines,
+    scan_well_formed,
+)
 
 if typing.TYPE_CHECKING:
     import msgspec
@@ -47,9 +56,6 @@ PACKED = {".gz", ".zst"}
 GROUPS = 64
 """Many files are read in at most so many steps, so that progress in bytes can be told in between."""
 
-LONGEST_HEADER = 64
-"""Lines that the header of a text file spans, at most: names of columns may hold line breaks in quotes."""
-
 
 @dataclass(frozen=True)
 class Files:
@@ -64,6 +70,8 @@ class Files:
     """The columns that names of directories hold."""
     remote: bool = False
     """Whether the only path is an address that the engine opens; then neither files nor keys are known here."""
+    line_per_record: bool = False
+    """Whether each line of a CSV or TSV file is a record, whatever quotes it holds."""
 
     @property
     def has_partitions(self) -> bool:
@@ -232,23 +240,43 @@ def group_files(files: Files) -> Iterator[tuple[Files, float]]:
 
 
 def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame:
-    """A lazy frame over the files, text formats as text. JSON lines need the `names` of the columns to be read.
+    """A lazy frame over the files, text formats as text. Text formats are read by the `names` of their columns.
 
-    CSV files are read through at once for quotes that stand astray: not before anything is charged.
+    CSV files are read through at once, for quotes in odd places: not before anything is charged.
     """
     import polars as pl
 
-    paths = list(files.paths)
     if files.format == "Parquet":
         return _scan_parquet(files)
     if files.format == "Arrow IPC":
-        return pl.scan_ipc(paths, glob=files.remote)
+        return pl.scan_ipc(list(files.paths), glob=files.remote)
     if files.format == "JSON lines":
-        return _scan_objects(files, names if names is not None else names_of(files))
-    for path in paths:
-        check_quotes(_scan_raw(replace(files, paths=(path,))), _separator(files))
-    # Only the first header is looked at now; later files are matched by name when they are read.
-    return _scan_separated(files, _separator(files), extra_columns="ignore", infer_schema_files=1)
+        return _scan_objects(files, names or ())
+    return _scan_separated(files, names if names is not None else names_of(files))
+
+
+def _scan_separated(files: Files, names: Sequence[str]) -> pl.LazyFrame:
+    """CSV or TSV files: those in which every quote is in its place together, each of the others line by line."""
+    import polars as pl
+
+    separator = _separator(files)
+    looks = {path: look_at(scan_lines([path], files.remote), separator) for path in files.paths}
+
+    def is_native(look: Look) -> bool:
+        return look.well_formed and not (files.line_per_record and look.spans_lines)
+
+    def scan(paths: Sequence[str]) -> pl.LazyFrame:
+        if is_native(looks[paths[0]]):
+            return scan_well_formed(paths, separator, files.remote, any(looks[path].replaced for path in paths))
+        header = header_of(paths[0], separator, files.remote, files.line_per_record)
+        return scan_line_by_line(paths[0], separator, files.remote, header, names or header.names)
+
+    alone = [path for path in files.paths if not names or not is_native(looks[path])]
+    together = [path for path in files.paths if path not in set(alone)]
+    scans = [scan(paths) for paths in ([together] if together else []) + [[path] for path in alone]]
+    # Without names there is nothing to read but the number of records.
+    chosen = [each.select(*names) if names else each.select(pl.first().is_null().alias("")) for each in scans]
+    return chosen[0] if len(chosen) == 1 else pl.concat(chosen)
 
 
 def _scan_parquet(files: Files) -> pl.LazyFrame:
@@ -262,69 +290,20 @@ def _scan_parquet(files: Files) -> pl.LazyFrame:
     return lazy.drop(*above, strict=False) if above else lazy
 
 
-def names_of(files: Files) -> list[str]:
-    """Column names of the first text file as written: its header, or the keys of the first line of JSON.
-
-    No line after them is looked at, so that no data row can make this fail.
-    """
-    import msgspec
-    import polars as pl
-
-    first = replace(files, paths=files.paths[:1])
-    if files.format == "JSON lines":
-        lines = _scan_lines(files).head(1).collect().to_series().to_list()  # the first file may be empty
-        return list(msgspec.json.decode(lines[0], type=dict[str, msgspec.Raw]))
-    header = pl.read_csv(_header_of(first).encode(), separator=_separator(files), infer_schema=False, has_header=False)
-    return ["" if name is None else str(name) for name in header.row(0)]
-
-
-def _header_of(files: Files) -> str:
-    """The first line that is not empty, with those that a quoted name in it goes on in."""
-    header = ""
-    for count in range(1, LONGEST_HEADER + 1):
-        lines = _scan_raw(files).head(count).collect().to_series()
-        header = "\n".join(lines.fill_null("")).lstrip("\n")
-        if header and header.count('"') % 2 == 0:
-            break
-    return header
+def names_of(files: Files) -> tuple[str, ...]:
+    """The names in the header of the first CSV or TSV file, as written."""
+    return header_of(files.paths[0], _separator(files), files.remote, files.line_per_record).names
 
 
 def _separator(files: Files) -> str:
     return "\t" if files.format == "TSV" else ","
 
 
-def _scan_separated(files: Files, separator: str, **options: typing.Any) -> pl.LazyFrame:
-    import polars as pl
-
-    return pl.scan_csv(
-        list(files.paths),
-        separator=separator,
-        infer_schema=False,
-        truncate_ragged_lines=True,
-        encoding="utf8-lossy",
-        glob=files.remote,
-        **options,
-    )
-
-
-def _scan_lines(files: Files) -> pl.LazyFrame:
-    """Lines of text that are not blank, one column named `line`."""
-    import polars as pl
-
-    return _scan_raw(files).filter(pl.col("line").str.contains(r"[^ \t\r]"))
-
-
-def _scan_raw(files: Files) -> pl.LazyFrame:
-    """All lines of text, one column named `line`. No separator splits them: there is no line break in a line."""
-    import polars as pl
-
-    return _scan_separated(files, "\n", has_header=False, quote_char=None, schema={"line": pl.String})
-
-
 def _scan_objects(files: Files, names: Sequence[str]) -> pl.LazyFrame:
     """Named members of JSON objects, one per line, as text: numbers as they are written, strings without quotes.
 
     Read here and not by the engine, whose own readers raise on odd lines, round some numbers twice, or print them.
+    Blank lines are no records.
     """
     import msgspec
     import polars as pl
@@ -345,14 +324,20 @@ def _scan_objects(files: Files, names: Sequence[str]) -> pl.LazyFrame:
 
     kind = pl.Struct(dict.fromkeys(names, pl.String))
     objects = pl.col("line").map_batches(parse, return_dtype=kind, is_elementwise=True)
-    return _scan_lines(files).select(objects).unnest("line")
+    lines = scan_lines(files.paths, files.remote).filter(pl.col("line").str.contains(r"[^ \t\r]"))
+    return lines.select(objects).unnest("line") if names else lines
 
 
 def _text(token: msgspec.Raw | None) -> str | None:
-    """A JSON token as text: null is missing, strings lose their quotes, everything else stays as written."""
+    """A JSON token as text: strings lose their quotes, everything else stays as written.
+
+    Missing: null, and what is not valid Unicode (bytes that are not UTF-8, half a pair of surrogates).
+    """
     import msgspec
 
     raw = b"null" if token is None else bytes(token)
-    if raw[0] == 0x22:
-        return str(msgspec.json.decode(raw))
-    return None if raw == b"null" else raw.decode()
+    try:
+        text = str(msgspec.json.decode(raw)) if raw[0] == QUOTE else raw.decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return None if raw == b"null" or REPLACEMENT in text else text

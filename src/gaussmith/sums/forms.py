@@ -59,13 +59,13 @@ def open_form(data: Any, domain: Domain, codes: Codes, columns: Sequence[str] | 
     if isinstance(domain, Cells):
         usual = None if isinstance(data, list | tuple | np.ndarray) else domain.columns  # there by their order
         values = [_values(v, n) for v, n in _lists(domain)]
-        return _open_values(open_categories(data, values), codes, columns, usual, values, chosen)
+        return _open_values(open_categories(data, values, columns or usual), codes, columns, usual, values, chosen)
     assert isinstance(domain, Counts | Votes)
     labels = _values(domain.labels, domain.dimension)
     if chosen == ORDER:
         values = [labels] * domain.dimension
-        return _open_values(open_categories(data, values), codes, columns, None, values, chosen)
-    return _open_pairs(open_categories(data, [None, labels]), codes, columns, labels)
+        return _open_values(open_categories(data, values, columns), codes, columns, None, values, chosen)
+    return _open_pairs(open_categories(data, [None, labels], columns), codes, columns, labels)
 
 
 def total_form(opened: Opened, progress: Progress | None = None) -> Totals:
@@ -99,9 +99,10 @@ def _values(labels: Any, size: int) -> Values:
 
 
 def _open_numbers(data: Any, domain: Domain, codes: Codes, columns: Sequence[str] | None) -> Opened:
-    source = open_source(data)
+    usual = domain.columns if isinstance(domain, Tallied) else domain.names
+    source = open_source(data, columns=usual if columns is None else columns)
     if columns is None and source.names is not None:
-        columns = domain.columns if isinstance(domain, Tallied) else domain.names
+        columns = usual
     used = check_columns(source, columns, codes.columns)
     return Opened(source, codes, None if source.names is None else used, NUMBERS)
 

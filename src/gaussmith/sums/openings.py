@@ -33,18 +33,20 @@ ENGINES = ("polars", "duckdb", "spark")
 SUPPORTED = "pass a numpy array, a list of rows, a path, or a frame of Polars, pandas, PyArrow, DuckDB or Spark"
 
 
-def open_source(source: object, engine: str | None = None, master: str | None = None) -> Source:
+def open_source(
+    source: object, engine: str | None = None, master: str | None = None, columns: Sequence[str] | None = None
+) -> Source:
     """A source ready to be summed. Reads names and types of columns, no data value; refuses what cannot be opened.
 
     `engine` ("polars", "duckdb", "spark") reads files, by default Polars; a frame stays with its own. `master` says
-    where Spark runs.
+    where Spark runs. `columns` are those that will be asked for: JSON lines have no others.
     """
     if engine not in (None, *ENGINES):
         raise SourceError(f"engine={engine!r}", "it names an engine", nearest(str(engine), ENGINES))
     if master is not None and engine != "spark":
         raise SourceError(f"master={master!r}", "it says where Spark runs", 'add engine="spark", or leave master out')
     if isinstance(source, (str, os.PathLike)):
-        return _open_path(os.fspath(source), engine, master)
+        return _open_path(os.fspath(source), engine, master, columns)
     if engine is not None:
         raise SourceError(
             f"engine={engine!r} for a {type(source).__qualname__}",
@@ -107,7 +109,7 @@ def number_of(value: object) -> float:
     return float("nan")
 
 
-def _open_path(path: str, engine: str | None, master: str | None) -> Source:
+def _open_path(path: str, engine: str | None, master: str | None, columns: Sequence[str] | None) -> Source:
     if scheme_of(path) == "duckdb":
         if engine not in (None, "duckdb"):
             raise SourceError(
@@ -116,7 +118,7 @@ def _open_path(path: str, engine: str | None, master: str | None) -> Source:
         return _open_elsewhere("duckdb")(open_database(parse_database(path)))
     files = find_files(path)
     if engine in (None, "polars"):
-        return _open_files(files)
+        return _open_files(files, columns)
     if files.format != "Parquet":
         raise SourceError(
             f"engine={engine!r} for {files.format} files",
@@ -134,7 +136,7 @@ def _open_path(path: str, engine: str | None, master: str | None) -> Source:
     return _without(replace(opened, files=files), uneven)
 
 
-def _open_files(files: Files) -> Source:
+def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
     import narwhals as nw
 
     first = files.said if len(files.paths) == 1 else files.paths[0]
@@ -151,7 +153,11 @@ def _open_files(files: Files) -> Source:
         )
     uneven = uneven_columns(files)
     if files.is_text:
-        names = attempt(lambda: tuple(names_of(files)), problem)
+        names = (
+            _names_in_lines(files, columns)
+            if files.format == "JSON lines"
+            else attempt(lambda: names_of(files), problem)
+        )
         _check_names(names, repr(files.said))
         opened = Source(
             "polars",
@@ -165,6 +171,17 @@ def _open_files(files: Files) -> Source:
     else:
         opened = _open_lazy(lambda: scan_files(files), problem, files)
     return _without(opened, uneven)
+
+
+def _names_in_lines(files: Files, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The columns of JSON lines: those that are asked for. No record says which there are."""
+    if columns is None:
+        raise SourceError(
+            f"source={files.said!r}: columns of JSON lines",
+            "they are those that are asked for: no record says which there are",
+            'name them: columns=["age", …]',
+        )
+    return tuple(dict.fromkeys(columns))
 
 
 def _without(source: Source, uneven: frozenset[str]) -> Source:

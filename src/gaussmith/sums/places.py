@@ -28,7 +28,7 @@ Values = Sequence[Label] | range
 BATCH_ROWS = 1 << 17
 
 
-def open_categories(data: Any, values: Sequence[Values | None]) -> Source:
+def open_categories(data: Any, values: Sequence[Values | None], columns: Sequence[str] | None = None) -> Source:
     """A source of category columns: as `open_source`, and lists or arrays of texts too.
 
     The labels of a column say how a list is read, whatever it holds: as texts, numbers or truths. `values` has None for
@@ -37,7 +37,7 @@ def open_categories(data: Any, values: Sequence[Values | None]) -> Source:
     if isinstance(data, np.ndarray) and data.dtype.kind in "UT" and data.ndim in (1, 2):
         data = data.tolist()
     if not isinstance(data, list | tuple):
-        return open_source(data)
+        return open_source(data, columns=columns)
     rows = [list(np.atleast_1d(row) if isinstance(row, np.ndarray) else row) if _is_row(row) else [row] for row in data]
     lengths = {len(row) for row in rows}
     if len(lengths) > 1:
@@ -46,8 +46,8 @@ def open_categories(data: Any, values: Sequence[Values | None]) -> Source:
         raise SourceError(
             f"a list of {lengths.pop()} columns", f"every record has {len(values)} of them", "mend the rows"
         )
-    columns = zip(*rows, strict=True) if rows else [()] * len(values)
-    return open_source(_frame_of(columns, values))
+    by_column = zip(*rows, strict=True) if rows else [()] * len(values)
+    return open_source(_frame_of(by_column, values))
 
 
 def _is_row(value: object) -> bool:
