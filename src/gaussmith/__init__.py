@@ -47,11 +47,11 @@ _HOMES = {
     "Votes": "gaussmith.domains",
     "Ledger": "gaussmith.ledger",
     "Plan": "gaussmith.plans",
-    "plan": "gaussmith.planner",
+    "plan": "gaussmith.plans.planner",
     "Release": "gaussmith.releases",
     "Question": "gaussmith.questions",
     "Request": "gaussmith.request",
-    "read": "gaussmith.joint_releases",
+    "read": "gaussmith.releases",
     "release": "gaussmith.job",
     "compare": "gaussmith.catalogue",
 }
@@ -63,12 +63,11 @@ if TYPE_CHECKING:
     from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, Groups, Points, Records, SparseSum, Votes
     from gaussmith.guarantee import Guarantee
     from gaussmith.job import release
-    from gaussmith.joint_releases import read
     from gaussmith.ledger import Ledger
-    from gaussmith.planner import plan
     from gaussmith.plans import Plan
+    from gaussmith.plans.planner import plan
     from gaussmith.questions import Question
-    from gaussmith.releases import Release
+    from gaussmith.releases import Release, read
     from gaussmith.request import Request
 
 __all__ = [

@@ -13,20 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.addresses import is_here, without_password, without_secrets
-from gaussmith.domains import People
-from gaussmith.errors import LedgerError, PlanError, RequestError
-from gaussmith.group_plans import GroupPlan
-from gaussmith.group_releases import GroupRelease
-from gaussmith.joint_plans import JointPlan
-from gaussmith.joint_releases import JointRelease, read
+from gaussmith.errors import LedgerError, RequestError
 from gaussmith.plans import Plan
-from gaussmith.readings import TOTAL, Reading
 from gaussmith.releases import Release
 from gaussmith.request import Request
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
-    from gaussmith.sums.readings import Table
+    from gaussmith.mechanism import Prepared
 
 Progress = Callable[[float | None], None]
 
@@ -38,7 +32,7 @@ def release(
     progress: Progress | None = None,
     engine: str | None = None,
     master: str | None = None,
-) -> Release | GroupRelease | JointRelease:
+) -> Release:
     """Release what a request asks, charged to a ledger if one is given (a path, a URL or a `Ledger`).
 
     A request may be named by its .toml file. The source's column names and types are public and are checked before
@@ -49,15 +43,20 @@ def release(
 
     request = read_request(request)
     book = open_ledger(ledger, id)
-    tables = _open_tables(request, engine, master)
+    prepared = mechanism.prepare_request(request.plan, request.source, engine, master)
+    return _release(prepared, request.source, request_hash(request), book, id, progress)
 
-    def make() -> Release | GroupRelease | JointRelease:
-        made = [mechanism.release_table(plan, table, reading, progress) for plan, reading, table in tables]
-        return JointRelease(request.plan, tuple(made)) if isinstance(request.plan, JointPlan) else made[0]
+
+def _release(
+    prepared: Prepared, data: Any, asked: str, book: Ledger | None, id: str | None, progress: Progress | None
+) -> Release:
+    """What was prepared, released; charged and stored first where there is a ledger."""
+    from gaussmith import mechanism
 
     if book is None:
-        return make()
-    return read(charged(book, id, request.plan, request.source, request_hash(request), make))
+        return mechanism.release(prepared, progress)
+    stored = charged(book, id, prepared.plan, data, asked, lambda: mechanism.release(prepared, progress))
+    return Release.from_json(stored)
 
 
 def read_request(request: Any) -> Request:
@@ -76,16 +75,6 @@ def read_request(request: Any) -> Request:
     raise RequestError(what, "a request says what is asked of which source", f"write {remedy}")
 
 
-def _open_tables(
-    request: Request, engine: str | None, master: str | None
-) -> list[tuple[Plan | GroupPlan, Reading, Table]]:
-    """Each plan of a request with its reading and the opened table; no data value is read."""
-    from gaussmith import mechanism
-
-    data = mechanism.open_data(request.source, [reading for _, reading in request.parts], engine, master)
-    return [(plan, reading, mechanism.prepare_table(plan, data, reading)) for plan, reading in request.parts]
-
-
 def check_source(request: Request) -> bool:
     """Whether the source is on this machine; then its columns fit the request, or it is refused as a release would.
 
@@ -93,7 +82,9 @@ def check_source(request: Request) -> bool:
     """
     if isinstance(request.source, str | os.PathLike) and not is_here(os.fspath(request.source)):
         return False
-    _open_tables(request, None, None)
+    from gaussmith import mechanism
+
+    mechanism.prepare_request(request.plan, request.source)
     return True
 
 
@@ -106,53 +97,25 @@ def release_plan(
     progress: Progress | None = None,
     form: str | None = None,
 ) -> Release:
-    """Release a plan from data, charged to a ledger if one is given."""
+    """Release a plan from plain data, charged to a ledger if one is given."""
     from gaussmith import mechanism
 
     book = open_ledger(ledger, id)
-    opened = mechanism.prepare(plan, data, columns, form)
-    if book is None:
-        return mechanism.release_opened(plan, opened, progress)
-    asked = hash_of(plan.hash, data, {"columns": list(opened.columns or []), "form": opened.form})
-    made = charged(book, id, plan, data, asked, lambda: mechanism.release_opened(plan, opened, progress))
-    return Release.from_json(made)
-
-
-def release_group_plan(
-    plan: GroupPlan, data: Any, columns: Sequence[str] | None = None, ledger: Any = None, id: str | None = None
-) -> GroupRelease:
-    """Release a plan of groups from a frame or file that holds keys and numbers, each row one person."""
-    from gaussmith import mechanism
-
-    domain = plan.each.domain
-    if isinstance(domain, People):
-        raise PlanError(
-            "a plan for people with many rows",
-            "it must be said whose rows are whose",
-            "release the request it came from: gaussmith.release(request)",
-        )
-    names = list(columns) if columns is not None else [domain.name(j) for j in range(domain.dimension)]
-    reading = Reading(tuple((TOTAL, name) for name in names), by=plan.groups.columns)
-    book = open_ledger(ledger, id)
-    table = mechanism.prepare_table(plan, data, reading)
-
-    def make() -> GroupRelease:
-        made = mechanism.release_table(plan, table, reading)
-        assert isinstance(made, GroupRelease)
-        return made
-
-    if book is None:
-        return make()
-    return GroupRelease.from_json(charged(book, id, plan, data, hash_of(plan.hash, data, reading.to_dict()), make))
+    prepared = mechanism.prepare(plan, data, columns, form)
+    (source,) = prepared.sources
+    read = {"columns": list(source.columns or []), "form": getattr(source, "form", None)}
+    if plan.groups is not None:
+        read = source.reading.to_dict()  # type: ignore[union-attr]
+    return _release(prepared, data, hash_of(plan.hash, data, read), book, id, progress)
 
 
 def charged(
     book: Ledger,
     id: str | None,
-    plan: Plan | GroupPlan | JointPlan,
+    plan: Plan,
     data: Any,
     asked: str,
-    make: Callable[[], Release | GroupRelease | JointRelease],
+    make: Callable[[], Release],
 ) -> bytes:
     """The bytes stored for one release: charge first, then `make` it from data, store it once, return the stored."""
     from gaussmith.ledger.failpoints import failpoint
@@ -194,7 +157,7 @@ def source_name(data: Any) -> str:
 
 def request_hash(request: Request) -> str:
     """SHA-256 of all that a request asks: the same id with another request is refused."""
-    return hash_of(request.plan.hash, request.source, [reading.to_dict() for reading in request.readings])
+    return hash_of(request.plan.hash, request.source, [draw.reading and draw.reading.to_dict() for draw in request.plan.draws])
 
 
 def hash_of(plan_hash: str, data: Any, read: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,10 @@ import numpy.typing as npt
 from gaussmith.addresses import short_name
 from gaussmith.domains import Cells, Counts, People
 from gaussmith.errors import PlanError
-from gaussmith.grid import NOISE_BITS
-from gaussmith.group_plans import GroupPlan
-from gaussmith.group_releases import GroupRelease
 from gaussmith.noise import normal_integers
-from gaussmith.numerics.linear import Integers, Words
-from gaussmith.plans import Plan
+from gaussmith.numerics.linear import Array, Integers, Words
+from gaussmith.plans import Block, Draw, Plan
+from gaussmith.plans.grid import NOISE_BITS
 from gaussmith.readings import Reading
 from gaussmith.releases import Release
 from gaussmith.sums import Source, Totals, open_source
@@ -28,103 +26,118 @@ from gaussmith.sums.sources import check_once
 Progress = Callable[[float | None], None]
 
 
-def release(
-    plan: Plan,
-    data: Any,
-    columns: Sequence[str] | None = None,
-    progress: Progress | None = None,
-    form: str | None = None,
-) -> Release:
-    """The planned answers with exact noise. Checks everything public first; then reads the data once.
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A plan and the opened source of each of its draws; no data value has been read."""
 
-    Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
+    plan: Plan
+    sources: tuple[Table | Opened, ...]
+
+
+def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: str | None = None) -> Prepared:
+    """Open plain data for a plan of one draw; refuses what does not fit. No data value is read.
+
+    `columns` names the columns of the domain's coordinates where they differ from its own names; `form` says how items
+    and ballots are written.
     """
-    return release_opened(plan, prepare(plan, data, columns, form), progress)
-
-
-def release_opened(plan: Plan, opened: Opened, progress: Progress | None = None) -> Release:
-    """The planned answers from a source that `prepare` has opened."""
-    return release_totals(plan, total_form(opened, progress))
-
-
-def release_table(
-    plan: Plan | GroupPlan, table: Table, reading: Reading, progress: Progress | None = None
-) -> Release | GroupRelease:
-    """The planned answers from a table that `prepare_table` has opened."""
-    totals = total_table(table, progress)
-    each = plan.each if isinstance(plan, GroupPlan) else plan
-    reading = reading.opened(table.source.name, table.source.is_text, each.substitutes)
-    if isinstance(plan, GroupPlan):
-        return replace(release_group_totals(plan, totals), reading=reading)
-    return replace(release_totals(plan, totals[0]), reading=reading)
-
-
-def open_data(data: Any, readings: Sequence[Reading], engine: str | None = None, master: str | None = None) -> Source:
-    """The opened source of several readings: names and types. Files are read by `engine`, with Spark at `master`."""
-    columns = dict.fromkeys(name for reading in readings for name in columns_read(reading))
-    source = open_source(data, engine, master, tuple(columns))
-    check_once(source, len(readings))
-    return replace(source, name=short_name(data))
-
-
-def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: str | None = None) -> Opened:
-    """The opened source and the columns to read; refuses what does not fit. No data value is read."""
-    if isinstance(plan.domain, People):
+    plan.certify()  # before anything is opened
+    draw = plan.draw
+    block = draw.block
+    if isinstance(block.domain, People):
         raise PlanError(
             "a plan for people with many rows",
             "it must be said whose rows are whose",
             "release the request it came from: gaussmith.release(request)",
         )
-    if form == PAIRS and plan.public_count:
+    if form == PAIRS and block.public_count:
         raise PlanError(
             'form="pairs" under replace-one',
             "there the number of people is public, and in pairs a person without items has no row to be counted by",
             'plan with neighbours="add-remove", or pass one row per person and one column per item',
         )
+    if draw.groups is None:
+        return Prepared(plan, (open_form(data, block.domain, block.codes, columns, form),))
+    names = list(columns) if columns is not None else [block.domain.name(j) for j in range(block.domain.dimension)]
+    reading = Reading(tuple(("total", name) for name in names), by=draw.groups.columns)
+    return Prepared(plan, (_open_draw(replace(draw, reading=reading), data),))
+
+
+def prepare_request(plan: Plan, data: Any, engine: str | None = None, master: str | None = None) -> Prepared:
+    """Open the table of a request once for all draws of its plan; refuses what does not fit. No data value is read.
+
+    Files are read by `engine`, with Spark at `master`.
+    """
     plan.certify()  # before anything is opened
-    return open_form(data, plan.domain, plan.codes, columns, form)
+    readings = [_reading(draw) for draw in plan.draws]
+    columns = dict.fromkeys(name for reading in readings for name in columns_read(reading))
+    source = open_source(data, engine, master, tuple(columns))
+    check_once(source, len(readings))
+    named = replace(source, name=short_name(data))
+    return Prepared(plan, tuple(_open_draw(draw, named) for draw in plan.draws))
 
 
-def prepare_table(plan: Plan | GroupPlan, data: Any, reading: Reading) -> Table:
-    """The opened table, checked against the reading and the plan. No data value is read."""
-    plan.certify()  # before anything is opened
-    each, groups = (plan.each, plan.groups) if isinstance(plan, GroupPlan) else (plan, None)
-    values = () if reading.histogram is None else _values(each)
-    return open_table(data, reading, each.codes, each.substitutes, groups, values)
+def _reading(draw: Draw) -> Reading:
+    if draw.reading is None:
+        raise PlanError("a plan that is not a request's", "it does not say how a table is read", "use plan.release")
+    return draw.reading
 
 
-def _values(plan: Plan) -> Sequence[Any]:
+def _open_draw(draw: Draw, data: Any | Source) -> Table:
+    reading, block = _reading(draw), draw.block
+    values = () if reading.histogram is None else _values(block)
+    return open_table(data, reading, block.codes, block.substitutes, draw.groups, values)
+
+
+def _values(block: Block) -> Sequence[Any]:
     """The declared values of a histogram."""
-    domain = plan.domain
+    domain = block.domain
     labels = domain.values[0] if isinstance(domain, Cells) else domain.labels if isinstance(domain, Counts) else None
     if labels is None:
         raise PlanError("a histogram without values", "they are declared in the plan", "plan the request again")
     return labels
 
 
-def release_totals(plan: Plan, totals: Totals) -> Release:
-    """Noise meets the exact sums, here and nowhere else."""
-    if len(totals.sums) != plan.codes.width:
-        raise PlanError("sums that do not fit the plan", "there is one per coordinate", "sum with the plan's codes")
-    lifted = plan.grid.lifted(plan.codes, totals.sums, totals.records)
-    noisy = add(lifted, normal_integers(len(lifted), NOISE_BITS))
-    features = plan.shape.features.times(noisy.astype(float) / plan.grid.scale)
-    public = totals.records if plan.public_count else None
-    if public is not None and plan.shape.public is not None:
-        features = features + public * plan.shape.public
-    return Release(plan, features, public)
+def release(prepared: Prepared, progress: Progress | None = None) -> Release:
+    """The planned answers with exact noise. Reads the data once for each draw.
+
+    Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
+    """
+    totals: list[list[Totals]] = []
+    readings: list[Reading | None] = []
+    for draw, source in zip(prepared.plan.draws, prepared.sources, strict=True):
+        if isinstance(source, Opened):
+            totals.append([total_form(source, progress)])
+            readings.append(None)
+        else:
+            totals.append(total_table(source, progress))
+            opened = source.reading.opened(source.source.name, source.source.is_text, draw.block.substitutes)
+            readings.append(opened)
+    return replace(release_totals(prepared.plan, totals), readings=tuple(readings))
 
 
-def release_group_totals(plan: GroupPlan, totals: Sequence[Totals]) -> GroupRelease:
-    """Fresh noise for every declared group, empty or not, in one draw."""
-    each = plan.each
-    if len(totals) != plan.groups.size:
+def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
+    """Noise meets the exact sums, here and nowhere else: of each draw those of every group, in order."""
+    found = [_release_draw(draw, each) for draw, each in zip(plan.draws, totals, strict=True)]
+    noisy, records = zip(*found, strict=True)
+    return Release(plan, noisy, records, (None,) * len(found))
+
+
+def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | None]:
+    """The noisy features of one draw, fresh noise for every group, empty or not; and the public number of records."""
+    block = draw.block
+    if len(totals) != draw.size:
         raise PlanError("sums that do not fit the groups", "there is one for every declared group", "sum by group")
-    lifted = [each.grid.lifted(each.codes, found.sums, found.records) for found in totals]
-    m = each.grid.lift.shape[0]
+    if any(len(found.sums) != block.codes.width for found in totals):
+        raise PlanError("sums that do not fit the plan", "there is one per coordinate", "sum with the plan's codes")
+    lifted = [block.grid.lifted(block.codes, found.sums, found.records) for found in totals]
+    m = block.grid.lift.shape[0]
     noise = normal_integers(len(totals) * m, NOISE_BITS).reshape(len(totals), m)
-    noisy = [add(y, z).astype(float) / each.grid.scale for y, z in zip(lifted, noise, strict=True)]
-    return GroupRelease(plan, np.array([each.shape.features.times(y) for y in noisy]))
+    noisy = (add(y, z).astype(float) / block.grid.scale for y, z in zip(lifted, noise, strict=True))
+    features = np.array([block.shape.features.times(y) for y in noisy])
+    public = totals[0].records if block.public_count else None
+    if public is not None and block.shape.public is not None:
+        features = features + public * block.shape.public
+    return features, public
 
 
 def add(lifted: Integers, noise: Words) -> npt.NDArray[Any]:

@@ -21,12 +21,12 @@ from gaussmith.answers import MEAN, SUM, Answers, ask, read_weights
 from gaussmith.codes import centre_of
 from gaussmith.domains import Box, Cells, Counts, Domain, Groups, People, Records
 from gaussmith.errors import RequestError
-from gaussmith.group_plans import GroupPlan, plan_groups
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
-from gaussmith.planner import plan_answers
-from gaussmith.plans import Plan
+from gaussmith.plans import Block, Draw
+from gaussmith.plans.choice import plan_answers
+from gaussmith.plans.draw import draw_groups
 from gaussmith.questions import Question, is_number
 from gaussmith.readings import MEAN as OWN_MEAN
 from gaussmith.readings import ROW_SUM, ROWS, TOTAL, VALUES, Reading
@@ -57,8 +57,8 @@ def asked_of(question: Question) -> list[Asked]:
 
 def plan_question(
     question: Question, unit: str | None, guarantee: Guarantee, neighbours: str, asked: Sequence[Asked] | None = None
-) -> tuple[Plan | GroupPlan, Reading]:
-    """The plan of a question and the reading of its table; `asked` gives the answers where they are not its own."""
+) -> Draw:
+    """The draw of a question, with the reading of its table; `asked` gives the answers where they are not its own."""
     question.check_unit(unit)
     if question.where is not None and neighbours != ADD_REMOVE:
         raise RequestError(
@@ -89,15 +89,13 @@ def plan_question(
         named = zip(drawn.domain.names or (), drawn.features, strict=True)
         missing = {name: question.missing[column] for name, (_, column) in named if column in question.missing}
     if groups is not None:
-        by_group = plan_groups(groups, guarantee, drawn.answers, neighbours, missing)
-        return replace(by_group, each=_standing_in(by_group.each, drawn.stand_ins)), reading
-    plan = plan_answers(drawn.domain, guarantee, drawn.answers, neighbours, missing)
-    return _standing_in(plan, drawn.stand_ins), reading
+        draw = draw_groups(groups, guarantee, drawn.answers, neighbours, missing)
+        return replace(draw, block=_standing_in(draw.block, drawn.stand_ins), reading=reading)
+    block = plan_answers(drawn.domain, guarantee, drawn.answers, neighbours, missing)
+    return Draw(_standing_in(block, drawn.stand_ins), guarantee, neighbours, reading=reading)
 
 
-def _plan_histogram(
-    question: Question, unit: str | None, guarantee: Guarantee, neighbours: str
-) -> tuple[Plan, Reading]:
+def _plan_histogram(question: Question, unit: str | None, guarantee: Guarantee, neighbours: str) -> Draw:
     """How many people have each value: each counts in one of them, or in a few; or in none."""
     ((column, values),) = question.histograms.items()
     k = min(question.values_per_unit, len(values))
@@ -111,11 +109,11 @@ def _plan_histogram(
         where=question.where,
         values_per_unit=k,
     )
-    return plan_answers(domain, guarantee, answers, neighbours), reading
+    return Draw(plan_answers(domain, guarantee, answers, neighbours), guarantee, neighbours, reading=reading)
 
 
-def _standing_in(plan: Plan, stand_ins: Array | None) -> Plan:
-    return plan if stand_ins is None else replace(plan, substitutes=stand_ins)
+def _standing_in(block: Block, stand_ins: Array | None) -> Block:
+    return block if stand_ins is None else replace(block, substitutes=stand_ins)
 
 
 def draw_question(question: Question, unit: str | None, asked: Sequence[Asked]) -> Drawn:

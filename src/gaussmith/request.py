@@ -11,14 +11,11 @@ from typing import Any
 from gaussmith.addresses import without_secrets
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
-from gaussmith.group_plans import GroupPlan
 from gaussmith.guarantee import Guarantee
-from gaussmith.joint_plans import JointPlan, Part, Slot
 from gaussmith.neighbours import ADD_REMOVE, choose
-from gaussmith.plans import Plan
+from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.question_plans import asked_of, plan_question
 from gaussmith.questions import Bounds, Question, read_values
-from gaussmith.readings import Reading
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share"))
 """What may stand in the request itself, or in a question."""
@@ -73,11 +70,8 @@ class Request:
     questions: Sequence[Question | Mapping[str, Any]] = ()
     neighbors: InitVar[str | None] = None  # the same as neighbours, which holds what was said
 
-    plan: Plan | GroupPlan | JointPlan = field(init=False, repr=False)
+    plan: Plan = field(init=False, repr=False)
     """The plan of this request; made without data."""
-
-    readings: tuple[Reading, ...] = field(init=False, repr=False)
-    """How the records of each plan come from the table."""
 
     def __post_init__(self, neighbors: str | None) -> None:
         if not isinstance(self.guarantee, Guarantee):
@@ -90,13 +84,11 @@ class Request:
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             raise RequestError(f"unit={self.unit!r}", "it names a column", 'write unit = "person"')
         if self.questions or len(self._apart()) > 1:
-            joint = self._plan_questions()
-            object.__setattr__(self, "plan", joint)
-            object.__setattr__(self, "readings", tuple(part.reading for part in joint.parts))
+            plan = self._plan_questions()
         else:
-            plan, reading = plan_question(self._question({}), self.unit, self.guarantee, self.neighbours)
-            object.__setattr__(self, "plan", plan)
-            object.__setattr__(self, "readings", (reading,))
+            plan = Plan.of(plan_question(self._question({}), self.unit, self.guarantee, self.neighbours))
+            plan.certify()
+        object.__setattr__(self, "plan", plan)
 
     def __repr__(self) -> str:
         """The source by its name, never a frame's values, and what is asked of it."""
@@ -109,13 +101,6 @@ class Request:
                 if not (type(value) is type(usual) and value == usual):
                     said.append(f"{each.name}={value!r}")
         return f"Request({', '.join(said)})"
-
-    @property
-    def parts(self) -> tuple[tuple[Plan | GroupPlan, Reading], ...]:
-        """Each plan with its reading; several only where there are several questions."""
-        if isinstance(self.plan, JointPlan):
-            return tuple((part.plan, part.reading) for part in self.plan.parts)
-        return ((self.plan, self.readings[0]),)
 
     def _question(self, own: Mapping[str, Any]) -> Question:
         """The request's own fields and those of a question, which come first; both filters and all derived columns."""
@@ -155,7 +140,7 @@ class Request:
             counted = True
         return apart
 
-    def _plan_questions(self) -> JointPlan:
+    def _plan_questions(self) -> Plan:
         for name in ANSWERS if self.questions else ():
             if getattr(self, name):
                 raise RequestError(
@@ -165,26 +150,25 @@ class Request:
         sets = _together(questions)
         shares = [sum(questions[i].share or 1.0 for i in members) for members in sets]
         guarantees = self.guarantee.split(shares) if len(sets) > 1 else (self.guarantee,)
-        parts: list[Part] = []
+        draws: list[Draw] = []
         slots: dict[int, Slot] = {}
-        for members, share, guarantee in zip(sets, shares, guarantees, strict=True):
+        for members, guarantee in zip(sets, guarantees, strict=True):
             some = [questions[i] for i in members]
+            at = len(draws)
             if some[0].histograms:
-                alone, reading = plan_question(some[0], self.unit, guarantee, self.neighbours)
-                shown = tuple(range(alone.answers.size))
-                slots[members[0]] = Slot(some[0].name, len(parts), shown, bool(some[0].count))
-                parts.append(Part(alone, reading, share / sum(shares)))
+                draws.append(plan_question(some[0], self.unit, guarantee, self.neighbours))
+                shown = tuple(range(draws[at].block.answers.size))
+                slots[members[0]] = Slot(some[0].name, at, shown, bool(some[0].count))
                 continue
             asked = list(dict.fromkeys(a for q in some for a in asked_of(q)))
             asked.sort(key=lambda a: a[0] != "sum")  # sums first, as a single question has them
-            plan, reading = plan_question(_union(some), self.unit, guarantee, self.neighbours, asked)
+            draws.append(plan_question(_union(some), self.unit, guarantee, self.neighbours, asked))
             for i, question in zip(members, some, strict=True):
                 places = [asked.index(a) for a in asked_of(question)]
-                over_rows = question.count == "rows" and plan.answers.visible > len(asked)
+                over_rows = question.count == "rows" and draws[at].block.answers.visible > len(asked)
                 places += [len(asked)] if over_rows else []
-                slots[i] = Slot(question.name, len(parts), tuple(places), bool(question.count) and not over_rows)
-            parts.append(Part(plan, reading, share / sum(shares)))
-        made = JointPlan(self.guarantee, self.neighbours, tuple(parts), tuple(slots[i] for i in range(len(questions))))
+                slots[i] = Slot(question.name, at, tuple(places), bool(question.count) and not over_rows)
+        made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots[i] for i in range(len(questions))))
         made.certify()
         return made
 

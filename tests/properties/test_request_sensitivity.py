@@ -19,7 +19,7 @@ import pytest
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.domains import Groups
-from gaussmith.grid import NOISE_BITS
+from gaussmith.plans.grid import NOISE_BITS
 from gaussmith.group_plans import GroupPlan
 from gaussmith.plans import Plan
 from gaussmith.readings import Reading

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.grid import NOISE_BITS, core
+from gaussmith.plans.grid import NOISE_BITS, core
 
 NEAR_ONE = [np.nextafter(1.0, 2.0), np.nextafter(1.0, 0.0)]
 SMALL = [0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 1e-170]
@@ -53,7 +53,7 @@ def test_neighbours_stay_within_the_guarantee_in_exact_integers(name):
     plan = gm.plan(domain, g, **options)
     rng = np.random.default_rng()
     with np.errstate(all="ignore"):
-        one, other = (plan.codes.encode(records(rng, plan.domain)) for _ in range(2))
+        one, other = (plan.block.codes.encode(records(rng, plan.domain)) for _ in range(2))
     limit = (Fraction(g.mu) * 2**NOISE_BITS) ** 2
     replace = plan.neighbours == "replace-one"
     largest = 0
@@ -65,7 +65,7 @@ def test_neighbours_stay_within_the_guarantee_in_exact_integers(name):
             pair = (with_one, n + 1), ([b + int(k) for b, k in zip(base, other[i], strict=True)], n + 1)
         else:
             pair = (with_one, n + 1), (base, n)
-        lifted = [plan.grid.lifted(plan.codes, sums, records) for sums, records in pair]
+        lifted = [plan.block.grid.lifted(plan.block.codes, sums, records) for sums, records in pair]
         square = sum((int(a) - int(b)) ** 2 for a, b in zip(*lifted, strict=True))
         assert square <= limit
         largest = max(largest, square)
@@ -76,7 +76,7 @@ def test_a_lift_a_little_too_large_is_caught():
     """The same comparison fails for a lift 0.1 % above the certified one: the test can fail."""
     g = gm.Guarantee(mu=1)
     plan = gm.plan(gm.Box([0.0], [1.0]), g)
-    large = plan.grid.lift.scaled(np.full(plan.grid.lift.shape[1], 1.001))
-    top = int(plan.codes.encode(np.array([[1.0]]))[0, 0])
-    lifted = [large.exact_times(core(plan.codes, s, n, counted=True)) for s, n in (([top], 1), ([0], 0))]
+    large = plan.block.grid.lift.scaled(np.full(plan.block.grid.lift.shape[1], 1.001))
+    top = int(plan.block.codes.encode(np.array([[1.0]]))[0, 0])
+    lifted = [large.exact_times(core(plan.block.codes, s, n, counted=True)) for s, n in (([top], 1), ([0], 0))]
     assert sum((int(a) - int(b)) ** 2 for a, b in zip(*lifted, strict=True)) > (Fraction(g.mu) * 2**NOISE_BITS) ** 2

@@ -32,7 +32,7 @@ def test_privacy_does_not_depend_on_the_data_being_normal() -> None:
     """A record of any size moves the sum by at most its half axes, together at most one."""
     plan = gm.plan(gm.GaussianData(0, [1.0, 2.0]), G)
     for record in ([1e300, 0], [0, -1e9], [1e5, 1e5], [np.nan, 1], [np.inf, 0], [-0.0, 5e-324]):
-        moved = np.array(plan.codes.encode(np.array([record], float))[0], float) / 2**42
+        moved = np.array(plan.block.codes.encode(np.array([record], float))[0], float) / 2**42
         assert np.linalg.norm(moved) <= 1
 
 

@@ -55,7 +55,7 @@ def test_the_attack_finds_nothing_in_a_release():
     """The same attack on releases of no records and of one, at μ = 0.02: no better than the guarantee allows."""
     mu = 0.02
     plan = gm.plan(gm.Box([0.0], [1.0]), gm.Guarantee(mu=mu))
-    top = int(plan.codes.encode(np.array([[1.0]]))[0, 0])
+    top = int(plan.block.codes.encode(np.array([[1.0]]))[0, 0])
 
     def outputs(totals: Totals) -> np.ndarray:
         return np.array([mechanism.release_totals(plan, totals).values[0] for _ in range(OUTPUTS)])
@@ -69,9 +69,9 @@ def test_the_attack_finds_nothing_in_a_release():
 def test_every_release_is_a_decoded_integer():
     """A release is features · (integer / scale): the same doubles are reachable from any data."""
     plan = gm.plan(gm.Box([-1.0], [1.0]), gm.Guarantee(mu=1))
-    entry = plan.shape.features.dense()[0, 0]
+    entry = plan.block.shape.features.dense()[0, 0]
     for records in (0, 3):
         value = mechanism.release_totals(plan, Totals([records * 2**40], records)).values[0]
-        guess = value / entry * plan.grid.scale
+        guess = value / entry * plan.block.grid.scale
         near = [math.floor(guess) + k for k in range(-2, 3)]
-        assert any(entry * (k / plan.grid.scale) == value for k in near)
+        assert any(entry * (k / plan.block.grid.scale) == value for k in near)

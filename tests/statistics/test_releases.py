@@ -15,7 +15,7 @@ G = gm.Guarantee(epsilon=1, delta=1e-6)
 
 
 def totals_of(plan: gm.Plan, rows: np.ndarray) -> Totals:
-    codes = plan.codes.encode(rows)
+    codes = plan.block.codes.encode(rows)
     return Totals([int(s) for s in codes.sum(axis=0)], len(rows))
 
 
@@ -66,14 +66,14 @@ def test_means_agree_with_the_delta_method_for_many_records():
     domain = gm.Box({"age": (0, 100), "visits": (0, 80)})
     plan = gm.plan(domain, G, answers="means", weights="relative")
     n, means = 10_000_000, np.array([30.0, 3.0])
-    codes = plan.codes.encode(means[None, :])[0]
+    codes = plan.block.codes.encode(means[None, :])[0]
     totals = Totals([int(k) * n for k in codes], n)
     releases = [mechanism.release_totals(plan, totals) for _ in range(4_000)]
     errors = np.array([r.values for r in releases]) - means
     # the claim at the true values: covariance of (numerator − (mean − centre)·n̂)/n
-    F = plan.shape.features.dense()
+    F = plan.block.shape.features.dense()
     J = np.hstack([np.eye(2), -(means - domain.centre)[:, None]]) / n
-    claimed = J @ (F @ F.T) @ J.T * plan.noise_scale**2
+    claimed = J @ (F @ F.T) @ J.T * plan.block.noise_scale**2
     assert not rejects(errors, claimed), verdict(errors, claimed)
     assert releases[0].standard_errors == pytest.approx(np.sqrt(np.diag(claimed)), rel=1e-2)
 
@@ -83,14 +83,14 @@ def test_means_agree_with_the_delta_method_for_many_records():
 
 def draw(plan: gm.Plan, times: int) -> np.ndarray:
     """Unit noise as the mechanism draws it."""
-    m = plan.shape.lift.shape[0]
+    m = plan.block.shape.lift.shape[0]
     return normal_integers(times * m).reshape(times, m) / 2.0**52
 
 
 def test_mistakes_are_caught():
     plan = gm.plan(gm.Box(np.zeros(16), np.ones(16)), G)
     covariance = plan.covariance()
-    F = plan.shape.features.dense()[:16] * plan.noise_scale
+    F = plan.block.shape.features.dense()[:16] * plan.block.noise_scale
     Z = draw(plan, 10_000)
     right = Z @ F.T
     assert not rejects(right, covariance)
@@ -110,7 +110,7 @@ def test_mistakes_are_caught():
 
 def test_transposed_factor_is_caught():
     plan = gm.plan(gm.Box([0, 0], [1, 5]), G)
-    F = plan.shape.features.dense() * plan.noise_scale
+    F = plan.block.shape.features.dense() * plan.block.noise_scale
     assert F.shape == (2, 2)
     Z = draw(plan, 10_000)
     assert not rejects(Z @ F.T, plan.covariance())
@@ -135,11 +135,11 @@ def test_a_mean_divided_by_the_true_count_is_caught():
     domain = gm.Box({"age": (0, 100)})
     plan = gm.plan(domain, G, answers="means")
     n, mean = 1_000_000, 5.0  # far from the centre, where the count's noise matters
-    k = int(plan.codes.encode(np.array([[mean]]))[0, 0])
+    k = int(plan.block.codes.encode(np.array([[mean]]))[0, 0])
     releases = [mechanism.release_totals(plan, Totals([k * n], n)) for _ in range(20_000)]
-    F = plan.shape.features.dense()
+    F = plan.block.shape.features.dense()
     J = np.array([[1.0, -(mean - 50.0)]]) / n
-    claimed = J @ (F @ F.T) @ J.T * plan.noise_scale**2
+    claimed = J @ (F @ F.T) @ J.T * plan.block.noise_scale**2
     right = np.array([r.values for r in releases]) - mean
     assert not rejects(right, claimed)
     cheating = np.array([50.0 + r.features[:1] / n for r in releases]) - mean

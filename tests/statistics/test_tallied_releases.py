@@ -59,7 +59,7 @@ def test_released_noise_is_what_the_plan_claims(name):
     rows = rows_for(domain, np.random.default_rng())
     W = np.array(options.get("answers", np.eye(domain.dimension)), float)
     truth = W @ truth_of(domain, rows)
-    totals = total(open_source(rows), plan.codes)
+    totals = total(open_source(rows), plan.block.codes)
     releases = [mechanism.release_totals(plan, totals) for _ in range(TIMES)]
     errors = np.array([r.values for r in releases]) - truth
     if options.get("count"):

@@ -67,7 +67,7 @@ def test_the_total_of_a_histogram_with_a_public_number_needs_all_to_be_declared(
     plan = gm.Request(VISITS, histograms={"health": HEALTH}, neighbours="replace-one", guarantee=G, count=True).plan
     d = len(HEALTH)
     assert plan.total_variance * G.mu**2 == pytest.approx(2 * (d - 1) + 2 / (d + 1), rel=1e-9)
-    assert plan.count_standard_error == 0
+    assert plan.block.count_standard_error == 0
 
 
 def test_histograms_beside_sums_share_the_guarantee():

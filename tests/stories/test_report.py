@@ -55,8 +55,8 @@ class Tags(HTMLParser):
 
 def released(plan: gm.Plan) -> gm.Release:
     """A release of made-up sums: reports see nothing else of data."""
-    features = np.linspace(200.0, 900.0, plan.shape.features.shape[0])
-    return gm.Release(plan, features, 1000 if plan.public_count else None)
+    features = np.linspace(200.0, 900.0, plan.block.shape.features.shape[0])
+    return gm.Release(plan, features, 1000 if plan.block.public_count else None)
 
 
 PEOPLE = gm.Box({"age": (0, 100), "visits": (0, 80), "smokes": (0, 1)})

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.grid import NOISE_BITS
+from gaussmith.plans.grid import NOISE_BITS
 
 UNIT = gm.Guarantee(mu=1)
 
@@ -109,17 +109,17 @@ def test_no_difference_exceeds_the_guarantee_in_exact_arithmetic(d, neighbours, 
     domain = gm.Box(lower, lower + rng.random(d) * 10.0 ** rng.integers(-3, 4, d))
     g = gm.Guarantee(epsilon=1, delta=1e-6)
     plan = gm.plan(domain, g, neighbours=neighbours, answers=answers, count=count, weights=weights, shape=shape)
-    C = plan.grid.lift.dense()
+    C = plan.block.grid.lift.dense()
     rows = [[Fraction(x) for x in row] for row in C]
     limit = Fraction(g.mu) * 2**NOISE_BITS
-    points = differences(domain, neighbours, plan.codes.extents)
+    points = differences(domain, neighbours, plan.block.codes.extents)
     points = points if len(points) <= 64 else [points[i] for i in rng.choice(len(points), 64, replace=False)]
     for s in points:
         square = sum(sum(a * k for a, k in zip(row, s, strict=True)) ** 2 for row in rows)
         room = limit - Fraction(math.isqrt(C.shape[0] * 2**40) + 1, 2**20)
         assert square <= room * room
     # and not wastefully so: some corner uses nearly all of it
-    every = np.array(differences(domain, neighbours, plan.codes.extents), float)
+    every = np.array(differences(domain, neighbours, plan.block.codes.extents), float)
     if shape in ("best", "lifted"):
         assert np.linalg.norm(every @ C.T, axis=1).max() >= g.mu * 2**NOISE_BITS * (1 - 1e-3)
 
@@ -140,7 +140,7 @@ def test_ball(neighbours, centre):
     z = rng.normal(size=(20_000, d))
     z /= np.linalg.norm(z, axis=1)[:, None]
     s = np.hstack([z, np.ones((len(z), 1))]) if neighbours == "add-remove" else 2 * z
-    assert np.linalg.norm(s @ plan.shape.lift.dense().T, axis=1).max() <= 1 + 1e-12
+    assert np.linalg.norm(s @ plan.block.shape.lift.dense().T, axis=1).max() <= 1 + 1e-12
 
 
 def test_certificate_of_wide_boxes_is_close():
@@ -182,11 +182,11 @@ def test_linear_answers_of_replaced_records_are_solved_where_small_and_closed_be
         assert closed.total_variance == pytest.approx(T * T, rel=1e-9)
         assert plan.total_variance <= closed.total_variance * (1 + 1e-9)
         assert closed.total_variance <= math.pi / 2 * plan.lower_bound * 1.001 or d > 10
-        assert plan.shape.name == ("solved" if d <= 10 else "elliptical")
+        assert plan.block.shape.name == ("solved" if d <= 10 else "elliptical")
         if d <= 10:
             assert plan.optimality < 1.0002
             corners = 2 * domain.corners()
-            assert np.linalg.norm(corners @ plan.shape.lift.dense().T, axis=1).max() <= 1 + 1e-9
+            assert np.linalg.norm(corners @ plan.block.shape.lift.dense().T, axis=1).max() <= 1 + 1e-9
         assert gm.Plan.from_json(plan.to_json()) == plan
 
 
@@ -199,7 +199,7 @@ def test_linear_answers_use_the_master_formula():
     omega, c = (W * W).sum(axis=0), domain.centre
     T = float(np.sqrt(omega) @ domain.radius) + math.sqrt(float((W @ c) @ (W @ c)) + 1)
     assert plan.total_variance == pytest.approx(T * T, rel=1e-9)
-    assert plan.shape.name == "lifted box"
+    assert plan.block.shape.name == "lifted box"
     assert 1 <= plan.optimality <= math.pi / 2
 
 

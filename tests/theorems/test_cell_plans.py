@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.grid import NOISE_BITS
+from gaussmith.plans.grid import NOISE_BITS
 from gaussmith.numerics.optimum import solve
 
 UNIT = gm.Guarantee(mu=1)
@@ -109,7 +109,7 @@ def test_every_question_is_solved_hidden_and_read_back(asked, neighbours, or_non
     assert plan.lower_bound * g.mu**2 <= best.upper
     assert plan.optimality < 1.0011
     # no difference beyond the guarantee, in rationals, with the doubles of the release
-    C = plan.grid.lift.dense()
+    C = plan.block.grid.lift.dense()
     limit = Fraction(g.mu) * 2**NOISE_BITS - Fraction(math.isqrt(C.shape[0] * 2**40) + 1, 2**20)
     largest = 0.0
     for s in S[:, : C.shape[1]]:
@@ -119,9 +119,9 @@ def test_every_question_is_solved_hidden_and_read_back(asked, neighbours, or_non
         largest = max(largest, math.sqrt(square))
     assert largest >= g.mu * 2**NOISE_BITS * (1 - 1e-3)
     # what is decoded is what was asked, for every record
-    F = plan.shape.features.dense()[: len(A)]
-    decoded = full[:, : plan.shape.lift.shape[1]] @ plan.shape.lift.dense().T @ F.T
-    decoded = decoded + (0 if plan.shape.public is None else plan.shape.public)
+    F = plan.block.shape.features.dense()[: len(A)]
+    decoded = full[:, : plan.block.shape.lift.shape[1]] @ plan.block.shape.lift.dense().T @ F.T
+    decoded = decoded + (0 if plan.block.shape.public is None else plan.block.shape.public)
     assert decoded == pytest.approx(X @ A.T, abs=1e-9)
     again = gm.Plan.from_json(plan.to_json())
     assert again == plan
@@ -141,7 +141,7 @@ def test_the_worst_answer_is_better_than_under_the_least_total(neighbours):
 def test_wide_prefix_sums_keep_every_pair_hidden():
     """Prefix sums over 120 cells, replace-one: all pairs, in doubles, against the certified norm."""
     plan = gm.plan(gm.Cells(120), UNIT, answers=W.prefix(120), neighbours="replace-one")
-    Y = plan.shape.lift.dense().T
+    Y = plan.block.shape.lift.dense().T
     G = Y @ Y.T
     g = np.diag(G)
     assert np.sqrt((g[:, None] + g - 2 * G).max()) <= 1 + 1e-9
@@ -159,14 +159,14 @@ def test_points_of_any_scale_keep_every_point_noisy(scales, neighbours):
             assert "scale" in str(error)
             assert weights == "equal" and scales.max() > 1
             continue
-        A = plan.shape.lift.dense()
+        A = plan.block.shape.lift.dense()
         norms = np.linalg.norm(A, axis=0)
         if neighbours == "replace-one":
             norms = np.linalg.norm(A[:, :, None] - A[:, None, :], axis=0)[np.triu_indices(40, 1)]
         assert norms.max() <= 1 + 1e-9
         assert norms.min() > 0  # no point, and no pair, without noise
-        F = plan.shape.features.dense()[:5]
-        decoded = (F @ A).T + (0 if plan.shape.public is None else plan.shape.public)
+        F = plan.block.shape.features.dense()[:5]
+        decoded = (F @ A).T + (0 if plan.block.shape.public is None else plan.block.shape.public)
         assert decoded / scales == pytest.approx(P / scales, abs=1e-6)
         assert plan.optimality < 1.0011
         assert gm.Plan.from_json(plan.to_json()) == plan
@@ -211,20 +211,20 @@ def test_marginals_are_the_optimum_of_the_whole_table(neighbours, count):
     domain = gm.Cells(shape=shape)
     plan = gm.plan(domain, UNIT, answers=W.marginals(shape, ways), neighbours=neighbours, count=count)
     records = np.array(list(itertools.product(*map(range, shape))))
-    codes = plan.codes.encode(records).astype(float)  # one row per record: its cell in each marginal
+    codes = plan.block.codes.encode(records).astype(float)  # one row per record: its cell in each marginal
     S = codes if neighbours == "add-remove" else np.array([a - b for a, b in itertools.combinations(codes, 2)])
     points = np.hstack([S, np.ones((len(S), 1))]) if count and neighbours == "add-remove" else S
     best = solve(points, gap=1e-5)
     assert plan.total_variance == pytest.approx(best.upper, rel=1e-4)
-    A = plan.shape.lift.dense()
+    A = plan.block.shape.lift.dense()
     norms = np.linalg.norm(S @ A.T, axis=1)
     assert 1 - 1e-6 <= norms.max() <= 1 + 1e-9
-    decoded = codes @ A.T @ plan.shape.features.dense()[: codes.shape[1]].T
-    decoded = decoded + (0 if plan.shape.public is None else plan.shape.public)
+    decoded = codes @ A.T @ plan.block.shape.features.dense()[: codes.shape[1]].T
+    decoded = decoded + (0 if plan.block.shape.public is None else plan.block.shape.public)
     assert decoded == pytest.approx(codes, abs=1e-9)
-    rows = np.array([plan.shape.features.row(i) for i in range(plan.shape.features.shape[0])])
-    assert rows == pytest.approx(plan.shape.features.dense(), abs=1e-9)
-    assert plan.shape.features.row_norms() == pytest.approx(np.linalg.norm(rows, axis=1), abs=1e-9)
+    rows = np.array([plan.block.shape.features.row(i) for i in range(plan.block.shape.features.shape[0])])
+    assert rows == pytest.approx(plan.block.shape.features.dense(), abs=1e-9)
+    assert plan.block.shape.features.row_norms() == pytest.approx(np.linalg.norm(rows, axis=1), abs=1e-9)
     assert gm.Plan.from_json(plan.to_json()) == plan
 
 

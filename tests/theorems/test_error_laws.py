@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import gaussmith as gm
-from gaussmith.error_laws import MOST_DISTINCT, ErrorLaw, rows_needed
+from gaussmith.plans.error_distribution import MOST_DISTINCT, ErrorLaw, rows_needed
 from gaussmith.errors import PlanError
 
 G = gm.Guarantee(epsilon=1, delta=1e-5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gaussmith.accuracy import delta_intervals, fieller_intervals, normal_width
+from gaussmith.releases.intervals import delta_intervals, fieller_intervals, normal_width
 
 SIZE = 60_000
 

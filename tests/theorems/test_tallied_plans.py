@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.grid import NOISE_BITS
+from gaussmith.plans.grid import NOISE_BITS
 from gaussmith.numerics.optimum import solve
 
 UNIT = gm.Guarantee(mu=1)
@@ -53,7 +53,7 @@ def test_counts_are_at_their_optimum(d, k, optimum, isotropic):
     plan = gm.plan(gm.Counts(d, at_most=k), UNIT)
     assert plan.total_variance == pytest.approx(optimum, rel=1e-9)
     assert plan.lower_bound <= plan.total_variance <= plan.lower_bound * (1 + 1e-9)
-    assert dict(plan.alternatives)["isotropic"] == pytest.approx(isotropic, rel=1e-9)
+    assert dict(plan.block.alternatives)["isotropic"] == pytest.approx(isotropic, rel=1e-9)
     assert gm.Plan.from_json(plan.to_json()) == plan
 
 
@@ -69,7 +69,7 @@ def test_votes_are_at_their_optimum(d, optimum, isotropic):
     plan = gm.plan(gm.Votes(d), UNIT)
     assert plan.total_variance == pytest.approx(optimum, rel=1e-9)
     assert plan.optimality < 1 + 1e-9
-    assert dict(plan.alternatives)["isotropic"] == pytest.approx(isotropic, rel=1e-9)
+    assert dict(plan.block.alternatives)["isotropic"] == pytest.approx(isotropic, rel=1e-9)
     public = gm.plan(gm.Votes(d), UNIT, neighbours="replace-one")
     assert public.total_variance == pytest.approx(d * (d * d - 1) / 3 * (d - 1), rel=1e-9)
 
@@ -84,7 +84,7 @@ def test_sparse_sums_are_at_their_optimum():
     # one large bound: it gets a whole unit of attention, the rest share the other
     plan = gm.plan(gm.SparseSum(3, at_most=2, bound=[10, 1, 1]), UNIT)
     assert plan.total_variance == pytest.approx(130.28427124746, rel=1e-9)
-    assert plan.total_variance < dict(plan.alternatives)["isotropic"]
+    assert plan.total_variance < dict(plan.block.alternatives)["isotropic"]
 
 
 DOMAINS = {
@@ -145,8 +145,8 @@ def test_solver_agrees_and_no_difference_exceeds_the_guarantee(name, asked, neig
     assert plan.lower_bound * g.mu**2 <= best.upper
     assert plan.optimality < 1 + 2e-4
     # the guarantee, with the very doubles of the release
-    C = plan.grid.lift.dense()
-    core = S * plan.codes.extents
+    C = plan.block.grid.lift.dense()
+    core = S * plan.block.codes.extents
     if C.shape[1] > d:
         core = np.hstack([core, np.ones((len(core), 1))])
     norms = np.linalg.norm(core @ C.T, axis=1)
@@ -156,10 +156,10 @@ def test_solver_agrees_and_no_difference_exceeds_the_guarantee(name, asked, neig
         assert sum(y * y for y in rows) <= limit * limit
     assert norms.max() >= g.mu * 2**NOISE_BITS * (1 - 1e-4)  # and not wastefully so
     # what is decoded is what was asked
-    F = plan.shape.features.dense()[: len(W)]
+    F = plan.block.shape.features.dense()[: len(W)]
     X = records_of(domain)
-    full = np.hstack([X, np.ones((len(X), 1))])[:, : plan.shape.lift.shape[1]]
-    decoded = full @ plan.shape.lift.dense().T @ F.T + (0 if plan.shape.public is None else plan.shape.public)
+    full = np.hstack([X, np.ones((len(X), 1))])[:, : plan.block.shape.lift.shape[1]]
+    decoded = full @ plan.block.shape.lift.dense().T @ F.T + (0 if plan.block.shape.public is None else plan.block.shape.public)
     assert decoded == pytest.approx(X @ W.T, abs=1e-9)
 
 
@@ -173,7 +173,7 @@ def test_every_corner_of_twelve_counts_is_hidden(d, k, neighbours):
     else:
         S = np.indices((3,) * d, dtype=np.int8).reshape(d, -1).T - 1
         S = S[((S > 0).sum(axis=1) <= k) & ((S < 0).sum(axis=1) <= k)]
-    norms = np.linalg.norm(S @ plan.shape.lift.dense().T, axis=1)
+    norms = np.linalg.norm(S @ plan.block.shape.lift.dense().T, axis=1)
     assert 1 - 1e-5 <= norms.max() <= 1 + 1e-12
 
 
@@ -186,7 +186,7 @@ def test_every_corner_of_twelve_counts_is_hidden(d, k, neighbours):
 def test_random_and_adversarial_differences_of_wide_domains_are_hidden(domain, neighbours):
     """10^5 differences: at random, and those that a few steps of ascent make as large as they can."""
     plan = gm.plan(domain, UNIT, neighbours=neighbours, count=True, weights="equal")
-    A = plan.shape.lift.dense()
+    A = plan.block.shape.lift.dense()
     d, rng = domain.dimension, np.random.default_rng(5)
     for _ in range(10):
         if isinstance(domain, gm.Votes):
@@ -203,7 +203,7 @@ def test_random_and_adversarial_differences_of_wide_domains_are_hidden(domain, n
         if A.shape[1] > d:
             S = np.hstack([S, np.ones((len(S), 1))])
         assert np.linalg.norm(S @ A.T, axis=1).max() <= 1 + 1e-12
-    largest = domain.largest(plan.shape.lift, neighbours)
+    largest = domain.largest(plan.block.shape.lift, neighbours)
     assert 1 - 1e-5 <= largest <= 1 + 1e-12
     if isinstance(domain, gm.SparseSum):  # adversarial: the k coordinates that count most
         entries = np.sort(np.abs(np.diag(A)[:d]))[::-1][: domain.at_most] * (1 if neighbours == "add-remove" else 2)

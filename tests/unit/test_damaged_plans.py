@@ -76,10 +76,10 @@ def test_refused_when_read(text: str) -> None:
 def test_rows_on_one_coordinate_of_a_ball_are_certified_together() -> None:
     text = changed(BALL, "shape", "lift", "index", to=[0, 0, 0])
     plan = gm.Plan.from_json(text)
-    core = [*plan.codes.encode(np.array([[1.0, 0.0, 0.0]]))[0].tolist(), 1]
-    lifted = np.array(plan.grid.lift.exact_times(core), float)
+    core = [*plan.block.codes.encode(np.array([[1.0, 0.0, 0.0]]))[0].tolist(), 1]
+    lifted = np.array(plan.block.grid.lift.exact_times(core), float)
     assert np.linalg.norm(lifted) <= 2.0**52
-    assert plan.domain.largest_change(plan.shape.lift) >= 2 * math.sqrt(3)
+    assert plan.domain.largest_change(plan.block.shape.lift) >= 2 * math.sqrt(3)
 
 
 def test_border_of_a_ball_under_replace_one_is_refused() -> None:

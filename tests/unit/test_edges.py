@@ -70,7 +70,7 @@ def test_the_covariance_of_groups_added_up_is_that_of_all_their_noise() -> None:
     plan = gm.plan(gm.Groups({"g": ["a", "b", "c", "d"]}, gm.Box({"x": (0, 1)})), UNIT, count=True)
     rows = pl.DataFrame({"g": ["a", "b", "c", "d"] * 100, "x": [1.0] * 400})
     whole = plan.release(rows).total()
-    errors = [*whole.standard_errors, whole.count_standard_error]
+    errors = [*whole.standard_errors, whole.block.count_standard_error]
     assert np.sqrt(np.diag(whole.covariance())) == pytest.approx(errors)
 
 

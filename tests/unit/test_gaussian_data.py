@@ -44,7 +44,7 @@ def test_a_clip_is_chosen_by_planning() -> None:
         domain.codes()
     plan = gm.plan(domain, G)
     assert plan.domain.half_axes is not None
-    assert plan.shape.name == "clipped"
+    assert plan.block.shape.name == "clipped"
     assert 1e-4 < plan.domain.clipped_fraction() < 0.5
     with pytest.raises(PlanError, match="fits Gaussian data"):
         gm.plan(domain, G, shape="elliptical")

@@ -87,7 +87,7 @@ def test_scales_however_far_apart_are_planned_and_read_back(options):
         upper = lower + np.maximum(rng.random(d) * 10.0 ** rng.integers(-9, 9, d), np.abs(lower) * 1e-9)
         plan = gm.plan(gm.Box(lower, upper), G, **options)
         centre, radius = plan.domain.coded
-        through = plan.shape.features.dense() @ plan.shape.lift.dense()
+        through = plan.block.shape.features.dense() @ plan.block.shape.lift.dense()
         wanted = np.column_stack([np.diag(radius), np.zeros(d) if plan.answers.any_mean else centre])
         lost = np.abs(through[:d] - wanted).sum(axis=1) / plan.standard_errors
         assert lost.max() < 1e-12
@@ -152,12 +152,12 @@ def test_covariance_has_the_standard_errors_on_its_diagonal():
         plan = gm.plan(BOX, G, **options)
         diagonal = np.sqrt(np.diag(plan.covariance()))
         assert diagonal[:2] == pytest.approx(plan.standard_errors)
-        assert diagonal[2] == pytest.approx(plan.count_standard_error)
+        assert diagonal[2] == pytest.approx(plan.block.count_standard_error)
 
 
 def test_total_is_the_weighted_sum_of_squared_errors():
     plan = gm.plan(BOX, G, count=True, weights=[2.0, 1e-6])
-    expected = 2 * plan.standard_errors[0] ** 2 + 1e-6 * plan.standard_errors[1] ** 2 + plan.count_standard_error**2
+    expected = 2 * plan.standard_errors[0] ** 2 + 1e-6 * plan.standard_errors[1] ** 2 + plan.block.count_standard_error**2
     assert plan.total_variance == pytest.approx(expected)
 
 
@@ -165,12 +165,12 @@ def test_errors_are_in_the_units_of_the_answers():
     plan = gm.plan(BOX, G, answers="means", count=True)
     errors = plan.errors(rows=1000)
     assert errors["age"] == pytest.approx(plan.standard_errors[0] / 1000)
-    assert errors["count"] == plan.count_standard_error
+    assert errors["count"] == plan.block.count_standard_error
 
 
 def test_replace_one_gives_the_count_exactly_and_free():
     plan = gm.plan(BOX, G, neighbours="replace-one", count=True)
-    assert plan.count_standard_error == 0
+    assert plan.block.count_standard_error == 0
     assert plan.total_variance == pytest.approx(gm.plan(BOX, G, neighbours="replace-one").total_variance)
 
 

@@ -225,7 +225,7 @@ def test_questions_together_are_as_good_as_one_request() -> None:
     assert joint.parts[0].plan == one
     errors = [float(plan.standard_errors[0]) for _, plan in list(joint)[:2]]
     assert errors == pytest.approx(one.standard_errors.tolist())
-    assert joint.question("3").count_standard_error == pytest.approx(one.count_standard_error)
+    assert joint.question("3").count_standard_error == pytest.approx(one.block.count_standard_error)
 
 
 def test_what_cannot_be_planned_together_is_not() -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
-from gaussmith.accuracy import normal_width
+from gaussmith.releases.intervals import normal_width
 from gaussmith.errors import PlanError
 from gaussmith.releases import Release
 

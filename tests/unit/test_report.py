@@ -15,7 +15,7 @@ from gaussmith.explanation import plan_table
 from gaussmith.report import charts
 from gaussmith.report.drawing import draw
 from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair, zonotope
-from gaussmith.standards import compare_plan, compare_release, share_of_standard, standard_plan
+from gaussmith.plans.standard_gaussian import compare_plan, compare_release, share_of_standard, standard_plan
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 SQUARE = gm.Box({"a": (0, 1), "b": (0, 1)})
@@ -180,7 +180,7 @@ def test_pictures_of_counted_records_hold_every_difference(name: str) -> None:
     from gaussmith.report.geometry import differences, noise_covariance
 
     plan = COUNTED[name]
-    for i, j in ((0, 1), (1, 0), (0, plan.answers.size if plan.answers.count and not plan.public_count else 1)):
+    for i, j in ((0, 1), (1, 0), (0, plan.answers.size if plan.answers.count and not plan.block.public_count else 1)):
         covariance = noise_covariance(plan, [i, j]) * plan.guarantee.mu**2
         bodies = differences(plan, i, j)
         assert bodies
@@ -192,7 +192,7 @@ def test_pictures_of_counted_records_hold_every_difference(name: str) -> None:
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_a_spectrum_adds_up_to_the_total(name: str) -> None:
-    from gaussmith.standards import spectrum
+    from gaussmith.plans.standard_gaussian import spectrum
 
     plan = COUNTED[name]
     sizes, standard = spectrum(plan)

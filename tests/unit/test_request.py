@@ -30,7 +30,7 @@ def test_a_column_asked_both_ways_is_one_coordinate_when_its_bounds_agree():
 
 def test_the_count_alone_can_be_asked():
     request = gm.Request("x.csv", count=True, guarantee=gm.Guarantee(mu=1))
-    assert request.plan.count_standard_error == pytest.approx(1)
+    assert request.plan.block.count_standard_error == pytest.approx(1)
     assert request.readings[0].names == ()
 
 

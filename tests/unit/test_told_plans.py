@@ -28,7 +28,7 @@ def three_questions(**fields: Any) -> JointPlan:
 
 def test_questions_are_compared_with_the_standard_that_answers_them_all() -> None:
     """The same two answers as one question have the same ratios: the budget is counted once."""
-    from gaussmith.standards import compare_plan, share_of_standard
+    from gaussmith.plans.standard_gaussian import compare_plan, share_of_standard
 
     plan = three_questions()
     mu = plan.parts[0].plan.guarantee.mu
@@ -45,7 +45,7 @@ def test_questions_are_compared_with_the_standard_that_answers_them_all() -> Non
 
 
 def test_questions_over_rows_are_compared_within_the_whole_too() -> None:
-    from gaussmith.standards import compare_plan
+    from gaussmith.plans.standard_gaussian import compare_plan
 
     asked = [{"name": "age", "means": {"age": (0, 100)}}, {"name": "spent", "sums": {"spent": (0, 500)}}]
     plan = gm.Request("a.csv", unit="p", rows_per_unit=4, questions=asked, guarantee=G).plan

@@ -18,7 +18,8 @@ from gaussmith.catalogue.candidates import Asked, candidates
 from gaussmith.catalogue.entry import Entry
 from gaussmith.domains import GaussianData
 from gaussmith.errors import GaussmithError, PlanError
-from gaussmith.explanation import figure, text_table
+from gaussmith.words.numbers import figure
+from gaussmith.words.tables import text_table
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
 
@@ -166,7 +167,7 @@ def compare(
         )
     asked = Asked(guarantee.epsilon, guarantee.delta, check(neighbours))
     makers = candidates(domain, asked)
-    from gaussmith.planner import plan
+    from gaussmith.plans.planner import plan
 
     ours = plan(_around_zero(domain, asked), guarantee, neighbours=asked.neighbours)
     bound = None if isinstance(ours.domain, GaussianData) else ours.lower_bound
@@ -199,7 +200,7 @@ def _ours(plan: Plan) -> Row:
     total = plan.expected_squared_error
     if isinstance(plan.domain, GaussianData):
         total += plan.domain.clipping_loss(np.ones(plan.domain.dimension))
-    return _row(OURS, "yes", errors, total, plan.guarantee.delta, "", f"this library: {plan.shape.name}")
+    return _row(OURS, "yes", errors, total, plan.guarantee.delta, "", f"this library: {plan.block.shape.name}")
 
 
 def _entry(name: str, make: Callable[[], Entry], asked: Asked) -> Row:

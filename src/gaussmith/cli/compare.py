@@ -78,7 +78,7 @@ def _print(found: Any) -> None:
         print(found)
         return
     from gaussmith.catalogue.comparison import HEADER
-    from gaussmith.explanation import text_table
+    from gaussmith.words.tables import text_table
 
     print(bold(found.title) + "\n")
     table = text_table(HEADER, [found.cells(row) for row in found.rows])

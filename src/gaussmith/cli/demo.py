@@ -61,13 +61,11 @@ def demo_request() -> Request:
 
 def run(arguments: Namespace) -> int:
     from gaussmith.job import release
-    from gaussmith.releases import Release
     from gaussmith.report import check_folder, write_folder
 
     request = demo_request()
     check_folder(arguments.out, overwrite=True)
     released = release(request)
-    assert isinstance(released, Release)  # one question, no groups
     print(released.to_json() if arguments.json else _text(released), flush=True)
     files = write_folder(released, arguments.out)
     if not arguments.json:
@@ -77,19 +75,16 @@ def run(arguments: Namespace) -> int:
 
 
 def _text(release: Release) -> str:
-    from gaussmith.explanation import (
-        decimals,
-        describe_gain,
-        describe_optimality,
-        release_rows,
-        text_table,
-    )
-    from gaussmith.standards import compare_release
+    from gaussmith.plans.standard_gaussian import compare_release
+    from gaussmith.words.blocks import describe_gain, describe_optimality
+    from gaussmith.words.numbers import decimals
+    from gaussmith.words.releases import shown_rows
+    from gaussmith.words.tables import text_table
 
     promise, _, _ = release.plan.guarantee.describe().partition(". ")
     rows = [
         (*row[:3], f"{c.standard or 0:,.{decimals(c.error)}f}", MEANINGS[c.name])
-        for row, c in zip(release_rows(release), compare_release(release), strict=True)
+        for row, c in zip(shown_rows(release)[1], compare_release(release), strict=True)
     ]
     table = text_table(["answer", "value", "± noise", "standard", ""], [(*row[:4], "") for row in rows])
     head, *body = table.splitlines()
@@ -107,8 +102,8 @@ def _text(release: Release) -> str:
             "",
             wrapped(
                 "± noise is the standard deviation of the noise; standard is what the standard Gaussian mechanism "
-                f"would have added for the same promise. Taken together, {describe_gain(release.plan)}: "
-                f"{describe_optimality(release.plan)}. The ± covers the noise; not clipping to the bounds, and not the "
+                f"would have added for the same promise. Taken together, {describe_gain(release.block)}: "
+                f"{describe_optimality(release.block)}. The ± covers the noise; not clipping to the bounds, and not the "
                 "sampling of people into the data."
             ),
         ]

@@ -103,7 +103,8 @@ def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) -> str:
-    from gaussmith.explanation import printable, text_table
+    from gaussmith.words.numbers import printable
+    from gaussmith.words.tables import text_table
     from gaussmith.report import clock
 
     lines = [bold(printable(ledger.where)), f"may spend {ledger.guarantee}"]

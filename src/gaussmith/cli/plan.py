@@ -25,8 +25,6 @@ from gaussmith.cli.terminal import bold, wrapped
 from gaussmith.errors import RequestError
 
 if TYPE_CHECKING:
-    from gaussmith.group_plans import GroupPlan
-    from gaussmith.joint_plans import JointPlan
     from gaussmith.ledger.book import Ledger, Outlook
     from gaussmith.plans import Plan
 
@@ -41,10 +39,10 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.explanation import explain_choice, printable
     from gaussmith.job import check_source, open_ledger, source_name
-    from gaussmith.joint_tables import any_plan_table
-    from gaussmith.plans import Plan
+    from gaussmith.words.blocks import explain_choice
+    from gaussmith.words.numbers import printable
+    from gaussmith.words.plans import plan_text
 
     rows = _rows(arguments.rows)
     request = request_from(arguments, arguments.request, needs_source=False)
@@ -55,13 +53,14 @@ def run(arguments: Namespace) -> int:
         book.check_dataset(source_name(request.source))
     _save_all(plan, {"--save": arguments.save, "--certificate": arguments.certificate})
     if not arguments.json:
-        print(any_plan_table(plan, rows))
-        if len(request.readings) == 1:
-            print(wrapped("\n".join(map(printable, request.readings[0].notes()))))
+        print(plan_text(plan, rows))
+        if len(plan.draws) == 1 and plan.draws[0].reading is not None:
+            print(wrapped("\n".join(map(printable, plan.draws[0].reading.notes()))))
         if not checked:
             print(wrapped(f"columns were not checked: {printable(source_name(request.source))} is not on this machine"))
         print("\n" + bold("Why this noise"))
-        print(wrapped(explain_choice(plan) if isinstance(plan, Plan) else plan.explain()), flush=True)
+        plain = len(plan) == 1 and plan.groups is None
+        print(wrapped(explain_choice(plan.block) if plain else plan.explain()), flush=True)
     outlook = None if book is None else book.afford(plan.guarantee)  # refuses, with the plan already shown
     if arguments.json:
         print(plan.to_json() if book is None and rows is None else _document(plan, rows, book, outlook))
@@ -84,18 +83,10 @@ def describe_outlook(outlook: Outlook, book: Ledger) -> str:
     return f"{text}. It fits {times}. Nothing was charged."
 
 
-def _document(
-    plan: Plan | GroupPlan | JointPlan, rows: int | None, book: Ledger | None, outlook: Outlook | None
-) -> str:
+def _document(plan: Plan, rows: int | None, book: Ledger | None, outlook: Outlook | None) -> str:
     """The plan with the errors in the answers' own units, and what a ledger would be left with."""
-    from gaussmith.joint_plans import JointPlan
-
-    parts = dict(plan) if isinstance(plan, JointPlan) else {"": plan}
-    errors = {name: part.errors(rows) for name, part in parts.items() if rows or not part.answers.any_divided}
-    document: dict[str, Any] = {
-        "plan": plan.to_dict(),
-        "errors": errors if isinstance(plan, JointPlan) else errors.get(""),
-    }
+    errors = {q.questions[0]: q.errors(rows) for q in plan if rows or not q.answers.any_divided}
+    document: dict[str, Any] = {"plan": plan.to_dict(), "errors": errors.get("") if len(plan) == 1 else errors}
     if book is not None and outlook is not None:
         document["ledger"] = {
             "ledger": book.where,
@@ -108,7 +99,7 @@ def _document(
     return json.dumps(document, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
-def _save_all(plan: Plan | GroupPlan | JointPlan, files: dict[str, str | None]) -> None:
+def _save_all(plan: Plan, files: dict[str, str | None]) -> None:
     """Write the plan and its certificate, or refuse before either is written."""
     given = {flag: Path(file) for flag, file in files.items() if file}
     if len({file.absolute() for file in given.values()}) < len(given):

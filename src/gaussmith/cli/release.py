@@ -71,7 +71,7 @@ def run(arguments: Namespace) -> int:
 def _print_left(where: str) -> None:
     """What the ledger has left; that it cannot be read now takes nothing from the release, which is done."""
     from gaussmith.cli.ledger import describe_left
-    from gaussmith.explanation import printable
+    from gaussmith.words.numbers import printable
     from gaussmith.ledger import Ledger
 
     with suppress(LedgerError):

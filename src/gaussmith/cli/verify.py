@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.terminal import bold, wrapped
 from gaussmith.errors import PlanError, RequestError
-from gaussmith.explanation import printable
+from gaussmith.words.numbers import printable
 
 if TYPE_CHECKING:
     from gaussmith.certificate import Verdict
-    from gaussmith.group_plans import GroupPlan
-    from gaussmith.plans import Plan
+    from gaussmith.plans import Draw
 
 
 def add_flags(parser: Parser) -> None:
@@ -34,29 +33,27 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.certificate import read, verify
-    from gaussmith.joint_plans import JointPlan, read_plan
+    from gaussmith.certificate import Certificate, verify
+    from gaussmith.plans import Plan
 
-    plan = read_plan(_read(arguments.plan))
-    certificate = read(_read(arguments.certificate))
+    plan = Plan.from_json(_read(arguments.plan))
+    certificate = Certificate.from_json(_read(arguments.certificate))
     found = verify(plan, certificate)
     if found.problems:
         raise PlanError("a certificate that does not hold", " · ".join(found.problems), "plan again, or ask its author")
     if arguments.json:
         fields: dict[str, Any] = {"holds": True, "plan_hash": plan.hash}
-        if isinstance(plan, JointPlan):
-            fields["parts"] = [{"questions": plan.asked_of(i), **_fields(part)} for i, part in enumerate(found.parts)]
-        else:
-            fields |= _fields(found)
+        asked = [[slot.name for slot in plan.slots if slot.draw == i and slot.name] for i in range(len(plan.draws))]
+        fields |= _fields(found)
+        fields["draws"] = [{"questions": names, **_fields(d)} for names, d in zip(asked, found.draws, strict=True)]
         print(json.dumps(fields, sort_keys=True, allow_nan=False))
         return 0
     print(bold("The certificate holds"))
-    if not isinstance(plan, JointPlan):
-        print(wrapped(_describe(plan, found)))
-        return 0
-    for i, (part, verdict) in enumerate(zip(plan.parts, found.parts, strict=True)):
-        print(f"\n{printable(', '.join(plan.asked_of(i)))}\n{wrapped(_describe(part.plan, verdict))}")
-    print(wrapped("\nThe shares of μ² of all parts add up to no more than the guarantee's."))
+    for i, (draw, verdict) in enumerate(zip(plan.draws, found.draws, strict=True)):
+        named = ", ".join(slot.name for slot in plan.slots if slot.draw == i)
+        print((f"\n{printable(named)}\n" if named else "") + wrapped(_describe(draw, verdict)))
+    if len(plan.draws) > 1:
+        print(wrapped("\nThe shares of μ² of all draws add up to no more than the guarantee's."))
     return 0
 
 
@@ -69,21 +66,19 @@ def _fields(found: Verdict) -> dict[str, float]:
     }
 
 
-def _describe(plan: Plan | GroupPlan, found: Verdict) -> str:
-    """What was found of one plan, in plain words."""
-    from gaussmith.group_plans import GroupPlan
+def _describe(draw: Draw, found: Verdict) -> str:
+    """What was found of one draw, in plain words."""
+    from gaussmith.neighbours import protects
+    from gaussmith.words.plans import held
 
-    what = (
-        "total squared error" if plan.answers.objective == "total" else "largest squared error over its target squared"
-    )
+    total = draw.block.answers.objective == "total"
+    what = "total squared error" if total else "largest squared error over its target squared"
     where, kept = "", "guarantee"
-    if isinstance(plan, GroupPlan):
-        m = plan.groups.at_most
-        held = "one group" if m == 1 else f"at most {m} groups"
-        where = f"In each of {plan.groups.size:,} groups, of which a person is in {held}:\n"
-        kept = "guarantee" if plan.each.guarantee == plan.guarantee else "group's share of the guarantee"
+    if draw.groups is not None:
+        where = f"In each of {draw.groups.size:,} groups, of which a person is in {held(draw)}:\n"
+        kept = "group's share of the guarantee" if draw.is_shared else "guarantee"
     return (
-        f"{where}Private: no difference of neighbours exceeds the {kept} ({plan.protects}); the largest reaches "
+        f"{where}Private: no difference of neighbours exceeds the {kept} ({protects(draw.neighbours)}); the largest reaches "
         f"{100 * found.reach:.6f} % of it.\n"
         f"Optimal: the plan's {what} is at most {found.price:.9g}, and no Gaussian noise with this {kept} can be below "
         f"{found.lower_bound:.9g}: within {100 * (found.optimality - 1):.2g} % of the best."

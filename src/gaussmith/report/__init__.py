@@ -12,7 +12,7 @@ from __future__ import annotations
 from gaussmith.report.charts import plan_chart
 from gaussmith.report.drawing import draw
 from gaussmith.report.folder import check_folder, write_folder
-from gaussmith.report.page import write_report
+from gaussmith.report.page import write_page
 from gaussmith.report.spending import clock, spending_spec
 
-__all__ = ["check_folder", "clock", "draw", "plan_chart", "spending_spec", "write_folder", "write_report"]
+__all__ = ["check_folder", "clock", "draw", "plan_chart", "spending_spec", "write_folder", "write_page"]

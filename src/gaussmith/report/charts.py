@@ -9,14 +9,13 @@ import numpy as np
 
 from gaussmith.domains import Tallied
 from gaussmith.errors import PlanError, nearest
-from gaussmith.explanation import figure, printable
+from gaussmith.words.numbers import figure, printable
 from gaussmith.numerics.linear import Array
 from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair
-from gaussmith.standards import Comparison, standard_errors_of_standard, standard_plan
+from gaussmith.plans.standard_gaussian import Comparison, standard_errors_of_standard, standard_block
 
 if TYPE_CHECKING:
-    from gaussmith.group_releases import GroupRelease
-    from gaussmith.plans import Plan
+    from gaussmith.plans import Block
     from gaussmith.releases import Release
 
 Spec = dict[str, Any]
@@ -56,7 +55,7 @@ _CONFIG: Spec = {
 }
 
 
-def interval_spec(release: Release | GroupRelease) -> Spec:
+def interval_spec(release: Release) -> Spec:
     """Each answer's 95 % interval in percent of the released value; cut at ± 100 % where it is wider."""
     rows: list[Spec] = []
     for row in _shown(release):
@@ -116,19 +115,19 @@ def noise_spec(comparisons: Sequence[Comparison]) -> Spec:
     }
 
 
-def plan_spec(plan: Plan, columns: Sequence[str] | None = None) -> Spec:
+def plan_spec(block: Block, columns: Sequence[str] | None = None) -> Spec:
     """The noise of two answers around what one record can change; of a single answer, the same on a line.
 
     Noise is drawn at μ = 1, where its outline just holds every difference: the true noise is 1/μ times as large.
     """
-    places = pair(plan) if columns is None else _places(plan, columns)
-    return _line_spec(plan) if places is None else _plane_spec(plan, *places)
+    places = pair(block) if columns is None else _places(block, columns)
+    return _line_spec(block) if places is None else _plane_spec(block, *places)
 
 
 KINDS = ("shape", "spectrum", "errors")
 
 
-def plan_chart(plan: Plan, columns: Sequence[str] | None = None, kind: str = "shape") -> Any:
+def plan_chart(block: Block, columns: Sequence[str] | None = None, kind: str = "shape") -> Any:
     """A picture of a plan as an Altair chart.
 
     kind: "shape", the noise of two answers (`columns` names them, else the most telling two are drawn) around what one
@@ -142,28 +141,28 @@ def plan_chart(plan: Plan, columns: Sequence[str] | None = None, kind: str = "sh
         raise PlanError(f"kind={kind!r}", "a plan has no such picture", nearest(str(kind), KINDS))
     if kind != "shape" and columns is not None:
         raise PlanError(f"columns with kind={kind!r}", "that picture shows all answers", "leave columns out")
-    spec = plan_spec(plan, columns) if kind == "shape" else (errors_spec if kind == "errors" else spectrum_spec)(plan)
+    spec = plan_spec(block, columns) if kind == "shape" else (errors_spec if kind == "errors" else spectrum_spec)(block)
     return altair.Chart.from_dict(spec)
 
 
-def draws_record(plan: Plan, columns: Sequence[str] | None = None) -> bool:
+def draws_record(block: Block, columns: Sequence[str] | None = None) -> bool:
     """Whether what one record can change is known, and part of the picture that `plan_spec` draws."""
-    places = pair(plan) if columns is None else _places(plan, columns)
-    return places is None or bool(differences(plan, *places))
+    places = pair(block) if columns is None else _places(block, columns)
+    return places is None or bool(differences(block, *places))
 
 
-def drawn_names(plan: Plan, columns: Sequence[str] | None = None) -> tuple[str, ...]:
+def drawn_names(block: Block, columns: Sequence[str] | None = None) -> tuple[str, ...]:
     """The names of the answers that `plan_spec` draws."""
-    places = pair(plan) if columns is None else _places(plan, columns)
-    return (_name(plan, 0),) if places is None else tuple(_name(plan, i) for i in places)
+    places = pair(block) if columns is None else _places(block, columns)
+    return (_name(block, 0),) if places is None else tuple(_name(block, i) for i in places)
 
 
-def _plane_spec(plan: Plan, first: int, second: int) -> Spec:
-    ours, standard = _covariances(plan, [first, second])
+def _plane_spec(block: Block, first: int, second: int) -> Spec:
+    ours, standard = _covariances(block, [first, second])
     outlines = [("ours", ellipse(ours))]
     if standard is not None:
         outlines.append(("standard", ellipse(standard)))
-    outlines += [("record", body) for body in differences(plan, first, second)]
+    outlines += [("record", body) for body in differences(block, first, second)]
     points = [
         {"outline": f"{kind} {k}", "kind": kind, "x": float(x), "y": float(y), "order": i}
         for k, (kind, outline) in enumerate(outlines)
@@ -172,7 +171,7 @@ def _plane_spec(plan: Plan, first: int, second: int) -> Spec:
     reach = np.abs(np.vstack([outline for _, outline in outlines])).max(axis=0) * 1.08
     channels = []
     for field, i, limit in (("x", first, reach[0]), ("y", second, reach[1])):
-        axis = {"title": _axis_title(plan, i), "tickCount": 5, "grid": False, "format": "~s" if limit >= 1e5 else ",~r"}
+        axis = {"title": _axis_title(block, i), "tickCount": 5, "grid": False, "format": "~s" if limit >= 1e5 else ",~r"}
         scale = {"domain": [-float(limit), float(limit)], "nice": False}
         channels.append({"field": field, "type": "quantitative", "axis": axis, "scale": scale})
 
@@ -202,11 +201,11 @@ def _plane_spec(plan: Plan, first: int, second: int) -> Spec:
     }
 
 
-def _line_spec(plan: Plan) -> Spec:
+def _line_spec(block: Block) -> Spec:
     """One answer: bars for what one record can change, our noise, and the standard noise."""
-    ours, standard = _covariances(plan, [0])
-    bodies = differences(plan, 0, 0)
-    ends = [float(np.abs(body[:, 0]).max()) for body in bodies] or [1.0 if plan.answers.size == 0 else 0.0]
+    ours, standard = _covariances(block, [0])
+    bodies = differences(block, 0, 0)
+    ends = [float(np.abs(body[:, 0]).max()) for body in bodies] or [1.0 if block.answers.size == 0 else 0.0]
     rows: list[Spec] = [
         {"what": "one record", "kind": "record", "reach": max(ends)},
         {"what": "noise, ± 1 σ", "kind": "ours", "reach": float(np.sqrt(ours[0, 0]))},
@@ -214,7 +213,7 @@ def _line_spec(plan: Plan) -> Spec:
     if standard is not None:
         rows.append({"what": "standard, ± 1 σ", "kind": "standard", "reach": float(np.sqrt(standard[0, 0]))})
     rows = [{**row, "low": -row["reach"], "high": row["reach"]} for row in rows if row["reach"]]
-    axis = {"title": _axis_title(plan, 0), "tickCount": 5, "format": ",~r"}
+    axis = {"title": _axis_title(block, 0), "tickCount": 5, "format": ",~r"}
     return {
         **_sized(len(rows), 34),
         "data": {"values": rows},
@@ -233,24 +232,24 @@ def _line_spec(plan: Plan) -> Spec:
     }
 
 
-def _covariances(plan: Plan, places: list[int]) -> tuple[Array, Array | None]:
+def _covariances(block: Block, places: list[int]) -> tuple[Array, Array | None]:
     """Ours and the standard one at μ = 1."""
-    mu = plan.guarantee.mu
-    ours = noise_covariance(plan, places) * mu**2
-    if plan.answers.is_linear or isinstance(plan.domain, Tallied):
-        errors = standard_errors_of_standard(plan)
+    mu = block.guarantee.mu
+    ours = noise_covariance(block, places) * mu**2
+    if block.answers.is_linear or isinstance(block.domain, Tallied):
+        errors = standard_errors_of_standard(block)
         if errors is None or max(places) >= len(errors):
             return ours, None
         return ours, np.diag(errors[places] ** 2) * mu**2
-    other = standard_plan(plan)
+    other = standard_block(block)
     return ours, None if other is None else noise_covariance(other, places) * mu**2
 
 
-def _places(plan: Plan, columns: Sequence[str]) -> tuple[int, int]:
+def _places(block: Block, columns: Sequence[str]) -> tuple[int, int]:
     """Where two named answers stand; a column's own name will do."""
-    names = dict(enumerate(plan.answers.names[: plan.answers.visible]))
-    if plan.answers.count and not plan.public_count:
-        names[plan.answers.size] = "count"
+    names = dict(enumerate(block.answers.names[: block.answers.visible]))
+    if block.answers.count and not block.public_count:
+        names[block.answers.size] = "count"
     if len(columns) != 2 or columns[0] == columns[1]:
         raise PlanError(
             f"columns={tuple(columns)!r}", "the picture shows two answers", 'write columns=("age", "visits")'
@@ -264,21 +263,21 @@ def _places(plan: Plan, columns: Sequence[str]) -> tuple[int, int]:
     return places[0], places[1]
 
 
-def _name(plan: Plan, i: int) -> str:
-    return "count" if i == plan.answers.size else plan.answers.names[i]
+def _name(block: Block, i: int) -> str:
+    return "count" if i == block.answers.size else block.answers.names[i]
 
 
-def _axis_title(plan: Plan, i: int) -> str:
-    name, answers = printable(_name(plan, i)), plan.answers
+def _axis_title(block: Block, i: int) -> str:
+    name, answers = printable(_name(block, i)), block.answers
     return f"n × {name}" if i < answers.size and (answers.means[i] or answers.ratios[i]) else name
 
 
-def _shown(release: Release | GroupRelease) -> list[Spec]:
+def _shown(release: Release) -> list[Spec]:
     """The rows of the first answers, and of the count unless it is public and exact."""
     rows = release.rows()
     if len(rows) <= MOST:
         shown = rows
-    elif release.plan.answers.count:
+    elif release.block.answers.count:
         shown = [*rows[: MOST - 1], rows[-1]]
     else:
         shown = rows[:MOST]

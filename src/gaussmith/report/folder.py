@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaussmith.errors import DataError, RequestError
-from gaussmith.report.page import write_report
+from gaussmith.report.page import page
 
 if TYPE_CHECKING:
-    from gaussmith.group_releases import GroupRelease
-    from gaussmith.joint_releases import JointRelease
     from gaussmith.releases import Release
 
 RECORD, CSV, PARQUET, PAGE = "release.json", "answers.csv", "answers.parquet", "report.html"
@@ -32,7 +30,7 @@ def check_folder(folder: str | Path, overwrite: bool = False) -> None:
         )
 
 
-def write_folder(release: Release | GroupRelease | JointRelease, folder: str | Path) -> list[Path]:
+def write_folder(release: Release, folder: str | Path) -> list[Path]:
     """Write the record first, then tables and page; each file appears whole or not at all."""
     path = Path(folder)
     table = release.to_polars()
@@ -40,7 +38,7 @@ def write_folder(release: Release | GroupRelease | JointRelease, folder: str | P
         RECORD: lambda file: file.write_text(release.to_json() + "\n", encoding="utf-8"),
         CSV: table.write_csv,
         PARQUET: table.write_parquet,
-        PAGE: lambda file: write_report(release, file),
+        PAGE: lambda file: file.write_text(page(release), encoding="utf-8"),
     }
     try:
         path.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ page forbids scripts and remote content, so that a hostile column name stays a n
 from __future__ import annotations
 
 import html
+import os
 import re
 from collections.abc import Sequence
 from importlib import resources
@@ -15,68 +16,71 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.accuracy import normal_width
 from gaussmith.domains import Box, GaussianData, People
-from gaussmith.explanation import (
-    RELEASE_HEADER,
-    decimals,
+from gaussmith.errors import RequestError
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.plans.standard_gaussian import compare_block, compare_release
+from gaussmith.readings import MEAN, ROW_SUM, ROWS, TOTAL, Reading
+from gaussmith.releases.intervals import normal_width
+from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
+from gaussmith.report.drawing import draw
+from gaussmith.report.spectra import errors_spec, spectrum_spec
+from gaussmith.words.blocks import (
     describe_clip,
     describe_divided,
     describe_gain,
     describe_optimality,
     describe_shape,
     describe_spectrum,
-    figure,
     guarantee_notes,
-    html_table,
-    printable,
-    release_rows,
 )
-from gaussmith.group_releases import GroupRelease
-from gaussmith.group_tables import group_rows
-from gaussmith.joint_releases import JointRelease
-from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.readings import MEAN, ROW_SUM, ROWS, TOTAL, Reading
-from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
-from gaussmith.report.drawing import draw
-from gaussmith.report.spectra import errors_spec, spectrum_spec
-from gaussmith.standards import compare_plan, compare_release
+from gaussmith.words.numbers import decimals, figure, printable
+from gaussmith.words.releases import shown_rows
+from gaussmith.words.tables import html_table
 
 if TYPE_CHECKING:
-    from gaussmith.group_plans import GroupPlan
-    from gaussmith.joint_plans import JointPlan
-    from gaussmith.plans import Plan
+    from gaussmith.plans import Block, Draw, Plan
+    from gaussmith.plans.standard_gaussian import Comparison
     from gaussmith.releases import Release
-    from gaussmith.standards import Comparison
 
 _OF = {TOTAL: "a person’s total", MEAN: "a person’s mean", ROW_SUM: "each row", ROWS: "rows"}
 
-MOST_ROWS = 200
-"""A page shows at most so many answers; the tables beside it hold them all."""
+MAX_ROWS = 200
+"""Limit on the answers that a page shows; the tables beside it hold them all."""
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def write_report(
-    release: Release | GroupRelease | JointRelease, path: str | Path, columns: Sequence[str] | None = None
-) -> Path:
-    """Write the page; `columns` names the two answers whose noise is pictured."""
+def write_page(release: Release, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Path:
+    """Write the page; `columns` names the two answers whose noise is pictured. Refuses a path it cannot write to."""
     file = Path(path)
-    file.write_text(page(release, columns), encoding="utf-8")
+    if file.suffix.lower() not in (".html", ".htm"):
+        raise RequestError(
+            f"report {str(path)!r}",
+            "it is an .html page",
+            f"write {str(file.with_suffix('.html'))!r}; browsers print it",
+        )
+    try:
+        file.write_text(page(release, columns), encoding="utf-8")
+    except OSError as error:
+        raise RequestError(
+            f"report {str(path)!r}", f"it cannot be written: {error.strerror}", "choose a path you can write to"
+        ) from None
     return file
 
 
-def page(release: Release | GroupRelease | JointRelease, columns: Sequence[str] | None = None) -> str:
+def page(release: Release, columns: Sequence[str] | None = None) -> str:
     """The page as text."""
-    if isinstance(release, JointRelease):
+    if len(release.plan) > 1:
         sections = [_section("shares", "Questions", _shares(release.plan))]
-        for i, (name, part) in enumerate(release, start=1):
+        for i, question in enumerate(release, start=1):
             body = "\n".join(
-                f'<div class="{kind}">\n<h3>{title}</h3>\n{text}\n</div>' for kind, title, text in _parts(part, None)
+                f'<div class="{kind}">\n<h3>{title}</h3>\n{text}\n</div>'
+                for kind, title, text in _sections(question, None)
             )
-            sections.append(_section(f"question-{i}", _text(name), body))
+            sections.append(_section(f"question-{i}", _text(question.questions[0]), body))
     else:
-        sections = [_section(*part) for part in _parts(release, columns)]
+        sections = [_section(*each) for each in _sections(release, columns)]
     sections.append(_section("cite", "How to cite", _cite(release)))
     style = (resources.files("gaussmith.report") / "page.css").read_text(encoding="utf-8")
     return (
@@ -90,50 +94,51 @@ def page(release: Release | GroupRelease | JointRelease, columns: Sequence[str] 
     )
 
 
-def _title(release: Release | GroupRelease | JointRelease) -> str:
+def _title(release: Release) -> str:
     """What the page is called: after the source, where that has a name."""
-    first = release.parts[0] if isinstance(release, JointRelease) else release
-    named = first.reading is not None and first.reading.source
+    first = release.readings[0]
+    named = first is not None and first.source
     return f"{named} · a private release" if named else "A private release"
 
 
-def _version(release: Release | GroupRelease | JointRelease) -> str:
+def _version(release: Release) -> str:
     """That which made the release."""
     from gaussmith import __version__
 
     return release.software or __version__
 
 
-def _parts(release: Release | GroupRelease, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
-    """Name, title and body of what is told about one release."""
-    if isinstance(release, GroupRelease):
-        plan = release.plan.each  # all groups are alike
-        scale = release.plan.standard_scale
-        noise = _noise(plan, compare_plan(plan, most=MOST_ROWS, standard_scale=scale), release.plan)
+def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
+    """Name, title and body of what is told about one question."""
+    block, draw = release.block, release.plan.draw
+    if release.labels:  # all groups are alike
+        noise = _noise(block, compare_block(block, most=MAX_ROWS, standard_scale=draw.standard_scale), draw)
     else:
-        plan = release.plan
-        noise = _noise(plan, compare_release(release, MOST_ROWS))
-    parts = [
+        noise = _noise(block, compare_release(release, MAX_ROWS))
+    sections = [
         ("answers", "Answers", _answers(release)),
         ("noise", "Noise against the standard Gaussian", noise),
-        ("shape", "The shape of the noise", _shape(plan, columns)),
+        ("shape", "The shape of the noise", _shape(block, columns)),
         ("covers", "What the intervals cover", _covers(release)),
-        ("why", "Why this noise", _why(plan)),
-        ("bounds", "Bounds and missing values", _bounds(plan, release.reading)),
+        ("why", "Why this noise", _why(block)),
+        ("bounds", "Bounds and missing values", _bounds(block, release.reading)),
     ]
     if release.reading is not None:
         notes = "".join(f"<li>{_text(note)}</li>" for note in release.reading.notes())
-        parts.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))
-    return parts
+        sections.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))
+    return sections
 
 
-def _shares(plan: JointPlan) -> str:
+def _shares(plan: Plan) -> str:
     """Which questions there are, and what each has of the guarantee."""
     rows = [
-        [printable(", ".join(s.name for s in plan.slots if s.part == i)), f"{100 * part.share:.3g} %",
-         f"{part.plan.guarantee.mu:.4g}"]
-        for i, part in enumerate(plan.parts)
-    ]  # fmt: skip
+        [
+            printable(", ".join(slot.name for slot in plan.slots if slot.draw == i)),
+            f"{100 * (each.guarantee.mu / plan.guarantee.mu) ** 2:.3g} %",
+            f"{each.guarantee.mu:.4g}",
+        ]
+        for i, each in enumerate(plan.draws)
+    ]
     return (
         "<p>The questions share one guarantee. Those in one line were planned together, with noise of their own; "
         "shares are of μ², which adds up.</p>\n" + _table(["questions", "share of the budget", "μ"], rows)
@@ -164,7 +169,7 @@ def _section(name: str, title: str, body: str) -> str:
     )
 
 
-def _header(release: Release | GroupRelease | JointRelease) -> str:
+def _header(release: Release) -> str:
     g = release.guarantee
     promise, _, rest = g.describe().partition(". ")
     more = "".join(f"<p>{_prose(line)}</p>\n" for line in (rest, *guarantee_notes(g)[1:]) if line)
@@ -177,13 +182,8 @@ def _header(release: Release | GroupRelease | JointRelease) -> str:
     )
 
 
-def _answers(release: Release | GroupRelease) -> str:
-    if isinstance(release, GroupRelease):
-        header, rows = group_rows(release, MOST_ROWS)
-        more = len(release) * len(release.names) - len(rows)
-    else:
-        header, rows = list(RELEASE_HEADER), release_rows(release, MOST_ROWS)
-        more = release.plan.answers.visible - MOST_ROWS
+def _answers(release: Release) -> str:
+    header, rows, more = shown_rows(release, MAX_ROWS)
     note = f"<p>… and {more:,} more answers, in the tables beside this page.</p>" if more > 0 else ""
     label = "Error bars: each answer's 95 % interval in percent of its released value; the numbers are in the table."
     table = _table(header, rows)
@@ -196,69 +196,69 @@ def _answers(release: Release | GroupRelease) -> str:
     )
 
 
-def _noise(plan: Plan, comparisons: Sequence[Comparison], groups: GroupPlan | None = None) -> str:
+def _noise(block: Block, comparisons: Sequence[Comparison], groups: Draw | None = None) -> str:
     known = [c for c in comparisons if c.standard]
     if not known:
         return "<p>The standard Gaussian mechanism is not defined for these answers.</p>"
     rows = []
-    for c in known[:MOST_ROWS]:
+    for c in known[:MAX_ROWS]:
         digits = decimals(c.error)
         over = " / n" if c.mean and groups is not None else ""  # every group has its own n
         errors = [f"{error:,.{digits}f}{over}" for error in (c.error, c.standard or 0.0)]
         rows.append([printable(c.name), *errors, f"{100 * (c.share or 0):.0f} %"])
     label = "Bars: each error in percent of the standard Gaussian's; the numbers are in the table."
     table = _table(["answer", "± error", "standard Gaussian", "ratio"], rows)
-    gain = describe_gain(plan, 1.0 if groups is None else groups.standard_scale)
+    gain = describe_gain(block, 1.0 if groups is None else groups.standard_scale)
     lead = f"Taken together, {gain}" if gain else "Here the standard Gaussian mechanism does as well"
-    what = "the plan" if plan.whole is None else "the plan of all questions planned together"
-    shared = groups is not None and plan.guarantee != groups.guarantee
+    what = "the plan" if block.whole is None else "the plan of all questions planned together"
+    shared = groups is not None and groups.is_shared
     where = "in each group, at its share of μ, " if shared else ""
     bars = _figure(draw(noise_spec(known), label), "Blue: this release. Grey: the standard Gaussian mechanism.")
-    divided = f"<p>{_prose(describe_divided(plan))}.</p>" if groups is not None and plan.answers.any_divided else ""
+    divided = f"<p>{_prose(describe_divided(block))}.</p>" if groups is not None and block.answers.any_divided else ""
     return (
-        f"<p>{_prose(lead)}, at the same guarantee; {what} is {_prose(where + describe_optimality(plan))}. "
+        f"<p>{_prose(lead)}, at the same guarantee; {what} is {_prose(where + describe_optimality(block))}. "
         "The standard mechanism adds independent noise of equal size to every answer, in units of its weight.</p>\n"
         f'<div class="fit">\n<div>{table}{divided}</div>\n{bars}\n</div>'
     )
 
 
-def _shape(plan: Plan, columns: Sequence[str] | None) -> str:
-    names = [printable(name) for name in drawn_names(plan, columns)]
-    times = figure(1 / plan.guarantee.mu, 2)
+def _shape(block: Block, columns: Sequence[str] | None) -> str:
+    names = [printable(name) for name in drawn_names(block, columns)]
+    times = figure(1 / block.guarantee.mu, 2)
     of = " and ".join(f"<b>{html.escape(name)}</b>" for name in names)
     label = (
         f"The noise in {' and '.join(names)}: an outline of this release's noise, one of the standard Gaussian's, "
         "and what one record can change."
     )
-    mirrored = "; taking a record away is its mirror image" if not plan.public_count else ""
-    record = f'<li class="record">one record, at its most{mirrored}</li>' if draws_record(plan, columns) else ""
+    mirrored = "; taking a record away is its mirror image" if not block.public_count else ""
+    record = f'<li class="record">one record, at its most{mirrored}</li>' if draws_record(block, columns) else ""
     return (
-        f'<div class="beside">\n{_figure(draw(plan_spec(plan, columns), label), "")}\n<div>\n'
+        f'<div class="beside">\n{_figure(draw(plan_spec(block, columns), label), "")}\n<div>\n'
         f"<p>What one record can change in {of}, and the noise that hides it.</p>\n"
         f'<ul class="key">{record}'
         '<li class="ours">the noise of this release</li><li class="standard">the standard Gaussian’s noise</li></ul>\n'
         "<p>The outlines of noise have the size at which, over all answers together, they just hold every difference "
         f"that one record can make. The noise itself has the same shape and is {times} times as large (1/μ): that is "
         "its standard deviation in every direction.</p>\n"
-        f"<p>Chosen: {_text(describe_shape(plan.shape.name))}.</p>\n</div>\n</div>{_directions(plan)}"
+        f"<p>Chosen: {_text(describe_shape(block.shape.name))}.</p>\n</div>\n</div>{_directions(block)}"
     )
 
 
-def _directions(plan: Plan) -> str:
+def _directions(block: Block) -> str:
     """The noise of all answers at once: by direction, and for a workload by answer."""
-    words = describe_spectrum(plan) if plan.answers.size > 2 else ""
+    words = describe_spectrum(block) if block.answers.size > 2 else ""
     if not words:
         return ""
-    spectrum = _figure(draw(spectrum_spec(plan), words), f"{words} Dashed: the standard Gaussian.")
-    if not plan.answers.is_linear:
+    spectrum = _figure(draw(spectrum_spec(block), words), f"{words} Dashed: the standard Gaussian.")
+    if not block.answers.is_linear:
         return f'\n<div class="beside">\n{spectrum}\n</div>'
     label = "The standard error of every answer in order, of this release and of the standard Gaussian mechanism."
-    errors = _figure(draw(errors_spec(plan), label), f"{label} Blue: this release. Grey: the standard.")
+    errors = _figure(draw(errors_spec(block), label), f"{label} Blue: this release. Grey: the standard.")
     return f'\n<div class="beside">\n{spectrum}\n{errors}\n</div>'
 
 
-def _covers(release: Release | GroupRelease) -> str:
-    answers = len(release.names) * (len(release) if isinstance(release, GroupRelease) else 1)
+def _covers(release: Release) -> str:
+    answers = len(release.names) * max(1, len(release.labels))
     width = normal_width(0.95, answers) / normal_width(0.95)
     together = (
         f"<li>All {answers:,} intervals at once: each holds with 95 %. Make them {width:.2f} times as wide, and all "
@@ -270,7 +270,7 @@ def _covers(release: Release | GroupRelease) -> str:
     return (
         '<div class="beside">\n<div><h3>They do</h3><ul class="yes">'
         "<li>The noise: 95 of 100 such intervals hold what the same question gives without noise.</li>"
-        f"{division if release.plan.answers.any_divided else ''}</ul></div>\n"
+        f"{division if release.block.answers.any_divided else ''}</ul></div>\n"
         '<div><h3>They do not</h3><ul class="no">'
         "<li>Clipping: values beyond the bounds were moved to the nearer bound, and the answers are about those.</li>"
         "<li>Sampling: how far the people in the data stand for others.</li>"
@@ -278,25 +278,25 @@ def _covers(release: Release | GroupRelease) -> str:
     )
 
 
-def _why(plan: Plan) -> str:
-    together = " of this question and those planned together with it" if plan.whole is not None else ""
-    plan = plan.whole[0] if plan.whole is not None else plan
+def _why(block: Block) -> str:
+    together = " of this question and those planned together with it" if block.whole is not None else ""
+    block = block.whole[0] if block.whole is not None else block
     weighting = {
         "equal": "",
         "relative": ", each relative to what one person can change",
         "given": ", weighted as given",
-    }[plan.answers.weighting]
-    worst = plan.answers.targets is not None
+    }[block.answers.weighting]
+    worst = block.answers.targets is not None
     aim = "for the least sum of squared errors"
     if worst:
         aim = "for the least squared error of the worst answer, in units of its target squared"
-    prices = [(plan.shape.name, plan.price, "chosen")]
-    prices += [(name, price * plan.noise_scale**2, "") for name, price in sorted(plan.alternatives, key=lambda p: p[1])]
+    prices = [(block.shape.name, block.price, "chosen")]
+    prices += [(name, price * block.noise_scale**2, "") for name, price in sorted(block.alternatives, key=lambda p: p[1])]
     rows = [
-        [describe_shape(name) + (f" ({note})" if note else ""), f"{price / plan.price:.2f} ×"]
+        [describe_shape(name) + (f" ({note})" if note else ""), f"{price / block.price:.2f} ×"]
         for name, price, note in prices
     ]
-    rows.append(["the least that any Gaussian noise with this guarantee could have", f"{1 / plan.optimality:.2f} ×"])
+    rows.append(["the least that any Gaussian noise with this guarantee could have", f"{1 / block.optimality:.2f} ×"])
     return (
         f"<p>The noise was chosen {aim}{together}{weighting}: from the bounds and the guarantee "
         "alone, never from the data.</p>\n"
@@ -304,15 +304,15 @@ def _why(plan: Plan) -> str:
     )
 
 
-def _bounds(plan: Plan, reading: Reading | None) -> str:
-    domain = plan.domain
+def _bounds(block: Block, reading: Reading | None) -> str:
+    domain = block.domain
     odd = (
         "<p>Infinite values count as the bound they lie beyond. Empty cells, values that are not numbers, and text "
         "that cannot be read as a number become the value in the last column. This is the same whoever is in the "
         "data.</p>"
     )
-    asked = set(plan.answers.index.tolist()) if plan.answers.matrix is None else None  # a question may ask but some
-    if plan.whole is not None and not asked:
+    asked = set(block.answers.index.tolist()) if block.answers.matrix is None else None  # a question may ask but some
+    if block.whole is not None and not asked:
         return "<p>Nothing but the number of records is asked here: no column is read.</p>"
     boxes = [domain] if isinstance(domain, Box) else []
     if isinstance(domain, People):
@@ -328,9 +328,9 @@ def _bounds(plan: Plan, reading: Reading | None) -> str:
                 *kinds[j : j + 1],
                 figure(float(lower[j]), 6),
                 figure(float(upper[j]), 6),
-                figure(float(plan.substitutes[j]), 6),
+                figure(float(block.substitutes[j]), 6),
             ]
-            for j in places[:MOST_ROWS]
+            for j in places[:MAX_ROWS]
         ]
         more = len(places) - len(rows)
         note = f"<p>… and {more:,} more columns, in the record beside this page.</p>" if more else ""
@@ -339,16 +339,16 @@ def _bounds(plan: Plan, reading: Reading | None) -> str:
     if isinstance(domain, GaussianData):
         rows = [
             [printable(domain.name(j)), *(figure(float(v[j]), 6) for v in (domain.centre, domain.sd, domain.radius))]
-            for j in range(min(domain.dimension, MOST_ROWS))
+            for j in range(min(domain.dimension, MAX_ROWS))
         ]
         return _table(["column", "expected mean", "expected deviation", "clipped to within"], rows) + (
-            f"<p>{html.escape(describe_clip(plan))} Records beyond the ellipsoid with these half axes were shortened "
+            f"<p>{html.escape(describe_clip(block))} Records beyond the ellipsoid with these half axes were shortened "
             "to it. A record with a value that is missing or not finite became the expected mean.</p>"
         )
     return f"<p>{_prose(domain.reading)}</p>"
 
 
-def _cite(release: Release | GroupRelease | JointRelease) -> str:
+def _cite(release: Release) -> str:
     plan, g = release.plan, release.guarantee
     if g.epsilon is not None:
         claim = f"(ε, δ)-differential privacy with ε = {g.epsilon:g} and δ = {g.delta:g}"
@@ -369,7 +369,7 @@ def _cite(release: Release | GroupRelease | JointRelease) -> str:
     )
 
 
-def _footer(release: Release | GroupRelease | JointRelease) -> str:
+def _footer(release: Release) -> str:
     words = "This page holds released values and public choices, nothing else."
     return f"<footer>Gaussmith {_text(_version(release))}. {words}</footer>"
 

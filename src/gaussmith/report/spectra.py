@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.explanation import printable
+from gaussmith.words.numbers import printable
 from gaussmith.report.charts import OTHERS, OURS, WIDTH, Spec, chart
-from gaussmith.standards import spectrum, standard_errors_of_standard
+from gaussmith.plans.standard_gaussian import spectrum, standard_errors_of_standard
 
 if TYPE_CHECKING:
-    from gaussmith.plans import Plan
+    from gaussmith.plans import Block
 
 MOST_POINTS = 600
 """A picture of errors shows at most so many answers, evenly chosen."""
 
 
-def spectrum_spec(plan: Plan) -> Spec:
+def spectrum_spec(block: Block) -> Spec:
     """Bars for the noise in each of its own directions, over the one size of the standard Gaussian's."""
-    sizes, standard = spectrum(plan)
+    sizes, standard = spectrum(block)
     rows = [{"direction": i + 1, "size": float(size)} for i, size in enumerate(sizes)]
     top = max([float(sizes.max()), standard or 0.0]) * 1.05
     y = {"type": "quantitative", "scale": {"domain": [0, top], "nice": False}}
@@ -48,14 +48,14 @@ def spectrum_spec(plan: Plan) -> Spec:
     return {**chart(WIDTH, WIDTH * 2 // 3), "data": {"values": rows}, "layer": layers}
 
 
-def errors_spec(plan: Plan) -> Spec:
+def errors_spec(block: Block) -> Spec:
     """The standard error of every answer in order, ours and the standard Gaussian's."""
-    errors, standard = plan.standard_errors, standard_errors_of_standard(plan)
-    size = plan.answers.visible
+    errors, standard = block.standard_errors, standard_errors_of_standard(block)
+    size = block.answers.visible
     places = np.unique(np.linspace(0, size - 1, min(size, MOST_POINTS)).astype(int))
     rows: list[Spec] = []
     for i in places.tolist():
-        name = printable(plan.answers.names[i])
+        name = printable(block.answers.names[i])
         rows.append({"answer": name, "place": i + 1, "kind": "ours", "error": float(errors[i])})
         if standard is not None:
             rows.append({"answer": name, "place": i + 1, "kind": "standard", "error": float(standard[i])})

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from gaussmith.explanation import printable
+from gaussmith.words.numbers import printable
 from gaussmith.report.charts import INK, LINE, OURS, SOFT, WIDTH, Spec, chart
 
 

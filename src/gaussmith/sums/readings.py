@@ -40,6 +40,7 @@ class Table:
     source: Source
     codes: Codes
     columns: tuple[str, ...] | None
+    reading: Reading
     units: Units | None = None
     derivation: Derivation | None = None
     keys: GroupKeys | None = None
@@ -85,7 +86,7 @@ def open_table(
     if reading.is_plain and groups is None:
         names = None if source.names is None else reading.names
         used = check_columns(source, names, len(reading.features))
-        return Table(source, codes, None if source.names is None else used)
+        return Table(source, codes, None if source.names is None else used, reading)
     derivation = plan_derivation(dict(reading.columns), reading.where, kinds_of(source.schema))
     if reading.histogram is not None:
         return _open_histogram(source, reading, codes, derivation, values)
@@ -101,7 +102,7 @@ def open_table(
     units = Units(features, reading.unit, reading.rows_per_unit or 1)
     keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
     check_people(source, units, derivation, keys, reading.groups_per_unit)
-    table = Table(source, codes, None, units, derivation, keys, reading.groups_per_unit)
+    table = Table(source, codes, None, reading, units, derivation, keys, reading.groups_per_unit)
     check_once(source, 1 if table.is_streamed else len(list(blocks_of(units, "polars"))))
     return table
 
@@ -117,7 +118,7 @@ def _open_histogram(
     keys = declare_groups([reading.histogram], [(value,) for value in values], derivation.kinds)
     check_people(source, units, derivation, keys, reading.values_per_unit)
     check_once(source, 2)
-    return Table(source, codes, None, units, derivation, keys, reading.values_per_unit, histogram=True)
+    return Table(source, codes, None, reading, units, derivation, keys, reading.values_per_unit, histogram=True)
 
 
 def total_table(table: Table, progress: Progress | None = None) -> list[Totals]:

@@ -24,7 +24,7 @@ from gaussmith.workloads import Marginals, Runs
 
 if TYPE_CHECKING:
     from gaussmith.answers import Answers
-    from gaussmith.plans import Plan
+    from gaussmith.plans import Block
     from gaussmith.releases import Release
 
 
@@ -43,40 +43,40 @@ class Comparison:
         return self.error / self.standard if self.standard else None
 
 
-def standard_plan(plan: Plan) -> Plan | None:
+def standard_block(block: Block) -> Block | None:
     """The same answers under the same guarantee by the standard Gaussian mechanism; None where it is not defined."""
     from gaussmith.shapes.straight import isotropic
 
-    if plan.whole is not None:
-        among, shown, count = plan.whole
-        standard = standard_plan(among)
-        return None if standard is None else standard.part(shown, count)[0]
-    if plan.answers.size == 0:
-        return plan  # a count alone: one number has only one shape of noise
-    if isinstance(plan.domain, GaussianData):
+    if block.whole is not None:
+        among, shown, count = block.whole
+        standard = standard_block(among)
+        return None if standard is None else standard.narrowed(shown, count)[0]
+    if block.answers.size == 0:
+        return block  # a count alone: one number has only one shape of noise
+    if isinstance(block.domain, GaussianData):
         from gaussmith.shapes.clipped import clipped
 
-        domain, shape = clipped(plan.domain, plan.answers, plan.neighbours, plan.guarantee.mu, "round")
-        return replace(plan, domain=domain, shape=shape, alternatives=(), law=None)
+        domain, shape = clipped(block.domain, block.answers, block.neighbours, block.guarantee.mu, "round")
+        return replace(block, domain=domain, shape=shape, alternatives=(), law=None)
     try:
-        shape = isotropic(plan.domain, plan.answers, plan.neighbours)
+        shape = isotropic(block.domain, block.answers, block.neighbours)
     except PlanError:
         return None
-    return replace(plan, shape=shape, alternatives=(), law=None)
+    return replace(block, shape=shape, alternatives=(), law=None)
 
 
-def standard_errors_of_standard(plan: Plan) -> Array | None:
+def standard_errors_of_standard(block: Block) -> Array | None:
     """What the standard Gaussian mechanism would have had, answer by answer, at the same guarantee."""
-    if plan.whole is not None:
-        among, shown, _ = plan.whole
+    if block.whole is not None:
+        among, shown, _ = block.whole
         found = standard_errors_of_standard(among)
         return None if found is None else found[list(shown)]
-    if isinstance(plan.domain, Tallied):
-        reach = largest_change(plan.domain, plan.answers, plan.neighbours)
-        return None if reach is None else reach / np.sqrt(plan.answers.weights) / plan.guarantee.mu
-    if plan.answers.matrix is not None and not isinstance(plan.domain, GaussianData):
-        return _standard_for_matrix(plan)
-    other = standard_plan(plan)
+    if isinstance(block.domain, Tallied):
+        reach = largest_change(block.domain, block.answers, block.neighbours)
+        return None if reach is None else reach / np.sqrt(block.answers.weights) / block.guarantee.mu
+    if block.answers.matrix is not None and not isinstance(block.domain, GaussianData):
+        return _standard_for_matrix(block)
+    other = standard_block(block)
     return None if other is None else other.standard_errors
 
 
@@ -112,29 +112,29 @@ def largest_change(domain: Domain, answers: Answers, neighbours: str) -> float |
     return math.sqrt(domain.largest(Dense(answers.matrix * root * domain.radius), neighbours) ** 2 + extra)
 
 
-def _standard_for_matrix(plan: Plan) -> Array:
+def _standard_for_matrix(block: Block) -> Array:
     """Equal noise on every linear answer: the root of the largest weighted norm of the answers, over the guarantee."""
-    W = plan.answers.matrix
+    W = block.answers.matrix
     assert W is not None
-    centre, radius = plan.domain.centre, plan.domain.radius
-    if plan.neighbours == ADD_REMOVE:
+    centre, radius = block.domain.centre, block.domain.radius
+    if block.neighbours == ADD_REMOVE:
         reach = np.abs(W @ centre) + np.abs(W) @ radius
     else:
         reach = 2 * np.abs(W) @ radius
-    root = np.sqrt(plan.answers.weights)
-    S = float(((root * reach) ** 2).sum()) + (1.0 if plan.answers.count and plan.neighbours == ADD_REMOVE else 0.0)
-    return np.asarray(np.sqrt(S) / root / plan.guarantee.mu)
+    root = np.sqrt(block.answers.weights)
+    S = float(((root * reach) ** 2).sum()) + (1.0 if block.answers.count and block.neighbours == ADD_REMOVE else 0.0)
+    return np.asarray(np.sqrt(S) / root / block.guarantee.mu)
 
 
-def compare_plan(
-    plan: Plan, rows: int | None = None, most: int | None = None, standard_scale: float = 1.0
+def compare_block(
+    block: Block, rows: int | None = None, most: int | None = None, standard_scale: float = 1.0
 ) -> list[Comparison]:
     """Every answer's error (of the first `most`) beside the standard one, the count last.
 
     For means n times the error, unless `rows` is given. In groups the standard may have another share of μ than the
     plan: its errors are `standard_scale` times those at the plan's.
     """
-    answers, errors, standard = plan.answers, plan.standard_errors, standard_errors_of_standard(plan)
+    answers, errors, standard = block.answers, block.standard_errors, standard_errors_of_standard(block)
     shown = answers.visible if most is None else min(most, answers.visible)
     divided = answers.means[:shown] | answers.ratios[:shown]
     scale = np.where(divided, 1.0 / rows, 1.0) if rows else np.ones(shown)
@@ -147,77 +147,73 @@ def compare_plan(
         )
         for i in range(shown)
     ]
-    if plan.count_standard_error is not None:
-        found.append(Comparison("count", plan.count_standard_error, _standard_count_error(plan, standard), False))
+    if block.count_standard_error is not None:
+        found.append(Comparison("count", block.count_standard_error, _standard_count_error(block, standard), False))
     return [replace(c, standard=c.standard * standard_scale) if c.standard is not None else c for c in found]
 
 
-def _standard_count_error(plan: Plan, standard: Array | None) -> float | None:
-    if isinstance(plan.domain, Tallied):
+def _standard_count_error(block: Block, standard: Array | None) -> float | None:
+    if isinstance(block.domain, Tallied):
         if standard is None:
             return None
-        return 0.0 if plan.public_count else float(standard[0] * np.sqrt(plan.answers.weights[0]))
-    other = standard_plan(plan)
+        return 0.0 if block.public_count else float(standard[0] * np.sqrt(block.answers.weights[0]))
+    other = standard_block(block)
     return other.count_standard_error if other else None
 
 
 def compare_release(release: Release, most: int | None = None) -> list[Comparison]:
-    """Every answer's error at its released value beside the standard one there, the count last."""
-    plan = release.plan
-    found = compare_plan(plan, most=most if isinstance(plan.domain, Tallied) else None)
-    other = None if plan.answers.is_linear or isinstance(plan.domain, Tallied) else standard_plan(plan)
+    """Every answer's error at its released value beside the standard one there, the count last; without groups."""
+    block = release.block
+    found = compare_block(block, most=most if isinstance(block.domain, Tallied) else None)
+    other = None if block.answers.is_linear or isinstance(block.domain, Tallied) else standard_block(block)
     if other is None:
         return found
-    standard = replace(release, plan=other, features=release.features[: other.shape.features.shape[0]])
-    errors = zip(_errors(release), _errors(standard), strict=True)
+    readout = release.readout
+    standard = replace(readout, block=other, features=readout.features[: other.shape.features.shape[0]])
+    errors = zip(readout.all_errors.tolist(), standard.all_errors.tolist(), strict=True)
     return [replace(c, error=ours, standard=others) for c, (ours, others) in zip(found, errors, strict=True)]
 
 
-def _errors(release: Release) -> list[float]:
-    count = release.count_standard_error
-    return [*release.standard_errors.tolist(), *([] if count is None else [count])]
-
-
-def share_of_standard(plan: Plan) -> float | None:
+def share_of_standard(block: Block) -> float | None:
     """√(total squared error / the standard Gaussian's): the errors, taken together, against the standard."""
-    if isinstance(plan.domain, Tallied):
-        reach = largest_change(plan.domain, plan.answers, plan.neighbours)
-        noisy = plan.answers.size + (plan.answers.count and not plan.public_count)
-        return None if not reach else math.sqrt(plan.total_variance * plan.guarantee.mu**2 / noisy) / reach
-    if plan.answers.matrix is not None and not isinstance(plan.domain, GaussianData):
-        standard = _standard_for_matrix(plan)
-        extra = standard[0] ** 2 * plan.answers.weights[0] if plan.answers.count and not plan.public_count else 0.0
-        return math.sqrt(plan.total_variance / (float(plan.answers.weights @ standard**2) + extra))
-    other = standard_plan(plan)
+    if isinstance(block.domain, Tallied):
+        reach = largest_change(block.domain, block.answers, block.neighbours)
+        noisy = block.answers.size + (block.answers.count and not block.public_count)
+        return None if not reach else math.sqrt(block.total_variance * block.guarantee.mu**2 / noisy) / reach
+    if block.answers.matrix is not None and not isinstance(block.domain, GaussianData):
+        standard = _standard_for_matrix(block)
+        extra = standard[0] ** 2 * block.answers.weights[0] if block.answers.count and not block.public_count else 0.0
+        return math.sqrt(block.total_variance / (float(block.answers.weights @ standard**2) + extra))
+    other = standard_block(block)
     if other is None or not other.total_variance:
         return None
-    return math.sqrt(plan.total_variance / other.total_variance)
+    return math.sqrt(block.total_variance / other.total_variance)
 
 
-MOST_DIRECTIONS = 1500
-"""So many answers are decomposed into directions."""
+MAX_DIRECTIONS = 1500
+"""Limit on the answers that are decomposed into directions."""
 
 
-def spectrum(plan: Plan) -> tuple[Array, float | None]:
+def spectrum(block: Block) -> tuple[Array, float | None]:
     """Standard deviations of the noise in its own directions, the largest first; and the standard Gaussian's, in all.
 
     Answers are scaled to the roots of their weights, so that squared deviations add up to the total. The count, where
     it is secret and asked, is one of them.
     """
-    answers = plan.answers
-    counted = answers.count and not plan.public_count
-    if answers.size > MOST_DIRECTIONS or answers.ratios.any():
+    answers = block.answers
+    counted = answers.count and not block.public_count
+    if answers.size > MAX_DIRECTIONS or answers.ratios.any():
         raise PlanError(
             f"the directions of {answers.size} answers",
-            f"at most {MOST_DIRECTIONS} plain ones are decomposed",
+            f"at most {MAX_DIRECTIONS} plain ones are decomposed",
             'use kind="errors"',
         )
     scale = np.sqrt(answers.weights)
-    covariance = plan.covariance()
+    covariance = block.covariance()
     if not counted:
         covariance = covariance[: answers.size, : answers.size]
     scale = np.append(scale, 1.0) if counted else scale
     values = np.linalg.eigvalsh(covariance * np.outer(scale, scale))[::-1]
-    standard = standard_errors_of_standard(plan)
+    standard = standard_errors_of_standard(block)
     even = None if standard is None or answers.size == 0 else float(standard[0] * scale[0])
     return np.sqrt(np.clip(values, 0.0, None)), even

@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from gaussmith.errors import PlanError
+from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 
 
@@ -28,6 +28,13 @@ def normal_width(confidence: float, answers: int = 1) -> float:
     # 1 − (1−confidence…) in a form that keeps its digits when the confidence is close to 1
     miss = -math.expm1(math.log(confidence) / answers)
     return -NormalDist().inv_cdf(miss / 2)
+
+
+def check_method(method: str) -> str:
+    """The name of a way to make intervals of ratios: "fieller" or "delta"; refuses others."""
+    if method not in ("fieller", "delta"):
+        raise PlanError(f"method={method!r}", 'it is "fieller" or "delta"', nearest(str(method), ["fieller", "delta"]))
+    return method
 
 
 def sum_intervals(values: Array, errors: Array, width: float) -> tuple[Array, Array]:

@@ -1,6 +1,6 @@
-"""A plan: which noise will be added, how large the errors will be, and how close to the limit that is.
+"""A block: what one person adds, what is asked of it, and the noise that fits, with its errors and its limit.
 
-A plan is a value. It never sees data; it can be printed, saved, sent, hashed, and released from any number of times.
+A block is a value. It never sees data; it is certified before every release.
 """
 
 from __future__ import annotations
@@ -17,37 +17,32 @@ import numpy as np
 from gaussmith.answers import Answers
 from gaussmith.codes import Codes
 from gaussmith.domains import Cells, Domain, People, Tallied, domain_from_dict
-from gaussmith.error_laws import ErrorLaw, StatedErrors, law_of_features
-from gaussmith.errors import GaussmithError, PlanError
-from gaussmith.grid import Grid, make_grid
+from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check, protects
 from gaussmith.numerics.linear import Array, pick_rows
+from gaussmith.plans.error_distribution import ErrorLaw, law_of_features
+from gaussmith.plans.grid import Grid, make_grid
 from gaussmith.shapes import Shape, weighted_variances
 from gaussmith.shapes.laws import Law
 from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
-    from gaussmith.certificate import Certificate
-    from gaussmith.releases import Release
+    from gaussmith.certificate import Proof
 
-FORMAT = 1
-"""The version of the JSON form."""
+MAX_COVARIANCES = 20_000
+"""Limit on the answers whose covariance matrix is written down."""
 
-MOST_COVARIANCES = 20_000
-
-_FIELDS = {
-    "format", "domain", "guarantee", "neighbours", "answers", "shape", "substitutes", "alternatives", "law",
-}  # fmt: skip
+_FIELDS = {"domain", "guarantee", "neighbours", "answers", "shape", "substitutes", "alternatives", "law"}
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(StatedErrors):
-    """What `gaussmith.plan` returns.
+class Block:
+    """One domain, the answers asked of it, and the shape of the noise at its own guarantee.
 
     >>> import gaussmith as gm
-    >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True)
-    >>> plan.standard_errors.round(2), round(plan.count_standard_error, 2)
+    >>> block = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True).block
+    >>> block.standard_errors.round(2), round(block.count_standard_error, 2)
     (array([100.]), 1.41)
     """
 
@@ -60,8 +55,8 @@ class Plan(StatedErrors):
     alternatives: tuple[tuple[str, float], ...] = ()
     law: Law | None = None
     """The law on differences that bounds every shape, known from planning; else one is found when asked."""
-    whole: tuple[Plan, tuple[int, ...], bool] | None = field(default=None, repr=False)
-    """Of a question planned together with others: the plan of all, its answers' places there, whether it counts."""
+    whole: tuple[Block, tuple[int, ...], bool] | None = field(default=None, repr=False)
+    """Of a question planned together with others: the block of all, its answers' places there, whether it counts."""
 
     # -- errors ---------------------------------------------------------------------------------------------------
 
@@ -130,11 +125,11 @@ class Plan(StatedErrors):
         return self.law or law_of(self.domain, self.answers, self.neighbours)
 
     @cached_property
-    def certificate(self) -> Certificate:
-        """A law on differences that bounds every Gaussian noise, and the plan's own price: for others to check."""
-        from gaussmith.certificate import certificate_of
+    def proof(self) -> Proof:
+        """A law on differences that bounds every Gaussian noise, and the block's own price: for others to check."""
+        from gaussmith.certificate import prove
 
-        return certificate_of(self)
+        return prove(self)
 
     @property
     def optimality(self) -> float:
@@ -146,10 +141,10 @@ class Plan(StatedErrors):
     def covariance(self) -> Array:
         """Of the noise in the answers, the count last if asked; of a mean: of n times the mean."""
         size = self.answers.size
-        if size > MOST_COVARIANCES:
+        if size > MAX_COVARIANCES:
             raise PlanError(
                 f"{size} answers",
-                f"a covariance matrix is written down for at most {MOST_COVARIANCES}",
+                f"a covariance matrix is written down for at most {MAX_COVARIANCES}",
                 "use plan.standard_errors, or plan fewer answers",
             )
         F = self.shape.features.dense()
@@ -189,8 +184,8 @@ class Plan(StatedErrors):
             named["count"] = self.count_standard_error
         return named
 
-    def part(self, shown: Sequence[int], count: bool) -> tuple[Plan, list[int]]:
-        """The plan as far as some of its answers go, and which features these are read from. The noise is the same."""
+    def narrowed(self, shown: Sequence[int], count: bool) -> tuple[Block, list[int]]:
+        """The block as far as some of its answers go, and which features these are read from. The noise is the same."""
         if list(shown) == list(range(self.answers.size)) and count == self.answers.count and not self.answers.hidden:
             return self, list(range(self.shape.features.shape[0]))
         answers, kept = self.answers.pick(shown, count)
@@ -202,7 +197,7 @@ class Plan(StatedErrors):
         whole = (self, tuple(shown), count)
         return replace(self, answers=answers, shape=shape, alternatives=(), law=None, whole=whole), kept
 
-    # -- laws of the errors -----------------------------------------------------------------------------------------
+    # -- the distribution of the errors ----------------------------------------------------------------------------
 
     @cached_property
     def error_law(self) -> ErrorLaw:
@@ -214,12 +209,6 @@ class Plan(StatedErrors):
         extra = self._variances[0] / unit**2 - self.shape.variances()[:size]  # of means: through the count
         law = law_of_features(self.shape.features, size, unit, extra)
         return law or ErrorLaw(np.zeros(size), np.zeros(size), self.covariance()[:size, :size])
-
-    def error_quantiles(self, confidence: float = 0.95) -> Array:
-        """What each answer's own error stays below, in absolute value, with this confidence."""
-        from gaussmith.accuracy import normal_width
-
-        return self.standard_errors * normal_width(confidence)
 
     # -- the integer mechanism --------------------------------------------------------------------------------------
 
@@ -247,7 +236,7 @@ class Plan(StatedErrors):
         """The standard deviation of the noise on a lifted coordinate."""
         return self.grid.noise_scale
 
-    # -- words and pictures -----------------------------------------------------------------------------------------
+    # -- words ------------------------------------------------------------------------------------------------------
 
     @property
     def protects(self) -> str:
@@ -256,59 +245,13 @@ class Plan(StatedErrors):
 
     @property
     def public_count(self) -> bool:
+        """Whether the number of records is public."""
         return self.neighbours != ADD_REMOVE
-
-    def explain(self) -> str:
-        """What was chosen, what the alternatives would have cost, and why; in plain words."""
-        from gaussmith.explanation import explain
-
-        return explain(self)
-
-    def __str__(self) -> str:
-        from gaussmith.explanation import plan_table
-
-        return plan_table(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from gaussmith.explanation import plan_html
-
-        return plan_html(self)
-
-    def chart(self, columns: tuple[str, str] | None = None, kind: str = "shape") -> Any:
-        """A picture of the noise (an Altair chart): its "shape" in two answers, its "spectrum", or its "errors"."""
-        from gaussmith.report import plan_chart
-
-        return plan_chart(self, columns, kind)
-
-    # -- the doorway to data ----------------------------------------------------------------------------------------
-
-    def release(
-        self,
-        data: Any,
-        columns: list[str] | None = None,
-        ledger: Any = None,
-        id: str | None = None,
-        form: str | None = None,
-    ) -> Release:
-        """Release the planned answers from data: an array, a frame of any supported library, or a path.
-
-        `form` says how items and ballots are written: "pairs" (columns: person, item) or "order" (first choice, …).
-        """
-        if ledger is not None or id is not None:
-            from gaussmith.job import release_plan
-
-            return release_plan(self, data, columns, ledger, id, form=form)
-        from gaussmith.mechanism import release
-
-        return release(self, data, columns, form=form)
 
     # -- saved form -------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "format": FORMAT,
             "domain": self.domain.to_dict(),
             "guarantee": self.guarantee.to_dict(),
             "neighbours": self.neighbours,
@@ -319,42 +262,26 @@ class Plan(StatedErrors):
             "law": None if self.law is None else self.law.to_dict(),
         }
 
-    def to_json(self) -> str:
-        """The plan as canonical JSON: the same plan is always the same text."""
-        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
-
     @classmethod
-    def from_dict(cls, fields: Any) -> Plan:
-        """The plan that `to_dict` described, its privacy certified anew; refuses what it does not know."""
-        if not isinstance(fields, dict) or fields.get("format") != FORMAT:
-            seen = fields.get("format") if isinstance(fields, dict) else None
-            raise PlanError(
-                f"plan format = {seen!r}", f"this version reads format {FORMAT}", "plan again with this version"
-            )
-        if set(fields) != _FIELDS:
-            odd = sorted(set(fields) ^ _FIELDS)
+    def from_dict(cls, fields: Any) -> Block:
+        """The block that `to_dict` described, its privacy certified anew; refuses what it does not know."""
+        if not isinstance(fields, dict) or set(fields) != _FIELDS:
+            odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
             raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")
-        try:
-            domain = domain_from_dict(fields["domain"])
-            plan = cls(
-                domain,
-                Guarantee.from_dict(fields["guarantee"]),
-                check(fields["neighbours"]),
-                Answers.from_dict(fields["answers"], domain),
-                Shape.from_dict(fields["shape"]),
-                np.array(fields["substitutes"], float),
-                tuple((str(name), float(value)) for name, value in fields["alternatives"]),
-                None if fields["law"] is None else Law.from_dict(fields["law"]),
-            )
-            plan.certify()
-            plan._check_fit()
-        except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError) as error:
-            if isinstance(error, GaussmithError):
-                raise
-            raise PlanError(
-                f"a damaged plan ({type(error).__name__})", "every field must be as it was saved", "plan again"
-            ) from None
-        return plan
+        domain = domain_from_dict(fields["domain"])
+        block = cls(
+            domain,
+            Guarantee.from_dict(fields["guarantee"]),
+            check(fields["neighbours"]),
+            Answers.from_dict(fields["answers"], domain),
+            Shape.from_dict(fields["shape"]),
+            np.array(fields["substitutes"], float),
+            tuple((str(name), float(value)) for name, value in fields["alternatives"]),
+            None if fields["law"] is None else Law.from_dict(fields["law"]),
+        )
+        block.certify()
+        block._check_fit()
+        return block
 
     def _check_fit(self) -> None:
         """Refuse parts that do not fit each other now, not when answers are read from noisy numbers."""
@@ -367,21 +294,12 @@ class Plan(StatedErrors):
         if not fits or not (public is None or public.shape == (rows,)):
             raise PlanError("parts of a plan that do not fit", "every field must be as it was saved", "plan again")
 
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Plan:
-        try:
-            fields = json.loads(text)
-        except (ValueError, RecursionError):
-            raise PlanError("a plan that is not JSON", "plans are saved by plan.to_json()", "check the file") from None
-        return cls.from_dict(fields)
-
     @cached_property
-    def hash(self) -> str:
-        """SHA-256 of the canonical JSON."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+    def _identity(self) -> str:
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True, allow_nan=False).encode()).hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and self.hash == other.hash
+        return isinstance(other, Block) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash(self.hash)
+        return hash(self._identity)

@@ -1,148 +1,44 @@
-"""Chooses the shape of the noise. Sees the domain, the question and the guarantee; never data."""
+"""The choice of the noise of one block: every shape that fits, and the cheapest of them. Never sees data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from gaussmith.answers import Answers, aim, ask
+from gaussmith.answers import Answers
 from gaussmith.codes import centre_of, nearest_to_zero
 from gaussmith.domains import (
-    Ball,
     Box,
     Cells,
     Counts,
     Domain,
     GaussianData,
-    Groups,
     People,
     Points,
-    Records,
     SparseSum,
     Tallied,
     Votes,
 )
 from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
-from gaussmith.neighbours import ADD_REMOVE, choose
+from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
-from gaussmith.plans import Plan
+from gaussmith.plans.block import Block
+from gaussmith.plans.standard_gaussian import largest_change
 from gaussmith.shapes import Candidate, price, total
 from gaussmith.shapes.lifted import lifted
 from gaussmith.shapes.straight import elliptical, isotropic
-from gaussmith.standards import largest_change
 from gaussmith.workloads import Marginals
-
-if TYPE_CHECKING:
-    from gaussmith.group_plans import GroupPlan
 
 Progress = Callable[[int, float], None]
 
-MOST_SOLVED_CORNERS = 1024
+MAX_SOLVED_CORNERS = 1024
 """Boxes with more corners than this get the closed form, whose distance from the optimum is certified instead."""
 
 _NAMED = {"isotropic": isotropic, "elliptical": elliptical, "lifted": lifted}
-
-
-@overload
-def plan(
-    domain: Groups,
-    guarantee: Guarantee,
-    *,
-    neighbours: str = ...,
-    neighbors: str | None = ...,
-    answers: Any = ...,
-    count: bool = ...,
-    weights: Any = ...,
-    missing: Mapping[str, float] | None = ...,
-    shape: str = ...,
-    objective: str = ...,
-    targets: Any = ...,
-    gap: float | None = ...,
-    progress: Progress | None = ...,
-) -> GroupPlan: ...
-
-
-@overload
-def plan(
-    domain: Domain,
-    guarantee: Guarantee,
-    *,
-    neighbours: str = ...,
-    neighbors: str | None = ...,
-    answers: Any = ...,
-    count: bool = ...,
-    weights: Any = ...,
-    missing: Mapping[str, float] | None = ...,
-    shape: str = ...,
-    objective: str = ...,
-    targets: Any = ...,
-    gap: float | None = ...,
-    progress: Progress | None = ...,
-) -> Plan: ...
-
-
-def plan(
-    domain: Domain | Groups,
-    guarantee: Guarantee,
-    *,
-    neighbours: str = ADD_REMOVE,
-    neighbors: str | None = None,
-    answers: Any = "sums",
-    count: bool = False,
-    weights: Any = "equal",
-    missing: Mapping[str, float] | None = None,
-    shape: str = "best",
-    objective: str = "total",
-    targets: Any = None,
-    gap: float | None = None,
-    progress: Progress | None = None,
-) -> Plan | GroupPlan:
-    """The most accurate plan for these answers under this guarantee.
-
-    neighbours: "add-remove" (the number of people is secret) or "replace-one" (it is public); neighbors is the same.
-    answers:    "sums", "means", a matrix with one column per coordinate and one row per answer, or, over cells, a
-                workload such as gaussmith.workloads.prefix(n).
-    count:      True: the number of records is an answer too, with weight 1.
-    weights:    "equal", "relative" (to each answer's range), or one positive number per answer.
-    missing:    what stands in for a missing value, by column; else the point of the bounds nearest zero for sums,
-                their centre for means.
-    shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved".
-    objective:  over cells and points: "total", the weighted sum of squared errors, or "worst", the largest error in
-                units of its target (`targets`: one standard error per answer; 1 unless given).
-    gap:        how close to the certified optimum noise is solved where it is solved, such as 1e-6.
-    progress:   told the round and the gap reached, while noise is solved.
-
-    >>> import gaussmith as gm
-    >>> p = gm.plan(gm.Box([0] * 16, [1] * 16), gm.Guarantee(epsilon=1, delta=1e-6))
-    >>> float(p.standard_errors[0].round(2))
-    10.56
-    """
-    if not isinstance(guarantee, Guarantee):
-        raise PlanError(
-            f"guarantee of type {type(guarantee).__name__}",
-            "a plan needs a guarantee",
-            "write gaussmith.Guarantee(epsilon=1, delta=1e-6)",
-        )
-    if isinstance(domain, Groups):
-        from gaussmith.group_plans import plan_groups
-
-        asked = aim(ask(domain.domain, answers, count, weights), objective, targets)
-        return plan_groups(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape)
-    if not isinstance(domain, Box | Ball | Records | GaussianData | Tallied):
-        if hasattr(domain, "refusal"):  # an entry of the catalogue that says why it must not be used
-            raise PlanError(*domain.refusal)
-        raise PlanError(
-            f"domain of type {type(domain).__name__}",
-            "a plan starts from what one record can be",
-            "give a domain such as gaussmith.Box, gaussmith.Ball or gaussmith.Counts",
-        )
-    asked = aim(ask(domain, answers, count, weights), objective, targets)
-    return plan_answers(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape, gap, progress)
 
 
 def plan_answers(
@@ -154,8 +50,8 @@ def plan_answers(
     shape: str = "best",
     gap: float | None = None,
     progress: Progress | None = None,
-) -> Plan:
-    """The plan for answers already spelled out."""
+) -> Block:
+    """The block for answers already spelled out."""
     if domain.dimension == 0 and neighbours != ADD_REMOVE:
         raise PlanError(
             "a count alone under replace-one",
@@ -186,12 +82,12 @@ def plan_answers(
         reach = largest_change(domain, answers, neighbours)
         noisy = answers.size + (answers.count and neighbours == ADD_REMOVE)
         others = (*others, *([("isotropic", reach * reach * noisy)] if reach else []))
-    return Plan(domain, guarantee, neighbours, answers, best, stand_ins, others, law)
+    return Block(domain, guarantee, neighbours, answers, best, stand_ins, others, law)
 
 
 def _plan_gaussian(
     domain: GaussianData, guarantee: Guarantee, answers: Answers, neighbours: str, stand_ins: Array, shape: str
-) -> Plan:
+) -> Block:
     """Scale and clip, then noise of the ellipsoid's shape; the standard Gaussian clips the plain norm instead."""
     from gaussmith.shapes.clipped import clipped
 
@@ -203,7 +99,7 @@ def _plan_gaussian(
     if shape == "best":
         plain, standard = clipped(domain, answers, neighbours, guarantee.mu, "round")
         others = (("isotropic", total(standard, answers, plain.spread)),)
-    return Plan(chosen, guarantee, neighbours, answers, found, stand_ins, others, None)
+    return Block(chosen, guarantee, neighbours, answers, found, stand_ins, others, None)
 
 
 def _candidates(
@@ -277,7 +173,7 @@ def _standard(domain: Domain, answers: Answers, neighbours: str) -> list[Candida
 
 def _worth_solving(domain: Domain, answers: Answers) -> bool:
     """Few corners, and not a case where the closed form is already the optimum (means, or a single coordinate)."""
-    few = 1 < domain.dimension and 2 ** min(domain.dimension, 60) <= MOST_SOLVED_CORNERS
+    few = 1 < domain.dimension and 2 ** min(domain.dimension, 60) <= MAX_SOLVED_CORNERS
     if not isinstance(domain, Box | People) or not few:
         return False
     if answers.matrix is not None:

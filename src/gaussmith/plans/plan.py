@@ -1,0 +1,369 @@
+"""A plan: draws and questions. It never sees data; it can be printed, saved, sent, hashed and released from.
+
+    Σ μ_draw² ≤ μ²
+
+A draw is one noise. A question is some of the answers of one draw. Only draws have shares of μ².
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gaussmith.answers import Answers
+from gaussmith.domains import Domain, Groups
+from gaussmith.errors import GaussmithError, PlanError, nearest
+from gaussmith.guarantee import Guarantee
+from gaussmith.neighbours import check, protects
+from gaussmith.numerics.linear import Array
+from gaussmith.plans.block import Block
+from gaussmith.plans.draw import Draw
+from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors
+
+if TYPE_CHECKING:
+    from gaussmith.certificate import Certificate
+    from gaussmith.releases import Release
+
+FORMAT = 2
+"""The version of the JSON form."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where the answers of a question are: the draw, their places in its block, and whether the count is shown.
+
+    The name is empty where a plan has one question without a name.
+    """
+
+    name: str
+    draw: int
+    shown: tuple[int, ...]
+    count: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(StatedErrors):
+    """What `gaussmith.plan` returns, and what a request is planned as.
+
+    `plan["question"]` is the plan as far as one question goes; what is said about errors is about that question.
+
+    >>> import gaussmith as gm
+    >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True)
+    >>> plan.names, plan.standard_errors.round(2)
+    (('age', 'count'), array([100.  ,   1.41]))
+    >>> by = gm.Groups({"region": ["north", "south", "east"]}, gm.Box({"age": (0, 100)}), at_most=1)
+    >>> gm.plan(by, gm.Guarantee(mu=1), count=True).standard_errors.round(2)     # in each group
+    array([100.  ,   1.41])
+    """
+
+    guarantee: Guarantee
+    neighbours: str
+    draws: tuple[Draw, ...]
+    slots: tuple[Slot, ...]
+    _only: str | None = field(default=None, repr=False)
+    """The name of the question that this plan is narrowed to."""
+
+    @classmethod
+    def of(cls, draw: Draw) -> Plan:
+        """The plan of one draw that answers one question."""
+        answers = draw.block.answers
+        slot = Slot("", 0, tuple(range(answers.visible)), answers.count)
+        return cls(draw.guarantee, draw.neighbours, (draw,), (slot,))
+
+    # -- questions --------------------------------------------------------------------------------------------------
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The names of the questions; one empty name where there is one question without a name."""
+        return tuple(slot.name for slot in self.slots) if self._only is None else (self._only,)
+
+    @property
+    def slot(self) -> Slot:
+        """The place of the only question; refuses where there are several."""
+        names = self.questions
+        if len(names) > 1:
+            shown = ", ".join(map(repr, names[:6])) + (", …" if names[6:] else "")
+            raise PlanError(f"a plan of {len(names)} questions", f"they are: {shown}", f"say which: plan[{names[0]!r}]")
+        return next(slot for slot in self.slots if slot.name == names[0])
+
+    def __getitem__(self, question: str) -> Plan:
+        """The plan as far as one question goes; its noise, guarantee and hash are those of the whole."""
+        if question not in self.questions:
+            raise PlanError(
+                f"question {question!r}", "the plan has no such question", nearest(str(question), self.questions)
+            )
+        return replace(self, _only=question)
+
+    def __iter__(self) -> Iterator[Plan]:
+        return (self[name] for name in self.questions)
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    @property
+    def draw(self) -> Draw:
+        """The draw of the only question."""
+        return self.draws[self.slot.draw]
+
+    @cached_property
+    def block(self) -> Block:
+        """What the only question is about, as far as it goes: its domain, answers and noise."""
+        slot = self.slot
+        return self.draw.block.narrowed(slot.shown, slot.count)[0]
+
+    @property
+    def groups(self) -> Groups | None:
+        """The groups of the only question; None where there are none."""
+        return self.draw.groups
+
+    @property
+    def domain(self) -> Domain:
+        """What one record can be."""
+        return self.block.domain
+
+    @property
+    def answers(self) -> Answers:
+        """What is asked, and how much each answer matters."""
+        return self.block.answers
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The answers' names in order, the count last if asked."""
+        answers = self.answers
+        names = answers.names[: answers.visible]
+        return (*names, "count") if answers.count else names
+
+    # -- errors -----------------------------------------------------------------------------------------------------
+
+    @property
+    def standard_errors(self) -> Array:
+        """Of the answers in order (in each group), the count last if asked; of a mean: n times its error."""
+        count = self.block.count_standard_error
+        errors = self.block.standard_errors
+        return errors if count is None else np.append(errors, count)
+
+    def errors(self, rows: int | None = None) -> dict[str, Any]:
+        """The standard error of each answer in its own units; by question, where there are several.
+
+        Means need a guess of what they are over: rows or people, in groups those of one group.
+
+        >>> import gaussmith as gm
+        >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), answers="means")
+        >>> round(plan.errors(rows=10_000)["age"], 4)
+        0.0079
+        """
+        if len(self) > 1:
+            return {name: self[name].errors(rows) for name in self.questions}
+        return self.block.errors(rows)
+
+    def shares(self) -> dict[str, float]:
+        """Each question's share of μ²; questions of one draw have theirs in common."""
+        mu = self.guarantee.mu
+        return {s.name: (self.draws[s.draw].guarantee.mu / mu) ** 2 for s in self.slots if s.name in self.questions}
+
+    @cached_property
+    def _narrowed(self) -> tuple[Draw, ...]:
+        """The draws that this plan is about: all, or that of its question as far as it goes."""
+        return self.draws if self._only is None else (replace(self.draw, block=self.block),)
+
+    @property
+    def total_variance(self) -> float:
+        """The weighted total of all answers, the count included when asked."""
+        return sum(draw.total_variance for draw in self._narrowed)
+
+    @property
+    def price(self) -> float:
+        """What was made small: the weighted total, or the worst squared error in units of its target squared."""
+        return sum(draw.price for draw in self._narrowed)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """No Gaussian noise with this guarantee has a smaller price: each draw needs as much even with all of μ."""
+        mu = self.guarantee.mu
+        return sum(draw.lower_bound * (draw.guarantee.mu / mu) ** 2 for draw in self._narrowed)
+
+    @property
+    def optimality(self) -> float:
+        """price / lower_bound: 1 is the best any Gaussian noise can do. Of one question: that of its draw."""
+        if len(self._narrowed) == 1:
+            return self._narrowed[0].optimality
+        return max(1.0, self.price / self.lower_bound) if self.lower_bound else 1.0
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """For each draw a law on differences that bounds every Gaussian noise, at its share of the guarantee."""
+        from gaussmith.certificate import Certificate
+
+        return Certificate(self.hash, tuple(draw.block.proof for draw in self.draws))
+
+    def covariance(self) -> Array:
+        """Of the noise in the answers (of one group), the count last if asked; of a mean: of n times the mean."""
+        return self.block.covariance()
+
+    @property
+    def error_law(self) -> ErrorLaw:
+        """The distribution of the errors of all answers (of one group), the count left out."""
+        return self.block.error_law
+
+    def error_quantiles(self, confidence: float = 0.95) -> Array:
+        """What each answer's own error stays below, in absolute value, with this confidence."""
+        from gaussmith.releases.intervals import normal_width
+
+        return self.standard_errors * normal_width(confidence)
+
+    # -- the guarantee ----------------------------------------------------------------------------------------------
+
+    def certify(self) -> None:
+        """Check in exact arithmetic that the draws together keep the guarantee; raises PlanError otherwise."""
+        for draw in self.draws:
+            draw.certify()
+            if draw.neighbours != self.neighbours:
+                raise PlanError("draws with other neighbours than the plan", "all protect the same", "plan again")
+        spent = sum((Fraction(draw.guarantee.mu) ** 2 for draw in self.draws), start=Fraction(0))
+        if spent > Fraction(self.guarantee.mu) ** 2:
+            raise PlanError("draws that spend too much", "their μ² add up to the guarantee's", "plan again")
+
+    @property
+    def protects(self) -> str:
+        """What is protected, in plain words."""
+        return protects(self.neighbours)
+
+    # -- words and pictures -----------------------------------------------------------------------------------------
+
+    def explain(self) -> str:
+        """What was chosen, what the alternatives would have cost, and why; in plain words."""
+        from gaussmith.words.plans import explain
+
+        return explain(self)
+
+    def __str__(self) -> str:
+        from gaussmith.words.plans import plan_text
+
+        return plan_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from gaussmith.words.plans import plan_html
+
+        return plan_html(self)
+
+    def chart(self, columns: tuple[str, str] | None = None, kind: str = "shape") -> Any:
+        """A picture of the noise (an Altair chart): its "shape" in two answers, its "spectrum", or its "errors"."""
+        from gaussmith.report import plan_chart
+
+        return plan_chart(self.block, columns, kind)
+
+    # -- the doorway to data ----------------------------------------------------------------------------------------
+
+    def release(
+        self,
+        data: Any,
+        columns: list[str] | None = None,
+        ledger: Any = None,
+        id: str | None = None,
+        form: str | None = None,
+    ) -> Release:
+        """Release the planned answers from data: an array, a frame of any supported library, or a path.
+
+        `columns` names the columns of the domain's coordinates where they differ from its own names. `form` says how
+        items and ballots are written: "pairs" (columns: person, item) or "order" (first choice, …).
+        """
+        from gaussmith.job import release_plan
+
+        return release_plan(self, data, columns, ledger, id, form=form)
+
+    # -- saved form -------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of the plan, also where it is narrowed to one question."""
+        return {
+            "format": FORMAT,
+            "kind": "plan",
+            "guarantee": self.guarantee.to_dict(),
+            "neighbours": self.neighbours,
+            "draws": [draw.to_dict() for draw in self.draws],
+            "questions": [
+                {"name": s.name, "draw": s.draw, "answers": list(s.shown), "count": s.count} for s in self.slots
+            ],
+        }
+
+    def to_json(self) -> str:
+        """The plan as canonical JSON: the same plan is always the same text."""
+        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, fields: Any) -> Plan:
+        """The plan that `to_dict` described, its privacy certified anew; refuses what it does not know."""
+        expected = {"format", "kind", "guarantee", "neighbours", "draws", "questions"}
+        kind = fields.get("kind") if isinstance(fields, dict) else None
+        if kind == "certificate":
+            raise PlanError("a certificate where a plan is expected", "the plan comes first", "swap the two files")
+        if kind == "release":
+            raise PlanError(
+                "a release where a plan is expected", "its plan is one of its fields", "save that: release.plan"
+            )
+        if not isinstance(fields, dict) or fields.get("format") != FORMAT:
+            seen = fields.get("format") if isinstance(fields, dict) else None
+            raise PlanError(
+                f"plan format = {seen!r}", f"this version reads format {FORMAT}", "plan again with this version"
+            )
+        if set(fields) != expected:
+            odd = sorted(set(fields) ^ expected)
+            raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")
+        try:
+            plan = cls(
+                Guarantee.from_dict(fields["guarantee"]),
+                check(fields["neighbours"]),
+                tuple(map(Draw.from_dict, fields["draws"])),
+                tuple(
+                    Slot(str(s["name"]), int(s["draw"]), tuple(int(i) for i in s["answers"]), bool(s["count"]))
+                    for s in fields["questions"]
+                ),
+            )
+            plan._check_fit()
+            plan.certify()
+        except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError) as error:
+            if isinstance(error, GaussmithError):
+                raise
+            raise PlanError(
+                f"a damaged plan ({type(error).__name__})", "every field must be as it was saved", "plan again"
+            ) from None
+        return plan
+
+    def _check_fit(self) -> None:
+        """Refuse questions that name draws or answers which are not there, now and not when they are shown."""
+        for slot in self.slots:
+            answers = self.draws[slot.draw].block.answers if 0 <= slot.draw < len(self.draws) else None
+            inside = answers is not None and all(0 <= i < answers.size for i in slot.shown)
+            if answers is None or not inside or (slot.count and not answers.count):
+                raise PlanError(f"question {slot.name!r}", "its answers are not in the plan", "plan again")
+        if not self.slots or len(set(self.questions)) < len(self.slots):
+            raise PlanError("questions of one name, or none", "every question has its own name", "plan again")
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Plan:
+        """The plan that `to_json` wrote, certified anew."""
+        try:
+            fields = json.loads(text)
+        except (ValueError, RecursionError):
+            raise PlanError("a plan that is not JSON", "plans are saved by plan.to_json()", "check the file") from None
+        return cls.from_dict(fields)
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the canonical JSON."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and (self.hash, self._only) == (other.hash, other._only)
+
+    def __hash__(self) -> int:
+        return hash(self.hash)

@@ -1,0 +1,76 @@
+"""The public way to a plan: a domain, a guarantee, and what is asked. Never sees data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gaussmith.answers import aim, ask
+from gaussmith.domains import Ball, Box, Domain, GaussianData, Groups, Records, Tallied
+from gaussmith.errors import PlanError
+from gaussmith.guarantee import Guarantee
+from gaussmith.neighbours import ADD_REMOVE, choose
+from gaussmith.plans.choice import Progress, plan_answers
+from gaussmith.plans.draw import Draw, draw_groups
+from gaussmith.plans.plan import Plan
+
+
+def plan(
+    domain: Domain | Groups,
+    guarantee: Guarantee,
+    *,
+    neighbours: str = ADD_REMOVE,
+    neighbors: str | None = None,
+    answers: Any = "sums",
+    count: bool = False,
+    weights: Any = "equal",
+    missing: Mapping[str, float] | None = None,
+    shape: str = "best",
+    objective: str = "total",
+    targets: Any = None,
+    gap: float | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """The most accurate plan for these answers under this guarantee.
+
+    neighbours: "add-remove" (the number of people is secret) or "replace-one" (it is public); neighbors is the same.
+    answers:    "sums", "means", a matrix with one column per coordinate and one row per answer, or, over cells, a
+                workload such as gaussmith.workloads.prefix(n).
+    count:      True: the number of records is an answer too, with weight 1.
+    weights:    "equal", "relative" (to each answer's range), or one positive number per answer.
+    missing:    what stands in for a missing value, by column; else the point of the bounds nearest zero for sums,
+                their centre for means.
+    shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved".
+    objective:  over cells and points: "total", the weighted sum of squared errors, or "worst", the largest error in
+                units of its target (`targets`: one standard error per answer; 1 unless given).
+    gap:        how close to the certified optimum noise is solved where it is solved, such as 1e-6.
+    progress:   told the round and the gap reached, while noise is solved.
+
+    >>> import gaussmith as gm
+    >>> p = gm.plan(gm.Box([0] * 16, [1] * 16), gm.Guarantee(epsilon=1, delta=1e-6))
+    >>> float(p.standard_errors[0].round(2))
+    10.56
+    """
+    if not isinstance(guarantee, Guarantee):
+        raise PlanError(
+            f"guarantee of type {type(guarantee).__name__}",
+            "a plan needs a guarantee",
+            "write gaussmith.Guarantee(epsilon=1, delta=1e-6)",
+        )
+    if isinstance(domain, Groups):
+        asked = aim(ask(domain.domain, answers, count, weights), objective, targets)
+        made = Plan.of(draw_groups(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape))
+        made.certify()
+        return made
+    if not isinstance(domain, Box | Ball | Records | GaussianData | Tallied):
+        if hasattr(domain, "refusal"):  # an entry of the catalogue that says why it must not be used
+            raise PlanError(*domain.refusal)
+        raise PlanError(
+            f"domain of type {type(domain).__name__}",
+            "a plan starts from what one record can be",
+            "give a domain such as gaussmith.Box, gaussmith.Ball or gaussmith.Counts",
+        )
+    asked = aim(ask(domain, answers, count, weights), objective, targets)
+    protected = choose(neighbours, neighbors)
+    block = plan_answers(domain, guarantee, asked, protected, missing, shape, gap, progress)
+    return Plan.of(Draw(block, guarantee, protected))

@@ -1,0 +1,312 @@
+"""A release: the noisy answers, their error bars, and everything needed to publish them. A value; it holds no data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gaussmith.errors import PlanError, nearest
+from gaussmith.guarantee import Guarantee
+from gaussmith.numerics.linear import Array
+from gaussmith.plans import Block, Plan
+from gaussmith.readings import Reading
+from gaussmith.releases.intervals import check_method, normal_width
+from gaussmith.releases.readout import Readout
+from gaussmith.releases.table import answer_columns
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class View:
+    """What of a release is looked at: some groups (added up, or one of them), one answer; all by default."""
+
+    groups: tuple[int, ...] | None = None
+    summed: bool = False
+    answer: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What `plan.release` and `gaussmith.release` return. Values are unclamped and unbiased: a small count can be < 0.
+
+    `release["question"]`, `release["group"]` and `release["answer"]` narrow it, in this order; what comes back is the
+    same release, with the guarantee, id and receipt of the whole. Iterating gives the next level.
+
+    >>> import gaussmith as gm
+    >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True)
+    >>> release = plan.release([[30.0], [50.0]])
+    >>> release.names, release["age"].names
+    (('age', 'count'), ('age',))
+    """
+
+    plan: Plan
+    noisy: tuple[Array, ...]
+    """The noisy features of each draw: groups × features, one row where there are no groups."""
+    records: tuple[int | None, ...]
+    """The number of records of each draw, where it is public."""
+    readings: tuple[Reading | None, ...]
+    """How the records of each draw came from a table; None for plain data."""
+    id: str | None = None
+    receipt: str | None = None
+    software: str | None = None
+    """The version that made it; None: this one."""
+    view: View = field(default=View(), repr=False)
+
+    def named(self, id: str, receipt: str) -> Release:
+        """The same release under the id that a ledger charged, with the ledger's receipt."""
+        return replace(self, id=id, receipt=receipt)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the whole release keeps, all questions and groups together."""
+        return self.plan.guarantee
+
+    @property
+    def reading(self) -> Reading | None:
+        """How the records of the only question came from a table; None for plain data."""
+        reading, block = self.readings[self.plan.slot.draw], self.block
+        if reading is None or len(self.plan.slots) == 1:
+            return reading
+        places = block.answers.index.tolist() if reading.histogram is None else []
+        return reading.about({reading.features[j][1] for j in places})
+
+    # -- narrowing --------------------------------------------------------------------------------------------------
+
+    @property
+    def block(self) -> Block:
+        """What the only question is about: domain, answers and noise."""
+        return self.plan.block
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The names of the questions; one empty name where there is one question without a name."""
+        return self.plan.questions
+
+    @property
+    def labels(self) -> tuple[tuple[Any, ...], ...]:
+        """The declared keys of the groups in order; none where there are no groups, or one is chosen."""
+        groups = self.plan.groups
+        return () if groups is None or self.view.groups is not None else groups.labels
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The answers' names in order, the count last if asked."""
+        return self.plan.names if self.view.answer is None else (self.view.answer,)
+
+    def __getitem__(self, key: Any) -> Release:
+        """One question, then one group by its key (`release["north", "f"]` for two columns), then one answer."""
+        if len(self.plan) > 1:
+            return replace(self, plan=self.plan[key])
+        if self.labels:
+            wanted = key if isinstance(key, tuple) else (key,)
+            if wanted not in self.labels:
+                known = [" · ".join(map(str, each)) for each in self.labels]
+                raise PlanError(f"group {key!r}", "it was not declared", nearest(" · ".join(map(str, wanted)), known))
+            return replace(self, view=View((self.labels.index(wanted),)))
+        names = self.names
+        if isinstance(key, int | np.integer) and not isinstance(key, bool):
+            key = names[int(key)]
+        if key not in names:
+            raise PlanError(f"answer {key!r}", "the release has no such answer", nearest(str(key), names))
+        return replace(self, view=replace(self.view, answer=key))
+
+    def __iter__(self) -> Iterator[Release]:
+        keys = self.questions if len(self.plan) > 1 else self.labels or self.names
+        return (self[key] for key in keys)
+
+    def __len__(self) -> int:
+        return len(self.plan) if len(self.plan) > 1 else len(self.labels or self.names)
+
+    def total(self, **keys: Any) -> Release:
+        """Several groups together: all, or those with these keys (`total(region="north")`).
+
+        It is the sum of the groups' own noisy sums and counts, so totals agree with their parts; a person in several
+        of the groups is counted in each.
+        """
+        groups = self.plan.groups
+        if groups is None or self.view.groups is not None:
+            raise PlanError("a total without groups", "groups are added up", "ask by = { … }")
+        for column in keys:
+            if column not in groups.columns:
+                raise PlanError(f"key column {column!r}", "groups have no such column", nearest(column, groups.columns))
+        chosen = tuple(
+            i
+            for i, label in enumerate(groups.labels)
+            if all(label[groups.columns.index(column)] == key for column, key in keys.items())
+        )
+        if not chosen:
+            raise PlanError(f"groups with {keys!r}", "no declared group has these keys", "choose declared keys")
+        return replace(self, view=View(chosen, summed=True))
+
+    # -- answers ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def readout(self) -> Readout:
+        """The answers of the only question, read from its noisy features: of all groups, or of those in view."""
+        slot = self.plan.slot
+        features = self.noisy[slot.draw][:, self.plan.draw.block.narrowed(slot.shown, slot.count)[1]]
+        if self.view.groups is not None:
+            features = features[list(self.view.groups)].sum(axis=0)
+        elif self.plan.groups is None:
+            features = features[0]
+        parts = len(self.view.groups) if self.view.groups is not None and self.view.summed else 1
+        return Readout(self.block, features, self.records[slot.draw], parts)
+
+    def _shown(self, answers: Array) -> Array:
+        """The answers in view."""
+        if self.view.answer is None:
+            return answers
+        return answers[..., [list(self.plan.names).index(self.view.answer)]]
+
+    @cached_property
+    def values(self) -> Array:
+        """The answers in order, the count last if asked; groups × answers where there are groups."""
+        return self._shown(self.readout.all_values)
+
+    @cached_property
+    def standard_errors(self) -> Array:
+        """Of the answers in order; of a mean by the delta method, in the mean's own units."""
+        return self._shown(self.readout.all_errors)
+
+    def intervals(
+        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller"
+    ) -> tuple[Array, Array]:
+        """Lower and upper ends for all answers in order; with `simultaneous` they hold all at once.
+
+        Means: method "fieller" (exact) or "delta" (symmetric, for large counts).
+        """
+        width = normal_width(confidence, len(self.names) * max(1, len(self.labels)) if simultaneous else 1)
+        lower, upper = self.readout.all_intervals(width, check_method(method))
+        return self._shown(lower), self._shown(upper)
+
+    def _only(self, values: Array) -> float:
+        if len(self.plan) > 1:
+            self.plan.slot  # noqa: B018 (refuses, with the names of the questions)
+        if self.labels:
+            shown = ", ".join(" · ".join(map(str, label)) for label in self.labels[:6])
+            raise PlanError(f"{len(self.labels)} groups", f"they are: {shown}", "say which: release[group]")
+        if len(self.names) != 1:
+            shown = ", ".join(map(repr, self.names[:6])) + (", …" if len(self.names) > 6 else "")
+            raise PlanError(f"{len(self.names)} answers", f"they are: {shown}", f"say which: release[{self.names[0]!r}]")
+        return float(values.reshape(-1)[0])
+
+    @property
+    def value(self) -> float:
+        """The value of the only answer in view; refuses, with the names to choose from, where there are several."""
+        return self._only(self.values)
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the only answer in view."""
+        return self._only(self.standard_errors)
+
+    def interval(
+        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller"
+    ) -> tuple[float, float]:
+        """The range that holds the only answer in view without noise, with this confidence.
+
+        With `simultaneous` it is as wide as it must be for all answers of the question to hold at once.
+        """
+        self._only(self.values)
+        width = normal_width(confidence, len(self.plan.names) if simultaneous else 1)
+        lower, upper = self.readout.all_intervals(width, check_method(method))
+        return self._only(self._shown(lower)), self._only(self._shown(upper))
+
+    def covariance(self) -> Array:
+        """Of the released answers (of one group), the count last if asked; of means to first order."""
+        if self.labels:
+            raise PlanError("the covariance of groups", "each has noise of its own", "choose one: release[group]")
+        return self.readout.covariance()
+
+    def marginal(self, *attributes: str | int) -> Array:
+        """The table of one released marginal, an axis per attribute (by name or number), in the order given.
+
+        >>> import gaussmith as gm
+        >>> cells = gm.Cells({"age": 3, "sex": ["f", "m"]})
+        >>> plan = gm.plan(cells, gm.Guarantee(mu=1), answers=gm.workloads.marginals([3, 2], 2))
+        >>> plan.release([[0, "f"], [2, "m"]]).marginal("sex", "age").shape
+        (2, 3)
+        """
+        from gaussmith.releases.table import marginal
+
+        return marginal(self.block, self.values, attributes)
+
+    # -- tables -----------------------------------------------------------------------------------------------------
+
+    def columns(self, confidence: float = 0.95) -> dict[str, list[Any]]:
+        """The one table of a release by columns: question · keys · answer · value · standard_error · lower · upper.
+
+        Then `status` ("noisy", "exact" where the number is public, "unknown" where the noise leaves it open) and
+        `note`. There is a question column where there are several, key columns where there are groups; as text, None
+        for a question without such keys, where there are several questions.
+        """
+        return answer_columns(self, confidence)
+
+    def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
+        """The same table, one row per question, group and answer."""
+        columns = self.columns(confidence)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_polars(self, confidence: float = 0.95) -> pl.DataFrame:
+        """The same table as a Polars frame."""
+        import polars as pl
+
+        texts = dict.fromkeys(("question", "answer", "status", "note"), pl.String)
+        numbers = dict.fromkeys(("value", "standard_error", "lower", "upper"), pl.Float64)
+        columns = self.columns(confidence)
+        kinds = {name: kind for name, kind in {**texts, **numbers}.items() if name in columns}
+        return pl.DataFrame(columns, schema_overrides=kinds, strict=False)
+
+    # -- saved form -------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        from gaussmith.releases.saved import release_to_dict
+
+        return release_to_dict(self)
+
+    def to_json(self) -> str:
+        """The whole record as JSON: released values, errors, guarantee, plan. Nothing else of the data."""
+        from gaussmith.releases.saved import write_json
+
+        return write_json(self.to_dict())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Release) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Release:
+        """The release that `to_json` wrote."""
+        from gaussmith.releases.saved import read_release
+
+        return read_release(text)
+
+    # -- words and pages --------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        from gaussmith.words.releases import release_text
+
+        return release_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from gaussmith.words.releases import release_html
+
+        return release_html(self)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write one self-contained page about this release."""
+        from gaussmith.report import write_page
+
+        return write_page(self, path)

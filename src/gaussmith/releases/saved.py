@@ -1,0 +1,162 @@
+"""Records of releases: written once as JSON, read back as the same release; and the reader of every saved file."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gaussmith.errors import GaussmithError, PlanError, RequestError
+from gaussmith.plans import Plan
+from gaussmith.readings import Reading
+from gaussmith.releases.release import Release, View
+
+if TYPE_CHECKING:
+    from gaussmith.certificate import Certificate
+
+FORMAT = 2
+"""The version of the JSON form."""
+
+COVERS = "the noise; not clipping to the bounds, not sampling"
+
+
+def release_to_dict(release: Release) -> dict[str, Any]:
+    """All of a release, also where it is narrowed; then the view says to what."""
+    from gaussmith import __version__
+
+    g, view, plan = release.guarantee, release.view, release.plan
+    return {
+        "format": FORMAT,
+        "kind": "release",
+        "gaussmith": release.software or __version__,
+        "plan_hash": plan.hash,
+        "protects": plan.protects,
+        "guarantee": {"epsilon": g.epsilon, "delta": g.delta, "mu": g.mu, "rho": g.rho},
+        "shares": {name: share for name, share in plan.shares().items() if name},
+        "answers": [
+            {k: (v if not isinstance(v, float) or np.isfinite(v) else None) for k, v in row.items()}
+            for row in release.rows()
+        ],
+        "confidence": 0.95,
+        "intervals_cover": COVERS,
+        "draws": [
+            {"features": noisy.tolist(), "records": records, "reading": reading and reading.to_dict()}
+            for noisy, records, reading in zip(release.noisy, release.records, release.readings, strict=True)
+        ],
+        "view": {
+            "question": plan.questions[0] if len(plan) < len(plan.slots) else None,
+            "groups": None if view.groups is None else list(view.groups),
+            "summed": view.summed,
+            "answer": view.answer,
+        },
+        "id": release.id,
+        "receipt": release.receipt,
+        "plan": plan.to_dict(),
+    }
+
+
+def write_json(fields: dict[str, Any]) -> str:
+    """A record as text."""
+    return json.dumps(fields, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def read_release(text: str | bytes) -> Release:
+    """The release in a record; refuses, in words, what is not one."""
+    found = _parse(text)
+    kind = found.get("kind")
+    if kind not in (None, "release"):
+        raise PlanError(f"a {kind} where a release is expected", "this is a file of another kind", "use gaussmith.read")
+    return _release(found)
+
+
+def read(source: str | bytes | os.PathLike[str]) -> Plan | Release | Certificate:
+    """The plan, release or certificate that `to_json` wrote: its text, or the path of the file.
+
+    >>> import gaussmith as gm
+    >>> plan = gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1))
+    >>> gm.read(plan.to_json()) == plan
+    True
+    """
+    from gaussmith.certificate import Certificate
+
+    fields = _parse(_text(source))
+    if fields.get("kind") == "plan":
+        return Plan.from_dict(fields)
+    if fields.get("kind") == "certificate":
+        return Certificate.from_dict(fields)
+    return _release(fields)
+
+
+def _text(source: str | bytes | os.PathLike[str]) -> str | bytes:
+    """The text itself, or what the file of this name holds: text of ours begins with a brace."""
+    if isinstance(source, bytes) or (isinstance(source, str) and source.lstrip()[:1] in ("{", "[", "")):
+        return source
+    try:
+        return Path(source).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a name of a file"
+        what = f"file {os.fspath(source)[:200]!r}"
+        raise RequestError(what, f"it cannot be read: {reason}", "check the name") from None
+
+
+def _parse(text: str | bytes) -> dict[str, Any]:
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict):
+        raise PlanError("a record that is not a release", "releases are saved by release.to_json()", "check the file")
+    return fields
+
+
+def _release(fields: dict[str, Any]) -> Release:
+    try:
+        if fields["format"] != FORMAT:
+            raise PlanError(
+                f"release format = {fields['format']!r}", f"this version reads format {FORMAT}", "upgrade gaussmith"
+            )
+        plan = Plan.from_dict(fields["plan"])
+        if len(fields["draws"]) != len(plan.draws):
+            raise PlanError("a record of other draws than its plan's", "each has its noisy numbers", "check the file")
+        noisy = tuple(
+            np.array(saved["features"], float).reshape(draw.size, draw.block.shape.features.shape[0])
+            for saved, draw in zip(fields["draws"], plan.draws, strict=True)
+        )
+        readings = (saved["reading"] for saved in fields["draws"])
+        made = Release(
+            plan,
+            noisy,
+            tuple(saved["records"] for saved in fields["draws"]),
+            tuple(None if reading is None else Reading.from_dict(reading) for reading in readings),
+            fields.get("id"),
+            fields.get("receipt"),
+            fields.get("gaussmith"),
+        )
+        return _narrowed(made, fields["view"])
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        if isinstance(error, GaussmithError):
+            raise
+        raise PlanError(
+            "a record that is not a release", "releases are saved by release.to_json()", "check the file"
+        ) from None
+
+
+def _narrowed(release: Release, saved: dict[str, Any]) -> Release:
+    """The release as the saved view shows it."""
+    if saved["question"] is not None:
+        release = release[saved["question"]]
+    if saved["groups"] is None and saved["answer"] is None:
+        return release
+    groups = saved["groups"]
+    size = 0 if release.plan.groups is None else release.plan.groups.size
+    if groups is not None and (len(set(groups)) < len(groups) or not all(0 <= g < size for g in groups)):
+        raise PlanError(f"a view of {len(groups)} groups", f"there are {size}", "check the file")
+    if saved["answer"] is not None and saved["answer"] not in release.names:
+        raise PlanError(f"a view of the answer {saved['answer']!r}", "the release has no such answer", "check the file")
+    view = View(None if groups is None else tuple(map(int, groups)), bool(saved["summed"]), saved["answer"])
+    from dataclasses import replace
+
+    return replace(release, view=view)

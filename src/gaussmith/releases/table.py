@@ -1,0 +1,85 @@
+"""The one table of a release, from which every print, page, file and frame starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gaussmith.domains import Cells
+from gaussmith.errors import PlanError, nearest
+from gaussmith.numerics.linear import Array
+from gaussmith.plans import Block
+from gaussmith.workloads import Marginals
+
+if TYPE_CHECKING:
+    from gaussmith.releases.release import Release
+
+NOISY, EXACT, UNKNOWN = "noisy", "exact", "unknown"
+"""The status of an answer: with noise, public and exact, or left open by the noise."""
+
+NOTES = {NOISY: "", EXACT: "public", UNKNOWN: "too few records"}
+
+
+def answer_columns(release: Release, confidence: float) -> dict[str, list[Any]]:
+    """question · keys · answer · value · standard_error · lower · upper · status · note, by columns."""
+    if len(release.plan) == 1:
+        return _of_one(release, confidence)
+    tables = [(name, _of_one(release[name], confidence)) for name in release.questions]
+    fixed = ("answer", "value", "standard_error", "lower", "upper", "status", "note")
+    keys = dict.fromkeys(column for _, table in tables for column in table if column not in fixed)
+    found: dict[str, list[Any]] = {name: [] for name in ("question", *keys, *fixed)}
+    for name, table in tables:
+        size = len(table["answer"])
+        found["question"] += [name] * size
+        for column in keys:
+            found[column] += [None if key is None else str(key) for key in table.get(column, [None] * size)]
+        for column in fixed:
+            found[column] += table[column]
+    return found
+
+
+def _of_one(release: Release, confidence: float) -> dict[str, list[Any]]:
+    lower, upper = release.intervals(confidence)
+    errors, names = release.standard_errors, list(release.names)
+    status = np.where(errors == 0, EXACT, np.where(np.isfinite(lower) & np.isfinite(upper), NOISY, UNKNOWN))
+    labels = _labels(release)
+    columns = release.plan.groups.columns if labels and release.plan.groups is not None else ()
+    keys = {column: [label[i] for label in labels for _ in names] for i, column in enumerate(columns)}
+    numbers = {"value": release.values, "standard_error": errors, "lower": lower, "upper": upper}
+    told = status.ravel().tolist()
+    return {
+        **keys,
+        "answer": names * max(1, len(labels)),
+        **{name: array.ravel().tolist() for name, array in numbers.items()},
+        "status": told,
+        "note": [NOTES[each] for each in told],
+    }
+
+
+def _labels(release: Release) -> Sequence[tuple[Any, ...]]:
+    """The keys of the groups in view; none where there are no groups, or they are added up."""
+    groups, chosen = release.plan.groups, release.view.groups
+    if groups is None or release.view.summed:
+        return ()
+    return groups.labels if chosen is None else [groups.labels[g] for g in chosen]
+
+
+def marginal(block: Block, values: Array, attributes: Sequence[str | int]) -> Array:
+    """The table of one marginal among the values of a release, an axis per attribute, in the order given."""
+    work, domain = block.answers.workload, block.domain
+    if not isinstance(work, Marginals) or not isinstance(domain, Cells):
+        raise PlanError("a marginal of other answers", "the plan was not made for marginals", "use release.values")
+    names = [domain.attribute_name(i) for i in range(len(domain.sizes))]
+    for name in attributes:
+        if str(name) not in names:
+            raise PlanError(f"attribute {name!r}", "the cells have no such attribute", nearest(str(name), names))
+    places = [names.index(str(name)) for name in attributes]
+    way = tuple(sorted(places))
+    if way not in work.ways:
+        raise PlanError(f"marginal {tuple(attributes)}", "it was not asked", "ask for it when planning")
+    start = work.offsets[work.ways.index(way)]
+    size = work.sizes[work.ways.index(way)]
+    table = values[start : start + size].reshape([work.shape[i] for i in way])
+    return np.transpose(table, [way.index(i) for i in places])

@@ -1,0 +1,262 @@
+"""A block in plain words: its noise, how good it is, and its errors as rows of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussmith.domains import Box, Cells, Domain, GaussianData, Tallied
+from gaussmith.plans.standard_gaussian import (
+    MAX_DIRECTIONS,
+    compare_block,
+    share_of_standard,
+    spectrum,
+    standard_errors_of_standard,
+)
+from gaussmith.words.numbers import figure, printable
+from gaussmith.workloads import Marginals
+
+if TYPE_CHECKING:
+    from gaussmith.guarantee import Guarantee
+    from gaussmith.plans import Block
+
+MAX_ROWS = 24
+"""Limit on the answers that a table in a terminal shows."""
+
+LARGE_DELTA = 1e-3
+"""A δ above this is remarked on."""
+
+_SHAPES = {
+    "lifted box": "noise on each column's distance from the middle of its bounds, and on the number of records",
+    "lifted ball": "round noise on each record's distance from the centre, and on the number of records",
+    "round": "the same noise in every direction",
+    "elliptical": "independent noise, more on wide columns and less on narrow ones",
+    "solved": "correlated noise, solved numerically for exactly these records",
+    "count": "noise on the number of records",
+    "clipped": "columns scaled by how much they are expected to vary, records clipped, noise of the same shape",
+    "people": "noise on sums over rows, on the number of rows and on the number of people, in proportion to what one "
+    "person can change in each",
+    "two-level": "noise of one size on the sum of all counts, and of another on how they differ",
+    "water-filled": "independent noise, more where single records can move more",
+    "even": "the same noise on every cell",
+    "residuals": "noise of its own size on what each marginal says that no smaller one says",
+    "isotropic": "the standard Gaussian mechanism: equal noise on every answer, in units of its weight",
+}
+
+_WEIGHTING = {"equal": "", "relative": " (each error taken relative to its range)", "given": " (weighted as given)"}
+
+
+def describe_shape(name: str) -> str:
+    """A shape in plain words."""
+    return _SHAPES.get(name, name)
+
+
+def describe_optimality(block: Block) -> str:
+    """How close to the limit a plan is, in plain words.
+
+    >>> import gaussmith as gm
+    >>> describe_optimality(gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1)).block)
+    'as good as any Gaussian noise can be'
+    """
+    gap = 100 * (block.optimality - 1)
+    return "as good as any Gaussian noise can be" if gap < 0.005 else f"within {gap:.2g} % of the best Gaussian noise"
+
+
+def describe_spectrum(block: Block) -> str:
+    """The sizes of the noise over its directions, in plain words; empty where there is but one direction.
+
+    >>> import gaussmith as gm
+    >>> describe_spectrum(gm.plan(gm.Cells(8), gm.Guarantee(mu=1), neighbours="replace-one").block)
+    'In its 8 directions the noise has a standard deviation of 0 to 1.414; the standard Gaussian has 1.414 in all.'
+    """
+    if block.answers.size < 2 or block.answers.size > MAX_DIRECTIONS or block.answers.ratios.any():
+        return ""
+    sizes, standard = spectrum(block)
+    low = 0.0 if sizes.min() < 1e-7 * sizes.max() else float(sizes.min())
+    text = (
+        f"In its {len(sizes)} directions the noise has a standard deviation of {figure(low)} to {figure(sizes.max())}"
+    )
+    return text + ("." if standard is None else f"; the standard Gaussian has {figure(standard)} in all.")
+
+
+def describe_gain(block: Block, standard_scale: float = 1.0) -> str:
+    """What the shape saves against the standard Gaussian mechanism, in plain words; empty where it saves nothing.
+
+    >>> import gaussmith as gm
+    >>> describe_gain(gm.plan(gm.Box([0] * 16, [1] * 16), gm.Guarantee(mu=1)).block)
+    'errors are 62 % of those of the standard Gaussian mechanism'
+    """
+    share = share_of_standard(block)
+    if share is None or share / standard_scale > 0.995:
+        return ""
+    return f"errors are {100 * share / standard_scale:.0f} % of those of the standard Gaussian mechanism"
+
+
+def explain_choice(block: Block) -> str:
+    """What was chosen, what the alternatives would have cost, and why."""
+    what = "total squared error"
+    if block.answers.targets is not None:
+        what = "largest squared error, in units of its target squared,"
+    lines = [
+        f"Chosen: {block.shape.name}, that is, {describe_shape(block.shape.name)}.",
+        f"Its {what}{_WEIGHTING[block.answers.weighting]} is {block.price:.6g}; "
+        f"no Gaussian noise with this guarantee can go below {block.lower_bound:.6g}: "
+        f"the plan is {describe_optimality(block)}.",
+    ]
+    if block.alternatives:
+        lines.append("Considered and not chosen:")
+        for name, price in sorted(block.alternatives, key=lambda pair: pair[1]):
+            times = price * block.noise_scale**2 / block.price
+            lines.append(f"  {name}: {times:.3g} × the {what.rstrip(',')} ({describe_shape(name)})")
+    if block.answers.any_divided:
+        public = block.public_count and not block.answers.ratios.any()
+        lines.append(
+            "A mean is the noisy sum of distances from the middle of the bounds, divided by the "
+            f"{'public' if public else 'noisy'} number of {counted_in(block)}."
+        )
+    if isinstance(block.domain, GaussianData):
+        lines.append(describe_clip(block))
+    if block.answers.is_linear or isinstance(block.domain, Tallied):
+        lines += [text for text in (describe_spectrum(block),) if text]
+    lines.append("The choice used the bounds and the guarantee, never the data.")
+    return "\n".join(lines)
+
+
+def describe_clip(block: Block) -> str:
+    """What clipping is expected to do to Gaussian data, in plain words.
+
+    >>> import gaussmith as gm
+    >>> block = gm.plan(gm.GaussianData(0, [1, 2]), gm.Guarantee(mu=1)).block
+    >>> describe_clip(block).split(":")[0]
+    'If the data are as expected, 0.21 % of the records are clipped'
+    """
+    domain = block.domain
+    assert isinstance(domain, GaussianData)
+    loss = domain.clipping_loss(block.answers.coordinate_weights(domain.dimension))
+    return (
+        f"If the data are as expected, {100 * domain.clipped_fraction():.2g} % of the records are clipped: with "
+        f"{domain.rows:.6g} of them this adds about {loss:.3g} to the total squared error. "
+        "Privacy does not depend on it."
+    )
+
+
+def describe_divided(block: Block) -> str:
+    """What n is under the errors of means, with an example."""
+    divided = (block.answers.means | block.answers.ratios)[: block.answers.visible]
+    error = float(block.standard_errors[divided][0])
+    return (
+        f"n is the number of {counted_in(block)}: {figure(error)} / n is ± {figure(error / 10_000)} for 10,000 of them"
+    )
+
+
+def describe_undeclared(domain: Domain) -> str:
+    """What a value counts as that is none of the declared ones; empty where it is left out, or where there are none.
+
+    >>> describe_undeclared(Cells(["a", "b"]))
+    'a value that is missing or not declared counts as: a'
+    """
+    if not isinstance(domain, Cells) or domain.or_none:
+        return ""
+    several = len(domain.others) > 1
+    named = [
+        f"{domain.attribute_name(i)}={domain.value_name(i, v)}" if several else domain.value_name(i, v)
+        for i, v in enumerate(domain.others)
+    ]
+    shown = ", ".join(named[:8]) + (", …" if named[8:] else "")
+    return printable(f"a value that is missing or not declared counts as: {shown}")
+
+
+def guarantee_notes(guarantee: Guarantee) -> list[str]:
+    """A guarantee in one line, and a warning where its δ promises little.
+
+    >>> from gaussmith.guarantee import Guarantee
+    >>> guarantee_notes(Guarantee(epsilon=1, delta=0.5))[1]
+    'δ = 0.5 promises little: keep it far below 1 / (number of people)'
+    """
+    delta = guarantee.delta
+    large = delta is not None and delta > LARGE_DELTA
+    warning = [f"δ = {delta:g} promises little: keep it far below 1 / (number of people)"] if large else []
+    return [str(guarantee), *warning]
+
+
+def counted_in(block: Block) -> str:
+    """What the means of a plan are over: records (people), or rows."""
+    return "rows" if block.answers.ratios.any() else "records"
+
+
+PLAN_HEADER = ("answer", "± error", "standard Gaussian", "ratio")
+
+
+def block_rows(
+    block: Block, rows: int | None = None, most: int = MAX_ROWS, standard_scale: float = 1.0
+) -> list[tuple[str, ...]]:
+    """answer · ± error · the standard Gaussian's · their ratio; an error of a mean is over n unless `rows` is given."""
+    if isinstance(block.answers.workload, Marginals):
+        return _marginal_rows(block, most)
+    found: list[tuple[str, ...]] = []
+    comparisons = compare_block(block, rows, most, standard_scale)
+    for c in comparisons:
+        over = " / n" if c.mean and not rows else ""
+        if c.name == "count" and block.public_count and c is comparisons[-1] and block.answers.count:
+            found.append((printable(c.name), "exact", "exact", ""))
+            continue
+        if c.error == 0:  # the public number of records tells it
+            found.append((printable(c.name), "exact", "", ""))
+            continue
+        other = "" if c.standard is None else f"{figure(c.standard)}{over}"
+        ratio = "" if c.share is None else f"{100 * c.share:.0f} %"
+        found.append((printable(c.name), f"{figure(c.error)}{over}", other, ratio))
+    return found
+
+
+def _marginal_rows(block: Block, most: int) -> list[tuple[str, ...]]:
+    """One row per marginal: all of its cells have the same error."""
+    work, domain = block.answers.workload, block.domain
+    assert isinstance(work, Marginals) and isinstance(domain, Cells)
+    errors, standard = block.standard_errors, standard_errors_of_standard(block)
+    found: list[tuple[str, ...]] = []
+    for way, size, at in list(zip(work.ways, work.sizes, work.offsets, strict=True))[:most]:
+        name = " × ".join(domain.attribute_name(i) for i in way) or "all"
+        other, ratio = "", ""
+        if standard is not None:
+            other, ratio = figure(standard[at]), f"{100 * errors[at] / standard[at]:.0f} %"
+        named = printable(f"{name} ({size:,} cells)" if size > 1 else name)
+        exact = ("exact", "", "")
+        found.append((named, *(exact if errors[at] == 0 else (figure(errors[at]), other, ratio))))
+    if block.count_standard_error is not None:
+        error = "exact" if block.public_count else figure(block.count_standard_error)
+        found.append(("count", error, "exact" if block.public_count else "", ""))
+    return found
+
+
+def block_notes(block: Block, rows: int | None, lead: str = "") -> list[str]:
+    notes, of = [], counted_in(block)
+    if block.answers.any_divided and rows:
+        notes = [f"means of {rows:,} {of}"]
+    elif block.answers.any_divided:
+        notes = [describe_divided(block)]
+    shares = [] if rows is None else [f"{printable(name)} ± {share:.3g} %" for name, share in _shares(block, rows)]
+    if shares:
+        notes.append(f"of what {rows:,} records can add up to: {', '.join(shares[:4])}{', …' if shares[4:] else ''}")
+    lead += "planned together, " if block.whole is not None else ""
+    optimal = f"{block.shape.name}: {lead}{describe_optimality(block)}"
+    undeclared = [text for text in (describe_undeclared(block.domain),) if text]
+    return [*notes, optimal, *guarantee_notes(block.guarantee), f"protects {block.protects}", *undeclared]
+
+
+def _shares(block: Block, rows: int) -> list[tuple[str, float]]:
+    """The errors of sums and the count in percent of the most that so many records add up to."""
+    answers, domain = block.answers, block.domain
+    if answers.ratios.any():
+        return []  # these rows are not people, whose number is not guessed
+    found = []
+    if isinstance(domain, Box) and answers.matrix is None:
+        most = np.maximum(np.abs(domain.lower), np.abs(domain.upper))[answers.index] * rows
+        sums = np.flatnonzero(~answers.means).tolist()
+        found = [(answers.names[i], 100 * float(block.standard_errors[i] / most[i])) for i in sums]
+    if block.count_standard_error:
+        found.append(("count", 100 * block.count_standard_error / rows))
+    return found
+
+

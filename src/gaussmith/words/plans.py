@@ -1,0 +1,140 @@
+"""Plans in plain words and tables: what was chosen, the errors, and who shares what of the guarantee."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from gaussmith.words.blocks import (
+    MAX_ROWS,
+    PLAN_HEADER,
+    block_notes,
+    block_rows,
+    explain_choice,
+    guarantee_notes,
+)
+from gaussmith.words.numbers import printable
+from gaussmith.words.tables import html_table, text_table
+from gaussmith.workloads import Marginals
+
+if TYPE_CHECKING:
+    from gaussmith.plans import Block, Draw, Plan
+
+
+def plan_text(plan: Plan, rows: int | None = None) -> str:
+    """The errors of a plan, question by question; `rows` is a guess of the number of rows that means are over."""
+    if len(plan) == 1:
+        return _question_text(plan, rows)
+    texts = [f"{printable(q.questions[0])}\n{textwrap.indent(_question_text(q, rows), '  ')}\n" for q in plan]
+    return "\n".join([*texts, *sharing(plan)])
+
+
+def plan_html(plan: Plan) -> str:
+    """The same for a notebook."""
+    if len(plan) == 1:
+        return _question_html(plan)
+    tables = [f"<h4>{escape(printable(q.questions[0]))}</h4>{_question_html(q)}" for q in plan]
+    return "".join(tables) + note_lines(sharing(plan))
+
+
+def _question_text(plan: Plan, rows: int | None) -> str:
+    before, lead, after = _about_groups(plan.draw)
+    block, scale = plan.block, plan.draw.standard_scale
+    table = text_table(PLAN_HEADER, block_rows(block, rows, standard_scale=scale))
+    return "\n".join([*before, table, *_left_out(block), *block_notes(block, rows, lead), *after])
+
+
+def _question_html(plan: Plan) -> str:
+    before, lead, after = _about_groups(plan.draw)
+    block, scale = plan.block, plan.draw.standard_scale
+    foot = [*_left_out(block), *block_notes(block, None, lead)]
+    return note_lines(before) + html_table(PLAN_HEADER, block_rows(block, standard_scale=scale), foot) + note_lines(after)
+
+
+def _about_groups(draw: Draw) -> tuple[list[str], str, list[str]]:
+    """What stands above the errors of a group, before how good they are, and below."""
+    if draw.groups is None:
+        return [], "", []
+    before = [f"{draw.groups.size:,} groups, a person in {held(draw)}; in each of them"]
+    if not draw.is_shared:
+        return before, "", []
+    after = [f"all groups together: {draw.guarantee}", *guarantee_notes(draw.guarantee)[1:]]
+    return before, "at its share of μ ", after
+
+
+def held(draw: Draw) -> str:
+    """In how many groups a person is, in plain words."""
+    m = 1 if draw.groups is None else draw.groups.at_most
+    return "one group" if m == 1 else f"at most {m} groups"
+
+
+def _left_out(block: Block) -> list[str]:
+    work = block.answers.workload
+    if isinstance(work, Marginals):
+        rest = len(work.ways) - MAX_ROWS
+        return [f"… and {rest:,} more marginals: plan.standard_errors"] if rest > 0 else []
+    rest = block.answers.visible - MAX_ROWS
+    return [f"… and {rest:,} more answers: plan.standard_errors"] if rest > 0 else []
+
+
+def describe_shares(plan: Plan) -> list[str]:
+    """Who shares what, one line for each draw."""
+    lines = []
+    for i, draw in enumerate(plan.draws):
+        named = [slot.name for slot in plan.slots if slot.draw == i]
+        together = "planned together, " if len(named) > 1 else ""
+        share = (draw.guarantee.mu / plan.guarantee.mu) ** 2
+        lines.append(f"{', '.join(named)}: {together}{100 * share:.3g} % of the budget (μ={draw.guarantee.mu:.4g})")
+    return lines
+
+
+def sharing(plan: Plan) -> list[str]:
+    """What holds for all questions together."""
+    return [
+        *(printable(line) for line in describe_shares(plan)),
+        f"all questions together: {plan.guarantee}",
+        *guarantee_notes(plan.guarantee)[1:],
+        f"protects {plan.protects}",
+    ]
+
+
+def note_lines(notes: Sequence[str]) -> str:
+    """Notes for a page, one a line."""
+    return "".join(f"<div>{escape(line)}</div>" for line in notes)
+
+
+def explain(plan: Plan) -> str:
+    """What is protected, what was chosen, what the alternatives would have cost, and why."""
+    if len(plan.slots) == 1 or len(plan) == 1:
+        return _explain_draw(plan.draw)
+    texts = [*describe_shares(plan)]
+    for i, draw in enumerate(plan.draws):
+        named = [slot.name for slot in plan.slots if slot.draw == i]
+        texts.append(f"\n{', '.join(named)}\n{_explain_draw(draw)}")
+    if len(plan.draws) > 1:
+        texts.append(
+            f"\nAll questions together: the total is {plan.total_variance:.6g}, and no Gaussian noise with the "
+            f"whole guarantee can go below {plan.lower_bound:.6g}: within a factor {plan.optimality:.3g} of it."
+        )
+    return "\n".join(texts)
+
+
+def _explain_draw(draw: Draw) -> str:
+    block = draw.block
+    text = f"Protected: {block.protects}. How well: {block.guarantee}.\n{explain_choice(block)}"
+    if draw.groups is None:
+        return text
+    whole = ""
+    if draw.is_shared:
+        what = "total" if block.answers.targets is None else "largest in units of its target squared"
+        whole = (
+            f"\nAll groups together: the {what} is {draw.price:.6g}, and no Gaussian noise with the whole "
+            f"guarantee can go below {draw.lower_bound:.6g}: within a factor {draw.optimality:.3g} of it."
+        )
+    return (
+        f"{draw.groups.size} declared groups, a person in {held(draw)}: "
+        f"each is planned at μ={block.guarantee.mu:.4g}, so that together they keep {draw.guarantee}.\n"
+        f"In each group:\n{text}{whole}"
+    )

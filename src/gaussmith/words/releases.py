@@ -1,0 +1,100 @@
+"""Releases as tables, for a terminal, for a notebook and for the report: all from the one table of a release."""
+
+from __future__ import annotations
+
+import textwrap
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.releases.table import EXACT, UNKNOWN
+from gaussmith.words.blocks import MAX_ROWS, describe_undeclared, guarantee_notes
+from gaussmith.words.numbers import decimals, figure, printable
+from gaussmith.words.plans import note_lines, sharing
+from gaussmith.words.tables import html_table, text_table, wrap_notes
+
+if TYPE_CHECKING:
+    from gaussmith.releases import Release
+
+RELEASE_HEADER = ("answer", "value", "± error", "95 % interval")
+
+COVERS = "Intervals cover the noise; not clipping to the bounds, and not the sampling of people into the data."
+
+
+def release_text(release: Release) -> str:
+    """keys · answer · value · ± standard error · 95 % interval; then what it means."""
+    if len(release.plan) == 1:
+        return "\n".join([_answers_text(release), *wrap_notes([*release_notes(release), COVERS])])
+    texts = []
+    for question in release:
+        notes = [] if question.reading is None else [printable(note) for note in question.reading.notes()]
+        body = "\n".join([_answers_text(question), *notes])
+        texts.append(f"{printable(question.questions[0])}\n{textwrap.indent(body, '  ')}\n")
+    return "\n".join([*texts, *wrap_notes([*sharing(release.plan), *_charged(release), COVERS])])
+
+
+def release_html(release: Release) -> str:
+    """The same for a notebook."""
+    if len(release.plan) == 1:
+        header, rows, rest = shown_rows(release)
+        return html_table(header, rows, [*_left_out(release, rest), *release_notes(release), COVERS])
+    tables = []
+    for question in release:
+        header, rows, rest = shown_rows(question)
+        title = escape(printable(question.questions[0]))
+        tables.append(f"<h4>{title}</h4>{html_table(header, rows, _left_out(question, rest))}")
+    return "".join(tables) + note_lines([*sharing(release.plan), *_charged(release), COVERS])
+
+
+def _answers_text(release: Release) -> str:
+    header, rows, rest = shown_rows(release)
+    return "\n".join([text_table(header, rows, left=len(header) - 3), *_left_out(release, rest)])
+
+
+def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[tuple[str, ...]], int]:
+    """Of one question: what stands above its table, as many rows as are shown, and how many more there are.
+
+    The count, which is last, is shown in any case; of groups as many as fit.
+    """
+    columns = release.columns()
+    size = len(columns["answer"])
+    keys = [name for name in columns if name not in _FIXED]
+    answers = len(release.names)
+    if keys:
+        shown = list(range(answers * max(1, most // answers)))[:size]
+    else:
+        counted = release.block.answers.count and release.view.answer is None
+        shown = [*range(min(most, size - counted)), *([size - 1] if counted else [])]
+    rows = [(*(printable(str(columns[key][i])) for key in keys), *_row(columns, i)) for i in shown]
+    return [*map(printable, keys), *RELEASE_HEADER], rows, size - len(shown)
+
+
+_FIXED = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
+
+
+def _row(columns: dict[str, list[Any]], i: int) -> tuple[str, ...]:
+    """answer · value · ± standard error · 95 % interval, each with two digits of its error."""
+    name = printable(columns["answer"][i])
+    value, error, lower, upper = (columns[c][i] for c in ("value", "standard_error", "lower", "upper"))
+    if columns["status"][i] == EXACT:
+        return name, figure(value, 12), "exact: public", ""
+    if columns["status"][i] == UNKNOWN:
+        return name, figure(value), figure(error, 2), f"unknown: {columns['note'][i]}"
+    digits = decimals(error)
+    return name, f"{value:,.{digits}f}", f"{error:,.{digits}f}", f"{lower:,.{digits}f} to {upper:,.{digits}f}"
+
+
+def _left_out(release: Release, rest: int) -> list[str]:
+    what = "rows" if release.labels else "answers"
+    return [f"… and {rest:,} more {what}: release.to_polars()"] if rest > 0 else []
+
+
+def release_notes(release: Release) -> list[str]:
+    """What a release of one question keeps, and how its table was read."""
+    notes = [] if release.reading is None else [printable(note) for note in release.reading.notes()]
+    undeclared = describe_undeclared(release.block.domain)
+    notes += [undeclared] if undeclared else []
+    return [*guarantee_notes(release.guarantee), f"protects {release.plan.protects}", *notes, *_charged(release)]
+
+
+def _charged(release: Release) -> list[str]:
+    return [] if release.id is None else [f"release id {printable(release.id)}", f"receipt {release.receipt}"]
