@@ -4,10 +4,10 @@
     ./run python tests/golden/record.py --check    compares all cases with it, bit by bit, whatever their grade
 
 Closed forms give the same integers on every processor. Where noise is solved numerically, another kernel of the linear
-algebra may round a last bit otherwise, and then the integers differ too. Recording finds such cases by doing all of them
-again under other kernels; they are named in the file under "near" and "turned" and compared as `comparison.GRADES`
-says. `--check`, on the machine that recorded the file, compares them bit by bit as well: do that before and after a
-change that must not change a release.
+algebra may round a last bit otherwise, and then the integers differ too. Recording finds such cases by doing all
+of them again under other kernels; they are named in the file under "near" and "turned" and compared as
+`comparison.GRADES` says. `--check`, on the machine that recorded the file, compares them bit by bit as well: do that
+before and after a change that must not change a release.
 """
 
 from __future__ import annotations

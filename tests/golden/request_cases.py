@@ -34,10 +34,21 @@ REQUESTS: dict[str, Fields] = {
     "equal": {"sums": {"x": (0, 50), "y": (-10, 10)}, "means": {"n": (0, 20)}, "count": True, "weights": "equal"},
     "weighted": {"sums": {"x": (0, 50), "y": (-10, 10)}, "means": {"n": (0, 20)}, "weights": [1, 2, 0.5]},
     "missing": {"sums": {"x": (0, 50)}, "means": {"y": (-10, 10)}, "missing": {"x": 7, "y": 2.5}},
-    "where": {"sums": {"x": (0, 50)}, "count": True, "where": "x > 3 and region in ('north', 'south') or is_null(number(x))"},
-    "columns": {"sums": {"double": (0, 90)}, "means": {"late": (0, 1)}, "columns": {"double": "2 * x", "late": "year >= 2022"}},
-    "columns of columns": {"sums": {"big": (0, 9)}, "columns": {"half": "n / 2", "big": "max(half, abs(y), 1)"},
-                           "where": "half != 3"},
+    "where": {
+        "sums": {"x": (0, 50)},
+        "count": True,
+        "where": "x > 3 and region in ('north', 'south') or is_null(number(x))",
+    },
+    "columns": {
+        "sums": {"double": (0, 90)},
+        "means": {"late": (0, 1)},
+        "columns": {"double": "2 * x", "late": "year >= 2022"},
+    },
+    "columns of columns": {
+        "sums": {"big": (0, 9)},
+        "columns": {"half": "n / 2", "big": "max(half, abs(y), 1)"},
+        "where": "half != 3",
+    },
     "by": {"sums": {"x": (0, 50)}, "count": True, "by": BY},
     "by two columns": {"means": {"x": (0, 50)}, "count": True, "by": {"year": [2021, 2020], "sex": ["m", "f"]}},
     "by listed keys": {"count": True, "by": [{"sex": "f", "year": 2020}, {"sex": "m", "year": 2023}]},
@@ -50,51 +61,142 @@ REQUESTS: dict[str, Fields] = {
     "person, mean of rows": {"means": {"x": (0, 50)}, "rows_per_unit": 3, **PERSON},
     "person, one row": {"means": {"x": (0, 50)}, "count": True, "rows_per_unit": 1, **PERSON},
     "person, rows": {"count": "rows", "rows_per_unit": 4, **PERSON},
-    "person, all": {"sums": {"n": (0, 60)}, "means": {"x": (0, 50), "y": (-10, 10)}, "count": True, "rows_per_unit": 3,
-                    "missing": {"y": 1.5}, **PERSON},
-    "person, all, rows": {"sums": {"n": (0, 60)}, "means": {"x": (0, 50)}, "count": "rows", "rows_per_unit": 3, **PERSON},
-    "person, all, equal": {"sums": {"n": (0, 60)}, "means": {"x": (0, 50)}, "count": "rows", "rows_per_unit": 3,
-                           "weights": "equal", **PERSON},
-    "person, means of people, rows": {"means": {"x": (0, 50)}, "mean_of": "units", "count": "rows", "rows_per_unit": 5, **PERSON},
-    "person, where": {"sums": {"half": (0, 60)}, "means": {"y": (-10, 10)}, "rows_per_unit": 2, "columns": {"half": "x / 2"},
-                      "where": "year != 2021", "count": True, **PERSON},
+    "person, all": {
+        "sums": {"n": (0, 60)},
+        "means": {"x": (0, 50), "y": (-10, 10)},
+        "count": True,
+        "rows_per_unit": 3,
+        "missing": {"y": 1.5},
+        **PERSON,
+    },
+    "person, all, rows": {
+        "sums": {"n": (0, 60)},
+        "means": {"x": (0, 50)},
+        "count": "rows",
+        "rows_per_unit": 3,
+        **PERSON,
+    },
+    "person, all, equal": {
+        "sums": {"n": (0, 60)},
+        "means": {"x": (0, 50)},
+        "count": "rows",
+        "rows_per_unit": 3,
+        "weights": "equal",
+        **PERSON,
+    },
+    "person, means of people, rows": {
+        "means": {"x": (0, 50)},
+        "mean_of": "units",
+        "count": "rows",
+        "rows_per_unit": 5,
+        **PERSON,
+    },
+    "person, where": {
+        "sums": {"half": (0, 60)},
+        "means": {"y": (-10, 10)},
+        "rows_per_unit": 2,
+        "columns": {"half": "x / 2"},
+        "where": "year != 2021",
+        "count": True,
+        **PERSON,
+    },
     "person, by": {"sums": {"x": (0, 120)}, "count": True, "by": BY, **PERSON},
     "person, by, two groups": {"sums": {"x": (0, 120)}, "count": True, "by": BY, "groups_per_unit": 2, **PERSON},
-    "person, by two columns": {"means": {"x": (0, 50)}, "count": "rows", "rows_per_unit": 2, "groups_per_unit": 3,
-                               "by": {"region": ["south", "north"], "year": [2020, 2021, 2022]}, **PERSON},
-    "person, by, mean of people": {"means": {"x": (0, 50)}, "mean_of": "units", "by": BY, "groups_per_unit": 2, **PERSON},
-    "person, by, where": {"sums": {"x": (0, 120)}, "means": {"y": (-10, 10)}, "rows_per_unit": 2, "by": BY,
-                          "where": "sex == 'f'", **PERSON},
+    "person, by two columns": {
+        "means": {"x": (0, 50)},
+        "count": "rows",
+        "rows_per_unit": 2,
+        "groups_per_unit": 3,
+        "by": {"region": ["south", "north"], "year": [2020, 2021, 2022]},
+        **PERSON,
+    },
+    "person, by, mean of people": {
+        "means": {"x": (0, 50)},
+        "mean_of": "units",
+        "by": BY,
+        "groups_per_unit": 2,
+        **PERSON,
+    },
+    "person, by, where": {
+        "sums": {"x": (0, 120)},
+        "means": {"y": (-10, 10)},
+        "rows_per_unit": 2,
+        "by": BY,
+        "where": "sex == 'f'",
+        **PERSON,
+    },
     "histogram": {"histograms": {"health": HEALTH}},
     "histogram, count": {"histograms": {"health": HEALTH}, "count": True, "where": "year > 2020"},
     "histogram of numbers": {"histograms": {"band": [0, 1, 2, 3]}},
     "person, histogram": {"histograms": {"health": HEALTH}, "count": True, **PERSON},
     "person, histogram, two values": {"histograms": {"health": HEALTH}, "values_per_unit": 2, **PERSON},
-    "person, two histograms": {"histograms": {"health": HEALTH, "band": [0, 1, 2, 3]}, "values_per_unit": 2, "count": True, **PERSON},
-    "person, histogram beside sums": {"sums": {"x": (0, 120)}, "histograms": {"health": HEALTH}, "count": True, **PERSON},
-    "questions": {"questions": [{"name": "spent", "sums": {"x": (0, 50)}}, {"name": "people", "count": True},
-                                {"name": "regions", "count": True, "by": BY}]},
-    "questions, shares": {"questions": [{"name": "spent", "sums": {"x": (0, 50)}, "share": 3}, {"name": "people", "count": True},
-                                        {"name": "health", "histograms": {"health": HEALTH}, "share": 2}]},
-    "person, questions": {"rows_per_unit": 3, "where": "year < 2023", **PERSON, "questions": [
-        {"name": "spent", "sums": {"x": (0, 120)}, "means": {"y": (-10, 10)}},
-        {"name": "again", "means": {"y": (-10, 10), "half": (0, 25)}, "columns": {"half": "x / 2"}},
-        {"name": "rows", "count": "rows"},
-        {"name": "women", "means": {"x": (0, 50)}, "where": "sex == 'f'", "missing": {"x": 20}},
-        {"name": "regions", "sums": {"n": (0, 60)}, "count": True, "by": BY, "groups_per_unit": 2}]},
-    "person, questions, shares": {**PERSON, "questions": [
-        {"sums": {"x": (0, 120)}, "share": 0.5}, {"means": {"x": (0, 50)}, "mean_of": "units", "count": True, "share": 1.5}]},
-}  # fmt: skip
+    "person, two histograms": {
+        "histograms": {"health": HEALTH, "band": [0, 1, 2, 3]},
+        "values_per_unit": 2,
+        "count": True,
+        **PERSON,
+    },
+    "person, histogram beside sums": {
+        "sums": {"x": (0, 120)},
+        "histograms": {"health": HEALTH},
+        "count": True,
+        **PERSON,
+    },
+    "questions": {
+        "questions": [
+            {"name": "spent", "sums": {"x": (0, 50)}},
+            {"name": "people", "count": True},
+            {"name": "regions", "count": True, "by": BY},
+        ]
+    },
+    "questions, shares": {
+        "questions": [
+            {"name": "spent", "sums": {"x": (0, 50)}, "share": 3},
+            {"name": "people", "count": True},
+            {"name": "health", "histograms": {"health": HEALTH}, "share": 2},
+        ]
+    },
+    "person, questions": {
+        "rows_per_unit": 3,
+        "where": "year < 2023",
+        **PERSON,
+        "questions": [
+            {"name": "spent", "sums": {"x": (0, 120)}, "means": {"y": (-10, 10)}},
+            {"name": "again", "means": {"y": (-10, 10), "half": (0, 25)}, "columns": {"half": "x / 2"}},
+            {"name": "rows", "count": "rows"},
+            {"name": "women", "means": {"x": (0, 50)}, "where": "sex == 'f'", "missing": {"x": 20}},
+            {"name": "regions", "sums": {"n": (0, 60)}, "count": True, "by": BY, "groups_per_unit": 2},
+        ],
+    },
+    "person, questions, shares": {
+        **PERSON,
+        "questions": [
+            {"sums": {"x": (0, 120)}, "share": 0.5},
+            {"means": {"x": (0, 50)}, "mean_of": "units", "count": True, "share": 1.5},
+        ],
+    },
+}
 """Fields of requests; all of them are asked under add-remove."""
 
-PUBLIC = [name for name, fields in REQUESTS.items() if "where" not in str(fields) and name not in (
-    "count", "person, count", "questions, shares")]  # fmt: skip
+PUBLIC = [
+    name
+    for name, fields in REQUESTS.items()
+    if "where" not in str(fields) and name not in ("count", "person, count", "questions, shares")
+]
 """Those that can be asked under replace-one too: without a filter, and never for a count alone."""
 
 EVERYWHERE = (
-    "sums, means, count", "where", "columns", "by two columns", "person, all", "person, where", "person, by two columns",
-    "person, histogram, two values", "histogram of numbers", "person, questions",
-)  # fmt: skip
+    "sums, means, count",
+    "where",
+    "columns",
+    "by two columns",
+    "person, all",
+    "person, where",
+    "person, by two columns",
+    "person, histogram, two values",
+    "histogram of numbers",
+    "person, questions",
+)
 """Those that are asked of every source; the others of one or two."""
 
 
