@@ -13,6 +13,7 @@ import gaussmith as gm
 from gaussmith.errors import LedgerError
 from gaussmith.ledger import EACH_ROW
 from gaussmith.ledger.protection import Protection, check_protection
+from gaussmith.report.page import page
 
 SPEND = gm.Guarantee(mu=0.1)
 ROWS = [[0.5], [0.25]]
@@ -120,7 +121,9 @@ def test_several_columns_are_one_unit_in_any_order(tmp_path: Path) -> None:
     assert ledger.unit == ("house", "person")
     assert ledger.reserve("a", "h", SPEND, unit=("house", "person")).state == "new"
     for other in ("person", "house", EACH_ROW, "house, person"):
-        with pytest.raises(LedgerError, match=r"whose unit is \['house', 'person'\] · .* with unit=\['house', 'person'\]"):
+        with pytest.raises(
+            LedgerError, match=r"whose unit is \['house', 'person'\] · .* with unit=\['house', 'person'\]"
+        ):
             ledger.reserve("b", "h", SPEND, unit=other)
 
 
@@ -185,9 +188,9 @@ def test_neighbours_and_unit_are_checked_apart() -> None:
         check_protection(Protection(None, ("person",)), Protection("add-remove", EACH_ROW), "l")
 
 
-def test_the_report_tells_who_is_one_person(tmp_path: Path) -> None:
+def test_the_report_tells_who_is_one_person() -> None:
     for unit, words in (("person", "a person is all rows with the same person"), (None, "each row is one person")):
-        assert words in gm.release(ask(unit)).to_html()
-    assert "each row is one person" in gm.plan(gm.Box([0], [1]), SPEND).release(ROWS).to_html()
+        assert f"<li>{words}" in page(gm.release(ask(unit)))
+    assert "<li>each row is one person</li>" in page(gm.plan(gm.Box([0], [1]), SPEND).release(ROWS))
     pairs = gm.plan(gm.Counts(["a", "b"], at_most=2), SPEND).release(VISITS, columns=["person", "item"], form="pairs")
-    assert "each row is one person" not in pairs.to_html()
+    assert "in pairs of persons and items a person is all rows that name the same one" in page(pairs)

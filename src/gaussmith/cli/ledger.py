@@ -111,12 +111,10 @@ def _terms(ledger: Ledger) -> list[str]:
 
     whole, lines = ledger.guarantee, [f"may spend {ledger.guarantee}"]
     if ledger.keys_delta:
-        keys = f"δ = {float(ledger.keys_delta):g} is set aside for keys found in the data"
-        stated = whole.epsilon is not None and whole.delta is not None
-        lines = [
-            f"may spend ε = {whole.epsilon:g} at δ = {whole.delta:g}, of which" if stated else f"{lines[0]}, beside it",
-            keys,
-        ]
+        budget = f"{lines[0]}; beside it"
+        if whole.epsilon is not None and whole.delta is not None:  # "that is μ" would be too much: κ has its part
+            budget = f"may spend ε = {whole.epsilon:g} at δ = {whole.delta:g}, of which"
+        lines = [f"{budget} δ = {float(ledger.keys_delta):g} is set aside for keys found in the data"]
     if ledger.dataset is not None:
         lines.append(f"for the dataset {printable(ledger.dataset)} alone")
     unit = ledger.unit
