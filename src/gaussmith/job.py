@@ -57,7 +57,7 @@ def release(
 
     if book is None:
         return make()
-    return read(charged(book, id, request.plan, request.source, request_hash(request), make))
+    return read(charged(book, id, request.plan, request.source, request_hash(request), make, request.unit))
 
 
 def read_request(request: Any) -> Request:
@@ -114,7 +114,7 @@ def release_plan(
     if book is None:
         return mechanism.release_opened(plan, opened, progress)
     asked = hash_of(plan.hash, data, {"columns": list(opened.columns or []), "form": opened.form})
-    made = charged(book, id, plan, data, asked, lambda: mechanism.release_opened(plan, opened, progress))
+    made = charged(book, id, plan, data, asked, lambda: mechanism.release_opened(plan, opened, progress), opened.unit)
     return Release.from_json(made)
 
 
@@ -153,13 +153,19 @@ def charged(
     data: Any,
     asked: str,
     make: Callable[[], Release | GroupRelease | JointRelease],
+    unit: str | Sequence[str] | None = None,
 ) -> bytes:
-    """The bytes stored for one release: charge first, then `make` it from data, store it once, return the stored."""
+    """The bytes stored for one release: charge first, then `make` it from data, store it once, return the stored.
+
+    `unit` is the column that names the person; None: each row is one person.
+    """
     from gaussmith.ledger.failpoints import failpoint
 
     if isinstance(data, str | os.PathLike):  # a frame has no name to check: whoever passes it vouches for it
         book.check_dataset(source_name(data))
-    reservation = book.reserve(id, asked, plan.guarantee, plan_hash=plan.hash, neighbours=plan.neighbours)
+    reservation = book.reserve(
+        id, asked, plan.guarantee, plan_hash=plan.hash, neighbours=plan.neighbours, unit=ledger_unit(unit)
+    )
     if reservation.payload is not None:
         return reservation.payload
     failpoint("before-data")
@@ -183,6 +189,13 @@ def open_ledger(ledger: Any, id: str | None) -> Ledger | None:
     raise LedgerError(
         f"ledger of type {type(ledger).__name__}", "it is a path, a URL or a gaussmith.Ledger", 'write "study.ledger"'
     )
+
+
+def ledger_unit(unit: str | Sequence[str] | None) -> str | Sequence[str]:
+    """The unit of a request as a ledger is told it: without one, each row is one person."""
+    from gaussmith.ledger import EACH_ROW
+
+    return EACH_ROW if unit is None else unit
 
 
 def source_name(data: Any) -> str:

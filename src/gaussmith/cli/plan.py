@@ -27,7 +27,8 @@ from gaussmith.errors import RequestError
 if TYPE_CHECKING:
     from gaussmith.group_plans import GroupPlan
     from gaussmith.joint_plans import JointPlan
-    from gaussmith.ledger.book import Ledger, Outlook
+    from gaussmith.ledger import Ledger
+    from gaussmith.ledger.remainder import Outlook
     from gaussmith.plans import Plan
 
 
@@ -42,7 +43,7 @@ def add_flags(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gaussmith.explanation import explain_choice, printable
-    from gaussmith.job import check_source, open_ledger, source_name
+    from gaussmith.job import check_source, ledger_unit, open_ledger, source_name
     from gaussmith.joint_tables import any_plan_table
     from gaussmith.plans import Plan
 
@@ -53,6 +54,8 @@ def run(arguments: Namespace) -> int:
     book = open_ledger(arguments.ledger, None)
     if book is not None and arguments.request:
         book.check_dataset(source_name(request.source))
+    if book is not None:
+        book.check_protection(plan.neighbours, ledger_unit(request.unit))
     _save_all(plan, {"--save": arguments.save, "--certificate": arguments.certificate})
     if not arguments.json:
         print(any_plan_table(plan, rows))
