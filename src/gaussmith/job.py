@@ -44,18 +44,24 @@ def release(
     request = read_request(request)
     book = open_ledger(ledger, id)
     prepared = mechanism.prepare_request(request.plan, request.source, engine, master)
-    return _release(prepared, request.source, request_hash(request), book, id, progress)
+    return _release(prepared, request.source, request_hash(request), book, id, progress, request.unit)
 
 
 def _release(
-    prepared: Prepared, data: Any, asked: str, book: Ledger | None, id: str | None, progress: Progress | None
+    prepared: Prepared,
+    data: Any,
+    asked: str,
+    book: Ledger | None,
+    id: str | None,
+    progress: Progress | None,
+    unit: str | Sequence[str] | None,
 ) -> Release:
     """What was prepared, released; charged and stored first where there is a ledger."""
     from gaussmith import mechanism
 
     if book is None:
         return mechanism.release(prepared, progress)
-    stored = charged(book, id, prepared.plan, data, asked, lambda: mechanism.release(prepared, progress))
+    stored = charged(book, id, prepared.plan, data, asked, lambda: mechanism.release(prepared, progress), unit)
     return Release.from_json(stored)
 
 
@@ -103,10 +109,8 @@ def release_plan(
     book = open_ledger(ledger, id)
     prepared = mechanism.prepare(plan, data, columns, form)
     (source,) = prepared.sources
-    read = {"columns": list(source.columns or []), "form": getattr(source, "form", None)}
-    if plan.groups is not None:
-        read = source.reading.to_dict()  # type: ignore[union-attr]
-    return _release(prepared, data, hash_of(plan.hash, data, read), book, id, progress)
+    asked = hash_of(plan.hash, data, source.described())
+    return _release(prepared, data, asked, book, id, progress, source.unit)
 
 
 def charged(
@@ -116,13 +120,19 @@ def charged(
     data: Any,
     asked: str,
     make: Callable[[], Release],
+    unit: str | Sequence[str] | None = None,
 ) -> bytes:
-    """The bytes stored for one release: charge first, then `make` it from data, store it once, return the stored."""
+    """The bytes stored for one release: charge first, then `make` it from data, store it once, return the stored.
+
+    `unit` is the column that names the person; None: each row is one person.
+    """
     from gaussmith.ledger.failpoints import failpoint
 
     if isinstance(data, str | os.PathLike):  # a frame has no name to check: whoever passes it vouches for it
         book.check_dataset(source_name(data))
-    reservation = book.reserve(id, asked, plan.guarantee, plan_hash=plan.hash, neighbours=plan.neighbours)
+    reservation = book.reserve(
+        id, asked, plan.guarantee, plan_hash=plan.hash, neighbours=plan.neighbours, unit=ledger_unit(unit)
+    )
     if reservation.payload is not None:
         return reservation.payload
     failpoint("before-data")
@@ -148,6 +158,13 @@ def open_ledger(ledger: Any, id: str | None) -> Ledger | None:
     )
 
 
+def ledger_unit(unit: str | Sequence[str] | None) -> str | Sequence[str]:
+    """The unit of a request as a ledger is told it: without one, each row is one person."""
+    from gaussmith.ledger import EACH_ROW
+
+    return EACH_ROW if unit is None else unit
+
+
 def source_name(data: Any) -> str:
     """What a source is called in a ledger: its path without secrets, or the kind of thing it is."""
     if isinstance(data, str | os.PathLike):
@@ -157,7 +174,9 @@ def source_name(data: Any) -> str:
 
 def request_hash(request: Request) -> str:
     """SHA-256 of all that a request asks: the same id with another request is refused."""
-    return hash_of(request.plan.hash, request.source, [draw.reading and draw.reading.to_dict() for draw in request.plan.draws])
+    return hash_of(
+        request.plan.hash, request.source, [draw.reading and draw.reading.to_dict() for draw in request.plan.draws]
+    )
 
 
 def hash_of(plan_hash: str, data: Any, read: Any) -> str:

@@ -157,7 +157,8 @@ def test_the_life_of_a_release(ledger: Ledger) -> None:
     assert ledger.spent == new.charge
     assert [entry.kind for entry in ledger.entries()] == ["create", "reserve", "store"]
     reserved, stored = ledger.entries()[1:]
-    assert json.loads(reserved.body) == {"guarantee": {"mu": 0.125}, "mu": 0.125, "note": {"answers": ["count"]}}
+    said = {"guarantee": {"mu": 0.125}, "mu": 0.125, "keys_delta": "0", "note": {"answers": ["count"]}}
+    assert json.loads(reserved.body) == said
     assert (reserved.plan_hash, stored.plan_hash) == ("plan", "plan")
     assert stored.payload_hash == digest(b"first")
     assert {entry.software for entry in ledger.entries()} == {software()}
@@ -283,7 +284,8 @@ def test_a_receipt_that_cannot_be_read(ledger: Ledger, text: str) -> None:
 def test_the_hash_of_an_entry_is_pinned() -> None:
     entry = follow(None, "create", {"a": 1}, time=0)
     fields = (
-        '{"body":"{\\"a\\":1}","charge":"0","kind":"create","payload_hash":"","plan_hash":"",'
+        '{"body":"{\\"a\\":1}","charge":"0","keys_charge":"0","keys_spent":"0","kind":"create","payload_hash":"",'
+        '"plan_hash":"",'
         f'"previous":"{"0" * 64}","release_id":"","request_hash":"","seq":0,"software":{canonical(software())},'
         '"spent":"0","time":0}'
     )

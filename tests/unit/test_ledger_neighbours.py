@@ -37,7 +37,7 @@ def test_charges_that_say_no_neighbours_do_not_let_both_kinds_in(tmp_path: Path)
 
 def test_a_ledger_of_mixed_neighbours_fails_verification(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = gm.Ledger.create(tmp_path / "l", gm.Guarantee(mu=1))
-    monkeypatch.setattr("gaussmith.ledger.book.check_neighbours", lambda *_: None)  # as an older version wrote it
+    monkeypatch.setattr("gaussmith.ledger.book.check_protection", lambda *_: None)  # as a faulty version would
     ledger.reserve("b", "request", SPEND, neighbours="add-remove")
     ledger.reserve("c", "request", SPEND, neighbours="replace-one")
     with pytest.raises(LedgerError, match="neighbours"):

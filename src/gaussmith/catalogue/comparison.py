@@ -18,10 +18,10 @@ from gaussmith.catalogue.candidates import Asked, candidates
 from gaussmith.catalogue.entry import Entry
 from gaussmith.domains import GaussianData
 from gaussmith.errors import GaussmithError, PlanError
-from gaussmith.words.numbers import figure
-from gaussmith.words.tables import text_table
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
+from gaussmith.words.numbers import figure
+from gaussmith.words.tables import text_table
 
 if TYPE_CHECKING:
     from gaussmith.plans import Plan

@@ -46,7 +46,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=30, width=80)
 
 
-EXAMPLES = {"--delta": "1e-6", "--rows": "10000"}
+EXAMPLES = {"--delta": "1e-6", "--keys-delta": "1e-7", "--rows": "10000"}
 """Numbers that make sense where 1 does not."""
 
 

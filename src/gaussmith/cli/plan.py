@@ -25,7 +25,8 @@ from gaussmith.cli.terminal import bold, wrapped
 from gaussmith.errors import RequestError
 
 if TYPE_CHECKING:
-    from gaussmith.ledger.book import Ledger, Outlook
+    from gaussmith.ledger import Ledger
+    from gaussmith.ledger.remainder import Outlook
     from gaussmith.plans import Plan
 
 
@@ -39,7 +40,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.job import check_source, open_ledger, source_name
+    from gaussmith.job import check_source, ledger_unit, open_ledger, source_name
     from gaussmith.words.blocks import explain_choice
     from gaussmith.words.numbers import printable
     from gaussmith.words.plans import plan_text
@@ -51,6 +52,8 @@ def run(arguments: Namespace) -> int:
     book = open_ledger(arguments.ledger, None)
     if book is not None and arguments.request:
         book.check_dataset(source_name(request.source))
+    if book is not None:
+        book.check_protection(plan.neighbours, ledger_unit(request.unit))
     _save_all(plan, {"--save": arguments.save, "--certificate": arguments.certificate})
     if not arguments.json:
         print(plan_text(plan, rows))

@@ -71,8 +71,8 @@ def run(arguments: Namespace) -> int:
 def _print_left(where: str) -> None:
     """What the ledger has left; that it cannot be read now takes nothing from the release, which is done."""
     from gaussmith.cli.ledger import describe_left
-    from gaussmith.words.numbers import printable
     from gaussmith.ledger import Ledger
+    from gaussmith.words.numbers import printable
 
     with suppress(LedgerError):
         ledger = Ledger(where)

@@ -118,7 +118,9 @@ class Draw:
     def from_dict(cls, fields: Any) -> Draw:
         """The draw that `to_dict` described; refuses what it does not know."""
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
-            raise PlanError("a draw that is not understood", "it has exactly the fields it was saved with", "plan again")
+            raise PlanError(
+                "a draw that is not understood", "it has exactly the fields it was saved with", "plan again"
+            )
         block = Block.from_dict(fields["block"])
         return cls(
             block,

@@ -195,7 +195,9 @@ class Release:
             raise PlanError(f"{len(self.labels)} groups", f"they are: {shown}", "say which: release[group]")
         if len(self.names) != 1:
             shown = ", ".join(map(repr, self.names[:6])) + (", …" if len(self.names) > 6 else "")
-            raise PlanError(f"{len(self.names)} answers", f"they are: {shown}", f"say which: release[{self.names[0]!r}]")
+            raise PlanError(
+                f"{len(self.names)} answers", f"they are: {shown}", f"say which: release[{self.names[0]!r}]"
+            )
         return float(values.reshape(-1)[0])
 
     @property

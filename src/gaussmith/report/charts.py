@@ -9,10 +9,10 @@ import numpy as np
 
 from gaussmith.domains import Tallied
 from gaussmith.errors import PlanError, nearest
-from gaussmith.words.numbers import figure, printable
 from gaussmith.numerics.linear import Array
+from gaussmith.plans.standard_gaussian import Comparison, standard_block, standard_errors_of_standard
 from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair
-from gaussmith.plans.standard_gaussian import Comparison, standard_errors_of_standard, standard_block
+from gaussmith.words.numbers import figure, printable
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block
@@ -171,7 +171,12 @@ def _plane_spec(block: Block, first: int, second: int) -> Spec:
     reach = np.abs(np.vstack([outline for _, outline in outlines])).max(axis=0) * 1.08
     channels = []
     for field, i, limit in (("x", first, reach[0]), ("y", second, reach[1])):
-        axis = {"title": _axis_title(block, i), "tickCount": 5, "grid": False, "format": "~s" if limit >= 1e5 else ",~r"}
+        axis = {
+            "title": _axis_title(block, i),
+            "tickCount": 5,
+            "grid": False,
+            "format": "~s" if limit >= 1e5 else ",~r",
+        }
         scale = {"domain": [-float(limit), float(limit)], "nice": False}
         channels.append({"field": field, "type": "quantitative", "axis": axis, "scale": scale})
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.domains import Box, GaussianData, People
+from gaussmith.domains import Box, Counts, GaussianData, People
 from gaussmith.errors import RequestError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans.standard_gaussian import compare_block, compare_release
@@ -123,10 +123,17 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
         ("why", "Why this noise", _why(block)),
         ("bounds", "Bounds and missing values", _bounds(block, release.reading)),
     ]
-    if release.reading is not None:
-        notes = "".join(f"<li>{_text(note)}</li>" for note in release.reading.notes())
-        sections.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))
+    said = [_plain_unit(block)] if release.reading is None else release.reading.notes()
+    notes = "".join(f"<li>{_text(note)}</li>" for note in said)
+    sections.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))
     return sections
+
+
+def _plain_unit(block: Block) -> str:
+    """Who is one person where a plan was released from plain data; of pairs the record does not tell."""
+    if isinstance(block.domain, Counts):
+        return "each row is one person; in pairs of persons and items a person is all rows that name the same one"
+    return "each row is one person"
 
 
 def _shares(plan: Plan) -> str:
@@ -291,7 +298,9 @@ def _why(block: Block) -> str:
     if worst:
         aim = "for the least squared error of the worst answer, in units of its target squared"
     prices = [(block.shape.name, block.price, "chosen")]
-    prices += [(name, price * block.noise_scale**2, "") for name, price in sorted(block.alternatives, key=lambda p: p[1])]
+    prices += [
+        (name, price * block.noise_scale**2, "") for name, price in sorted(block.alternatives, key=lambda p: p[1])
+    ]
     rows = [
         [describe_shape(name) + (f" ({note})" if note else ""), f"{price / block.price:.2f} ×"]
         for name, price, note in prices

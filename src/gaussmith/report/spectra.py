@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.words.numbers import printable
-from gaussmith.report.charts import OTHERS, OURS, WIDTH, Spec, chart
 from gaussmith.plans.standard_gaussian import spectrum, standard_errors_of_standard
+from gaussmith.report.charts import OTHERS, OURS, WIDTH, Spec, chart
+from gaussmith.words.numbers import printable
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block

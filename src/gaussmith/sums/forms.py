@@ -45,6 +45,15 @@ class Opened:
     form: str
     keys: tuple[GroupKeys, ...] = ()
 
+    @property
+    def unit(self) -> str | None:
+        """The column that names the person; None: each row is one person."""
+        return self.columns[0] if self.form == PAIRS and self.columns else None
+
+    def described(self) -> dict[str, Any]:
+        """How the data is read, for the hash of what was asked."""
+        return {"columns": list(self.columns or []), "form": self.form}
+
 
 def open_form(data: Any, domain: Domain, codes: Codes, columns: Sequence[str] | None, form: str | None) -> Opened:
     """The opened source, checked against the domain: names and types of columns, labels. Reads no data."""

@@ -48,6 +48,15 @@ class Table:
     histogram: bool = False
 
     @property
+    def unit(self) -> str | None:
+        """The column that names the person; None: each row is one person."""
+        return self.reading.unit
+
+    def described(self) -> dict[str, Any]:
+        """How the data is read, for the hash of what was asked."""
+        return self.reading.to_dict()
+
+    @property
     def is_streamed(self) -> bool:
         """Whether rows are records, filtered or with derived columns."""
         if self.units is None or self.keys is not None or self.units.unit is not None:

@@ -258,5 +258,3 @@ def _shares(block: Block, rows: int) -> list[tuple[str, float]]:
     if block.count_standard_error:
         found.append(("count", 100 * block.count_standard_error / rows))
     return found
-
-

@@ -50,7 +50,9 @@ def _question_html(plan: Plan) -> str:
     before, lead, after = _about_groups(plan.draw)
     block, scale = plan.block, plan.draw.standard_scale
     foot = [*_left_out(block), *block_notes(block, None, lead)]
-    return note_lines(before) + html_table(PLAN_HEADER, block_rows(block, standard_scale=scale), foot) + note_lines(after)
+    return (
+        note_lines(before) + html_table(PLAN_HEADER, block_rows(block, standard_scale=scale), foot) + note_lines(after)
+    )
 
 
 def _about_groups(draw: Draw) -> tuple[list[str], str, list[str]]:
