@@ -82,9 +82,12 @@ def _run(words: list[str]) -> int:
         return 0
     name = words[0]
     if name not in COMMANDS:
+        from gaussmith.addresses import without_secrets
         from gaussmith.errors import RequestError, nearest
 
-        raise RequestError(f"command {name!r}", "gaussmith has no such command", nearest(name, COMMANDS))
+        raise RequestError(
+            f"command {without_secrets(name)!r}", "gaussmith has no such command", nearest(name, COMMANDS)
+        )
     from importlib import import_module
 
     from gaussmith.cli.parser import Parser

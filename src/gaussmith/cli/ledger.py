@@ -16,10 +16,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.flags import add_guarantee_flags, guarantee_from
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.terminal import bold
 from gaussmith.errors import RequestError, nearest
+from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
@@ -46,7 +48,7 @@ def run(arguments: Namespace) -> int:
     actions = {"init": _init, "show": _show, "verify": _verify}
     if arguments.action not in actions:
         raise RequestError(
-            f"gaussmith ledger {arguments.action}",
+            f"gaussmith ledger {without_secrets(arguments.action)}",
             "a ledger is made, shown or verified",
             nearest(arguments.action, ACTIONS),
         )
@@ -75,8 +77,8 @@ def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
         "dataset": ledger.dataset,
         "head": str(ledger.head),
     }
-    about = "" if ledger.dataset is None else f"\nfor the dataset {ledger.dataset} alone"
-    return found, f"{bold(ledger.where)} may spend {guarantee}{about}\nreceipt {ledger.head}"
+    about = "" if ledger.dataset is None else f"\nfor the dataset {printable(ledger.dataset)} alone"
+    return found, f"{bold(printable(ledger.where))} may spend {guarantee}{about}\nreceipt {ledger.head}"
 
 
 def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
@@ -103,7 +105,7 @@ def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) -> str:
-    from gaussmith.explanation import printable, text_table
+    from gaussmith.explanation import text_table
     from gaussmith.report import clock
 
     lines = [bold(printable(ledger.where)), f"may spend {ledger.guarantee}"]
@@ -154,14 +156,15 @@ def bar(before: float, after: float) -> str:
 def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
     from gaussmith.report import draw, spending_spec
 
+    said = without_secrets(file)
     if not file.endswith(".svg"):
-        raise RequestError(f"--chart {file}", "the chart is an .svg file", f"write --chart {file}.svg")
+        raise RequestError(f"--chart {said}", "the chart is an .svg file", f"write --chart {said}.svg")
     svg = draw(spending_spec(history), "The share of the budget spent so far, over time.")
     try:
         Path(file).write_text(svg + "\n", encoding="utf-8")
     except OSError as error:
         raise RequestError(
-            f"--chart {file}", f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
+            f"--chart {said}", f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
         ) from None
 
 
@@ -182,7 +185,7 @@ def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
     }
     versions = ", ".join(f"{version} ({charges})" for version, charges in found.software.items()) or "none"
     lines = [
-        f"{bold(ledger.where)} is in order: every hash, charge, total and stored release was recomputed",
+        f"{bold(printable(ledger.where))} is in order: every hash, charge, total and stored release was recomputed",
         f"entries {found.entries} · releases {found.releases} · pending {len(found.pending)}",
         f"charged by gaussmith {versions}",
         f"head {found.head}",
@@ -195,5 +198,7 @@ def _record(file: str) -> bytes:
         return Path(file).read_bytes().removesuffix(b"\n")
     except OSError as error:
         raise RequestError(
-            f"--record {file}", f"it cannot be read: {error.strerror}", "name the release.json of a release"
+            f"--record {without_secrets(file)}",
+            f"it cannot be read: {error.strerror}",
+            "name the release.json of a release",
         ) from None

@@ -19,6 +19,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.flags import add_request_flags, request_from
 from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold, wrapped
@@ -41,10 +42,11 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.explanation import explain_choice, printable
+    from gaussmith.explanation import explain_choice
     from gaussmith.job import check_source, open_ledger, source_name
     from gaussmith.joint_tables import any_plan_table
     from gaussmith.plans import Plan
+    from gaussmith.texts import printable
 
     rows = _rows(arguments.rows)
     request = request_from(arguments, arguments.request, needs_source=False)
@@ -67,10 +69,10 @@ def run(arguments: Namespace) -> int:
         print(plan.to_json() if book is None and rows is None else _document(plan, rows, book, outlook))
         return 0
     if book is not None and outlook is not None:
-        print("\n" + bold(f"In {book.where}"))
+        print("\n" + bold(f"In {printable(book.where)}"))
         print(wrapped(describe_outlook(outlook, book)))
     for file in filter(None, (arguments.save, arguments.certificate)):
-        print(f"\nSaved to {file}")
+        print(f"\nSaved to {printable(without_secrets(file))}")
     return 0
 
 
@@ -127,7 +129,9 @@ def _save_all(plan: Plan | GroupPlan | JointPlan, files: dict[str, str | None]) 
 
 
 def _unwritten(flag: str, file: Path, reason: str) -> RequestError:
-    return RequestError(f"{flag} {file}", f"it cannot be written: {reason}", "name a file in a folder of yours")
+    return RequestError(
+        f"{flag} {without_secrets(file)}", f"it cannot be written: {reason}", "name a file in a folder of yours"
+    )
 
 
 def _rows(text: str | None) -> int | None:
