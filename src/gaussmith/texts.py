@@ -1,11 +1,13 @@
 """How text that others wrote (names, keys, ids, notes) is put where it could do more than be read.
 
 - `printable`: a terminal, a table, an error, a page. Control characters are spelled out.
+- `printable_json`: a JSON document on a terminal.
 - `spreadsheet_text`: a cell of a CSV file, which spreadsheets may take for a formula.
 """
 
 from __future__ import annotations
 
+import json
 import re
 
 
@@ -28,6 +30,15 @@ def printable_lines(text: str) -> str:
     'one\ntwo\\x07'
     """
     return "\n".join(map(printable, text.split("\n")))
+
+
+def printable_json(text: str) -> str:
+    r"""A JSON document that a terminal shows as it is, and that means the same: the escapes are those of JSON.
+
+    >>> print(printable_json('{"na\u202eme": "\x9b"}'))
+    {"na\u202eme": "\u009b"}
+    """
+    return "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text)
 
 
 def _spelled(sign: str) -> str:

@@ -115,8 +115,11 @@ def _refuse(error: BaseException, words: list[str]) -> int:
     if "--json" in words:
         import json
 
+        from gaussmith.texts import printable_json
+
         fields = {"kind": type(error).__name__, "what": error.what, "rule": error.rule, "remedy": error.remedy}
-        print(json.dumps({"error": fields, "exit_code": error.exit_code}, ensure_ascii=False), file=sys.stderr)
+        document = json.dumps({"error": fields, "exit_code": error.exit_code}, ensure_ascii=False)
+        print(printable_json(document), file=sys.stderr)
     else:
         print(error_text(error), file=sys.stderr)
     return error.exit_code

@@ -21,7 +21,7 @@ from gaussmith.cli.flags import add_guarantee_flags, guarantee_from
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.terminal import bold
 from gaussmith.errors import RequestError, nearest
-from gaussmith.texts import printable
+from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
@@ -62,7 +62,7 @@ def run(arguments: Namespace) -> int:
             f"a guarantee with {arguments.action}", "it belongs to gaussmith ledger init", "leave it out"
         )
     found, text = actions[arguments.action](arguments)
-    print(json.dumps(found, ensure_ascii=False) if arguments.json else text)
+    print(printable_json(json.dumps(found, ensure_ascii=False)) if arguments.json else text)
     return 0
 
 

@@ -24,6 +24,7 @@ from gaussmith.cli.flags import add_request_flags, request_from
 from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold, wrapped
 from gaussmith.errors import RequestError
+from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
     from gaussmith.group_plans import GroupPlan
@@ -46,7 +47,6 @@ def run(arguments: Namespace) -> int:
     from gaussmith.job import check_source, open_ledger, source_name
     from gaussmith.joint_tables import any_plan_table
     from gaussmith.plans import Plan
-    from gaussmith.texts import printable
 
     rows = _rows(arguments.rows)
     request = request_from(arguments, arguments.request, needs_source=False)
@@ -66,7 +66,8 @@ def run(arguments: Namespace) -> int:
         print(wrapped(explain_choice(plan) if isinstance(plan, Plan) else plan.explain()), flush=True)
     outlook = None if book is None else book.afford(plan.guarantee)  # refuses, with the plan already shown
     if arguments.json:
-        print(plan.to_json() if book is None and rows is None else _document(plan, rows, book, outlook))
+        plain = book is None and rows is None
+        print(printable_json(plan.to_json() if plain else _document(plan, rows, book, outlook)))
         return 0
     if book is not None and outlook is not None:
         print("\n" + bold(f"In {printable(book.where)}"))

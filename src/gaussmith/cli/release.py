@@ -27,7 +27,7 @@ from gaussmith.cli.parser import Parser
 from gaussmith.cli.progress import reading
 from gaussmith.cli.terminal import wrapped
 from gaussmith.errors import LedgerError
-from gaussmith.texts import printable
+from gaussmith.texts import printable, printable_json
 
 
 def add_flags(parser: Parser) -> None:
@@ -57,7 +57,7 @@ def run(arguments: Namespace) -> int:
             engine=arguments.engine,
             master=arguments.master,
         )
-    print(released.to_json() if arguments.json else released)
+    print(printable_json(released.to_json()) if arguments.json else released)
     if arguments.ledger and not arguments.json:
         _print_left(arguments.ledger)
     if arguments.out:
