@@ -1,4 +1,4 @@
-"""Names, keys and values that others wrote can neither steer a terminal, nor turn a page, nor compute in a spreadsheet."""
+"""Names and keys that others wrote can neither steer a terminal, nor turn a page, nor compute in a spreadsheet."""
 
 from __future__ import annotations
 

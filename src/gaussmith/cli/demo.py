@@ -73,13 +73,9 @@ def run(arguments: Namespace) -> int:
     print(printable_json(released.to_json()) if arguments.json else _text(released), flush=True)
     files = write_folder(released, arguments.out)
     if not arguments.json:
-        print(
-            "\n"
-            + labelled(
-                "Written", f"to {printable(without_secrets(arguments.out))}: {', '.join(file.name for file in files)}"
-            )
-        )
-        print("\n" + bold("Try next") + "\n" + NEXT.format(folder=Path(arguments.out)))
+        folder = printable(without_secrets(Path(arguments.out)))
+        print("\n" + labelled("Written", f"to {folder}: {', '.join(file.name for file in files)}"))
+        print("\n" + bold("Try next") + "\n" + NEXT.format(folder=folder))
     return 0
 
 
