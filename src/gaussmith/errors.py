@@ -88,8 +88,10 @@ def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:
     "did you mean 'age'?"
     >>> nearest("zzz", ["age", "income"])
     'choose one of: age, income'
+    >>> nearest("age", ["age", "income"])
+    'choose one of: income'
     """
-    choices = list(choices)
+    choices = [choice for choice in choices if choice != name]  # what was written is no advice
     close = difflib.get_close_matches(name, choices, n=1)
     if close:
         return f"did you mean {close[0]!r}?"

@@ -20,7 +20,7 @@ SHOWN = {
     "visits/year=2024/month=5/*.parquet": "visits/year=2024/month=5/*.parquet",
     "visits/person_id=17/day=2024-05-01/a.parquet": "visits/person_id=17/day=2024-05-01/a.parquet",
     "visits/passengers=3/a.parquet": "visits/passengers=3/a.parquet",
-    "/home/ada@study.example/people.csv": "/home/ada@study.example/people.csv",
+    "/srv/ada@study.example/people.csv": "/srv/ada@study.example/people.csv",
     "a@b.csv": "a@b.csv",
     "2024-05-01T10:30.csv": "2024-05-01T10:30.csv",
     r"C:\data\people.csv": r"C:\data\people.csv",

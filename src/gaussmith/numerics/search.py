@@ -149,7 +149,10 @@ class Memory:
         self.ground = (gap, x + step)
         dF = np.diff(np.array(self.steps), axis=0)
         dX = np.diff(np.array(self.places), axis=0)
-        mix = np.linalg.lstsq((dF * weight).T, step * weight, rcond=1e-10)[0]
+        moves, goal = (dF * weight).T, step * weight
+        if not (np.isfinite(moves).all() and np.isfinite(goal).all()):  # LAPACK would complain aloud
+            return np.asarray(x + step)
+        mix = np.linalg.lstsq(moves, goal, rcond=1e-10)[0]
         # Weights that hardly count are hardly fitted: they may fall fast, not rise fast.
         return np.asarray(x + np.clip(step - mix @ (dX + dF), -6.0, 1.0))
 
