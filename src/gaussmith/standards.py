@@ -63,10 +63,11 @@ def standard_plan(plan: Plan) -> Plan | None:
                 domain, shape = clipped(domain, plan.answers, plan.neighbours, plan.guarantee.mu, "round")
             else:
                 shape = isotropic(domain, plan.answers, plan.neighbours)
-            require_finite(shape.variances())
+            standard = replace(plan, domain=domain, shape=shape, alternatives=(), law=None)
+            require_finite(standard.standard_errors, standard.total_variance)
+            return standard
     except PlanError:
         return None
-    return replace(plan, domain=domain, shape=shape, alternatives=(), law=None)
 
 
 def standard_errors_of_standard(plan: Plan) -> Array | None:

@@ -22,10 +22,10 @@ MOST_SOLVED_CORNERS = 1024
 _NAMED = {"isotropic": isotropic, "elliptical": elliptical, "lifted": lifted}
 
 _MADE_FOR = {
-    "lifted": "it is made for boxes, balls, people and Gaussian data",
+    "lifted": "it is made for boxes, balls and Gaussian data",
     "elliptical": "it is made for sums and means of the columns of a box",
     "isotropic": "it is made for sums and means of columns, and for counts and sparse vectors as they are",
-    "solved": "noise is solved for boxes and people under add-remove, for a matrix of answers of a box under "
+    "solved": "noise is solved for boxes under add-remove, for a matrix of answers of a box under "
     "replace-one, and for points, cells and counts without a closed form",
     "clipped": "it is made for Gaussian data",
     "two-level": "it is made for counts, votes and cells that are all asked alike",
