@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.errors import PlanError
 from gaussmith.numerics.differences import Differences, Rows
+from gaussmith.numerics.doubles import TOO_FAR
 from gaussmith.numerics.interior import View, climb, products
 
 Array = npt.NDArray[np.float64]
@@ -58,6 +60,12 @@ class Watch:
             self.progress(self.rounds, self.best_gap)
         return self.rounds >= self.max_rounds
 
+    def found(self) -> Array:
+        """The best weights so far; refuses differences that none could be priced for."""
+        if len(self.best) == 0:
+            raise PlanError(*TOO_FAR)
+        return self.best
+
     @property
     def over(self) -> bool:
         return self.best_gap <= 0.98 * self.gap or self.rounds >= self.max_rounds
@@ -70,10 +78,11 @@ def search(differences: Differences, gap: float, max_rounds: int, progress: Prog
     space = room(differences.answers)
     if space < 1.2 * differences.answers:
         _multiply(differences, start, watch, max_rounds)
-        return watch.best, watch.rounds
+        return watch.found(), watch.rounds
     # These rounds are cheap, settle the scales, and leave few differences in play. (Newton's matrices are large enough
     # for threaded libraries to split them, which on a busy machine costs more than it saves.)
     _multiply(differences, start, watch, 60)
+    watch.found()
     if not watch.over:
         _newton(differences, watch, space)
     if not watch.over:
