@@ -29,7 +29,6 @@ from gaussmith.explanation import (
     figure,
     guarantee_notes,
     html_table,
-    printable,
     release_rows,
 )
 from gaussmith.group_releases import GroupRelease
@@ -41,6 +40,7 @@ from gaussmith.report.charts import drawn_names, draws_record, interval_spec, no
 from gaussmith.report.drawing import draw
 from gaussmith.report.spectra import errors_spec, spectrum_spec
 from gaussmith.standards import compare_plan, compare_release
+from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.group_plans import GroupPlan
