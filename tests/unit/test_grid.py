@@ -7,6 +7,7 @@ Real domains leave the first try hardly any chance to fail, so neither the later
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,9 +22,10 @@ import gaussmith as gm
 from gaussmith import grid as grid_module
 from gaussmith.codes import BoxCodes
 from gaussmith.errors import PlanError
-from gaussmith.grid import _SHRINKS, NOISE_BITS, Grid, make_grid
+from gaussmith.grid import _SHRINKS, NOISE_BITS, Grid, core, make_grid
 from gaussmith.numerics.exact import fraction_down
 from gaussmith.numerics.linear import Dense, Diagonal, Matrix
+from gaussmith.numerics.residual_maps import ResidualLift, Residuals
 
 CODES = BoxCodes.for_bounds([0.0, -3.0], [1.0, 8.0], [0.0, 0.0])
 
@@ -192,3 +194,36 @@ def test_the_first_try_is_enough_for_what_is_planned() -> None:
         norm = domain.largest(plan.shape.lift, plan.neighbours)
         room = plan.guarantee.mu * 2.0**NOISE_BITS - math.sqrt(plan.shape.lift.shape[0])
         assert plan.grid.scale == pytest.approx(room / norm, rel=2.0**-49)
+
+
+@pytest.mark.parametrize("records", [0, 1, (1 << 18) - 1, 1 << 18, 1 << 40])
+@pytest.mark.parametrize("columns", [1, 2, 31, 32, 40])
+def test_the_core_is_exact_however_many_records(columns: int, records: int) -> None:
+    """Wide sums are kept in words of 64 bits while they fit; the number of records comes last, where it is asked."""
+    codes = BoxCodes.for_bounds([0.0] * columns, [1.75] * columns, [0.0] * columns)
+    top = int(codes.steps[0])
+    assert (top + 1) * 2 * ((1 << 18) - 1) < 1 << 63 < top * (1 << 40)
+    for each in (0, top, top // 3):
+        sums: list[int] = [each * records] * columns
+        expected = [(2 * each - top) * records] * columns
+        assert [int(x) for x in core(codes, sums, records, counted=False)] == expected
+        assert [int(x) for x in core(codes, sums, records, counted=True)] == [*expected, records]
+
+
+def test_counts_of_marginals_are_lifted_by_their_own_residuals() -> None:
+    """A record is in one cell of each marginal: residuals of another set of them would bound another difference."""
+    cells = gm.Cells(shape=(2, 2))
+    single, whole = ((0,), (1,)), ((0, 1),)
+    lifts = {
+        single: ResidualLift(Residuals((2, 2), single, ((), (0,), (1,)), np.ones(3))),
+        whole: ResidualLift(Residuals((2, 2), whole, ((), (0,), (1,), (0, 1)), np.ones(4))),
+    }
+    for asked, counted in itertools.product((single, whole), repeat=2):
+        codes = cells.codes(ways=counted)
+        if asked == counted:
+            assert make_grid(lifts[asked], cells, codes, "add-remove", 1.0).scale > 0
+            continue
+        with pytest.raises(PlanError, match="residuals of other marginals"):
+            make_grid(lifts[asked], cells, codes, "add-remove", 1.0)
+    with pytest.raises(PlanError, match="without residuals"):
+        make_grid(Diagonal(np.ones(4)), cells, cells.codes(ways=single), "add-remove", 1.0)
