@@ -19,7 +19,7 @@ from gaussmith.errors import RequestError, SourceError
 from gaussmith.expressions import declare_groups, derive, kinds_of, plan_derivation
 from gaussmith.sums.arrays import Totals, Unsteady
 from gaussmith.sums.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal, check_units
-from gaussmith.sums.groups import group_totals
+from gaussmith.sums.groups import group_totals, keep_groups
 from gaussmith.sums.units import _quotients, check_steady, unit_totals
 
 INF, NAN = math.inf, math.nan
@@ -316,3 +316,37 @@ def test_a_source_that_changes_between_queries_is_refused() -> None:
     for before in ([3, 5], [4, 3], [3], []):
         with pytest.raises(Unsteady):
             check_steady([3, 4], before)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_two_queries_that_see_other_people_are_refused(grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More features than one query takes; the second one finds a person more."""
+    from gaussmith.sums import groups, units
+
+    seen: list[int] = []
+
+    def add_up(*given: Any) -> Any:
+        seen.append(1)
+        return {key: Totals(t.sums, t.records + (len(seen) > steady)) for key, t in once(*given).items()}
+
+    once = units.add_up
+    monkeypatch.setattr(groups if grouped else units, "add_up", add_up)
+    features = tuple(UnitTotal("x", coding(0.0, 1.0 + j, 0.0)) for j in range(40))
+    rows = [{"person": 1, "region": "north", "x": 1.0, "y": 0.0}]
+    regions = declare_groups(["region"], [("north",), ("south",)], {"region": "text"})
+    for steady in (2, 1):
+        seen.clear()
+        asked = Units(features, "person")
+        if steady == 2:
+            found = group_totals(frame_of(rows), asked, regions)[0] if grouped else unit_totals(frame_of(rows), asked)
+            assert (found.records, len(found.sums)) == (1, 40)
+            continue
+        with pytest.raises(Unsteady):
+            group_totals(frame_of(rows), asked, regions) if grouped else unit_totals(frame_of(rows), asked)
+
+
+def test_groups_are_ranked_however_many_rows_a_person_has() -> None:
+    """2^40 rows times ten million groups would overflow 64 bits, and the largest group would come last."""
+    combined = pl.LazyFrame({"u": [1, 1, 1, 2], "g": [5, 9_999_999, 3, 7], "n": [4, 1 << 40, 1 << 37, 1]})
+    kept = keep_groups(nw.from_native(combined), 1, 10_000_000).to_native().collect().sort("u")
+    assert kept.rows() == [(1, 9_999_999, 1 << 40), (2, 7, 1)]
