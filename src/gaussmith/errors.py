@@ -11,7 +11,8 @@
     ├── BudgetError         the ledger refuses: nothing was read, nothing was spent              exit 3
     └── DataError           the engine or the data failed after the data was opened: generic     exit 4
 
-A message has three parts, joined by ` · `: what is wrong (name=value), the rule, what to do.
+A message has three parts, joined by ` · `: what is wrong (name=value), the rule, what to do. Control characters in them
+are spelled out.
 Once data is open no message may carry anything that depends on it; `DataError` takes no free text from the engine.
 """
 
@@ -20,6 +21,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from gaussmith.texts import printable_lines
+
 
 class GaussmithError(Exception):
     """What went wrong, the rule it broke, and what to do about it."""
@@ -27,6 +30,7 @@ class GaussmithError(Exception):
     exit_code = 1
 
     def __init__(self, what: str, rule: str = "", remedy: str = "", **objects: object) -> None:
+        what, rule, remedy = map(printable_lines, (what, rule, remedy))
         self.what, self.rule, self.remedy = what, rule, remedy
         for name, value in objects.items():
             setattr(self, name, value)
@@ -84,8 +88,10 @@ def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:
     "did you mean 'age'?"
     >>> nearest("zzz", ["age", "income"])
     'choose one of: age, income'
+    >>> nearest("age", ["age", "income"])
+    'choose one of: income'
     """
-    choices = list(choices)
+    choices = [choice for choice in choices if choice != name]  # what was written is no advice
     close = difflib.get_close_matches(name, choices, n=1)
     if close:
         return f"did you mean {close[0]!r}?"

@@ -74,7 +74,8 @@ def read_request(request: Any) -> Request:
         path = os.fspath(request)
         if path.endswith(".toml"):
             return Request.from_toml(path)
-        what, remedy = f"source {without_secrets(path)!r} without a question", example.format(repr(path))
+        said = repr(without_secrets(path))
+        what, remedy = f"source {said} without a question", example.format(said)
     else:
         what = f"{type(request).__name__} instead of a request"
         remedy = "plan.release(data)" if hasattr(request, "release") else example.format('"people.parquet"')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
@@ -92,8 +93,8 @@ class Request:
 
     def __repr__(self) -> str:
         """The source by its name, never a frame's values, and what is asked of it."""
-        named = isinstance(self.source, str | Path)
-        said = [repr(without_secrets(str(self.source))) if named else f"<{type(self.source).__name__}>"]
+        named = isinstance(self.source, str | os.PathLike)
+        said = [repr(without_secrets(self.source)) if named else f"<{type(self.source).__name__}>"]
         for each in fields(self):
             if each.init and each.name != "source":
                 value = getattr(self, each.name)
@@ -207,13 +208,19 @@ class Request:
         try:
             text = file.read_text(encoding="utf-8-sig")  # some editors put a mark at the beginning
         except FileNotFoundError:
-            raise RequestError(f"request file {str(path)!r}", "it does not exist", "check the name") from None
+            raise RequestError(
+                f"request file {without_secrets(path)!r}", "it does not exist", "check the name"
+            ) from None
         except (OSError, UnicodeDecodeError):
-            raise RequestError(f"request file {str(path)!r}", "it cannot be read as text", "check the file") from None
+            raise RequestError(
+                f"request file {without_secrets(path)!r}", "it cannot be read as text", "check the file"
+            ) from None
         try:
             fields = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise RequestError(f"request file {str(path)!r}", f"it is not TOML: {error}", "mend that line") from None
+            raise RequestError(
+                f"request file {without_secrets(path)!r}", f"it is not TOML: {error}", "mend that line"
+            ) from None
         return cls.from_dict(fields, beside=file.parent)
 
     @classmethod

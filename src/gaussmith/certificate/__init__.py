@@ -219,6 +219,8 @@ def _verify(block: Block, proof: Proof) -> Verdict:
     except PlanError as error:
         problems.append(f"the guarantee does not hold: {error}")
         reach = np.inf
+    if not reach <= 1.0:
+        problems.append("the guarantee does not hold: neighbours lie further apart than the noise is made for")
     try:
         lower = proven(block.domain, block.answers, block.neighbours, proof.law) / block.guarantee.mu**2
         lower *= 1.0 - 2.0**-51

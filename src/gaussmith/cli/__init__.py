@@ -82,9 +82,12 @@ def _run(words: list[str]) -> int:
         return 0
     name = words[0]
     if name not in COMMANDS:
+        from gaussmith.addresses import without_secrets
         from gaussmith.errors import RequestError, nearest
 
-        raise RequestError(f"command {name!r}", "gaussmith has no such command", nearest(name, COMMANDS))
+        raise RequestError(
+            f"command {without_secrets(name)!r}", "gaussmith has no such command", nearest(name, COMMANDS)
+        )
     from importlib import import_module
 
     from gaussmith.cli.parser import Parser
@@ -112,8 +115,11 @@ def _refuse(error: BaseException, words: list[str]) -> int:
     if "--json" in words:
         import json
 
+        from gaussmith.texts import printable_json
+
         fields = {"kind": type(error).__name__, "what": error.what, "rule": error.rule, "remedy": error.remedy}
-        print(json.dumps({"error": fields, "exit_code": error.exit_code}, ensure_ascii=False), file=sys.stderr)
+        document = json.dumps({"error": fields, "exit_code": error.exit_code}, ensure_ascii=False)
+        print(printable_json(document), file=sys.stderr)
     else:
         print(error_text(error), file=sys.stderr)
     return error.exit_code

@@ -14,8 +14,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.terminal import bold, dim, labelled, wrapped
+from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
     from gaussmith.releases import Release
@@ -66,11 +68,12 @@ def run(arguments: Namespace) -> int:
     request = demo_request()
     check_folder(arguments.out, overwrite=True)
     released = release(request)
-    print(released.to_json() if arguments.json else _text(released), flush=True)
+    print(printable_json(released.to_json()) if arguments.json else _text(released), flush=True)
     files = write_folder(released, arguments.out)
     if not arguments.json:
-        print("\n" + labelled("Written", f"to {arguments.out}: {', '.join(file.name for file in files)}"))
-        print("\n" + bold("Try next") + "\n" + NEXT.format(folder=Path(arguments.out)))
+        folder = printable(without_secrets(Path(arguments.out)))
+        print("\n" + labelled("Written", f"to {folder}: {', '.join(file.name for file in files)}"))
+        print("\n" + bold("Try next") + "\n" + NEXT.format(folder=folder))
     return 0
 
 
@@ -103,8 +106,8 @@ def _text(release: Release) -> str:
             wrapped(
                 "± noise is the standard deviation of the noise; standard is what the standard Gaussian mechanism "
                 f"would have added for the same promise. Taken together, {describe_gain(release.block)}: "
-                f"{describe_optimality(release.block)}. The ± covers the noise; not clipping to the bounds, and not the "
-                "sampling of people into the data."
+                f"{describe_optimality(release.block)}. The ± covers the noise; not clipping to the bounds, and not "
+                "the sampling of people into the data."
             ),
         ]
     )

@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.parser import Parser, number
 from gaussmith.errors import DomainError, RequestError
 
@@ -106,7 +107,7 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
         for name in ASKING:
             if getattr(arguments, name):
                 raise RequestError(
-                    f"--{name.replace('_', '-')} beside {sources[0]!r}",
+                    f"--{name.replace('_', '-')} beside {without_secrets(sources[0])!r}",
                     "a request file holds everything that is asked",
                     "write it into the file, or give the data file instead",
                 )

@@ -17,10 +17,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.flags import add_guarantee_flags, guarantee_from
 from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold
 from gaussmith.errors import RequestError, nearest
+from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
@@ -59,7 +61,7 @@ def run(arguments: Namespace) -> int:
     actions = {"init": _init, "show": _show, "verify": _verify}
     if arguments.action not in actions:
         raise RequestError(
-            f"gaussmith ledger {arguments.action}",
+            f"gaussmith ledger {without_secrets(arguments.action)}",
             "a ledger is made, shown or verified",
             nearest(arguments.action, ACTIONS),
         )
@@ -73,7 +75,7 @@ def run(arguments: Namespace) -> int:
             f"a guarantee with {arguments.action}", "it belongs to gaussmith ledger init", "leave it out"
         )
     found, text = actions[arguments.action](arguments)
-    print(json.dumps(found, ensure_ascii=False) if arguments.json else text)
+    print(printable_json(json.dumps(found, ensure_ascii=False)) if arguments.json else text)
     return 0
 
 
@@ -89,7 +91,7 @@ def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
     )
     found = {**_document(ledger), "head": str(ledger.head)}
     budget, *terms = _terms(ledger)
-    return found, "\n".join([f"{bold(ledger.where)} {budget}", *terms, f"receipt {ledger.head}"])
+    return found, "\n".join([f"{bold(printable(ledger.where))} {budget}", *terms, f"receipt {ledger.head}"])
 
 
 def _document(ledger: Ledger) -> dict[str, Any]:
@@ -107,7 +109,6 @@ def _document(ledger: Ledger) -> dict[str, Any]:
 def _terms(ledger: Ledger) -> list[str]:
     """The same in plain words, one a line."""
     from gaussmith.ledger.protection import describe_unit
-    from gaussmith.words.numbers import printable
 
     whole, lines = ledger.guarantee, [f"may spend {ledger.guarantee}"]
     if ledger.keys_delta:
@@ -146,7 +147,6 @@ def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
 
 def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) -> str:
     from gaussmith.report import clock
-    from gaussmith.words.numbers import printable
     from gaussmith.words.tables import text_table
 
     lines = [bold(printable(ledger.where)), *_terms(ledger)]
@@ -195,14 +195,15 @@ def bar(before: float, after: float) -> str:
 def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
     from gaussmith.report import draw, spending_spec
 
+    said = without_secrets(file)
     if not file.endswith(".svg"):
-        raise RequestError(f"--chart {file}", "the chart is an .svg file", f"write --chart {file}.svg")
+        raise RequestError(f"--chart {said}", "the chart is an .svg file", f"write --chart {said}.svg")
     svg = draw(spending_spec(history), "The share of the budget spent so far, over time.")
     try:
         Path(file).write_text(svg + "\n", encoding="utf-8")
     except OSError as error:
         raise RequestError(
-            f"--chart {file}", f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
+            f"--chart {said}", f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
         ) from None
 
 
@@ -219,7 +220,6 @@ def _part(units: int) -> float:
 def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.ledger import Ledger
     from gaussmith.ledger.protection import describe_unit
-    from gaussmith.words.numbers import printable
 
     ledger = Ledger(arguments.ledger)
     records = [_record(file) for file in arguments.record or ()]
@@ -237,7 +237,7 @@ def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
     }
     versions = ", ".join(f"{version} ({charges})" for version, charges in found.software.items()) or "none"
     lines = [
-        f"{bold(ledger.where)} is in order: every hash, charge, total and stored release was recomputed",
+        f"{bold(printable(ledger.where))} is in order: every hash, charge, total and stored release was recomputed",
         f"entries {found.entries} · releases {found.releases} · pending {len(found.pending)}",
         f"unit: {'not told yet' if found.unit is None else printable(describe_unit(found.unit))}",
         f"charged by gaussmith {versions}",
@@ -251,5 +251,7 @@ def _record(file: str) -> bytes:
         return Path(file).read_bytes().removesuffix(b"\n")
     except OSError as error:
         raise RequestError(
-            f"--record {file}", f"it cannot be read: {error.strerror}", "name the release.json of a release"
+            f"--record {without_secrets(file)}",
+            f"it cannot be read: {error.strerror}",
+            "name the release.json of a release",
         ) from None

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Sequence
 from typing import NoReturn
 
+from gaussmith.addresses import without_secrets
 from gaussmith.errors import RequestError, nearest
 
 
@@ -32,7 +33,7 @@ class Parser(argparse.ArgumentParser):
             rule = f"gaussmith {self.command} has no such {'option' if flag.startswith('-') else 'argument'}"
             flags = [name for name in self._option_string_actions if name.startswith("--")]
             hint = nearest(flag, flags) if flag.startswith("-") else f"see gaussmith {self.command} --help"
-            raise RequestError(repr(unknown[0]), rule, hint)
+            raise RequestError(repr(flag if flag.startswith("-") else without_secrets(unknown[0])), rule, hint)
         return arguments
 
     def error(self, message: str) -> NoReturn:

@@ -19,10 +19,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.flags import add_request_flags, request_from
 from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold, wrapped
 from gaussmith.errors import RequestError
+from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
@@ -42,7 +44,6 @@ def add_flags(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     from gaussmith.job import check_source, ledger_unit, open_ledger, source_name
     from gaussmith.words.blocks import explain_choice
-    from gaussmith.words.numbers import printable
     from gaussmith.words.plans import plan_text
 
     rows = _rows(arguments.rows)
@@ -66,13 +67,14 @@ def run(arguments: Namespace) -> int:
         print(wrapped(explain_choice(plan.block) if plain else plan.explain()), flush=True)
     outlook = None if book is None else book.afford(plan.guarantee)  # refuses, with the plan already shown
     if arguments.json:
-        print(plan.to_json() if book is None and rows is None else _document(plan, rows, book, outlook))
+        plain = book is None and rows is None
+        print(printable_json(plan.to_json() if plain else _document(plan, rows, book, outlook)))
         return 0
     if book is not None and outlook is not None:
-        print("\n" + bold(f"In {book.where}"))
+        print("\n" + bold(f"In {printable(book.where)}"))
         print(wrapped(describe_outlook(outlook, book)))
     for file in filter(None, (arguments.save, arguments.certificate)):
-        print(f"\nSaved to {file}")
+        print(f"\nSaved to {printable(without_secrets(file))}")
     return 0
 
 
@@ -121,7 +123,9 @@ def _save_all(plan: Plan, files: dict[str, str | None]) -> None:
 
 
 def _unwritten(flag: str, file: Path, reason: str) -> RequestError:
-    return RequestError(f"{flag} {file}", f"it cannot be written: {reason}", "name a file in a folder of yours")
+    return RequestError(
+        f"{flag} {without_secrets(file)}", f"it cannot be written: {reason}", "name a file in a folder of yours"
+    )
 
 
 def _rows(text: str | None) -> int | None:

@@ -17,10 +17,11 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.terminal import bold, wrapped
 from gaussmith.errors import PlanError, RequestError
-from gaussmith.words.numbers import printable
+from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.certificate import Verdict
@@ -78,8 +79,8 @@ def _describe(draw: Draw, found: Verdict) -> str:
         where = f"In each of {draw.groups.size:,} groups, of which a person is in {held(draw)}:\n"
         kept = "group's share of the guarantee" if draw.is_shared else "guarantee"
     return (
-        f"{where}Private: no difference of neighbours exceeds the {kept} ({protects(draw.neighbours)}); the largest reaches "
-        f"{100 * found.reach:.6f} % of it.\n"
+        f"{where}Private: no difference of neighbours exceeds the {kept} ({protects(draw.neighbours)}); the largest "
+        f"reaches {100 * found.reach:.6f} % of it.\n"
         f"Optimal: the plan's {what} is at most {found.price:.9g}, and no Gaussian noise with this {kept} can be below "
         f"{found.lower_bound:.9g}: within {100 * (found.optimality - 1):.2g} % of the best."
     )
@@ -90,4 +91,6 @@ def _read(file: str) -> str:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
-        raise RequestError(f"file {file!r}", f"it cannot be read: {reason}", "check the name") from None
+        raise RequestError(
+            f"file {without_secrets(file)!r}", f"it cannot be read: {reason}", "check the name"
+        ) from None

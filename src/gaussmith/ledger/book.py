@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
+from gaussmith.addresses import without_secrets
 from gaussmith.errors import DataError, LedgerError
 from gaussmith.ledger.chain import Entry, Receipt, check_seal, digest, follow
 from gaussmith.ledger.history import charge_rows
@@ -92,8 +93,7 @@ class Ledger:
         Guarantee: all releases charged to it together keep `guarantee`. Requires: every release about these people is
         charged to this ledger (owed). Rounding: the budgets down, every charge up.
         """
-        if dataset is not None:
-            _check_text("dataset", dataset)
+        dataset = None if dataset is None else without_secrets(_check_text("dataset", dataset))
         keys = check_keys_delta(keys_delta)
         square = budget_square(guarantee, keys)
         body: dict[str, Any] = {"format": FORMAT, "dataset": dataset, "unit": read_unit(unit)}
@@ -353,10 +353,11 @@ def _fresh_id(pages: Pages, last: Entry) -> str:
     return name
 
 
-def _check_text(name: str, value: object) -> None:
+def _check_text(name: str, value: object) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= 200 or not value.isprintable() or value != value.strip():
         raise LedgerError(
             f"{name}={str(value)[:80]!r} cannot be used",
             "it has 1 to 200 printable characters and no blanks at its ends",
             "choose another",
         )
+    return value

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.errors import LedgerError
 from gaussmith.ledger.chain import Entry, Receipt
 from gaussmith.ledger.failpoints import failpoint
@@ -46,7 +47,7 @@ class SqliteStorage:
     """A ledger in the file `path`."""
 
     def __init__(self, path: str | os.PathLike[str], timeout: float) -> None:
-        self.where = os.fspath(path)
+        self.where = without_secrets(path)
         # A link is followed, so that the head lies beside the file itself whatever name it is reached by.
         self._path = Path(path).expanduser().resolve()
         self._head = self._path.with_name(self._path.name + ".head")

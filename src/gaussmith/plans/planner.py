@@ -10,9 +10,11 @@ from gaussmith.domains import Ball, Box, Domain, GaussianData, Groups, Records, 
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
-from gaussmith.plans.choice import Progress, plan_answers
+from gaussmith.numerics.doubles import within_doubles
+from gaussmith.plans.choice import plan_answers
 from gaussmith.plans.draw import Draw, draw_groups
 from gaussmith.plans.plan import Plan
+from gaussmith.shapes.fitting import Progress
 
 
 def plan(
@@ -58,7 +60,8 @@ def plan(
             "write gaussmith.Guarantee(epsilon=1, delta=1e-6)",
         )
     if isinstance(domain, Groups):
-        asked = aim(ask(domain.domain, answers, count, weights), objective, targets)
+        with within_doubles():
+            asked = aim(ask(domain.domain, answers, count, weights), objective, targets)
         made = Plan.of(draw_groups(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape))
         made.certify()
         return made
@@ -70,7 +73,8 @@ def plan(
             "a plan starts from what one record can be",
             "give a domain such as gaussmith.Box, gaussmith.Ball or gaussmith.Counts",
         )
-    asked = aim(ask(domain, answers, count, weights), objective, targets)
+    with within_doubles():
+        asked = aim(ask(domain, answers, count, weights), objective, targets)
     protected = choose(neighbours, neighbors)
     block = plan_answers(domain, guarantee, asked, protected, missing, shape, gap, progress)
     return Plan.of(Draw(block, guarantee, protected))

@@ -18,6 +18,7 @@ import numpy as np
 from gaussmith.domains import Cells, Counts, Domain, GaussianData, Points, SparseSum, Tallied, Votes
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.intervals import gram
 from gaussmith.numerics.linear import Array, Dense, Diagonal
 from gaussmith.workloads import Marginals, Runs
@@ -53,16 +54,20 @@ def standard_block(block: Block) -> Block | None:
         return None if standard is None else standard.narrowed(shown, count)[0]
     if block.answers.size == 0:
         return block  # a count alone: one number has only one shape of noise
-    if isinstance(block.domain, GaussianData):
-        from gaussmith.shapes.clipped import clipped
-
-        domain, shape = clipped(block.domain, block.answers, block.neighbours, block.guarantee.mu, "round")
-        return replace(block, domain=domain, shape=shape, alternatives=(), law=None)
+    domain = block.domain
     try:
-        shape = isotropic(block.domain, block.answers, block.neighbours)
+        with within_doubles():
+            if isinstance(domain, GaussianData):
+                from gaussmith.shapes.clipped import clipped
+
+                domain, shape = clipped(domain, block.answers, block.neighbours, block.guarantee.mu, "round")
+            else:
+                shape = isotropic(domain, block.answers, block.neighbours)
+            standard = replace(block, domain=domain, shape=shape, alternatives=(), law=None)
+            require_finite(standard.standard_errors, standard.total_variance)
+            return standard
     except PlanError:
         return None
-    return replace(block, shape=shape, alternatives=(), law=None)
 
 
 def standard_errors_of_standard(block: Block) -> Array | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.addresses import without_secrets
 from gaussmith.errors import GaussmithError, PlanError, RequestError
 from gaussmith.plans import Plan
 from gaussmith.readings import Reading
@@ -98,7 +99,7 @@ def _text(source: str | bytes | os.PathLike[str]) -> str | bytes:
         return Path(source).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not a name of a file"
-        what = f"file {os.fspath(source)[:200]!r}"
+        what = f"file {without_secrets(source)[:200]!r}"
         raise RequestError(what, f"it cannot be read: {reason}", "check the name") from None
 
 

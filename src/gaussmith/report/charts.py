@@ -12,7 +12,8 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.standard_gaussian import Comparison, standard_block, standard_errors_of_standard
 from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair
-from gaussmith.words.numbers import figure, printable
+from gaussmith.texts import printable
+from gaussmith.words.numbers import figure
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block

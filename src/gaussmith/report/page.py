@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussmith.addresses import without_secrets
 from gaussmith.domains import Box, Counts, GaussianData, People
 from gaussmith.errors import RequestError
 from gaussmith.neighbours import ADD_REMOVE
@@ -25,6 +26,7 @@ from gaussmith.releases.intervals import normal_width
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
 from gaussmith.report.spectra import errors_spec, spectrum_spec
+from gaussmith.texts import printable
 from gaussmith.words.blocks import (
     describe_clip,
     describe_divided,
@@ -34,7 +36,7 @@ from gaussmith.words.blocks import (
     describe_spectrum,
     guarantee_notes,
 )
-from gaussmith.words.numbers import decimals, figure, printable
+from gaussmith.words.numbers import decimals, figure
 from gaussmith.words.releases import shown_rows
 from gaussmith.words.tables import html_table
 
@@ -56,15 +58,17 @@ def write_page(release: Release, path: str | os.PathLike[str], columns: Sequence
     file = Path(path)
     if file.suffix.lower() not in (".html", ".htm"):
         raise RequestError(
-            f"report {str(path)!r}",
+            f"report {without_secrets(path)!r}",
             "it is an .html page",
-            f"write {str(file.with_suffix('.html'))!r}; browsers print it",
+            f"write {without_secrets(file.with_suffix('.html'))!r}; browsers print it",
         )
     try:
         file.write_text(page(release, columns), encoding="utf-8")
     except OSError as error:
         raise RequestError(
-            f"report {str(path)!r}", f"it cannot be written: {error.strerror}", "choose a path you can write to"
+            f"report {without_secrets(path)!r}",
+            f"it cannot be written: {error.strerror}",
+            "choose a path you can write to",
         ) from None
     return file
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gaussmith.plans.standard_gaussian import spectrum, standard_errors_of_standard
 from gaussmith.report.charts import OTHERS, OURS, WIDTH, Spec, chart
-from gaussmith.words.numbers import printable
+from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gaussmith.report.charts import INK, LINE, OURS, SOFT, WIDTH, Spec, chart
-from gaussmith.words.numbers import printable
+from gaussmith.texts import printable
 
 
 def spending_spec(history: Sequence[Mapping[str, Any]]) -> Spec:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from gaussmith.addresses import STORES, fixed_part, scheme_of, without_secrets
+from gaussmith.addresses import STORES, fixed_part, location_of, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
 from gaussmith.sums.separated import (
     QUOTE,
@@ -64,7 +64,7 @@ class Files:
     said: str
     format: str
     paths: tuple[str, ...] = field(repr=False)
-    root: str = ""
+    root: str = field(default="", repr=False)
     """Where partitions begin: a directory, or the part of a pattern before its first wildcard."""
     keys: tuple[str, ...] = ()
     """The columns that names of directories hold."""
@@ -97,13 +97,13 @@ class Files:
 
 def find_files(source: str | os.PathLike[str]) -> Files:
     """The files a path, a glob, a directory or an address stands for; refuses what is not there or not known."""
-    said = os.fspath(source)
-    scheme = scheme_of(said)
+    address = os.fspath(source)
+    scheme = scheme_of(address)
     if scheme == "file":
-        said, scheme = unquote(urlsplit(said).path), None
+        address, scheme = unquote(urlsplit(address).path), None
     if scheme is not None:
-        return _find_elsewhere(said, scheme)
-    path = os.path.expanduser(said)
+        return _find_elsewhere(address, scheme)
+    said, path = without_secrets(address), os.path.expanduser(address)
     if os.path.isdir(path):
         return _find_in_directory(said, path)
     paths = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
@@ -131,11 +131,12 @@ def _find_elsewhere(address: str, scheme: str) -> Files:
             f"addresses begin with duckdb, file or a store: {', '.join(STORES)}",
             nearest(scheme, (*STORES, "duckdb", "file")),
         )
-    is_directory = "." not in said.rstrip("/").rsplit("/", 1)[-1]
+    where = location_of(address)
+    is_directory = "." not in where.rstrip("/").rsplit("/", 1)[-1]
     if is_directory:  # engines take an address without a last stroke for that of a file
-        return Files(said, "Parquet", (address.rstrip("/") + "/",), said.rstrip("/"), remote=True)
-    root = fixed_part(said) if glob.has_magic(said) else ""
-    return Files(said, _format_of(said, said), (address,), root, remote=True)
+        return Files(said, "Parquet", (address.rstrip("/") + "/",), where.rstrip("/"), remote=True)
+    root = fixed_part(where) if glob.has_magic(where) else ""
+    return Files(said, _format_of(said, where), (address,), root, remote=True)
 
 
 def _find_in_directory(said: str, path: str) -> Files:
@@ -220,7 +221,7 @@ def _readable(files: Files) -> Files:
     for path in files.paths:
         if not os.access(path, os.R_OK):
             raise SourceError(
-                f"source={files.said!r}: {path!r} may not be read",
+                f"source={files.said!r}: {without_secrets(path)!r} may not be read",
                 "the file must be readable by the user who runs this",
                 "change its permissions, or run as a user who may read it",
             )

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.errors import SourceError
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files, names_of
@@ -40,7 +41,9 @@ def uneven_columns(files: Files) -> frozenset[str]:
         return frozenset()
 
     def read(path: str) -> Mapping[str, Any]:
-        what = f"source={files.said!r}: {path!r}, one of its {len(files.paths)} files, cannot be opened"
+        what = (
+            f"source={files.said!r}: {without_secrets(path)!r}, one of its {len(files.paths)} files, cannot be opened"
+        )
         rule = "the beginning or end of each file is looked at before anything is charged"
         problem = SourceError(f"{what} as {files.format}", rule, "check this file, or narrow the pattern")
         return attempt(lambda: look(path), problem)

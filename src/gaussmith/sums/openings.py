@@ -44,7 +44,11 @@ def open_source(
     if engine not in (None, *ENGINES):
         raise SourceError(f"engine={engine!r}", "it names an engine", nearest(str(engine), ENGINES))
     if master is not None and engine != "spark":
-        raise SourceError(f"master={master!r}", "it says where Spark runs", 'add engine="spark", or leave master out')
+        raise SourceError(
+            f"master={without_secrets(str(master))!r}",
+            "it says where Spark runs",
+            'add engine="spark", or leave master out',
+        )
     if isinstance(source, (str, os.PathLike)):
         return _open_path(os.fspath(source), engine, master, columns)
     if engine is not None:
@@ -139,7 +143,7 @@ def _open_path(path: str, engine: str | None, master: str | None, columns: Seque
 def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
     import narwhals as nw
 
-    first = files.said if len(files.paths) == 1 else files.paths[0]
+    first = files.said if len(files.paths) == 1 else without_secrets(files.paths[0])
     problem = SourceError(
         f"source={first!r} cannot be opened as {files.format}",
         "its beginning or end is missing, damaged or not of this format",

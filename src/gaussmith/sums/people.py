@@ -43,8 +43,11 @@ def total_people(source: Source, units: Units, derivation: Derivation) -> Totals
     >>> from gaussmith.sums import open_source
     >>> source = open_source(pl.DataFrame({"person": ["ada", "bob", "ada"], "age": [36, 17, 36]}))
     >>> adults = plan_derivation({}, "age >= 18", kinds_of(source.schema))
-    >>> total_people(source, Units((RowCount(),), "person", rows_per_unit=5), adults)
-    Totals(sums=[2], records=1)
+    >>> totals = total_people(source, Units((RowCount(),), "person", rows_per_unit=5), adults)
+    >>> totals.sums, totals.records
+    ([2], 1)
+    >>> totals  # shown by accident it says nothing
+    Totals()
     """
     check_people(source, units, derivation)
     return attempt(lambda: unit_totals(_prepare(source, units, derivation), units), data_error())

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from gaussmith.addresses import without_secrets
 from gaussmith.codes import Codes
 from gaussmith.errors import SourceError
 from gaussmith.expressions import kind_of
@@ -192,8 +193,8 @@ def _same_master(session: Any, master: str | None) -> Any:
     found = str(session.conf.get("spark.master", "") or "")
     if master is not None and master != found:
         raise SourceError(
-            f"master={_without_secrets(master)!r}",
-            f"a session at {_without_secrets(found)!r} is running in this process, and there can be one",
+            f"master={without_secrets(master)!r}",
+            f"a session at {without_secrets(found)!r} is running in this process, and there can be one",
             "leave master out, or stop that session first",
         )
     return session
@@ -209,7 +210,7 @@ def _connect(address: str) -> Any:
             SparkSession = None
     if SparkSession is None:
         raise SourceError(
-            f"master={_without_secrets(address)!r}",
+            f"master={without_secrets(address)!r}",
             "Spark Connect needs more packages than Spark itself",
             f"{INSTALL} 'pyspark[connect]'",
         )
@@ -241,7 +242,7 @@ def _start(master: str) -> Any:
 
 def _not_started(master: str, rule: str) -> SourceError:
     remedy = "check the address, for example local[2], spark://host:7077 or sc://host:15002"
-    return SourceError(f"master={_without_secrets(master)!r}", rule, remedy)
+    return SourceError(f"master={without_secrets(master)!r}", rule, remedy)
 
 
 def _check_version(found: str, whose: str) -> None:
@@ -279,12 +280,7 @@ def _check_reachable(master: str) -> None:
         except (OSError, ValueError):
             continue
     raise SourceError(
-        f"master={_without_secrets(master)!r}",
+        f"master={without_secrets(master)!r}",
         f"nothing answers at this address within {PATIENCE:g} seconds",
         "check the host and the port, and that the cluster is up; nothing was read and nothing was spent",
     )
-
-
-def _without_secrets(master: str) -> str:
-    """An address without what may be secret: users, passwords, tokens."""
-    return re.sub(r"//[^/@]*@", "//", re.sub(r"[;?].*", "", master))

@@ -14,7 +14,8 @@ from gaussmith.plans.standard_gaussian import (
     spectrum,
     standard_errors_of_standard,
 )
-from gaussmith.words.numbers import figure, printable
+from gaussmith.texts import printable
+from gaussmith.words.numbers import figure
 from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:

@@ -5,15 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 
-def printable(text: str) -> str:
-    """Text with control characters spelled out, so that a name cannot move the cursor or break a page.
-
-    >>> printable("age\\x1b[2J")
-    'age\\\\x1b[2J'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
 def decimals(error: float) -> int:
     """Decimals that show two digits of the error."""
     return int(np.clip(1 - np.floor(np.log10(error)), 0, 12)) if np.isfinite(error) and error > 0 else 0

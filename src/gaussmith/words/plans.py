@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from gaussmith.texts import printable
 from gaussmith.words.blocks import (
     MAX_ROWS,
     PLAN_HEADER,
@@ -15,7 +16,6 @@ from gaussmith.words.blocks import (
     explain_choice,
     guarantee_notes,
 )
-from gaussmith.words.numbers import printable
 from gaussmith.words.tables import html_table, text_table
 from gaussmith.workloads import Marginals
 

@@ -7,8 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.releases.table import EXACT, UNKNOWN
+from gaussmith.texts import printable
 from gaussmith.words.blocks import MAX_ROWS, describe_undeclared, guarantee_notes
-from gaussmith.words.numbers import decimals, figure, printable
+from gaussmith.words.numbers import decimals, figure
 from gaussmith.words.plans import note_lines, sharing
 from gaussmith.words.tables import html_table, text_table, wrap_notes
 
