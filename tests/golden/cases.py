@@ -144,18 +144,25 @@ def _marginals() -> Any:
 
 
 def _ends(release: Any, **options: Any) -> list[float]:
-    lower, upper = release.interval(**options)
+    lower, upper = release.intervals(**options)
     return [float(v) for v in (*lower.ravel(), *upper.ravel())]
+
+
+def _without_keys(release: Any, *columns: str) -> list[dict[str, Any]]:
+    """The rows of one group without its keys, which are the same in every row."""
+    return [{name: value for name, value in row.items() if name not in columns} for row in release.rows()]
 
 
 VIEWS: dict[str, Callable[[], list[Any]]] = {
     "total of groups": lambda: _released("by").total().rows(),
     "total of some groups": lambda: _released("by two columns").total(sex="f").rows(),
     "total of groups of people": lambda: _released("person, by two columns").total(year=2020).rows(),
-    "one group": lambda: _released("by")["south"].rows(),
-    "one group of two columns": lambda: _released("person, by two columns")["north", 2021].rows(),
+    "one group": lambda: _without_keys(_released("by")["south"], "region"),
+    "one group of two columns": lambda: _without_keys(
+        _released("person, by two columns")["north", 2021], "region", "year"
+    ),
     "one question": lambda: _released("person, questions")["women"].rows(),
-    "one group of one question": lambda: _released("person, questions")["regions"]["north"].rows(),
+    "one group of one question": lambda: _without_keys(_released("person, questions")["regions"]["north"], "region"),
     "rows at 80 %": lambda: _released("sums, means, count").rows(0.8),
     "delta intervals": lambda: _ends(_released("sums, means, count"), confidence=0.9, method="delta"),
     "simultaneous intervals": lambda: _ends(_released("sums, means, count"), simultaneous=True),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gaussmith.releases.intervals import delta_intervals, fieller_intervals, normal_width
+from gaussmith.plans.error_distribution import normal_width
+from gaussmith.releases.intervals import delta_intervals, fieller_intervals
 
 SIZE = 60_000
 

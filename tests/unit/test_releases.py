@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
-from gaussmith.releases.intervals import normal_width
+from gaussmith.plans.error_distribution import normal_width
 from gaussmith.errors import PlanError
 from gaussmith.releases import Release
 

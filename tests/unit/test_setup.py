@@ -258,8 +258,8 @@ def test_what_the_code_imports_is_what_is_declared() -> None:
 @pytest.mark.parametrize(
     ("module", "planted"),
     [
-        ("planner.py", "from gaussmith.noise import normal_integers"),
-        ("plans.py", "def f():\n    import gaussmith.sums"),
+        ("plans/planner.py", "from gaussmith.noise import normal_integers"),
+        ("plans/plan.py", "def f():\n    import gaussmith.sums"),
         ("request.py", "import gaussmith.mechanism"),
         ("report/__init__.py", "import gaussmith.sums"),
         ("report/__init__.py", "import gaussmith.job"),

@@ -101,7 +101,7 @@ def counting_queries(*, queries: int, rows: int, epsilon: float, delta: float, f
     >>> round(c.maximum_error, 5), round(c.union_bound, 5)
     (0.01468, 0.02179)
     """
-    from gaussmith.releases.intervals import normal_width
+    from gaussmith.plans.error_distribution import normal_width
 
     k, n = check_dimension(queries), check_dimension(rows)
     _check_failure(failure)

@@ -16,7 +16,7 @@ Key = str | int | bool
 
 MOST_GROUPS = 10_000_000
 
-RESERVED = ("question", "answer", "value", "standard_error", "lower", "upper")
+RESERVED = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
 """Names that stand beside the keys in a table of answers."""
 
 

@@ -18,7 +18,7 @@ class Records:
     """The domain of a private count and nothing else.
 
     >>> import gaussmith as gm
-    >>> round(gm.plan(gm.Records(), gm.Guarantee(mu=1), count=True).count_standard_error, 9)
+    >>> round(gm.plan(gm.Records(), gm.Guarantee(mu=1), count=True).errors()["count"], 9)
     1.0
     """
 

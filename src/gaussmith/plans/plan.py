@@ -25,7 +25,7 @@ from gaussmith.neighbours import check, protects
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw
-from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors
+from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
 
 if TYPE_CHECKING:
     from gaussmith.certificate import Certificate
@@ -214,8 +214,6 @@ class Plan(StatedErrors):
 
     def error_quantiles(self, confidence: float = 0.95) -> Array:
         """What each answer's own error stays below, in absolute value, with this confidence."""
-        from gaussmith.releases.intervals import normal_width
-
         return self.standard_errors * normal_width(confidence)
 
     # -- the guarantee ----------------------------------------------------------------------------------------------

@@ -15,8 +15,9 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Plan
+from gaussmith.plans.error_distribution import normal_width
 from gaussmith.readings import Reading
-from gaussmith.releases.intervals import check_method, normal_width
+from gaussmith.releases.intervals import check_method
 from gaussmith.releases.readout import Readout
 from gaussmith.releases.table import answer_columns
 

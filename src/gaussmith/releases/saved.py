@@ -153,8 +153,11 @@ def _narrowed(release: Release, saved: dict[str, Any]) -> Release:
         return release
     groups = saved["groups"]
     size = 0 if release.plan.groups is None else release.plan.groups.size
-    if groups is not None and (len(set(groups)) < len(groups) or not all(0 <= g < size for g in groups)):
-        raise PlanError(f"a view of {len(groups)} groups", f"there are {size}", "check the file")
+    if groups is not None:
+        inside = all(type(group) is int and 0 <= group < size for group in groups)
+        several = bool(saved["summed"])  # else the error of one group would be said of many
+        if not inside or len(set(groups)) < len(groups) or not (groups and (several or len(groups) == 1)):
+            raise PlanError(f"a view of {len(groups)} groups", f"there are {size}", "check the file")
     if saved["answer"] is not None and saved["answer"] not in release.names:
         raise PlanError(f"a view of the answer {saved['answer']!r}", "the release has no such answer", "check the file")
     view = View(None if groups is None else tuple(map(int, groups)), bool(saved["summed"]), saved["answer"])

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 NOISY, EXACT, UNKNOWN = "noisy", "exact", "unknown"
 """The status of an answer: with noise, public and exact, or left open by the noise."""
 
+FIXED = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
+"""The columns that are no keys of groups."""
+
 NOTES = {NOISY: "", EXACT: "public", UNKNOWN: "too few records"}
 
 

@@ -11,6 +11,7 @@ from gaussmith.domains import Tallied
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.standard_gaussian import Comparison, standard_block, standard_errors_of_standard
+from gaussmith.releases.table import FIXED
 from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair
 from gaussmith.texts import printable
 from gaussmith.words.numbers import figure
@@ -60,11 +61,11 @@ def interval_spec(release: Release) -> Spec:
     """Each answer's 95 % interval in percent of the released value; cut at ± 100 % where it is wider."""
     rows: list[Spec] = []
     for row in _shown(release):
-        *keys, name, value, _, lower, upper = row.values()
-        ends = [_percent(end, value) for end in (lower, upper)]
+        keys = [value for name, value in row.items() if name not in FIXED]
+        ends = [_percent(row[end], row["value"]) for end in ("lower", "upper")]
         known = all(abs(end) < 100 for end in ends)
         text = f"± {figure((ends[1] - ends[0]) / 2, 2)} %" if known else "over ± 100 %"
-        named = " · ".join(map(str, (*keys, name)))
+        named = " · ".join(map(str, (*keys, row["answer"])))
         rows.append({"answer": short(named), "low": min(ends), "high": max(ends), "value": 0.0, "text": text})
     reach = max((abs(row[end]) for row in rows for end in ("low", "high")), default=1.0) or 1.0
     x = {"type": "quantitative", "scale": {"domain": [-reach * 1.05, reach * 1.05], "nice": False}}

@@ -20,9 +20,9 @@ from gaussmith.addresses import without_secrets
 from gaussmith.domains import Box, Counts, GaussianData, People
 from gaussmith.errors import RequestError
 from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.standard_gaussian import compare_block, compare_release
 from gaussmith.readings import MEAN, ROW_SUM, ROWS, TOTAL, Reading
-from gaussmith.releases.intervals import normal_width
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
 from gaussmith.report.spectra import errors_spec, spectrum_spec

@@ -6,7 +6,7 @@ import textwrap
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.releases.table import EXACT, UNKNOWN
+from gaussmith.releases.table import EXACT, FIXED, UNKNOWN
 from gaussmith.texts import printable
 from gaussmith.words.blocks import MAX_ROWS, describe_undeclared, guarantee_notes
 from gaussmith.words.numbers import decimals, figure
@@ -58,7 +58,7 @@ def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[
     """
     columns = release.columns()
     size = len(columns["answer"])
-    keys = [name for name in columns if name not in _FIXED]
+    keys = [name for name in columns if name not in FIXED]
     answers = len(release.names)
     if keys:
         shown = list(range(answers * max(1, most // answers)))[:size]
@@ -67,9 +67,6 @@ def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[
         shown = [*range(min(most, size - counted)), *([size - 1] if counted else [])]
     rows = [(*(printable(str(columns[key][i])) for key in keys), *_row(columns, i)) for i in shown]
     return [*map(printable, keys), *RELEASE_HEADER], rows, size - len(shown)
-
-
-_FIXED = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
 
 
 def _row(columns: dict[str, list[Any]], i: int) -> tuple[str, ...]:
