@@ -1,37 +1,64 @@
-"""What is said when an engine fails: nothing of the engine's own words, which may quote data."""
+"""What is said when an engine fails: nothing of the engine's own words, which may quote data.
+
+A call that is wrong in itself (an unknown keyword, method, module or name) is a fault of ours, and said to be one.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import TypeVar
 
-from gaussmith.errors import DataError
+from gaussmith.errors import DataError, GaussmithError, InternalError
 
 T = TypeVar("T")
 
 TALKATIVE = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")
 """Loggers of pyspark that quote data, whatever level Spark's own log is set to."""
 
+OURS = (TypeError, AttributeError, ImportError, NameError)
+"""Errors of a program, not of data."""
+
+ENGINES = {"polars", "narwhals", "duckdb", "_duckdb", "pyarrow", "pandas", "pyspark", "py4j", "numpy", "msgspec"}
+"""Packages that run the functions of a user who passes a frame made with them."""
+
 _hushed: ContextVar[bool] = ContextVar("hushed", default=False)
 
 
-def attempt(work: Callable[[], T], problem: Exception) -> T:
+def attempt(work: Callable[[], T], problem: GaussmithError, theirs: bool = False) -> T:
     """What `work` returns; if it fails, the problem is raised instead and nothing of the engine's own words is kept.
 
+    An error of ours is raised as an `InternalError`, unless `theirs` says that the work is done by an object of the
+    user's; an `InternalError` that was found within stays what it is.
     Raised outside the handler, so that not even the context of the exception carries them: they may quote data.
     """
     try:
         with hush():
             return work()
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, SystemExit, InternalError):
         raise
-    except BaseException:  # an engine's panic is no Exception
-        pass
-    raise problem
+    except BaseException as error:  # an engine's panic is no Exception
+        found = problem if theirs or isinstance(problem, InternalError) or not is_ours(error) else internal_error()
+        cause = error if isinstance(found, InternalError) and os.environ.get("GAUSSMITH_DEBUG") else None
+    raise found from cause
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether an error is one of the program, and not of a function of the user's that an engine ran on the data."""
+    if not isinstance(error, OURS):
+        return False
+    before, frame = "", error.__traceback__
+    while frame is not None:
+        package = str(frame.tb_frame.f_globals.get("__name__", "")).split(".")[0]
+        known = package in ENGINES or package == "gaussmith" or package in sys.stdlib_module_names
+        if not known and before in ENGINES:
+            return False
+        before, frame = package, frame.tb_next
+    return True
 
 
 @contextlib.contextmanager
@@ -51,6 +78,15 @@ def hush() -> Iterator[None]:
 
 def _pass(record: logging.LogRecord) -> bool:
     return not _hushed.get()
+
+
+def internal_error(charged: str = "a charge stays") -> InternalError:
+    """The one thing said of an error of ours: the same whatever happened."""
+    return InternalError(
+        "an error inside Gaussmith or one of its packages, not of the data",
+        f"{charged}; what it says is not shown, because it could hold data",
+        "install versions that are tested, see docs/files.md, or report it; GAUSSMITH_DEBUG=1 shows it: it is not private",
+    )
 
 
 def data_error() -> DataError:

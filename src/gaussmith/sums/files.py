@@ -24,6 +24,7 @@ from urllib.parse import unquote, urlsplit
 from gaussmith.addresses import STORES, fixed_part, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
 from gaussmith.sums.quotes import check_quotes
+from gaussmith.sums.versions import scan_csv
 
 if typing.TYPE_CHECKING:
     import msgspec
@@ -247,8 +248,7 @@ def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame
         return _scan_objects(files, names if names is not None else names_of(files))
     for path in paths:
         check_quotes(_scan_raw(replace(files, paths=(path,))), _separator(files))
-    # Only the first header is looked at now; later files are matched by name when they are read.
-    return _scan_separated(files, _separator(files), extra_columns="ignore", infer_schema_files=1)
+    return _scan_separated(files, _separator(files))
 
 
 def _scan_parquet(files: Files) -> pl.LazyFrame:
@@ -294,10 +294,8 @@ def _separator(files: Files) -> str:
 
 
 def _scan_separated(files: Files, separator: str, **options: typing.Any) -> pl.LazyFrame:
-    import polars as pl
-
-    return pl.scan_csv(
-        list(files.paths),
+    return scan_csv(
+        files.paths,
         separator=separator,
         infer_schema=False,
         truncate_ragged_lines=True,

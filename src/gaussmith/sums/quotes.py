@@ -15,6 +15,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.sums.versions import collect_batches
+
 if typing.TYPE_CHECKING:
     import polars as pl
 
@@ -38,7 +40,7 @@ def check_quotes(lines: pl.LazyFrame, separator: str) -> None:
 
     quoted = lines.filter(pl.col("line").str.contains('"', literal=True))
     inside = 0
-    for batch in quoted.collect_batches(maintain_order=True, engine="streaming"):
+    for batch in collect_batches(quoted, ordered=True):
         inside = _follow(batch["line"].to_list(), inside, separator)
     if inside:
         raise Misquoted
