@@ -87,6 +87,15 @@ class InternalError(GaussmithError):
     exit_code = 4
 
 
+def internal_error(charged: str) -> InternalError:
+    """The one thing said of an error of ours: the same whatever happened."""
+    return InternalError(
+        "an error inside Gaussmith or one of its packages, not of the data",
+        f"{charged}; what it says is not shown, because it could hold data",
+        "install supported versions (docs/files.md), or report it; GAUSSMITH_DEBUG=1 shows it, and is not private",
+    )
+
+
 def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:
     """A hint such as `did you mean 'age'?` when one choice is close to `name`, else the choices, `most` of them.
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import TypeVar
 
-from gaussmith.errors import DataError, GaussmithError, InternalError
+from gaussmith.errors import DataError, GaussmithError, InternalError, RequestError, internal_error
 
 T = TypeVar("T")
 
@@ -39,12 +39,26 @@ def attempt(work: Callable[[], T], problem: GaussmithError, theirs: bool = False
     try:
         with hush():
             return work()
-    except (KeyboardInterrupt, SystemExit, InternalError):
+    except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # an engine's panic is no Exception
-        found = problem if theirs or isinstance(problem, InternalError) or not is_ours(error) else internal_error()
-        cause = error if isinstance(found, InternalError) and os.environ.get("GAUSSMITH_DEBUG") else None
-    raise found from cause
+        found = _judge(error, problem, theirs)
+    raise found
+
+
+def _judge(error: BaseException, problem: GaussmithError, theirs: bool) -> GaussmithError:
+    """What is raised instead of an error."""
+    found, cause = problem, error
+    if isinstance(error, InternalError) and error.__cause__ is not None:
+        cause = error.__cause__
+    if not isinstance(problem, InternalError) and not theirs:
+        if isinstance(error, InternalError):
+            found = error
+        elif is_ours(error):
+            found = internal_error("nothing was charged" if isinstance(problem, RequestError) else "a charge stays")
+    if isinstance(found, InternalError) and os.environ.get("GAUSSMITH_DEBUG"):
+        found.__cause__ = cause
+    return found
 
 
 def is_ours(error: BaseException) -> bool:
@@ -78,15 +92,6 @@ def hush() -> Iterator[None]:
 
 def _pass(record: logging.LogRecord) -> bool:
     return not _hushed.get()
-
-
-def internal_error(charged: str = "a charge stays") -> InternalError:
-    """The one thing said of an error of ours: the same whatever happened."""
-    return InternalError(
-        "an error inside Gaussmith or one of its packages, not of the data",
-        f"{charged}; what it says is not shown, because it could hold data",
-        "install versions that are tested, see docs/files.md, or report it; GAUSSMITH_DEBUG=1 shows it: it is not private",
-    )
 
 
 def data_error() -> DataError:

@@ -1,6 +1,7 @@
-"""Rehearsals: everything a release will ask of its engine, run once on a table without rows, before the charge.
+"""Rehearsals: what a release will ask of its engine, run once on a table without rows, before the charge.
 
 A call that this version of an engine does not know fails here, where nothing has been read and nothing is spent.
+Spark is not rehearsed, for each of its queries takes a second or more: its version alone is checked.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gaussmith.sums.failures import attempt, internal_error
+from gaussmith.errors import internal_error
+from gaussmith.sums.databases import quote
+from gaussmith.sums.failures import attempt
+from gaussmith.sums.features import RowCount, Units
 from gaussmith.sums.files import Files, scan_files
 from gaussmith.sums.forms import Opened, total_form
 from gaussmith.sums.readings import Table, total_table
@@ -24,7 +28,14 @@ SAMPLES = {"CSV": ("a.csv", "a,b\n1,2\n"), "TSV": ("a.tsv", "a\tb\n1\t2\n"), "JS
 
 def rehearse_table(table: Table) -> None:
     """Add up a table without rows, as `total_table` will the real one. Reads no data."""
-    _rehearse(table.source, lambda source: total_table(replace(table, source=source)))
+    units = table.units if table.units is None or table.is_streamed else _one_of_each(table.units, table.source)
+    _rehearse(table.source, lambda source: total_table(replace(table, source=source, units=units)))
+
+
+def _one_of_each(units: Units, source: Source) -> Units:
+    """The units with one feature of each kind and type of column: more of the same would be asked in the same way."""
+    kinds = {(type(f), None if isinstance(f, RowCount) else source.schema.get(f.column)): f for f in units.features}
+    return replace(units, features=tuple(kinds.values()))
 
 
 def rehearse_form(opened: Opened) -> None:
@@ -33,7 +44,7 @@ def rehearse_form(opened: Opened) -> None:
 
 
 def _rehearse(source: Source, add_up: Callable[[Source], object]) -> None:
-    if source.kind == "array":  # no engine is asked
+    if source.kind in ("array", "spark"):
         return
     problem = internal_error("nothing was charged")
     if source.files is not None and source.files.format in SAMPLES:
@@ -52,13 +63,25 @@ def without_rows(source: Source) -> Source:
     >>> source.native(()).collect().shape
     (0, 2)
     """
-    if source.kind in ("duckdb", "spark"):
-        return replace(source, native=source.native.limit(0))
+    if source.kind == "duckdb":
+        return replace(source, native=_empty_relation(source.native))
     import polars as pl
 
     schema = {name: _polars_type(dtype) for name, dtype in source.schema.items()}
     empty = pl.LazyFrame(schema=schema)
     return replace(source, native=lambda columns: empty, files=None, once=False)
+
+
+def _empty_relation(relation: Any) -> Any:
+    """A relation of its own, so that what the given one is made of cannot fail here."""
+    import duckdb
+
+    columns = zip(relation.columns, relation.types, strict=True)
+    nulls = ", ".join(f"cast(null as {kind}) as {quote(name)}" for name, kind in columns)
+    try:
+        return duckdb.connect().sql(f"select {nulls} limit 0")
+    except duckdb.Error:  # a type of an extension, known to the connection of the relation alone
+        return relation.limit(0)
 
 
 def _polars_type(dtype: Any) -> Any:
@@ -80,4 +103,3 @@ def reads_sample(format: str) -> bool:
         path.write_text(text, "utf-8")
         frame = scan_files(Files(name, format, (str(path),)), ["a"]).select("a").collect(engine="streaming")
     return frame.to_dict(as_series=False) == {"a": ["1"]}
-

@@ -30,7 +30,7 @@ RANGES: dict[str, tuple[str, str | None]] = {
     "polars": ("1.36.1", "3"),
     "duckdb": ("1.5.0", "3"),
     "pyarrow": ("18.0.0", None),
-    "pandas": ("2.2.0", "4"),
+    "pandas": ("2.2.2", "4"),
     "pyspark": ("4.0.0", "5"),
 }
 """The oldest version of each engine that is supported, and the first that is not known yet. None: no limit.
@@ -70,20 +70,24 @@ def check_version(package: str) -> None:
     """Refuse a version of a package that is not supported; a package that is not there is refused by who needs it."""
     if package not in sys.modules and find_spec(package) is None:
         return
-    found = str(import_module(package).__version__)
+    check_range(package, str(import_module(package).__version__), package)
+
+
+def check_range(package: str, found: str, whose: str) -> None:
+    """Refuse a version outside the range of a package; `whose` says where it was found."""
     oldest, unknown = RANGES[package]
     if parse(found) < parse(oldest) or (unknown is not None and parse(found) >= parse(unknown)):
-        wanted = f"{package}>={oldest}" + (f",<{unknown}" if unknown is not None else "")
-        until = f" to below {unknown}" if unknown is not None else " or newer"
+        until = "or newer" if unknown is None else f"to below {unknown}"
+        wanted = f"{package}>={oldest}" if unknown is None else f"{package}>={oldest},<{unknown}"
         raise SourceError(
-            f"{package} {found}",
-            f"Gaussmith is tested with {package} {oldest}{until}; nothing was read and nothing was charged",
-            f"install one of these: pip install '{wanted}'",
+            f"{whose} is version {found}",
+            f"versions {oldest} {until} are supported; nothing was read and nothing was charged",
+            f"install one of them: pip install '{wanted}'",
         )
 
 
 def parse(version: str) -> Version:
-    """The numbers of a version, without those at its end that are 0; what comes before a release counts as that release.
+    """The numbers of a version without the zeros at its end. A pre-release counts as the release it comes before.
 
     >>> parse("1.36.1"), parse("2.0.0"), parse("2.1.0rc1") == parse("2.1"), parse("1.9.0.post1")
     ((1, 36, 1), (2,), True, (1, 9))
