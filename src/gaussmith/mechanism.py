@@ -23,6 +23,7 @@ from gaussmith.releases import Release
 from gaussmith.sums import Source, Totals, open_source
 from gaussmith.sums.forms import PAIRS, Opened, open_form, total_form
 from gaussmith.sums.readings import Table, columns_read, open_table, total_table
+from gaussmith.sums.rehearsals import rehearse_form, rehearse_table
 from gaussmith.sums.sources import check_once
 
 Progress = Callable[[float | None], None]
@@ -82,7 +83,9 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             'plan with neighbours="add-remove", or pass one row per person and one column per item',
         )
     plan.certify()  # before anything is opened
-    return open_form(data, plan.domain, plan.codes, columns, form)
+    opened = open_form(data, plan.domain, plan.codes, columns, form)
+    rehearse_form(opened)
+    return opened
 
 
 def prepare_table(plan: Plan | GroupPlan, data: Any, reading: Reading) -> Table:
@@ -90,7 +93,9 @@ def prepare_table(plan: Plan | GroupPlan, data: Any, reading: Reading) -> Table:
     plan.certify()  # before anything is opened
     each, groups = (plan.each, plan.groups) if isinstance(plan, GroupPlan) else (plan, None)
     values = () if reading.histogram is None else _values(each)
-    return open_table(data, reading, each.codes, each.substitutes, groups, values)
+    table = open_table(data, reading, each.codes, each.substitutes, groups, values)
+    rehearse_table(table)
+    return table
 
 
 def _values(plan: Plan) -> Sequence[Any]:

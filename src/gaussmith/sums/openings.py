@@ -23,6 +23,7 @@ from gaussmith.sums.files import Files, check_keys, find_files, names_of, scan_f
 from gaussmith.sums.footers import uneven_columns
 from gaussmith.sums.sources import Source
 from gaussmith.sums.tables import lazy_from_arrow, series_from_pandas, type_of_pandas, was_read
+from gaussmith.sums.versions import check_versions, check_views
 
 if typing.TYPE_CHECKING:
     import polars as pl
@@ -49,6 +50,7 @@ def open_source(
             "it says where Spark runs",
             'add engine="spark", or leave master out',
         )
+    check_versions(source, engine)
     if isinstance(source, (str, os.PathLike)):
         return _open_path(os.fspath(source), engine, master, columns)
     if engine is not None:
@@ -68,7 +70,7 @@ def open_source(
     if opener is not None:
         return opener(source)
     if hasattr(source, "__array__"):
-        return _open_array(attempt(lambda: np.asanyarray(source), _unopened(source)))
+        return _open_array(attempt(lambda: np.asanyarray(source), _unopened(source), theirs=True))
     raise _unknown(source)
 
 
@@ -222,6 +224,7 @@ def _open_arrow(source: Any) -> Source:
     _check_names(getattr(getattr(source, "schema", None), "names", ()), "the table")
     if was_read(source):
         raise SourceError("a reader of record batches", "it can be read once, and was", "open it anew")
+    check_views([column.type for column in getattr(source, "schema", ())])
     lazy = attempt(lambda: lazy_from_arrow(source), _unopened(source))
     if lazy is None:
         raise _unknown(source)
@@ -254,6 +257,8 @@ def _open_elsewhere(kind: str) -> Callable[[Any], Source]:
     def opener(source: Any) -> Source:
         import narwhals as nw
 
+        if not hasattr(source, "columns"):  # a connection or a session
+            raise _unknown(source)
         frame = attempt(lambda: nw.from_native(source).lazy(), _unknown(source))
         schema = attempt(lambda: dict(frame.collect_schema()), _unopened(source))
         _check_names(source.columns, "the frame")

@@ -17,6 +17,7 @@ from gaussmith.errors import RequestError, SourceError
 from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, read_number
 from gaussmith.sums.openings import number_of, open_source
 from gaussmith.sums.sources import Source, narwhals_frame
+from gaussmith.sums.versions import collect_batches
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -110,7 +111,7 @@ def read_places(
     elif source.kind == "polars":
         assert columns is not None
         lazy: pl.LazyFrame = _matched(narwhals_frame(source, columns), columns, keys).to_native()
-        for batch in lazy.collect_batches(chunk_size=BATCH_ROWS, maintain_order=False, engine="streaming"):
+        for batch in collect_batches(lazy, BATCH_ROWS):
             yield _frame_places(batch, keys), None
     else:
         assert columns is not None

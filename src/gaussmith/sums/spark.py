@@ -35,13 +35,11 @@ from gaussmith.sums.sql import (
     spell_place,
     spell_sums,
 )
+from gaussmith.sums.versions import check_range, check_version
 from gaussmith.tallies import PointCodes
 
 if typing.TYPE_CHECKING:
     import narwhals as nw
-
-OLDEST = (4, 0)
-"""The first version of Spark that is supported, and tested."""
 
 OLDEST_JAVA = 17
 
@@ -123,7 +121,7 @@ def check_frame(frame: Any) -> None:
             "a streaming frame of Spark", "it has no end, and so no sums", "read what has arrived with spark.read"
         )
     session = frame.sparkSession
-    _check_version(str(session.version), "the frame's Spark")
+    check_range("pyspark", str(session.version), "the frame's Spark")
     if str(session.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
         return
     seen: dict[str, str] = {}
@@ -165,9 +163,7 @@ def open_session(master: str | None) -> Any:
     """
     if importlib.util.find_spec("pyspark") is None:
         raise SourceError('engine="spark"', "pyspark is not installed", INSTALL)
-    import pyspark
-
-    _check_version(pyspark.__version__, "pyspark")
+    check_version("pyspark")
     running = _running_session()
     if running is not None:
         return _same_master(running, master)
@@ -216,7 +212,7 @@ def _connect(address: str) -> Any:
         )
     problem = _not_started(address, "the server at this address did not open a session")
     session = attempt(lambda: SparkSession.builder.remote(address).getOrCreate(), problem)
-    _check_version(str(attempt(lambda: session.version, problem)), "the server's Spark")
+    check_range("pyspark", str(attempt(lambda: session.version, problem)), "the server's Spark")
     return session
 
 
@@ -243,13 +239,6 @@ def _start(master: str) -> Any:
 def _not_started(master: str, rule: str) -> SourceError:
     remedy = "check the address, for example local[2], spark://host:7077 or sc://host:15002"
     return SourceError(f"master={without_secrets(master)!r}", rule, remedy)
-
-
-def _check_version(found: str, whose: str) -> None:
-    numbers = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
-    if numbers < OLDEST:
-        wanted = ".".join(map(str, OLDEST))
-        raise SourceError(f"{whose} is version {found}", f"Spark {wanted} or newer is needed", f"upgrade: {INSTALL}")
 
 
 def check_java() -> None:

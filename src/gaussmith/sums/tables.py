@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gaussmith.sums.versions import has_unreadable_views
+
 if typing.TYPE_CHECKING:
     import polars as pl
 
@@ -33,9 +35,21 @@ def type_of_pandas(empty: Any) -> pl.DataType:
     if _has_object_categories(empty.dtype):
         return pl.String()
     try:
+        if _is_extension(empty) or has_unreadable_views([getattr(empty.dtype, "pyarrow_dtype", None)]):
+            return pl.Object()
         return series_from_pandas(empty).dtype
     except Exception:  # its words may quote data
         return pl.Object()
+
+
+def _is_extension(empty: Any) -> bool:
+    """Whether PyArrow has no type of its own for a pandas column, such as periods and intervals.
+
+    Polars before 2 takes them for what they are stored as.
+    """
+    import pyarrow as pa
+
+    return not isinstance(empty.dtype, np.dtype) and isinstance(pa.Array.from_pandas(empty).type, pa.BaseExtensionType)
 
 
 def _is_object(dtype: Any) -> bool:
