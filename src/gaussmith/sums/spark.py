@@ -16,7 +16,7 @@ import typing
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from gaussmith.codes import Codes
 from gaussmith.errors import SourceError
@@ -24,10 +24,12 @@ from gaussmith.expressions import kind_of
 from gaussmith.sums.arrays import Totals, Unsteady
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files
+from gaussmith.sums.partitions import PATH, listed
 from gaussmith.sums.sql import (
     BLOCK_COLUMNS,
     DOUBLE,
     LONG,
+    quote,
     read_numbers,
     read_sums,
     spell_codes,
@@ -136,22 +138,60 @@ def check_frame(frame: Any) -> None:
             )
 
 
+def list_files(files: Files, master: str | None) -> Files:
+    """The files of a store, as Spark finds them, with the values of their folders; those of this machine are known."""
+    if not files.may_have_partitions:
+        return files
+    return listed(files, [unquote(path) for path in read_files(files, master).inputFiles()])
+
+
 def read_files(files: Files, master: str | None) -> Any:
-    """A frame over Parquet files, read by Spark: executors must find files of this machine under the same path."""
+    """A frame over Parquet files, read by Spark, with the values of their folders.
+
+    Executors must find files of this machine under the same path.
+    """
     session = open_session(master)
-    reader = session.read.option("basePath", f"file://{os.path.abspath(files.root)}") if files.keys else session.read
-    paths = list(files.paths) if files.remote else [_uri(path) for path in files.paths]
+    paths = [_address(files, path) for path in files.paths]
     problem = SourceError(
         f"source={files.said!r} cannot be opened by Spark",
         "it must be able to read every file, and know the types of all columns in it",
         "try it with Spark itself, or leave engine out",
     )
-    return attempt(lambda: reader.parquet(*paths), problem)
+    reader = session.read.option("recursiveFileLookup", "true")  # and no types or columns from the names of folders
+    return attempt(lambda: _attach_values(session, reader.parquet(*paths), files), problem)
 
 
-def _uri(path: str) -> str:
-    """A path of this machine for Spark, which reads wildcards in paths."""
-    return "file://" + re.sub(r"([\\*?{}\[\]])", r"\\\1", os.path.abspath(path))
+def _attach_values(session: Any, frame: Any, files: Files) -> Any:
+    """The frame with the values of its folders, joined by the file that Spark says a row is from."""
+    if not files.keys:
+        return frame
+    known = {(path if files.remote else os.path.abspath(path)): files.values[path] for path in files.paths}
+    rows = []
+    for address in frame.inputFiles():
+        path = unquote(address)
+        rows.append((_plainly(address), *known[path if files.remote else re.sub("^file:/*", "/", path)]))
+    from pyspark.sql import functions as f
+
+    fields = ", ".join(f"{quote(name)} string" for name in (PATH, *files.keys))
+    address = f.regexp_replace(frame.metadataColumn("_metadata").getField("file_path"), *_STROKES)
+    told = frame.select("*", address.alias(PATH))
+    return told.join(f.broadcast(session.createDataFrame(rows, fields)), PATH, "left").drop(PATH)
+
+
+_STROKES = "^([A-Za-z0-9]+):/+", "$1:/"
+"""Spark writes file:/ and file:/// for the same."""
+
+
+def _plainly(address: str) -> str:
+    return re.sub(_STROKES[0], r"\1:/", address)
+
+
+def _address(files: Files, path: str) -> str:
+    """A path for Spark, which reads wildcards in paths."""
+    if files.remote and not files.is_listed:
+        return path
+    place = path if files.remote else "file://" + os.path.abspath(path)
+    return re.sub(r"([\\*?{}\[\]])", r"\\\1", place)
 
 
 # ---- sessions --------------------------------------------------------------------------------------------------------
