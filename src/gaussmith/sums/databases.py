@@ -12,7 +12,7 @@ from gaussmith.addresses import Database
 from gaussmith.errors import SourceError, nearest
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files
-from gaussmith.sums.partitions import PATH, folder_table, listed
+from gaussmith.sums.partitions import PATH, check_keys, folder_table, list_store
 
 INSTALL = "pip install gaussmith[duckdb]"
 
@@ -125,15 +125,17 @@ def quote(name: str) -> str:
 
 def list_files(files: Files) -> Files:
     """The files of a store, as DuckDB finds them, with the values of their folders; those of this machine are known."""
-    if not files.may_have_partitions:
+    if not files.is_unknown:
         return files
     require_duckdb('engine="duckdb"')
     import duckdb
 
-    pattern = files.paths[0] + ("**/*.parquet" if files.paths[0].endswith("/") else "")
-    query = "select file from glob($pattern)"
-    found = attempt(lambda: duckdb.connect().execute(query, {"pattern": pattern}).fetchall(), _unreadable(files))
-    return listed(files, [path for (path,) in found])
+    def find(pattern: str) -> list[str]:
+        pattern += "**/*.parquet" if pattern.endswith("/") else ""
+        found = duckdb.connect().execute("select file from glob($pattern)", {"pattern": pattern}).fetchall()
+        return [path for (path,) in found]
+
+    return list_store(files, find, _unreadable(files))
 
 
 def read_files(files: Files) -> Any:
@@ -142,23 +144,23 @@ def read_files(files: Files) -> Any:
     import duckdb
     import pyarrow as pa
 
-    def read() -> Any:
-        paths = list(files.paths)
-        if files.is_listed or not files.remote:
-            paths = [glob.escape(path) for path in paths]  # DuckDB reads wildcards in paths
-        connection = duckdb.connect()
-        if not files.keys:
-            return connection.read_parquet(paths, hive_partitioning=False)
-        table = folder_table(files)
-        connection.register("folders", pa.table({key: pa.array(column, pa.string()) for key, column in table.items()}))
-        path, keys = quote(PATH), ", ".join(f"folders.{quote(key)}" for key in files.keys)
-        rows = f"read_parquet([{', '.join(map(_text, paths))}], hive_partitioning = false, filename = {_text(PATH)})"
-        return connection.sql(
-            f"select records.* exclude ({path}), {keys} "
-            f"from {rows} records left join folders on records.{path} = folders.{path}"
-        )
-
-    return attempt(read, _unreadable(files))
+    paths = list(files.paths)
+    if files.is_listed or not files.remote:
+        paths = [glob.escape(path) for path in paths]  # DuckDB reads wildcards in paths
+    connection = duckdb.connect()
+    plain = attempt(lambda: connection.read_parquet(paths, hive_partitioning=False), _unreadable(files))
+    if not files.keys:
+        return plain
+    check_keys(files, plain.columns)
+    table = folder_table(files)
+    connection.register("folders", pa.table({key: pa.array(column, pa.string()) for key, column in table.items()}))
+    path, keys = quote(PATH), ", ".join(f"folders.{quote(key)}" for key in files.keys)
+    rows = f"read_parquet([{', '.join(map(_text, paths))}], hive_partitioning = false, filename = {_text(PATH)})"
+    query = (
+        f"select records.* exclude ({path}), {keys} "
+        f"from {rows} records left join folders on records.{path} = folders.{path}"
+    )
+    return attempt(lambda: connection.sql(query), _unreadable(files))
 
 
 def _unreadable(files: Files) -> SourceError:

@@ -71,9 +71,9 @@ class Files:
     """Whether an engine has listed a store; until then the only address is a pattern or a folder."""
 
     @property
-    def may_have_partitions(self) -> bool:
-        """Whether these are files of a store, not yet listed, whose folders may hold columns."""
-        return self.remote and not self.is_listed and bool(self.root) and self.format == "Parquet"
+    def is_unknown(self) -> bool:
+        """Whether these are Parquet files of a store that was not yet listed: their folders may hold columns."""
+        return self.remote and not self.is_listed and self.format == "Parquet"
 
     @property
     def is_text(self) -> bool:
@@ -219,8 +219,9 @@ def group_files(files: Files) -> Iterator[tuple[Files, float]]:
 
 
 def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame:
-    """A lazy frame over the files, text formats as text. JSON lines need the `names` of the columns to be read; of Parquet
-    files only those columns that are among `names` need be there.
+    """A lazy frame over the files, text formats as text. JSON lines need the `names` of the columns to be read.
+
+    Partitions that are not among `names` are left out.
 
     CSV files are read through at once for quotes that stand astray: not before anything is charged.
     """

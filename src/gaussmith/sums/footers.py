@@ -24,8 +24,8 @@ WORKERS = 8
 def uneven_columns(files: Files) -> frozenset[str]:
     """The columns of the first file that some other lacks, holds in another type, or under other capital letters too.
 
-    Refuses a file that is damaged, or holds a column of the name of a partition's key. Of text formats only the names are compared; lines of JSON have names of their own,
-    and stores are not looked into.
+    Refuses a file that is damaged, or that holds a column with the name of a partition's key. Of text formats only the
+    names are compared; lines of JSON have names of their own, and stores are not looked into.
     """
     import polars as pl
 

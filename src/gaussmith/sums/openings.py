@@ -22,7 +22,7 @@ from gaussmith.sums.databases import list_files, open_database, read_files, requ
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files, find_files, names_of, scan_files
 from gaussmith.sums.footers import uneven_columns
-from gaussmith.sums.partitions import list_store
+from gaussmith.sums.partitions import check_keys, find_with_polars, list_store
 from gaussmith.sums.sources import Source
 from gaussmith.sums.tables import lazy_from_arrow, series_from_pandas, type_of_pandas, was_read
 
@@ -165,7 +165,9 @@ def _open_files(files: Files) -> Source:
             texts=frozenset(names),
         )
     else:
-        files = attempt(lambda: list_store(files), problem) if files.may_have_partitions else files
+        if files.is_unknown:
+            files = list_store(files, find_with_polars, problem)
+            check_keys(files, attempt(lambda: scan_files(files, ()).collect_schema().names(), problem))
         opened = _open_lazy(lambda: scan_files(files), problem, files)
         opened = replace(opened, native=_scanner(files), texts=frozenset(files.keys), reopen=_scanner)
     return _without(opened, uneven)

@@ -4,9 +4,9 @@
 
 **The rule.** The value of a folder depends on the name of that folder alone. It is text: `1` and `01` are two values.
 Percent-escapes stand for the bytes of UTF-8. A value is missing when it is empty, when it is
-`__HIVE_DEFAULT_PARTITION__`, and when its escapes are malformed (`%zz`) or no UTF-8 (`%FF`): different texts are never
-merged. No type is inferred, and no engine's own reader of such names is used, for these disagree: values are attached by
-a join with a small table of files. The rules for text then say which values are numbers, truths and dates.
+`__HIVE_DEFAULT_PARTITION__`, and when its escapes are malformed (`%zz`) or not UTF-8 (`%FF`): different texts are never
+merged. No type is inferred, and no engine's own reader of such names is used, because engines disagree: the values are
+attached by a join with a small table of files. The rules for text then say which values are numbers, truths and dates.
 
 A filter that speaks of keys alone is decided here, once for each folder, so that whole folders are left unread.
 """
@@ -16,14 +16,16 @@ from __future__ import annotations
 import os
 import re
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from urllib.parse import unquote_to_bytes
 
+from gaussmith.addresses import fixed_part
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, Formula, columns_used, evaluate
 from gaussmith.expressions.grammar import Node, Operation
-from gaussmith.sums.table_formats import check_addresses
+from gaussmith.sums.failures import attempt
+from gaussmith.sums.table_formats import check_store
 
 if typing.TYPE_CHECKING:
     import polars as pl
@@ -99,14 +101,14 @@ def _agreed(rows: list[list[str]]) -> Values:
     return tuple(found.pop() if len(found) == 1 else None for found in decoded)
 
 
-def check_keys(files: Files, columns: Iterable[str], path: str) -> None:
-    """Refuse a file that holds a column of the name of a key: which of the two would be meant?"""
+def check_keys(files: Files, columns: Iterable[str], path: str | None = None) -> None:
+    """Refuse a file with a column that has the name of a key: it would not be known which of the two is meant."""
     keys = {key.casefold(): key for key in files.keys}
     for column in columns:
         if column.casefold() in keys:
             raise SourceError(
-                f"source={files.said!r}: {keys[column.casefold()]!r} is a key of its partitions, and {path!r} holds a "
-                f"column {column!r}",
+                f"source={files.said!r}: {keys[column.casefold()]!r} is a key of its partitions, and "
+                f"{'a file' if path is None else repr(path)} holds a column {column!r}",
                 "a name stands for one column, whatever its capital letters",
                 "write the files without it, or pass pl.scan_parquet(pattern, hive_partitioning=False) as the source",
             )
@@ -127,25 +129,31 @@ def attach_values(lazy: pl.LazyFrame, files: Files) -> pl.LazyFrame:
     return lazy.join(folders, on=PATH, how="left").drop(PATH)
 
 
-def list_store(files: Files) -> Files:
-    """The files of a store that hold rows, as Polars finds them, with the values of their folders. Reads no column."""
-    import polars as pl
+def list_store(files: Files, find: Callable[[str], Iterable[str]], problem: SourceError) -> Files:
+    """The files of a store, as an engine finds them by a pattern, with the values of their folders.
 
-    scan = pl.scan_parquet(
-        list(files.paths), hive_partitioning=False, extra_columns="ignore", include_file_paths=PATH
-    )
-    found = scan.select(pl.col(PATH).unique()).collect(engine="streaming").to_series().to_list()
-    return listed(files, found)
-
-
-def listed(files: Files, paths: Iterable[str]) -> Files:
-    """Files of a store of which each is known by its address now; as they were if there are none, or no keys."""
-    paths = tuple(sorted(set(paths)))
-    check_addresses(files.said, paths)
-    if not paths:
+    Without keys they are left to the engine, as they were. Refuses tables of other formats.
+    """
+    address = files.paths[0]
+    try:
+        paths = sorted(set(attempt(lambda: find(address), problem)))
+    finally:  # a folder with a log in it cannot be read either, and this says why
+        check_store(files.said, fixed_part(address), lambda pattern: bool(find(pattern)))
+    if not files.root or not paths:
         return files
     known = read_folders(files, {path: [path] for path in paths})
-    return replace(known, paths=paths, is_listed=True) if known.keys else files
+    return replace(known, paths=tuple(paths), is_listed=True) if known.keys else files
+
+
+def find_with_polars(pattern: str) -> list[str]:
+    """The files that a pattern finds in a store: of Parquet those that hold rows, no column of which is read."""
+    import polars as pl
+
+    if not pattern.endswith(("/", ".parquet", ".pq")):
+        return pl.scan_csv(pattern, infer_schema=False, has_header=False).collect_schema().names()
+    scan = pl.scan_parquet(pattern, hive_partitioning=False, extra_columns="ignore", include_file_paths=PATH)
+    found: list[str] = scan.select(pl.col(PATH).unique()).collect(engine="streaming").to_series().to_list()
+    return found
 
 
 def narrow_files(files: Files, derivation: Derivation) -> Files:

@@ -24,7 +24,7 @@ from gaussmith.expressions import kind_of
 from gaussmith.sums.arrays import Totals, Unsteady
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files
-from gaussmith.sums.partitions import PATH, listed
+from gaussmith.sums.partitions import PATH, check_keys, list_store
 from gaussmith.sums.sql import (
     BLOCK_COLUMNS,
     DOUBLE,
@@ -140,9 +140,16 @@ def check_frame(frame: Any) -> None:
 
 def list_files(files: Files, master: str | None) -> Files:
     """The files of a store, as Spark finds them, with the values of their folders; those of this machine are known."""
-    if not files.may_have_partitions:
+    if not files.is_unknown:
         return files
-    return listed(files, [unquote(path) for path in read_files(files, master).inputFiles()])
+    session = open_session(master)
+
+    def find(pattern: str) -> list[str]:
+        if pattern != files.paths[0]:
+            return list(session.read.text(pattern).columns)  # fails where there is nothing
+        return [unquote(path) for path in read_files(files, master).inputFiles()]
+
+    return list_store(files, find, _unreadable(files))
 
 
 def read_files(files: Files, master: str | None) -> Any:
@@ -152,19 +159,24 @@ def read_files(files: Files, master: str | None) -> Any:
     """
     session = open_session(master)
     paths = [_address(files, path) for path in files.paths]
-    problem = SourceError(
+    reader = session.read.option("recursiveFileLookup", "true")  # and no types or columns from the names of folders
+    frame = attempt(lambda: reader.parquet(*paths), _unreadable(files))
+    if not files.keys:
+        return frame
+    check_keys(files, frame.columns)
+    return attempt(lambda: _attach_values(session, frame, files), _unreadable(files))
+
+
+def _unreadable(files: Files) -> SourceError:
+    return SourceError(
         f"source={files.said!r} cannot be opened by Spark",
         "it must be able to read every file, and know the types of all columns in it",
         "try it with Spark itself, or leave engine out",
     )
-    reader = session.read.option("recursiveFileLookup", "true")  # and no types or columns from the names of folders
-    return attempt(lambda: _attach_values(session, reader.parquet(*paths), files), problem)
 
 
 def _attach_values(session: Any, frame: Any, files: Files) -> Any:
     """The frame with the values of its folders, joined by the file that Spark says a row is from."""
-    if not files.keys:
-        return frame
     known = {(path if files.remote else os.path.abspath(path)): files.values[path] for path in files.paths}
     rows = []
     for address in frame.inputFiles():

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gaussmith.errors import SourceError
@@ -19,6 +20,16 @@ REMEDIES = {
     "Apache Hudi": "the frame that spark.read.format('hudi').load(path) returns",
 }
 """How the table of each format becomes a frame."""
+
+
+LOGS = {
+    "Delta Lake": "_delta_log/*.json",
+    "Apache Iceberg": "metadata/*.metadata.json",
+    "Apache Hudi": ".hoodie/*",
+}
+"""Where each keeps its log."""
+
+WORKERS = 8
 
 
 def check_plain(said: str, paths: Iterable[str], root: str) -> None:
@@ -37,11 +48,27 @@ def check_plain(said: str, paths: Iterable[str], root: str) -> None:
                 _refuse(said, format_of_folder(folder, is_within=folder.is_relative_to(top)))
 
 
-def check_addresses(said: str, paths: Iterable[str]) -> None:
-    """Refuse addresses that lie in the log of a table format: all that is known of a store."""
-    for path in paths:
-        parts = path.split("/")
-        _refuse(said, "Delta Lake" if "_delta_log" in parts else "Apache Hudi" if ".hoodie" in parts else None)
+def check_store(said: str, folder: str, is_there: Callable[[str], bool]) -> None:
+    """The same for a folder of a store; `is_there` asks the engine whether a pattern finds anything.
+
+    What cannot be asked, for want of a right to list, counts as not there.
+    """
+    scheme, _, rest = folder.partition("://")
+    if scheme in ("http", "https"):  # there, folders cannot be listed
+        return
+    parts = rest.rstrip("/").split("/")
+    folders = [f"{scheme}://{'/'.join(parts[:n])}" for n in range(len(parts), 0, -1)]
+    asked = [(name, f"{folder}/{log}") for folder in folders for name, log in LOGS.items()]
+
+    def find(question: tuple[str, str]) -> str | None:
+        try:
+            return question[0] if is_there(question[1]) else None
+        except Exception:  # its words are the engine's, and may hold secrets
+            return None
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for found in pool.map(find, asked):
+            _refuse(said, found)
 
 
 def format_of_folder(folder: Path, is_within: bool = True) -> str | None:
@@ -61,7 +88,7 @@ def format_of_folder(folder: Path, is_within: bool = True) -> str | None:
 def _refuse(said: str, found: str | None) -> None:
     if found is not None:
         raise SourceError(
-            f"source={said!r} lies in a table of {found}",
+            f"source={said!r} reaches into a table of {found}",
             "its folder also holds files that are no longer part of the table",
             f"pass a frame of the table as the source: {REMEDIES[found]}",
         )
