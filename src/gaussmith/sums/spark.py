@@ -182,20 +182,19 @@ def _attach_values(session: Any, frame: Any, files: Files) -> Any:
     for address in frame.inputFiles():
         path = unquote(address)
         rows.append((_plainly(address), *known[path if files.remote else re.sub("^file:/*", "/", path)]))
-    from pyspark.sql import functions as f
-
+    told = frame.withColumn(PATH, frame.metadataColumn("_metadata").getField("file_path"))
+    plain = f"regexp_replace({quote(PATH)}, '{_STROKES}', '$1:/') {quote(PATH)}"
+    told = told.selectExpr(*map(quote, frame.columns), plain)
     fields = ", ".join(f"{quote(name)} string" for name in (PATH, *files.keys))
-    address = f.regexp_replace(frame.metadataColumn("_metadata").getField("file_path"), *_STROKES)
-    told = frame.select("*", address.alias(PATH))
-    return told.join(f.broadcast(session.createDataFrame(rows, fields)), PATH, "left").drop(PATH)
+    return told.join(session.createDataFrame(rows, fields).hint("broadcast"), PATH, "left").drop(PATH)
 
 
-_STROKES = "^([A-Za-z0-9]+):/+", "$1:/"
+_STROKES = "^([A-Za-z0-9]+):/+"
 """Spark writes file:/ and file:/// for the same."""
 
 
 def _plainly(address: str) -> str:
-    return re.sub(_STROKES[0], r"\1:/", address)
+    return re.sub(_STROKES, r"\1:/", address)
 
 
 def _address(files: Files, path: str) -> str:
