@@ -54,7 +54,8 @@ def release_table(
     """The planned answers from a table that `prepare_table` has opened."""
     totals = total_table(table, progress)
     each = plan.each if isinstance(plan, GroupPlan) else plan
-    reading = reading.opened(table.source.name, table.source.is_text, each.substitutes)
+    is_text = table.source.is_text or not table.source.texts.isdisjoint(reading.names)
+    reading = reading.opened(table.source.name, is_text, each.substitutes)
     if isinstance(plan, GroupPlan):
         return replace(release_group_totals(plan, totals), reading=reading)
     return replace(release_totals(plan, totals[0]), reading=reading)

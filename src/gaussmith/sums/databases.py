@@ -12,6 +12,7 @@ from gaussmith.addresses import Database
 from gaussmith.errors import SourceError, nearest
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files
+from gaussmith.sums.partitions import PATH, check_keys, folder_table, list_store
 
 INSTALL = "pip install gaussmith[duckdb]"
 
@@ -122,21 +123,49 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def read_files(files: Files) -> Any:
-    """A relation over Parquet files, read by DuckDB."""
+def list_files(files: Files) -> Files:
+    """The files of a store, as DuckDB finds them, with the values of their folders; those of this machine are known."""
+    if not files.is_unknown:
+        return files
     require_duckdb('engine="duckdb"')
     import duckdb
 
-    problem = SourceError(
+    def find(pattern: str) -> list[str]:
+        pattern += "**/*.parquet" if pattern.endswith("/") else ""
+        found = duckdb.connect().execute("select file from glob($pattern)", {"pattern": pattern}).fetchall()
+        return [path for (path,) in found]
+
+    return list_store(files, find, _unreadable(files))
+
+
+def read_files(files: Files) -> Any:
+    """A relation over Parquet files, read by DuckDB, with the values of their folders."""
+    require_duckdb('engine="duckdb"')
+    import duckdb
+    import pyarrow as pa
+
+    paths = list(files.paths)
+    if files.is_listed or not files.remote:
+        paths = [glob.escape(path) for path in paths]  # DuckDB reads wildcards in paths
+    connection = duckdb.connect()
+    plain = attempt(lambda: connection.read_parquet(paths, hive_partitioning=False), _unreadable(files))
+    if not files.keys:
+        return plain
+    check_keys(files, plain.columns)
+    table = folder_table(files)
+    connection.register("folders", pa.table({key: pa.array(column, pa.string()) for key, column in table.items()}))
+    path, keys = quote(PATH), ", ".join(f"folders.{quote(key)}" for key in files.keys)
+    rows = f"read_parquet([{', '.join(map(_text, paths))}], hive_partitioning = false, filename = {_text(PATH)})"
+    query = (
+        f"select records.* exclude ({path}), {keys} "
+        f"from {rows} records left join folders on records.{path} = folders.{path}"
+    )
+    return attempt(lambda: connection.sql(query), _unreadable(files))
+
+
+def _unreadable(files: Files) -> SourceError:
+    return SourceError(
         f"source={files.said!r} cannot be opened by DuckDB",
         "it must be able to read every file, for stores with an extension of its own",
         "try it with DuckDB itself, or leave engine out",
     )
-
-    def read() -> Any:
-        paths = [path if files.remote else glob.escape(path) for path in files.paths]  # DuckDB reads wildcards in paths
-        relation = duckdb.connect().read_parquet(paths, hive_partitioning=files.has_partitions)
-        above = [name for name in files.keys_above if files.has_partitions and name in relation.columns]
-        return relation.select(duckdb.StarExpression(exclude=above)) if above else relation
-
-    return attempt(read, problem)

@@ -10,6 +10,7 @@ import os
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ import numpy.typing as npt
 
 from gaussmith.addresses import parse_database, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
-from gaussmith.sums.databases import open_database, read_files, require_duckdb
+from gaussmith.sums.databases import list_files, open_database, read_files, require_duckdb
 from gaussmith.sums.failures import attempt
-from gaussmith.sums.files import Files, check_keys, find_files, names_of, scan_files
+from gaussmith.sums.files import Files, find_files, names_of, scan_files
 from gaussmith.sums.footers import uneven_columns
+from gaussmith.sums.partitions import check_keys, find_with_polars, list_store
 from gaussmith.sums.sources import Source
 from gaussmith.sums.tables import lazy_from_arrow, series_from_pandas, type_of_pandas, was_read
 from gaussmith.sums.versions import check_versions, check_views
@@ -131,15 +133,15 @@ def _open_path(path: str, engine: str | None, master: str | None, columns: Seque
             "only Polars reads texts by the rule that holds for all engines",
             "leave engine out, or convert the files to Parquet",
         )
-    check_keys(files)
     uneven = frozenset() if files.remote else _open_files(files).uneven
+    look, read = list_files, read_files
     if engine == "spark":
-        from gaussmith.sums.spark import read_files as read_with_spark
+        from gaussmith.sums import spark
 
-        opened = _open_elsewhere("spark")(read_with_spark(files, master))
-    else:
-        opened = _open_elsewhere("duckdb")(read_files(files))
-    return _without(replace(opened, files=files), uneven)
+        look, read = partial(spark.list_files, master=master), partial(spark.read_files, master=master)
+    files = look(files)
+    opened = _open_elsewhere(str(engine))(read(files))
+    return _without(replace(opened, files=files, texts=frozenset(files.keys), reopen=read), uneven)
 
 
 def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
@@ -172,10 +174,14 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
             names,
             dict.fromkeys(names, nw.String()),
             files,
-            is_text=True,
+            texts=frozenset(names),
         )
     else:
+        if files.is_unknown:
+            files = list_store(files, find_with_polars, problem)
+            check_keys(files, attempt(lambda: scan_files(files, ()).collect_schema().names(), problem))
         opened = _open_lazy(lambda: scan_files(files), problem, files)
+        opened = replace(opened, native=_scanner(files), texts=frozenset(files.keys), reopen=_scanner)
     return _without(opened, uneven)
 
 
@@ -188,6 +194,11 @@ def _names_in_lines(files: Files, columns: Sequence[str] | None) -> tuple[str, .
             'name them: columns=["age", …]',
         )
     return tuple(dict.fromkeys(columns))
+
+
+def _scanner(files: Files) -> Callable[[Sequence[str]], pl.LazyFrame]:
+    """What scans columns of these files."""
+    return lambda columns: scan_files(files, columns)
 
 
 def _without(source: Source, uneven: frozenset[str]) -> Source:

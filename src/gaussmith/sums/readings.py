@@ -29,7 +29,7 @@ from gaussmith.sums.arrays import Totals
 from gaussmith.sums.failures import attempt, data_error
 from gaussmith.sums.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
 from gaussmith.sums.people import check_people, total_groups, total_people
-from gaussmith.sums.sources import check_once, derived
+from gaussmith.sums.sources import check_once, derived, narrowed
 from gaussmith.sums.units import blocks_of
 
 
@@ -87,6 +87,7 @@ def open_table(
         used = check_columns(source, names, len(reading.features))
         return Table(source, codes, None if source.names is None else used)
     derivation = plan_derivation(dict(reading.columns), reading.where, kinds_of(source.schema))
+    source = narrowed(source, derivation)
     if reading.histogram is not None:
         return _open_histogram(source, reading, codes, derivation, values)
     if not isinstance(codes, BoxCodes):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gaussmith.errors import SourceError, nearest_column
-from gaussmith.expressions import Derivation, derive
+from gaussmith.expressions import Derivation, as_number, derive
 from gaussmith.sums.databases import plain_relation
 from gaussmith.sums.files import Files, scan_files
+from gaussmith.sums.partitions import narrow_files
 
 if typing.TYPE_CHECKING:
     import narwhals as nw
@@ -32,12 +33,19 @@ class Source:
     files: Files | None = None
     uneven: frozenset[str] = frozenset()
     """Columns that are not the same in all files; they are not among `names`."""
-    is_text: bool = False
-    """Whether numbers arrive as text (CSV, JSON lines) and are read by our own rule."""
+    texts: frozenset[str] = frozenset()
+    """Columns whose numbers arrive as text and are read by our own rule: those of text formats, and partitions."""
+    reopen: Callable[[Files], Any] | None = field(default=None, repr=False)
+    """What makes a `native` of fewer files."""
     once: bool = False
     """Whether it can be read once only, as a stream of record batches."""
     name: str | None = None
     """What a release may call it: the file's own name, without folders and secrets; None for what has no name."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether all its numbers arrive as text, as in CSV and JSON lines."""
+        return bool(self.names) and self.texts.issuperset(self.names or ())
 
     @property
     def types(self) -> dict[str, str]:
@@ -74,8 +82,8 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
                 f"column={name!r}", f"{_said(source)} has no such column", nearest_column(str(name), source.names)
             )
     _check_dimension(_said(source) if columns is None else "columns", len(chosen), dimension)
-    if not source.is_text:
-        for name in chosen:
+    for name in chosen:
+        if name not in source.texts:
             _check_type(name, source.schema[name])
     return chosen
 
@@ -118,6 +126,25 @@ def narwhals_frame(source: Source, columns: Sequence[str]) -> nw.LazyFrame[Any]:
     native = plain_relation(source.native, columns) if source.kind == "duckdb" else source.native
     frame: nw.LazyFrame[Any] = nw.from_native(native).lazy().select(*columns)
     return frame
+
+
+def narrowed(source: Source, derivation: Derivation) -> Source:
+    """The source without the partitions of which the filter leaves no row. Names of folders alone are looked at."""
+    if source.files is None or source.reopen is None:
+        return source
+    files = narrow_files(source.files, derivation)
+    return source if files is source.files else replace(source, native=source.reopen(files), files=files)
+
+
+def numbered(source: Source, columns: Sequence[str]) -> Source:
+    """A relation of DuckDB or a frame of Spark with numbers in those of the columns that hold them as text."""
+    import narwhals as nw
+
+    found = [name for name in dict.fromkeys(columns) if name in source.texts]
+    if not found:
+        return source
+    frame = narwhals_frame(source, columns).with_columns(*(as_number(name, "text").alias(name) for name in found))
+    return replace(source, native=frame.to_native(), schema={**source.schema, **dict.fromkeys(found, nw.Float64())})
 
 
 def derived(source: Source, derivation: Derivation) -> Source:

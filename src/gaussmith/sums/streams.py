@@ -65,7 +65,7 @@ def _rows_of(columns: int, most: int) -> int:
 
 
 def _batches(source: Source, columns: Sequence[str], progress: Progress | None) -> Iterator[pl.DataFrame]:
-    if progress is None or source.files is None or len(source.files.paths) == 1:
+    if progress is None or source.files is None or source.files.remote or len(source.files.paths) == 1:
         yield from _numbers(source, scan(source, columns), columns)
         return
     for group, fraction in group_files(source.files):
