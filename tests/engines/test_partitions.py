@@ -238,18 +238,22 @@ def test_a_filter_on_keys_is_decided_before_files_are_opened(tmp_path: Path) -> 
     from gaussmith.sums.sources import narrowed
 
     write(tmp_path, [f"year={year}/region={region}" for year in ("2023", "2024", "x") for region in "ns"])
+    asked_of_rows = ("year == 2023 or a > 1", "year + a > 1")
     for engine in ENGINES:
         source = open_source(tmp_path, engine)
-        for where, files in {
-            "year >= 2024": 2,
-            "year >= 2023 and region == 'n' and a > 1": 2,
-            "year == 2023 or region == 'n'": 4,
-            "year == 2023 or a > 1": 6,
-            "year + a > 1": 6,
-            "year == 1900": 1,  # one is kept for its schema
+        for where, (files, rows) in {
+            "year >= 2024": (2, 2),
+            "year >= 2023 and region == 'n' and a > 1": (2, 2),
+            "year == 2023 and a > 7": (2, 0),
+            "year == 2023 or region == 'n'": (4, 4),
+            "year == 2023 or a > 1": (6, 6),
+            "year + a > 1": (6, 4),
+            "year == 1900": (1, 0),  # one is kept for its schema
         }.items():
-            left = narrowed(source, plan_derivation({}, where, kinds_of(source.schema)))
+            left, rest = narrowed(source, plan_derivation({}, where, kinds_of(source.schema)))
             assert left.files is not None and len(left.files.paths) == files, where
+            assert ("year" in rest.columns_used) == (where in asked_of_rows), where
+            assert total_people(left, Units((), None), rest).records == rows, where
 
 
 def test_duckdb_lists_stores_and_reads_their_folders_by_the_same_rule(tmp_path: Path) -> None:

@@ -18,12 +18,13 @@ import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
 from urllib.parse import unquote_to_bytes
 
 from gaussmith.addresses import fixed_part
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, Formula, columns_used, evaluate
-from gaussmith.expressions.grammar import Node, Operation
+from gaussmith.expressions.grammar import Literal, Node, Operation
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.table_formats import check_store
 
@@ -156,22 +157,29 @@ def find_with_polars(pattern: str) -> list[str]:
     return found
 
 
-def narrow_files(files: Files, derivation: Derivation) -> Files:
-    """The files that a filter can leave rows of: those in whose folders all its conditions on keys alone hold.
+def narrow_files(files: Files, derivation: Derivation) -> tuple[Files, Derivation]:
+    """The files that a filter can leave rows of, and what of the filter is still to be asked of these rows.
 
-    One file is kept in any case, so that there is a schema.
+    Conditions on keys alone are decided here, for each folder. Where none is left, one file is kept for its schema, and
+    no row of it.
     """
-    if derivation.where is None or not files.keys:
-        return files
-    where = derivation.where
-    tests = [Formula(where.text, "truth", node) for node in _conditions(where.tree)]
-    tests = [test for test in tests if columns_used(test) and set(columns_used(test)) <= set(files.keys)]
+    where, keys = derivation.where, set(files.keys)
+    if where is None or not keys:
+        return files, derivation
+    conditions = [Formula(where.text, "truth", node) for node in _conditions(where.tree)]
+    decided = [each for each in conditions if columns_used(each) and keys.issuperset(columns_used(each))]
     holds = {
-        values: all(evaluate(test, dict(zip(files.keys, values, strict=True))) for test in tests)
+        values: all(evaluate(each, dict(zip(files.keys, values, strict=True))) for each in decided)
         for values in set(files.values.values())
     }
     kept = tuple(path for path in files.paths if holds[files.values[path]])
-    return files if len(kept) == len(files.paths) else replace(files, paths=kept or files.paths[:1])
+    if not kept:
+        nothing = Formula(where.text, "truth", Literal(False))
+        return replace(files, paths=files.paths[:1]), replace(derivation, where=nothing)
+    left = [each.tree for each in conditions if each not in decided]
+    rest = reduce(lambda one, other: Operation("and", (one, other)), left) if left else None
+    remaining = None if rest is None else Formula(where.text, "truth", rest)
+    return replace(files, paths=kept), replace(derivation, where=remaining)
 
 
 def _conditions(node: Node) -> list[Node]:

@@ -87,7 +87,7 @@ def open_table(
         used = check_columns(source, names, len(reading.features))
         return Table(source, codes, None if source.names is None else used)
     derivation = plan_derivation(dict(reading.columns), reading.where, kinds_of(source.schema))
-    source = narrowed(source, derivation)
+    source, derivation = narrowed(source, derivation)
     if reading.histogram is not None:
         return _open_histogram(source, reading, codes, derivation, values)
     if not isinstance(codes, BoxCodes):

@@ -128,12 +128,16 @@ def narwhals_frame(source: Source, columns: Sequence[str]) -> nw.LazyFrame[Any]:
     return frame
 
 
-def narrowed(source: Source, derivation: Derivation) -> Source:
-    """The source without the partitions of which the filter leaves no row. Names of folders alone are looked at."""
+def narrowed(source: Source, derivation: Derivation) -> tuple[Source, Derivation]:
+    """The source without the partitions that the filter turns down, and the derivation with the rest of that filter.
+
+    Names of folders alone are looked at.
+    """
     if source.files is None or source.reopen is None:
-        return source
-    files = narrow_files(source.files, derivation)
-    return source if files is source.files else replace(source, native=source.reopen(files), files=files)
+        return source, derivation
+    files, rest = narrow_files(source.files, derivation)
+    same = files.paths == source.files.paths
+    return source if same else replace(source, native=source.reopen(files), files=files), rest
 
 
 def numbered(source: Source, columns: Sequence[str]) -> Source:
