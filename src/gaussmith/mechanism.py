@@ -20,6 +20,7 @@ from gaussmith.numerics.linear import Integers, Words
 from gaussmith.plans import Plan
 from gaussmith.readings import Reading
 from gaussmith.releases import Release
+from gaussmith.source_tables import read_source
 from gaussmith.sums import Source, Totals, open_source
 from gaussmith.sums.forms import PAIRS, Opened, open_form, total_form
 from gaussmith.sums.readings import Table, open_table, total_table
@@ -53,17 +54,22 @@ def release_table(
     """The planned answers from a table that `prepare_table` has opened."""
     totals = total_table(table, progress)
     each = plan.each if isinstance(plan, GroupPlan) else plan
-    reading = reading.opened(table.source.name, table.source.is_text, each.substitutes)
+    reading = tell_source(table, reading).opened(table.source.name, table.source.is_text, each.substitutes)
     if isinstance(plan, GroupPlan):
         return replace(release_group_totals(plan, totals), reading=reading)
     return replace(release_totals(plan, totals[0]), reading=reading)
+
+
+def tell_source(table: Table, reading: Reading) -> Reading:
+    """The reading with what is to be said of the opened source: how ids are compared, and whether it is a query."""
+    return reading.identified(table.source.told_ids(reading.unit), table.source.told_query)
 
 
 def open_data(data: Any, engine: str | None = None, master: str | None = None, tables: int = 1) -> Source:
     """The opened source of so many tables: names and types. Files are read by `engine`, with Spark at `master`."""
     source = open_source(data, engine, master)
     check_once(source, tables)
-    return replace(source, name=short_name(data))
+    return replace(source, name=short_name(read_source(data).data))
 
 
 def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: str | None = None) -> Opened:

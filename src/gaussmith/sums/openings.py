@@ -17,12 +17,20 @@ import numpy.typing as npt
 
 from gaussmith.addresses import parse_database, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
+from gaussmith.source_tables import read_source
 from gaussmith.sums.databases import open_database, read_files, require_duckdb
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files, check_keys, find_files, names_of, scan_files
 from gaussmith.sums.footers import uneven_columns
 from gaussmith.sums.sources import Source
-from gaussmith.sums.tables import lazy_from_arrow, series_from_pandas, type_of_pandas, was_read
+from gaussmith.sums.tables import (
+    has_object_categories,
+    lazy_from_arrow,
+    series_from_pandas,
+    type_of_pandas,
+    unheld_columns,
+    was_read,
+)
 
 if typing.TYPE_CHECKING:
     import polars as pl
@@ -37,14 +45,20 @@ def open_source(source: object, engine: str | None = None, master: str | None = 
     """A source ready to be summed. Reads names and types of columns, no data value; refuses what cannot be opened.
 
     `engine` ("polars", "duckdb", "spark") reads files, by default Polars; a frame stays with its own. `master` says
-    where Spark runs.
+    where Spark runs. A table `{"path": …, "ids": …, "row_per_row": …}` says more of the source.
     """
+    told = read_source(source)
+    opened = _open(told.data, engine, master, told.row_per_row)
+    return replace(opened, ids=told.ids, row_per_row=told.row_per_row) if told.said else opened
+
+
+def _open(source: object, engine: str | None, master: str | None, row_per_row: bool) -> Source:
     if engine not in (None, *ENGINES):
         raise SourceError(f"engine={engine!r}", "it names an engine", nearest(str(engine), ENGINES))
     if master is not None and engine != "spark":
         raise SourceError(f"master={master!r}", "it says where Spark runs", 'add engine="spark", or leave master out')
     if isinstance(source, (str, os.PathLike)):
-        return _open_path(os.fspath(source), engine, master)
+        return _open_path(os.fspath(source), engine, master, row_per_row)
     if engine is not None:
         raise SourceError(
             f"engine={engine!r} for a {type(source).__qualname__}",
@@ -98,22 +112,28 @@ def _array_of_rows(rows: Sequence[Any]) -> npt.NDArray[Any]:
 
 
 def number_of(value: object) -> float:
-    """A Python value as a double, NaN if it is no number: a total rule for lists."""
-    if isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
+    """A Python value as a double, NaN if it is no number: a total rule for lists, which no object can override."""
+    kind = type(value)
+    if issubclass(kind, float):
+        return float.__float__(value)  # type: ignore[arg-type]
+    if issubclass(kind, int):
+        whole = int.__index__(value)  # type: ignore[arg-type]
         try:
-            return float(value)
+            return float(whole)
         except OverflowError:
-            return float("inf") if value > 0 else float("-inf")
-    return float("nan")
+            return float("inf") if whole > 0 else float("-inf")
+    is_number = issubclass(kind, (np.integer, np.floating, np.bool_)) and kind.__module__ == "numpy"
+    return float(value) if is_number else float("nan")  # type: ignore[arg-type]
 
 
-def _open_path(path: str, engine: str | None, master: str | None) -> Source:
+def _open_path(path: str, engine: str | None, master: str | None, row_per_row: bool) -> Source:
     if scheme_of(path) == "duckdb":
         if engine not in (None, "duckdb"):
             raise SourceError(
                 f"engine={engine!r} for {without_secrets(path)!r}", "DuckDB reads its own files", "leave engine out"
             )
-        return _open_elsewhere("duckdb")(open_database(parse_database(path)))
+        relation, of_query = open_database(parse_database(path), row_per_row)
+        return replace(_open_elsewhere("duckdb")(relation), of_query=of_query)
     files = find_files(path)
     if engine in (None, "polars"):
         return _open_files(files)
@@ -131,7 +151,7 @@ def _open_path(path: str, engine: str | None, master: str | None) -> Source:
         opened = _open_elsewhere("spark")(read_with_spark(files, master))
     else:
         opened = _open_elsewhere("duckdb")(read_files(files))
-    return _without(replace(opened, files=files), uneven)
+    return _without(replace(opened, files=files, of_query=False), uneven)
 
 
 def _open_files(files: Files) -> Source:
@@ -194,10 +214,12 @@ def _open_polars(source: Any) -> Source:
     frame = source.to_frame() if isinstance(source, pl.Series) else source
     if not isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
         raise _unknown(source)
-    return _open_lazy(frame.lazy, _unopened(source))
+    return replace(_open_lazy(frame.lazy, _unopened(source)), of_query=isinstance(source, pl.LazyFrame))
 
 
 def _open_arrow(source: Any) -> Source:
+    import narwhals as nw
+
     _check_names(getattr(getattr(source, "schema", None), "names", ()), "the table")
     if was_read(source):
         raise SourceError("a reader of record batches", "it can be read once, and was", "open it anew")
@@ -205,7 +227,9 @@ def _open_arrow(source: Any) -> Source:
     if lazy is None:
         raise _unknown(source)
     opened = _open_lazy(lambda: lazy, _unopened(source))
-    return replace(opened, once=hasattr(source, "read_next_batch"))
+    unheld = unheld_columns(source)  # there, all null, so that rows can be counted; nothing can be asked of them
+    schema = {name: nw.Unknown() if name in unheld else dtype for name, dtype in opened.schema.items()}
+    return replace(opened, schema=schema, once=hasattr(source, "read_next_batch"))
 
 
 def _open_pandas(source: Any) -> Source:
@@ -224,7 +248,8 @@ def _open_pandas(source: Any) -> Source:
         found = {c: series_from_pandas(frame.iloc[:, names.index(c)], kinds[c] == pl.Object) for c in columns}
         return pl.DataFrame(found).lazy()
 
-    return Source("polars", convert, len(names), names, schema)
+    objects = frozenset(name for j, name in enumerate(names) if has_object_categories(frame.dtypes.iloc[j]))
+    return Source("polars", convert, len(names), names, schema, objects=objects)
 
 
 def _open_elsewhere(kind: str) -> Callable[[Any], Source]:
@@ -245,7 +270,9 @@ def _open_elsewhere(kind: str) -> Callable[[Any], Source]:
             _check_letters(source.columns)
         for name in _void(kind, source):  # without any value: as a number it is missing everywhere
             schema[name] = nw.Float64()
-        return Source(kind, source, len(schema), tuple(schema), schema)
+        # What DuckDB and Spark hold is a plan, and may be a query; a table is one by its own account.
+        of_query = kind == "spark" or str(getattr(source, "type", "")) != "TABLE_RELATION"
+        return Source(kind, source, len(schema), tuple(schema), schema, of_query=of_query)
 
     return opener
 

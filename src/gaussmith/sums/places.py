@@ -1,12 +1,13 @@
 """Category columns as places: where each value stands among those declared, −1 for all others.
 
 A value belongs to a label when they are equal, by the rule of `gaussmith.expressions.keys`: texts as texts, numbers as
-doubles, truths as truths. The same places come from every engine; what an undeclared value means, the coding says.
+doubles, truths as truths, Python objects by their codes. The same places come from every engine; what an undeclared value means, the coding says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,9 @@ import numpy.typing as npt
 
 from gaussmith.domains.labels import Label
 from gaussmith.errors import RequestError, SourceError
-from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, read_number
-from gaussmith.sums.openings import number_of, open_source
+from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, object_code
+from gaussmith.source_tables import read_source
+from gaussmith.sums.openings import open_source
 from gaussmith.sums.sources import Source, narwhals_frame
 
 if TYPE_CHECKING:
@@ -31,14 +33,16 @@ BATCH_ROWS = 1 << 17
 def open_categories(data: Any, values: Sequence[Values | None]) -> Source:
     """A source of category columns: as `open_source`, and lists or arrays of texts too.
 
-    The labels of a column say how a list is read, whatever it holds: as texts, numbers or truths. `values` has None for
-    a column without labels, which is read as texts.
+    Each value of a list is an object of its own: 1 and 1.0 are one, 1 and "1" are two, whatever the labels are.
+    `values` has one entry for each column, None for a column without labels.
     """
+    told = read_source(data)
+    data = told.data
     if isinstance(data, np.ndarray) and data.dtype.kind in "UT" and data.ndim in (1, 2):
         data = data.tolist()
     if not isinstance(data, list | tuple):
-        return open_source(data)
-    rows = [list(np.atleast_1d(row) if isinstance(row, np.ndarray) else row) if _is_row(row) else [row] for row in data]
+        return open_source(told if told.said else data)
+    rows = [_row_of(row) for row in data]
     lengths = {len(row) for row in rows}
     if len(lengths) > 1:
         raise SourceError("rows of different lengths", "every record has as many values", "mend the rows")
@@ -47,48 +51,29 @@ def open_categories(data: Any, values: Sequence[Values | None]) -> Source:
             f"a list of {lengths.pop()} columns", f"every record has {len(values)} of them", "mend the rows"
         )
     columns = zip(*rows, strict=True) if rows else [()] * len(values)
-    return open_source(_frame_of(columns, values))
+    opened = open_source(_frame_of(columns))
+    return replace(opened, objects=frozenset(opened.names or ()), ids=told.ids)
 
 
-def _is_row(value: object) -> bool:
-    return isinstance(value, list | tuple | np.ndarray)
+def _row_of(value: Any) -> list[Any]:
+    """The values of a row; a value that is no row stands alone. No method is called that a value could override."""
+    kind = type(value)
+    if issubclass(kind, list | tuple):
+        return list((list if issubclass(kind, list) else tuple).__iter__(value))
+    return list(np.atleast_1d(value)) if issubclass(kind, np.ndarray) else [value]
 
 
-def _frame_of(columns: Iterable[Sequence[object]], values: Sequence[Values | None]) -> pl.DataFrame:
-    """Lists as typed columns. Each value is converted by itself, by a rule that holds for all, so that no record
-    changes what another one is read as."""
+def _frame_of(columns: Iterable[Sequence[object]]) -> pl.DataFrame:
+    """Lists as columns of codes. Each value is coded by itself: no record changes what another one is read as."""
     import polars as pl
 
-    frame = {}
-    for j, (column, labels) in enumerate(zip(columns, values, strict=True)):
-        kind = str if labels is None else type(labels[0])
-        if kind is str:
-            frame[str(j)] = pl.Series([_text(x) for x in column], dtype=pl.String)
-            continue
-        numbers = [read_number(x) if isinstance(x, str) else number_of(x) for x in column]
-        if kind is bool:
-            truths = {0.0: False, 1.0: True}
-            frame[str(j)] = pl.Series([None if x is None else truths.get(x) for x in numbers], dtype=pl.Boolean)
-        else:
-            frame[str(j)] = pl.Series(numbers, dtype=pl.Float64)
-    return pl.DataFrame(frame)
-
-
-def _text(value: object) -> str | None:
-    """A Python value as text, None where it has none: a total rule for lists."""
-    if value is None:
-        return None
-    try:
-        text = str.__str__(value) if isinstance(value, str) else str(value)
-        text.encode()  # half a pair of surrogates is in no label
-    except Exception:
-        return None
-    return text
+    coded = {str(j): pl.Series(list(map(object_code, column)), dtype=pl.String) for j, column in enumerate(columns)}
+    return pl.DataFrame(coded)
 
 
 def declare_values(source: Source, columns: Sequence[str] | None, values: Sequence[Values]) -> tuple[GroupKeys, ...]:
     """What the values of each column are matched with; refuses labels that do not fit a column. Reads no data."""
-    kinds = {} if source.names is None else kinds_of(source.schema)
+    kinds = {} if source.names is None else source.kinds
     declared = []
     for j, labels in enumerate(values):
         name = str(j) if columns is None else columns[j]

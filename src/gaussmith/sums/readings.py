@@ -13,7 +13,7 @@ from typing import Any
 from gaussmith.codes import BoxCodes, Codes
 from gaussmith.domains import Groups
 from gaussmith.errors import PlanError, SourceError
-from gaussmith.expressions import Derivation, GroupKeys, declare_groups, kinds_of, plan_derivation
+from gaussmith.expressions import Derivation, GroupKeys, check_ids, declare_groups, plan_derivation
 from gaussmith.numerics.linear import Array
 from gaussmith.readings import MEAN, ROW_SUM, ROWS, TOTAL, Reading
 from gaussmith.sums import Progress, Source, check_columns, open_source, total
@@ -61,11 +61,13 @@ def open_table(
     source = open_source(data)
     if source.names is None:
         _refuse_array(reading)
+    if reading.unit is None:
+        check_ids(source.ids, None, "other", None)
     if reading.is_plain and groups is None:
         names = None if source.names is None else reading.names
         used = check_columns(source, names, len(reading.features))
         return Table(source, codes, None if source.names is None else used)
-    derivation = plan_derivation(dict(reading.columns), reading.where, kinds_of(source.schema))
+    derivation = plan_derivation(dict(reading.columns), reading.where, source.kinds)
     if reading.histogram is not None:
         return _open_histogram(source, reading, codes, derivation, values)
     if not isinstance(codes, BoxCodes):
