@@ -41,7 +41,10 @@ def people(tmp_path: Path) -> Path:
             "addresses begin with duckdb, file or a store: s3, s3a, gs",
         ),
         (3.5, "source of type float · this type of data is not known · pass a numpy array, a list of rows, a path"),
-        ({"age": [1]}, "unknown key 'age' in source · a source has no such key · choose one of: path, ids, row_per_row"),
+        (
+            {"age": [1]},
+            "unknown key 'age' in source · a source has no such key · choose one of",
+        ),
         (np.array([["a"]]), "array of dtype <U1 · an array must hold numbers: integers, floats or booleans · convert"),
         (np.array([[None]]), "array of dtype object · an array must hold numbers"),
         (np.zeros((2, 2), complex), "array of dtype complex128 · an array must hold numbers"),

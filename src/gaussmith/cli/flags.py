@@ -57,7 +57,9 @@ def add_request_flags(parser: Parser) -> None:
     )
     people = parser.add_argument_group("whose rows they are")
     people.add_argument("--unit", metavar="NAME", help="the column that names the person (else each row is a person)")
-    people.add_argument("--ids", metavar="KIND", help="what ids are: text, or integer (17, 017 and 17.0 are one person)")
+    people.add_argument(
+        "--ids", metavar="KIND", help="what ids are: text, or integer (17, 017 and 17.0 are one person)"
+    )
     people.add_argument(
         "--row-per-row", action="store_true",
         help="promise that each row of a query (duckdb://…?query=…) depends on the rows of one person alone",

@@ -89,8 +89,8 @@ def kind_of(dtype: nw.dtypes.DType) -> str:
     """The kind of a column of this type: "number", "long number", "text", "truth", "date", or "other": of no use here.
 
     Long numbers (more than 15 digits of a decimal, 128 bits) become doubles by way of their text, which every engine
-    rounds once. Times with a zone are "other": engines disagree on the day they fall on. A column of Python objects, held
-    as the texts of `identity.object_code`, is of the kind "object", which its source tells.
+    rounds once. Times with a zone are "other": engines disagree on the day they fall on. A column of Python objects,
+    held as the texts of `identity.object_code`, is of the kind "object", which its source tells.
     """
     import narwhals as nw
 

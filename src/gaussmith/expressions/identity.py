@@ -44,12 +44,11 @@ MOST_EXPONENT = 10_000
 _TICKS = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 """Units of numpy: seconds in those of at least one, parts of a second in the others."""
 
-_NUMPY = frozenset(
-    (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
-    + (np.longlong, np.ulonglong, np.float16, np.float32, np.longdouble)
-)
+_NUMPY = frozenset(np.dtype(code).type for code in "?bhilqBHILQefg")
+"""Numbers of numpy that are no Python floats: truths, integers, floats of other sizes."""
+
 _EPOCH = datetime.datetime(1970, 1, 1)
-_UTC_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_UTC_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def check_ids(ids: str | None, unit: str | None, kind: str, dtype: nw.dtypes.DType | None) -> None:
@@ -173,7 +172,7 @@ def _time_code(value: Any, kind: type) -> str | None:
         return None
     if not issubclass(kind, datetime.datetime) and kind is not np.datetime64:
         return f"\0d{datetime.date.toordinal(value)}"
-    zone = None if kind is np.datetime64 else datetime.datetime.tzinfo.__get__(value)  # type: ignore[attr-defined]
+    zone = None if kind is np.datetime64 else datetime.datetime.tzinfo.__get__(value)
     if type(zone) not in (type(None), datetime.timezone, zoneinfo.ZoneInfo):
         return None
     tag = "\0i" if zone is None else "\0z"

@@ -75,8 +75,8 @@ def _check_rows(path: str, query: str, said: str) -> None:
     """Refuse a query of which one returned row may depend on more than one row of a table."""
     mixed = SourceError(
         said,
-        "it may mix rows (it aggregates, joins, limits, samples, or uses windows, subqueries, rowid or chance), and one "
-        "person could then change every row",
+        "it may mix rows (it aggregates, joins, limits, samples, or uses windows, subqueries, rowid or chance), and "
+        "one person could then change every row",
         "select, filter and compute row by row; or promise that each row depends on the rows of one person alone: "
         'source = { path = "duckdb://…", row_per_row = true }',
     )

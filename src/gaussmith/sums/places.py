@@ -1,7 +1,8 @@
 """Category columns as places: where each value stands among those declared, −1 for all others.
 
 A value belongs to a label when they are equal, by the rule of `gaussmith.expressions.keys`: texts as texts, numbers as
-doubles, truths as truths, Python objects by their codes. The same places come from every engine; what an undeclared value means, the coding says.
+doubles, truths as truths, Python objects by their codes. The same places come from every engine; what an undeclared
+value means, the coding says.
 """
 
 from __future__ import annotations

@@ -49,9 +49,8 @@ def _expanded(connection: Any, query: str) -> str:
         "where function_type in ('macro', 'table_macro') and not internal"
     )
     defined = [*connection.execute(views).fetchall(), *connection.execute(macros).fetchall()]
-    text, found = query, True
-    while found:
-        found = [each for each in defined if str(each[0]).lower() in text.lower()]
+    text = query
+    while found := [each for each in defined if re.search(rf"(?<!\w){re.escape(str(each[0]))}(?!\w)", text, re.I)]:
         defined = [each for each in defined if each not in found]
         text += "".join(f"\n{definition}" for _, definition in found)
     return text

@@ -134,9 +134,7 @@ def check_spelling(source: Source, columns: Sequence[str]) -> None:
             )
 
 
-def narwhals_frame(
-    source: Source, columns: Sequence[str], ids: Mapping[str, str] | None = None
-) -> nw.LazyFrame[Any]:
+def narwhals_frame(source: Source, columns: Sequence[str], ids: Mapping[str, str] | None = None) -> nw.LazyFrame[Any]:
     """A narwhals lazy frame of some columns of any source but an array: what expressions are evaluated on.
 
     `ids` are those of `identified`. Dates and times outside the years 1 to 9999 are missing.

@@ -21,10 +21,13 @@ if typing.TYPE_CHECKING:
 _READ: weakref.WeakSet[Any] = weakref.WeakSet()
 """Readers of record batches that have nothing left."""
 
-_HELD = ("is_integer", "is_floating", "is_boolean", "is_null", "is_temporal", "is_string", "is_large_string") + (
-    "is_string_view", "is_binary", "is_large_binary", "is_binary_view", "is_fixed_size_binary", "is_decimal32",
-    "is_decimal64", "is_decimal128",
-)  # fmt: skip
+_HELD = tuple(
+    f"is_{name}"
+    for name in (
+        "integer floating boolean null temporal string large_string string_view binary large_binary binary_view "
+        "fixed_size_binary decimal32 decimal64 decimal128"
+    ).split()
+)
 """Types of Arrow that Polars holds, as PyArrow asks for them."""
 
 

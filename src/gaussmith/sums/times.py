@@ -37,9 +37,7 @@ def bounds_of(unit: str | None) -> tuple[int, int]:
     return FIRST_SECOND * each, (LAST_SECOND + 1) * each - 1
 
 
-def plain_frame(
-    lazy: pl.LazyFrame, schema: Mapping[str, nw.dtypes.DType], columns: Sequence[str]
-) -> pl.LazyFrame:
+def plain_frame(lazy: pl.LazyFrame, schema: Mapping[str, nw.dtypes.DType], columns: Sequence[str]) -> pl.LazyFrame:
     """A lazy frame of Polars in which dates and times outside the range are null."""
     import polars as pl
 
