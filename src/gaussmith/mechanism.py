@@ -45,7 +45,10 @@ def release(
 
 def release_opened(plan: Plan, opened: Opened, progress: Progress | None = None) -> Release:
     """The planned answers from a source that `prepare` has opened."""
-    return release_totals(plan, total_form(opened, progress))
+    made = release_totals(plan, total_form(opened, progress))
+    unit = opened.columns[0] if opened.form == PAIRS and opened.columns else None
+    told = Reading((), unit).identified(opened.source.told_ids(unit), opened.source.told_query)
+    return replace(made, reading=told) if told.ids or told.query else made
 
 
 def release_table(

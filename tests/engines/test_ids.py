@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.feather as feather
 import pytest
 
 from gaussmith.codes import BoxCodes
@@ -205,3 +207,10 @@ def test_objects_of_pandas_as_integers() -> None:
     frame = pd.DataFrame({"u": pd.Categorical([o for o in objects if o in kinds.categories], dtype=kinds), "x": 1.0})
     assert people(frame) == (7, 7)
     assert people(frame, "integer") == (1, 1)
+
+
+def test_seconds_in_an_arrow_file(tmp_path: Path) -> None:
+    """Polars makes milliseconds of them, in which 64 bits take some for others."""
+    times = table([0, 1, 1001, SECONDS, 2**55, 2**63 - 1], pa.timestamp("s"))
+    feather.write_feather(times, str(tmp_path / "times.feather"), compression="uncompressed")
+    assert people(tmp_path / "times.feather") == (3, 3)

@@ -152,3 +152,17 @@ def test_what_is_told_of_queries(database: str, capsys: pytest.CaptureFixture[st
         assert "it may mix rows" in capsys.readouterr().err
         assert main([command, totals, "--sum", "a:0:9", "--mu", "1", "--row-per-row"]) == 0
         assert PROMISED in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_is_told_where_a_plan_is_released(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"who": ["1", "1.0"], "what": ["tea", "tea"]})
+    frame.write_csv(tmp_path / "baskets.csv")
+    plan = gm.plan(gm.Counts(["tea", "milk"], at_most=2), G)
+    told = plan.release(tmp_path / "baskets.csv", columns=["who", "what"], form="pairs")
+    assert "ids in who were compared as text" in str(told) and TOLD not in str(told)
+    lazy = plan.release(frame.lazy(), columns=["who", "what"], form="pairs")
+    assert TOLD in " ".join(str(lazy).split()) and gm.read(lazy.to_json()).reading == lazy.reading
+    assert TOLD in lazy.report(tmp_path / "report.html").read_text("utf-8")
+    box = gm.plan(gm.Box({"a": (0, 9)}), G)
+    assert box.release(pl.DataFrame({"a": [1.0]})).reading is None
+    assert TOLD in " ".join(str(box.release(pl.LazyFrame({"a": [1.0]}))).split())

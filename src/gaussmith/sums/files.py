@@ -24,6 +24,7 @@ from urllib.parse import unquote, urlsplit
 from gaussmith.addresses import STORES, fixed_part, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
 from gaussmith.sums.quotes import check_quotes
+from gaussmith.sums.tables import scan_feather
 
 if typing.TYPE_CHECKING:
     import msgspec
@@ -242,7 +243,7 @@ def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame
     if files.format == "Parquet":
         return _scan_parquet(files)
     if files.format == "Arrow IPC":
-        return pl.scan_ipc(paths, glob=files.remote)
+        return pl.scan_ipc(paths, glob=True) if files.remote else scan_feather(paths)
     if files.format == "JSON lines":
         return _scan_objects(files, names if names is not None else names_of(files))
     for path in paths:

@@ -102,13 +102,23 @@ def _open_array(array: npt.NDArray[Any]) -> Source:
 
 def _array_of_rows(rows: Sequence[Any]) -> npt.NDArray[Any]:
     """Lists as an array. What is no number is missing; rows of different lengths are refused."""
-    lengths = {len(row) if isinstance(row, (list, tuple, np.ndarray)) else -1 for row in rows}
+    lists = [row_of(row) for row in rows]
+    lengths = {-1 if row is None else len(row) for row in lists}
     if len(lengths) > 1:
         raise SourceError("rows of different lengths", "every record has the same number of coordinates", SUPPORTED)
     if not rows:
         return np.empty((0, 0))
-    flat = lengths == {-1}
-    return np.array([number_of(v) if flat else [number_of(x) for x in v] for v in rows], dtype=np.float64)
+    if lengths == {-1}:
+        return np.array([number_of(value) for value in rows], dtype=np.float64)
+    return np.array([[number_of(x) for x in row or ()] for row in lists], dtype=np.float64)
+
+
+def row_of(value: Any) -> list[Any] | None:
+    """The values of a row, None for what is no row. No method is called that a value could have overridden."""
+    kind = type(value)
+    if issubclass(kind, list | tuple):
+        return list((list if issubclass(kind, list) else tuple).__iter__(value))
+    return list(np.atleast_1d(value)) if issubclass(kind, np.ndarray) else None
 
 
 def number_of(value: object) -> float:

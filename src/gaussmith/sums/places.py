@@ -18,7 +18,7 @@ from gaussmith.domains.labels import Label
 from gaussmith.errors import RequestError, SourceError
 from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, object_code
 from gaussmith.source_tables import read_source
-from gaussmith.sums.openings import open_source
+from gaussmith.sums.openings import open_source, row_of
 from gaussmith.sums.sources import Source, narwhals_frame
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def open_categories(data: Any, values: Sequence[Values | None]) -> Source:
         data = data.tolist()
     if not isinstance(data, list | tuple):
         return open_source(told if told.said else data)
-    rows = [_row_of(row) for row in data]
+    found = [(row_of(row), row) for row in data]
+    rows = [[value] if row is None else row for row, value in found]  # a value that is no row stands alone
     lengths = {len(row) for row in rows}
     if len(lengths) > 1:
         raise SourceError("rows of different lengths", "every record has as many values", "mend the rows")
@@ -54,14 +55,6 @@ def open_categories(data: Any, values: Sequence[Values | None]) -> Source:
     columns = zip(*rows, strict=True) if rows else [()] * len(values)
     opened = open_source(_frame_of(columns))
     return replace(opened, objects=frozenset(opened.names or ()), ids=told.ids)
-
-
-def _row_of(value: Any) -> list[Any]:
-    """The values of a row; a value that is no row stands alone. No method is called that a value could override."""
-    kind = type(value)
-    if issubclass(kind, list | tuple):
-        return list((list if issubclass(kind, list) else tuple).__iter__(value))
-    return list(np.atleast_1d(value)) if issubclass(kind, np.ndarray) else [value]
 
 
 def _frame_of(columns: Iterable[Sequence[object]]) -> pl.DataFrame:

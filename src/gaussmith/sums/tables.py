@@ -6,6 +6,7 @@ can be asked; some of it would make Polars panic.
 
 from __future__ import annotations
 
+import importlib.util
 import typing
 import weakref
 from typing import Any
@@ -175,6 +176,19 @@ def lazy_from_arrow(source: Any) -> pl.LazyFrame | None:
         views = any("view" in str(column.type) for column in source.schema)  # PyArrow cannot filter them
         return pl.scan_pyarrow_dataset(source, allow_pyarrow_filter=not views)
     return None
+
+
+def scan_feather(paths: list[str]) -> pl.LazyFrame:
+    """Arrow files, read by Polars; by PyArrow, if it is there, where a column may not be converted as it is."""
+    import polars as pl
+
+    if importlib.util.find_spec("pyarrow") is not None:
+        import pyarrow.dataset as ds
+
+        dataset = ds.dataset(paths, format="ipc")
+        if any(_needs_care(column.type) for column in dataset.schema):
+            return _lazy_from_dataset(dataset)
+    return pl.scan_ipc(paths, glob=False)
 
 
 def _needs_care(kind: Any) -> bool:
