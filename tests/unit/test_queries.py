@@ -29,7 +29,7 @@ ROW_BY_ROW = [
     "select uuid, a from uuids",
     "from query_table('visits')",
     "select a from (select * from visits) v -- limit 3",
-    "select case when a > 1 then 1 else 0 end a, now() n from visits",
+    "select case when a > 1 then 1 else 0 end a, today() n from visits",
     "select double_of(a) a from visits",
 ]
 MIXED = [

@@ -13,6 +13,7 @@ from gaussmith.errors import SourceError, nearest
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files
 from gaussmith.sums.queries import is_row_by_row
+from gaussmith.sums.times import bounds_of
 
 INSTALL = "pip install gaussmith[duckdb]"
 
@@ -131,7 +132,7 @@ def plain_relation(relation: Any, columns: Sequence[str], ids: Mapping[str, str]
     """
     kinds = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
     chosen = [f"{_plainly(quote(name), kinds[name])} as {quote(name)}" for name in columns]
-    chosen += [f"epoch_ns({quote(name)}) as {quote(whole)}" for name, whole in (ids or {}).items()]
+    chosen += [f"{_nanoseconds(quote(name))} as {quote(whole)}" for name, whole in (ids or {}).items()]
     return relation.project(", ".join(chosen))
 
 
@@ -150,14 +151,20 @@ def _plainly(column: str, kind: str) -> str:
     if kind == "VARCHAR" or kind.startswith("ENUM"):
         return f'cast({column} as varchar) collate "binary"'
     if kind == "TIMESTAMP_NS":
-        rest = f"((epoch_ns({column}) % 1000) + 1000) % 1000"
-        return f"make_timestamp((epoch_ns({column}) - {rest}) // 1000)"  # of an infinity epoch_ns is null
+        whole = _nanoseconds(column)
+        return f"make_timestamp(({whole} - (({whole} % 1000) + 1000) % 1000) // 1000)"
     if kind == "DATE":
         return f"case when {column} between date '0001-01-01' and date '9999-12-31' then {column} end"
     if kind in ("TIMESTAMP", "TIMESTAMP_MS", "TIMESTAMP_S"):  # the input of the cast is guarded, which would fail
         inside = f"{column} >= {kind} '0001-01-01' and {column} < {kind} '10000-01-01'"
         return f"cast(case when {inside} then {column} end as timestamp)"
     return column
+
+
+def _nanoseconds(column: str) -> str:
+    """A time in nanoseconds from 1970, null where it is infinite: some versions have a number for that."""
+    low, high = bounds_of("ns")
+    return f"(case when epoch_ns({column}) between {low} and {high} then epoch_ns({column}) end)"
 
 
 def quote(name: str) -> str:
