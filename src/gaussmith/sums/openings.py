@@ -25,6 +25,7 @@ from gaussmith.sums.footers import uneven_columns
 from gaussmith.sums.sources import Source
 from gaussmith.sums.tables import (
     has_object_categories,
+    is_table,
     lazy_from_arrow,
     series_from_pandas,
     type_of_pandas,
@@ -233,10 +234,13 @@ def _open_arrow(source: Any) -> Source:
     _check_names(getattr(getattr(source, "schema", None), "names", ()), "the table")
     if was_read(source):
         raise SourceError("a reader of record batches", "it can be read once, and was", "open it anew")
-    lazy = attempt(lambda: lazy_from_arrow(source), _unopened(source))
+    here = is_table(source)  # its columns are converted when they are asked for
+    lazy = attempt(lambda: lazy_from_arrow(source.schema.empty_table() if here else source), _unopened(source))
     if lazy is None:
         raise _unknown(source)
     opened = _open_lazy(lambda: lazy, _unopened(source))
+    if here:
+        opened = replace(opened, native=lambda columns: lazy_from_arrow(source.select([*columns])))
     unheld = unheld_columns(source)  # there, all null, so that rows can be counted; nothing can be asked of them
     schema = {name: nw.Unknown() if name in unheld else dtype for name, dtype in opened.schema.items()}
     return replace(opened, schema=schema, once=hasattr(source, "read_next_batch"))

@@ -160,6 +160,13 @@ def _plain_table(table: Any) -> Any:
     return (pa.table if isinstance(table, pa.Table) else pa.RecordBatch.from_arrays)(columns, names=names)
 
 
+def is_table(source: Any) -> bool:
+    """Whether this is a table or a batch of PyArrow, in memory."""
+    import pyarrow as pa
+
+    return isinstance(source, pa.Table | pa.RecordBatch)
+
+
 def lazy_from_arrow(source: Any) -> pl.LazyFrame | None:
     """A PyArrow table, batch, reader or dataset as a Polars lazy frame, read when it is summed; None for all else."""
     import polars as pl
