@@ -23,6 +23,7 @@ from gaussmith.plans import Plan
 from gaussmith.readings import TOTAL, Reading
 from gaussmith.releases import Release
 from gaussmith.request import Request
+from gaussmith.source_tables import read_source
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
@@ -92,10 +93,17 @@ def check_source(request: Request) -> bool:
 
     Reads names and types of columns, no data value. Stores are not asked.
     """
-    if isinstance(request.source, str | os.PathLike) and not is_here(os.fspath(request.source)):
-        return False
-    _open_tables(request, None, None)
-    return True
+    return read_schema(request) is not None
+
+
+def read_schema(request: Request) -> tuple[Reading, ...] | None:
+    """The readings of a request with what its source's schema says of them; None where it is not on this machine."""
+    from gaussmith import mechanism
+
+    data = read_source(request.source).data
+    if isinstance(data, str | os.PathLike) and not is_here(os.fspath(data)):
+        return None
+    return tuple(mechanism.tell_source(table, reading) for _, reading, table in _open_tables(request, None, None))
 
 
 def release_plan(
@@ -162,7 +170,7 @@ def charged(
     """
     from gaussmith.ledger.failpoints import failpoint
 
-    if isinstance(data, str | os.PathLike):  # a frame has no name to check: whoever passes it vouches for it
+    if isinstance(read_source(data).data, str | os.PathLike):  # a frame has no name: whoever passes it vouches for it
         book.check_dataset(source_name(data))
     reservation = book.reserve(
         id, asked, plan.guarantee, plan_hash=plan.hash, neighbours=plan.neighbours, unit=ledger_unit(unit)
@@ -201,6 +209,7 @@ def ledger_unit(unit: str | Sequence[str] | None) -> str | Sequence[str]:
 
 def source_name(data: Any) -> str:
     """What a source is called in a ledger: its path without secrets, or the kind of thing it is."""
+    data = read_source(data).data
     if isinstance(data, str | os.PathLike):
         return without_secrets(os.fspath(data))
     return f"<{type(data).__module__}.{type(data).__name__}>"
@@ -213,6 +222,8 @@ def request_hash(request: Request) -> str:
 
 def hash_of(plan_hash: str, data: Any, read: Any) -> str:
     """SHA-256 of a plan, of the whole address of the source (one path can answer many queries) and how it is read."""
-    address = without_password(os.fspath(data)) if isinstance(data, str | os.PathLike) else source_name(data)
-    fields = {"plan": plan_hash, "source": address, "read": read}
+    told = read_source(data)
+    named = isinstance(told.data, str | os.PathLike)
+    address = without_password(os.fspath(told.data)) if named else source_name(told.data)
+    fields = {"plan": plan_hash, "source": address, "read": read, **told.said}
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()

@@ -20,6 +20,7 @@ from gaussmith.numerics.linear import Integers, Words
 from gaussmith.plans import Plan
 from gaussmith.readings import Reading
 from gaussmith.releases import Release
+from gaussmith.source_tables import read_source
 from gaussmith.sums import Source, Totals, open_source
 from gaussmith.sums.forms import PAIRS, Opened, open_form, total_form
 from gaussmith.sums.readings import Table, columns_read, open_table, total_table
@@ -45,7 +46,10 @@ def release(
 
 def release_opened(plan: Plan, opened: Opened, progress: Progress | None = None) -> Release:
     """The planned answers from a source that `prepare` has opened."""
-    return release_totals(plan, total_form(opened, progress))
+    made = release_totals(plan, total_form(opened, progress))
+    unit = opened.columns[0] if opened.form == PAIRS and opened.columns else None
+    told = Reading((), unit).identified(opened.source.told_ids(unit), opened.source.told_query)
+    return replace(made, reading=told) if told.ids or told.query else made
 
 
 def release_table(
@@ -55,10 +59,15 @@ def release_table(
     totals = total_table(table, progress)
     each = plan.each if isinstance(plan, GroupPlan) else plan
     is_text = table.source.is_text or not table.source.texts.isdisjoint(reading.names)
-    reading = reading.opened(table.source.name, is_text, each.substitutes)
+    reading = tell_source(table, reading).opened(table.source.name, is_text, each.substitutes)
     if isinstance(plan, GroupPlan):
         return replace(release_group_totals(plan, totals), reading=reading)
     return replace(release_totals(plan, totals[0]), reading=reading)
+
+
+def tell_source(table: Table, reading: Reading) -> Reading:
+    """The reading with what is to be said of the opened source: how ids are compared, and whether it is a query."""
+    return reading.identified(table.source.told_ids(reading.unit), table.source.told_query)
 
 
 def open_data(data: Any, readings: Sequence[Reading], engine: str | None = None, master: str | None = None) -> Source:
@@ -66,7 +75,7 @@ def open_data(data: Any, readings: Sequence[Reading], engine: str | None = None,
     columns = dict.fromkeys(name for reading in readings for name in columns_read(reading))
     source = open_source(data, engine, master, tuple(columns))
     check_once(source, len(readings))
-    return replace(source, name=short_name(data))
+    return replace(source, name=short_name(read_source(data).data))
 
 
 def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: str | None = None) -> Opened:

@@ -218,7 +218,6 @@ def _part(units: int) -> float:
 
 
 def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
-    from gaussmith.explanation import printable
     from gaussmith.ledger import Ledger
     from gaussmith.ledger.protection import describe_unit
 

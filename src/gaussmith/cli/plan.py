@@ -45,14 +45,14 @@ def add_flags(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gaussmith.explanation import explain_choice
-    from gaussmith.job import check_source, ledger_unit, open_ledger, source_name
+    from gaussmith.job import ledger_unit, open_ledger, read_schema, source_name
     from gaussmith.joint_tables import any_plan_table
     from gaussmith.plans import Plan
 
     rows = _rows(arguments.rows)
     request = request_from(arguments, arguments.request, needs_source=False)
     plan = request.plan
-    checked = not arguments.request or check_source(request)
+    readings = read_schema(request) if arguments.request else request.readings
     book = open_ledger(arguments.ledger, None)
     if book is not None and arguments.request:
         book.check_dataset(source_name(request.source))
@@ -62,8 +62,8 @@ def run(arguments: Namespace) -> int:
     if not arguments.json:
         print(any_plan_table(plan, rows))
         if len(request.readings) == 1:
-            print(wrapped("\n".join(map(printable, request.readings[0].notes()))))
-        if not checked:
+            print(wrapped("\n".join(map(printable, (readings or request.readings)[0].notes()))))
+        if readings is None:
             print(wrapped(f"columns were not checked: {printable(source_name(request.source))} is not on this machine"))
         print("\n" + bold("Why this noise"))
         print(wrapped(explain_choice(plan) if isinstance(plan, Plan) else plan.explain()), flush=True)

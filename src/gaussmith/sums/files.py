@@ -34,6 +34,7 @@ from gaussmith.sums.separated import (
     scan_well_formed,
 )
 from gaussmith.sums.table_formats import check_plain
+from gaussmith.sums.tables import scan_feather
 
 if typing.TYPE_CHECKING:
     import msgspec
@@ -239,7 +240,8 @@ def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame
     if files.format == "Parquet":
         return _scan_parquet(files, names)
     if files.format == "Arrow IPC":
-        return pl.scan_ipc(list(files.paths), glob=files.remote)
+        paths = list(files.paths)
+        return pl.scan_ipc(paths, glob=True) if files.remote else scan_feather(paths)
     if files.format == "JSON lines":
         return _scan_objects(files, names or ())
     return _scan_separated(files, names if names is not None else names_of(files))

@@ -18,13 +18,22 @@ import numpy.typing as npt
 
 from gaussmith.addresses import parse_database, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
+from gaussmith.source_tables import SourceTable, read_source
 from gaussmith.sums.databases import list_files, open_database, read_files, require_duckdb
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files, find_files, names_of, scan_files
 from gaussmith.sums.footers import uneven_columns
 from gaussmith.sums.partitions import check_keys, find_with_polars, list_store
 from gaussmith.sums.sources import Source
-from gaussmith.sums.tables import lazy_from_arrow, series_from_pandas, type_of_pandas, was_read
+from gaussmith.sums.tables import (
+    has_object_categories,
+    is_table,
+    lazy_from_arrow,
+    series_from_pandas,
+    type_of_pandas,
+    unheld_columns,
+    was_read,
+)
 from gaussmith.sums.versions import check_versions, check_views
 
 if typing.TYPE_CHECKING:
@@ -42,8 +51,16 @@ def open_source(
     """A source ready to be summed. Reads names and types of columns, no data value; refuses what cannot be opened.
 
     `engine` ("polars", "duckdb", "spark") reads files, by default Polars; a frame stays with its own. `master` says
-    where Spark runs. `columns` are those that will be asked for: JSON lines have no others.
+    where Spark runs. A table `{"path": …, "ids": …, "row_per_row": …, "line_per_record": …}` says more of the source.
+    `columns` are those that will be asked for: JSON lines have no others.
     """
+    told = read_source(source)
+    opened = _open(told, engine, master, columns)
+    return replace(opened, ids=told.ids, row_per_row=told.row_per_row) if told.said else opened
+
+
+def _open(told: SourceTable, engine: str | None, master: str | None, columns: Sequence[str] | None) -> Source:
+    source = told.data
     if engine not in (None, *ENGINES):
         raise SourceError(f"engine={engine!r}", "it names an engine", nearest(str(engine), ENGINES))
     if master is not None and engine != "spark":
@@ -54,7 +71,7 @@ def open_source(
         )
     check_versions(source, engine)
     if isinstance(source, (str, os.PathLike)):
-        return _open_path(os.fspath(source), engine, master, columns)
+        return _open_path(os.fspath(source), engine, master, columns, told)
     if engine is not None:
         raise SourceError(
             f"engine={engine!r} for a {type(source).__qualname__}",
@@ -98,33 +115,55 @@ def _open_array(array: npt.NDArray[Any]) -> Source:
 
 def _array_of_rows(rows: Sequence[Any]) -> npt.NDArray[Any]:
     """Lists as an array. What is no number is missing; rows of different lengths are refused."""
-    lengths = {len(row) if isinstance(row, (list, tuple, np.ndarray)) else -1 for row in rows}
+    lists = [row_of(row) for row in rows]
+    lengths = {-1 if row is None else len(row) for row in lists}
     if len(lengths) > 1:
         raise SourceError("rows of different lengths", "every record has the same number of coordinates", SUPPORTED)
     if not rows:
         return np.empty((0, 0))
-    flat = lengths == {-1}
-    return np.array([number_of(v) if flat else [number_of(x) for x in v] for v in rows], dtype=np.float64)
+    if lengths == {-1}:
+        return np.array([number_of(value) for value in rows], dtype=np.float64)
+    return np.array([[number_of(x) for x in row or ()] for row in lists], dtype=np.float64)
+
+
+def row_of(value: Any) -> list[Any] | None:
+    """The values of a row, None for what is no row. No method is called that a value could have overridden."""
+    kind = type(value)
+    if issubclass(kind, list | tuple):
+        return list((list if issubclass(kind, list) else tuple).__iter__(value))
+    return list(np.atleast_1d(value)) if issubclass(kind, np.ndarray) else None
 
 
 def number_of(value: object) -> float:
-    """A Python value as a double, NaN if it is no number: a total rule for lists."""
-    if isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
+    """A Python value as a double, NaN if it is no number: a total rule for lists, which no object can override."""
+    kind = type(value)
+    if issubclass(kind, float):
+        return float.__float__(value)  # type: ignore[arg-type]
+    if issubclass(kind, int):
+        whole = int.__index__(value)  # type: ignore[arg-type]
         try:
-            return float(value)
+            return float(whole)
         except OverflowError:
-            return float("inf") if value > 0 else float("-inf")
-    return float("nan")
+            return float("inf") if whole > 0 else float("-inf")
+    is_number = issubclass(kind, (np.integer, np.floating, np.bool_)) and kind.__module__ == "numpy"
+    return float(value) if is_number else float("nan")  # type: ignore[arg-type]
 
 
-def _open_path(path: str, engine: str | None, master: str | None, columns: Sequence[str] | None) -> Source:
+def _open_path(
+    path: str, engine: str | None, master: str | None, columns: Sequence[str] | None, told: SourceTable
+) -> Source:
     if scheme_of(path) == "duckdb":
         if engine not in (None, "duckdb"):
             raise SourceError(
                 f"engine={engine!r} for {without_secrets(path)!r}", "DuckDB reads its own files", "leave engine out"
             )
-        return _open_elsewhere("duckdb")(open_database(parse_database(path)))
-    files = find_files(path)
+        relation, of_query = open_database(parse_database(path), told.row_per_row)
+        return replace(_open_elsewhere("duckdb")(relation), of_query=of_query)
+    files = replace(find_files(path), line_per_record=told.line_per_record)
+    if told.line_per_record and files.format not in ("CSV", "TSV"):
+        raise SourceError(
+            f"line_per_record for {files.format} files", "it is about the lines of CSV and TSV files", "leave it out"
+        )
     if engine in (None, "polars"):
         return _open_files(files, columns)
     if files.format != "Parquet":
@@ -141,7 +180,7 @@ def _open_path(path: str, engine: str | None, master: str | None, columns: Seque
         look, read = partial(spark.list_files, master=master), partial(spark.read_files, master=master)
     files = look(files)
     opened = _open_elsewhere(str(engine))(read(files))
-    return _without(replace(opened, files=files, texts=frozenset(files.keys), reopen=read), uneven)
+    return _without(replace(opened, files=files, texts=frozenset(files.keys), reopen=read, of_query=False), uneven)
 
 
 def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
@@ -228,19 +267,26 @@ def _open_polars(source: Any) -> Source:
     frame = source.to_frame() if isinstance(source, pl.Series) else source
     if not isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
         raise _unknown(source)
-    return _open_lazy(frame.lazy, _unopened(source))
+    return replace(_open_lazy(frame.lazy, _unopened(source)), of_query=isinstance(source, pl.LazyFrame))
 
 
 def _open_arrow(source: Any) -> Source:
+    import narwhals as nw
+
     _check_names(getattr(getattr(source, "schema", None), "names", ()), "the table")
     if was_read(source):
         raise SourceError("a reader of record batches", "it can be read once, and was", "open it anew")
     check_views([column.type for column in getattr(source, "schema", ())])
-    lazy = attempt(lambda: lazy_from_arrow(source), _unopened(source))
+    here = is_table(source)  # its columns are converted when they are asked for
+    lazy = attempt(lambda: lazy_from_arrow(source.schema.empty_table() if here else source), _unopened(source))
     if lazy is None:
         raise _unknown(source)
     opened = _open_lazy(lambda: lazy, _unopened(source))
-    return replace(opened, once=hasattr(source, "read_next_batch"))
+    if here:
+        opened = replace(opened, native=lambda columns: lazy_from_arrow(source.select([*columns])))
+    unheld = unheld_columns(source)  # there, all null, so that rows can be counted; nothing can be asked of them
+    schema = {name: nw.Unknown() if name in unheld else dtype for name, dtype in opened.schema.items()}
+    return replace(opened, schema=schema, once=hasattr(source, "read_next_batch"))
 
 
 def _open_pandas(source: Any) -> Source:
@@ -259,7 +305,8 @@ def _open_pandas(source: Any) -> Source:
         found = {c: series_from_pandas(frame.iloc[:, names.index(c)], kinds[c] == pl.Object) for c in columns}
         return pl.DataFrame(found).lazy()
 
-    return Source("polars", convert, len(names), names, schema)
+    objects = frozenset(name for j, name in enumerate(names) if has_object_categories(frame.dtypes.iloc[j]))
+    return Source("polars", convert, len(names), names, schema, objects=objects)
 
 
 def _open_elsewhere(kind: str) -> Callable[[Any], Source]:
@@ -282,7 +329,9 @@ def _open_elsewhere(kind: str) -> Callable[[Any], Source]:
             _check_letters(source.columns)
         for name in _void(kind, source):  # without any value: as a number it is missing everywhere
             schema[name] = nw.Float64()
-        return Source(kind, source, len(schema), tuple(schema), schema)
+        # What DuckDB and Spark hold is a plan, and may be a query; a table is one by its own account.
+        of_query = kind == "spark" or str(getattr(source, "type", "")) != "TABLE_RELATION"
+        return Source(kind, source, len(schema), tuple(schema), schema, of_query=of_query)
 
     return opener
 

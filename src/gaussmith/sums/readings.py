@@ -16,9 +16,9 @@ from gaussmith.errors import PlanError, SourceError
 from gaussmith.expressions import (
     Derivation,
     GroupKeys,
+    check_ids,
     columns_used,
     declare_groups,
-    kinds_of,
     parse,
     plan_derivation,
 )
@@ -82,11 +82,13 @@ def open_table(
     source = open_source(data, columns=columns_read(reading))
     if source.names is None:
         _refuse_array(reading)
+    if reading.unit is None:
+        check_ids(source.ids, None, "other", None)
     if reading.is_plain and groups is None:
         names = None if source.names is None else reading.names
         used = check_columns(source, names, len(reading.features))
         return Table(source, codes, None if source.names is None else used)
-    derivation = plan_derivation(dict(reading.columns), reading.where, kinds_of(source.schema))
+    derivation = plan_derivation(dict(reading.columns), reading.where, source.kinds)
     source, derivation = narrowed(source, derivation)
     if reading.histogram is not None:
         return _open_histogram(source, reading, codes, derivation, values)
