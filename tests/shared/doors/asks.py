@@ -11,9 +11,9 @@ from typing import Any
 
 import duckdb
 import numpy as np
-from doors.tables import REGIONS, SEXES
 
 import gaussmith as gm
+from doors.tables import REGIONS, SEXES
 
 GUARANTEE = gm.Guarantee(epsilon=1, delta=1e-6)
 GUARANTEE_FIELDS = {"epsilon": 1, "delta": 1e-6}

@@ -64,16 +64,12 @@ FORMATS: dict[str, Format] = {
     "folders of keys": Format(files.write_keys, adapt=files.filled_keys, is_file=True, peers=BY_DUCKDB),
     "Feather": Format(files.write_feather, is_file=True, family="typed"),
     "CSV": _text(texts.write_csv, "text"),
-    "CSV line by line": Format(
-        texts.write_raw_csv, texts.raw_identity, texts.plain_fields, is_text=True, is_file=True
-    ),
+    "CSV line by line": Format(texts.write_raw_csv, texts.raw_identity, texts.plain_fields, is_text=True, is_file=True),
     "TSV": _text(texts.write_tsv, "text"),
     "CSV.gz": _text(texts.write_packed_csv, "text"),
     "JSON lines": _text(texts.write_json_lines),
     "DuckDB relation": Format(frames.make_relation, family="typed"),
     "DuckDB table": Format(files.write_database, is_file=True, family="typed"),
-    "Parquet by DuckDB": Format(
-        files.write_parquet, is_file=True, engine="duckdb", peers=BY_POLARS, family="typed"
-    ),
+    "Parquet by DuckDB": Format(files.write_parquet, is_file=True, engine="duckdb", peers=BY_POLARS, family="typed"),
 }
 """Every format that needs no other machine."""

@@ -14,7 +14,19 @@ import pyarrow as pa
 
 from doors.tables import Table
 from doors.values import (
-    BOOLEAN, BROKEN, DATE, DECIMAL, FLOAT, INTEGER, MICROSECONDS, NANOSECONDS, TEXT, TEXTS, UNSIGNED, as_bytes, holds,
+    BOOLEAN,
+    BROKEN,
+    DATE,
+    DECIMAL,
+    FLOAT,
+    INTEGER,
+    MICROSECONDS,
+    NANOSECONDS,
+    TEXT,
+    TEXTS,
+    UNSIGNED,
+    as_bytes,
+    holds,
 )  # fmt: skip
 
 ARROW = {

@@ -15,7 +15,6 @@ from typing import Any
 
 from doors.asks import Ask
 from doors.noise import Draw, known_noise
-
 from gaussmith.cli import main
 from gaussmith.errors import DataError, GaussmithError
 

@@ -68,7 +68,7 @@ def plain_fields(table: Table) -> Table:
 
 
 def _plain(text: str) -> str:
-    """A field that is one field in a raw line, and does not look quoted: whether quotes then count, is another story."""
+    """A field that is one field in a raw line, and that does not begin like a quoted one."""
     for sign in FORBIDDEN_IN_RAW_LINES:
         text = text.replace(sign, "_")
     return "q" + text if text.startswith('"') else text

@@ -76,7 +76,24 @@ IDS: dict[str, Ids] = {
 }  # fmt: skip
 """The kinds of ids."""
 
-ODD = (None, math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, 1 / 3, 7.0, 30.0, 50.0, 1e6, -1e6)
+ODD = (
+    None,
+    math.nan,
+    math.inf,
+    -math.inf,
+    0.0,
+    -0.0,
+    5e-324,
+    -5e-324,
+    1e308,
+    -1e308,
+    1 / 3,
+    7.0,
+    30.0,
+    50.0,
+    1e6,
+    -1e6,
+)
 """Numbers of a column of floats."""
 
 ODD_INTEGERS = (None, 0, 1, -1, 7, 40, 90, 2**31, 2**53 + 1, 2**63 - 1, -(2**63))
