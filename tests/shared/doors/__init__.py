@@ -13,5 +13,6 @@ code, printed text, warnings, and every byte of the record but the released valu
     runs         one release and what can be seen of it
     comparison   two of them
     trials       random pairs, and the table of what was found
-    cases        pairs with names: each was once a violation
+    pairs        pairs with names
+    cases        all of them: each was a violation once, or is a rule that keeps one away
 """

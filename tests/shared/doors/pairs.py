@@ -1,4 +1,4 @@
-"""Pairs with names: each was a violation once, or is the rule that keeps it from being one.
+"""A pair with a name, and what is needed to write one down.
 
 A case says what must be seen: `released` (both, within what is charged), `refused` (both, alike, before data is read),
 or `alike` (either of them). `engines` are further ones that must give the same integers.

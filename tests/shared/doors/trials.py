@@ -23,6 +23,7 @@ COMMANDS, PEERS, TWINS, SCHEMAS = 0.15, 0.3, 0.1, 0.04
 """How often a pair also goes through the command line, another engine, another format, or has its columns compared."""
 
 Change = Callable[[Table], Table]
+Formats = dict[str, Format]
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def try_pair(
     seed: str,
     folder: Path,
     change: Change | None = None,
-    formats: dict[str, Format] = FORMATS,
+    formats: Formats = FORMATS,
 ) -> Trial:
     """Write two neighbours in one format, release both, compare them. `change` plants a fault in what is written."""
     generator = random.Random(seed)

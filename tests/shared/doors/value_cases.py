@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
+
 from doors import files, frames, texts
 from doors.asks import Ask
-from doors.pairs import ALIKE, BY_DUCKDB, COUNT, PAIRS, SUM, Case, Make, either, people, two_as_one
 from doors.comparison import INVALID_TEXT
+from doors.pairs import ALIKE, BY_DUCKDB, COUNT, PAIRS, SUM, Case, Make, either, people, two_as_one
 from doors.tables import Table
 from doors.values import BROKEN, NANOSECONDS
 
@@ -39,13 +40,6 @@ def byte_cases() -> Iterator[Case]:
     for name, (write, engines) in typed.items():
         make = two_as_one(write, "Mller", MUELLER, BROKEN)
         yield Case(f"bytes that are not UTF-8 in {name}", 2, make, SUM, engines=engines, limit=INVALID_TEXT)
-            f"bytes that are not UTF-8 in {name}",
-            2,
-            make,
-            SUM,
-            limit=INVALID_TEXT,
-            engines=BY_DUCKDB if name == "Parquet" else (),
-        )
     yield Case("a key that is not UTF-8 in CSV", 2, _odd_key, Ask({"count": True, "by": {"region": ["M\ufffdller"]}}))
 
 
@@ -146,10 +140,8 @@ def object_cases() -> Iterator[Case]:
         yield Case(f"{name} in a column of objects", 7, objects("a", each, category=False), SUM, ALIKE)
         listed: Make = lambda folder, has, each=each: [["a", "north"], *([[each, "south"]] if has else [])]  # type: ignore[misc]  # noqa: E731
         yield Case(f"{name} in a list of pairs", 7, listed, PAIRS)
-    strings: Make = (
-        lambda folder, has: pd.DataFrame(  # noqa: E731
-            {"person": pd.Series(["a", "\ud800"][: 1 + has], dtype="string[python]"), "x": [50.0, -100.0][: 1 + has]}
-        )
+    strings: Make = lambda folder, has: pd.DataFrame(
+        {"person": pd.Series(["a", "\ud800"][: 1 + has], dtype="string[python]"), "x": [50.0, -100.0][: 1 + has]}
     )
     yield Case("a lone surrogate in string[python]", 7, strings, SUM)
     yield Case("a decimal256 that is not asked for", 7, _decimals, SUM)
