@@ -48,8 +48,8 @@ class Ask:
         """Release it from a source, in Python."""
         if self.pairs:
             plan = gm.plan(gm.Counts(REGIONS, at_most=self.pairs), GUARANTEE, count=True)
-            if engine == "duckdb":  # a plan names no engine: its relation does
-                source = duckdb.connect().read_parquet(source)
+            if engine is not None:  # a plan names no engine: a frame of it does
+                source = read_parquet(source, engine)
             named = not isinstance(source, list | np.ndarray)
             return plan.release(source, ["person", "region"] if named else None, form="pairs")
         return gm.release(gm.Request(source, guarantee=GUARANTEE, **self.fields), engine=engine)
@@ -62,6 +62,15 @@ class Ask:
         for question in self.fields.get("questions", ()):
             lines += ["[[question]]", *(f"{name} = {_toml(value)}" for name, value in question.items())]
         path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def read_parquet(path: str, engine: str) -> Any:
+    """A frame over a Parquet file that another engine reads."""
+    if engine == "duckdb":
+        return duckdb.connect().read_parquet(path)
+    from pyspark.sql import SparkSession  # not needed where Spark is not asked for
+
+    return SparkSession.getActiveSession().read.parquet(f"file://{path}")
 
 
 def _toml(value: Any) -> str:

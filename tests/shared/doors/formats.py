@@ -73,3 +73,11 @@ FORMATS: dict[str, Format] = {
     "Parquet by DuckDB": Format(files.write_parquet, is_file=True, engine="duckdb", peers=BY_POLARS, family="typed"),
 }
 """Every format that needs no other machine."""
+
+ON_SPARK: dict[str, Format] = {
+    "Parquet by Spark": Format(files.write_parquet, engine="spark", peers=("polars", "duckdb")),
+    "folders of people by Spark": Format(
+        files.write_people, files.partition_identity, files.short_ids, engine="spark", peers=("polars",)
+    ),
+}
+"""Formats that need a session of Spark, which is slow: a few dozen pairs."""

@@ -65,7 +65,7 @@ def make_lazy(table: Table, folder: Path, columns: Columns) -> pl.LazyFrame:
     return make_polars(table, folder, columns).lazy()
 
 
-def make_relation(table: Table, folder: Path, columns: Columns) -> Any:
+def make_relation(table: Table, folder: Path, columns: Columns = ()) -> Any:
     """Texts of DuckDB are always UTF-8: others are bytes."""
     connection = duckdb.connect(config={"threads": 1})
     fill_database(connection, table, "held")

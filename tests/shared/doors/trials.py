@@ -14,7 +14,7 @@ from typing import Any
 
 from doors.asks import ASKS, Ask
 from doors.comparison import INVALID_TEXT, Finding, compare, compare_engines, forgive
-from doors.formats import FORMATS, Format
+from doors.formats import FORMATS, ON_SPARK, Format
 from doors.runs import RELEASED, Outcome, run
 from doors.tables import Table, neighbours
 from doors.values import BROKEN, IDS
@@ -112,7 +112,8 @@ def _elsewhere(
     ask: Ask, form: Format, table: Table, source: Any, place: Path, found: Outcome, generator: random.Random
 ) -> Iterator[str]:
     """The same table through another engine, and in another format of its family."""
-    for engine in form.peers if not ask.pairs and generator.random() < PEERS else ():
+    often = 1.0 if form.engine == "spark" else PEERS
+    for engine in form.peers if not ask.pairs and generator.random() < often else ():
         for problem in compare_engines(found, run(ask, source, place, engine)):
             yield f"{problem} by {engine}"
     if form.family is None or found.status != RELEASED or generator.random() >= TWINS:
@@ -171,6 +172,15 @@ class Tally:
                 cells = (Combination(name, ids, ask) for ask in ASKS)
                 shown = (f"{self.accepted[c]}/{self.refused[c]}".rjust(len(c.ask)) for c in cells)
                 yield f"{ids:<{wide}}  " + "  ".join(shown)
+
+
+def try_spark(count: int, seed: str, folder: Path) -> list[Trial]:
+    """So many random pairs on a session of Spark that runs already."""
+    generator = random.Random(seed)
+    # Folders as a frame of Spark would be typed by Spark, from the names of all of them.
+    several = [each for each in every_combination(ON_SPARK) if each.ask != "pairs" or each.format == "Parquet by Spark"]
+    chosen = generator.sample(several, min(count, len(several)))
+    return [try_pair(each, f"{seed}:{i}", folder, formats=ON_SPARK) for i, each in enumerate(chosen)]
 
 
 def try_pairs(count: int, seed: str, folder: Path, say: Callable[[Trial], None] = lambda trial: None) -> Tally:

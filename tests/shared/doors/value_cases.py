@@ -63,6 +63,11 @@ def integer_ids(write: Callable[[Table, Path], str]) -> Make:
     return make
 
 
+def listed(one: Any, *person: Any) -> Make:
+    """A list of pairs: someone in the north, and the spellings of one person in the south."""
+    return lambda folder, has: [[one, "north"], *([each, "south"] for each in person if has)]
+
+
 def objects(*ids: Any, category: bool = True) -> Make:
     """A pandas frame with ids of any objects, the last of which is the person."""
 
@@ -97,16 +102,13 @@ def id_cases() -> Iterator[Case]:
     for name, write in TEXT_WRITERS.items():
         yield Case(f"17 and 17.0 are two texts in {name}", 4, two_as_one(write, "17", "17.0"), SUM, changes=True)
         yield Case(f"17, 17.0 and 017 are one integer in {name}", 4, integer_ids(write), COUNT, changes=True)
-    numbers: Make = lambda folder, has: [[2, "north"], *([[1, "south"], [1.0, "south"]] if has else [])]  # noqa: E731
-    yield Case("1 and 1.0 are one number in a list", 4, numbers, PAIRS, changes=True)
-    mixed: Make = lambda folder, has: [["1", "north"], *([[1, "south"]] if has else [])]  # noqa: E731
-    yield Case("1 and '1' are two in a list", 4, mixed, PAIRS, changes=True)
+    yield Case("1 and 1.0 are one number in a list", 4, listed(2, 1, 1.0), PAIRS, changes=True)
+    yield Case("1 and '1' are two in a list", 4, listed("1", 1), PAIRS, changes=True)
     yield Case("1 and '1' are two in a category", 4, objects(1, "1"), SUM, ALIKE)
     yield Case("1 and True in a category", 4, objects(2, True), SUM, ALIKE)
     noon = 1_700_000_000_000_000_000
     moments = (noon, noon + 1)
-    relation: Callable[[Table, Path], Any] = lambda table, folder: frames.make_relation(table, folder, ())  # noqa: E731
-    yield Case("nanoseconds in a relation", 6, two_as_one(relation, *moments, NANOSECONDS), SUM)
+    yield Case("nanoseconds in a relation", 6, two_as_one(frames.make_relation, *moments, NANOSECONDS), SUM)
     yield Case("nanoseconds in a database", 6, two_as_one(files.write_database, *moments, NANOSECONDS), SUM)
     nanoseconds = arrow_parquet(pa.timestamp("ns"), *moments)
     yield Case("nanoseconds in Parquet", 6, nanoseconds, SUM, engines=BY_DUCKDB)
@@ -138,13 +140,14 @@ def object_cases() -> Iterator[Case]:
     for name, each in ids.items():
         yield Case(f"{name} in a category", 7, objects("a", each), SUM, ALIKE)
         yield Case(f"{name} in a column of objects", 7, objects("a", each, category=False), SUM, ALIKE)
-        listed: Make = lambda folder, has, each=each: [["a", "north"], *([[each, "south"]] if has else [])]  # type: ignore[misc]  # noqa: E731
-        yield Case(f"{name} in a list of pairs", 7, listed, PAIRS)
-    strings: Make = lambda folder, has: pd.DataFrame(
-        {"person": pd.Series(["a", "\ud800"][: 1 + has], dtype="string[python]"), "x": [50.0, -100.0][: 1 + has]}
-    )
-    yield Case("a lone surrogate in string[python]", 7, strings, SUM)
+        yield Case(f"{name} in a list of pairs", 7, listed("a", each), PAIRS)
+    yield Case("a lone surrogate in string[python]", 7, _strings, SUM)
     yield Case("a decimal256 that is not asked for", 7, _decimals, SUM)
+
+
+def _strings(folder: Path, has: bool) -> pd.DataFrame:
+    ids = pd.Series(["a", "\ud800"][: 1 + has], dtype="string[python]")
+    return pd.DataFrame({"person": ids, "x": [50.0, -100.0][: 1 + has]})
 
 
 def _decimals(folder: Path, has: bool) -> pd.DataFrame:
