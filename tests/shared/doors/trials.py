@@ -93,7 +93,7 @@ def try_pair(
     finding = compare(one, other, same=nobody and not ask.replaced)
     more = list(_elsewhere(ask, form, adapted[0], sources[0], places[0], one, generator))
     if not ask.pairs and generator.random() < SCHEMAS:
-        more += compare_schemas(ask, sources, places, form)
+        more += compare_schemas(sources, places, form)
     found = Finding(finding.status, finding.square, (*finding.problems, *more))
     limit = INVALID_TEXT if IDS[combination.ids].type == BROKEN and not form.is_text else None
     return Trial(combination, seed, forgive(found, limit), ask)
@@ -126,7 +126,7 @@ def _elsewhere(
         yield f"{problem} as {name}"
 
 
-def compare_schemas(ask: Ask, sources: list[Any], places: list[Path], form: Format) -> list[str]:
+def compare_schemas(sources: list[Any], places: list[Path], form: Format) -> list[str]:
     """Whether the columns and their types are the same: what is refused, and in which words, tells both."""
     wrong = [Ask({"sums": {name: (0, 1)}}) for name in ("nonesuch", "person", "region", "x", "y")]
     problems = []
