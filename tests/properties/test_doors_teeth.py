@@ -31,8 +31,8 @@ from doors.values import IDS, spelt
 from gaussmith import mechanism
 
 ROOT = Path(__file__).parents[2]
-TRIES = 60
-"""Pairs until a fault must have been found: each finds one of those planted here at least every fourth time."""
+TRIES = 100
+"""Pairs until a fault must have been found; each of those planted here shows in one of twenty, or more often."""
 
 
 def problems(folder: Path, combination: Combination, change: Callable[[Table], Table] | None = None) -> str:
@@ -120,12 +120,12 @@ def nobody_counted(table: Table) -> Table:
     [
         ("Polars", "text", "means of rows", numbered),
         ("CSV", "text", "count", numbered),
-        ("Parquet", "text", "sums", casefolded),
-        ("TSV", "text", "replace-one", casefolded),
+        ("Polars lazy", "text", "sums", casefolded),
+        ("TSV", "text", "means of people", casefolded),
         ("PyArrow", "text", "pairs", casefolded),
         ("CSV", "text of numbers", "sums", as_numbers),
         ("CSV", "invalid bytes", "sums", decoded),
-        ("Parquet", "datetime ns", "sums", to_microseconds),
+        ("Feather", "datetime ns", "sums", to_microseconds),
         ("Feather", "text", "count", nobody_counted),
     ],
 )

@@ -37,7 +37,7 @@ Make = Callable[[Path, bool], Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A pair with a name; `item` is where the list of doors has it.
+    """A pair with a name; `item` is where the list of doors has it, 0 for what the harness found itself.
 
     changes:  whether the person must be counted
     limit:    what the project may state as a limit instead of keeping to it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow.parquet
 
 from doors import files, frames, texts
 from doors.asks import Ask
-from doors.pairs import BY_DUCKDB, COUNT, ROWS, TOGETHER, Case, Make, people
+from doors.pairs import BY_DUCKDB, COUNT, ROWS, SUM, TOGETHER, Case, Make, people
 from doors.runs import REFUSED
 from doors.tables import Table
 from doors.values import as_bytes
@@ -108,7 +109,19 @@ def query(text: str, **options: Any) -> Make:
     return make
 
 
+def missing_numbers(folder: Path, has: bool) -> str:
+    """Twenty people without a number, as NaN; in the end of a Parquet file there is no word of NaN."""
+    table = people(*((f"o{i}", math.nan) for i in range(20)), ("a", -5), *([("b", 7)] if has else ()))
+    return files.write_parquet(table, folder)
+
+
+def missing_in_relation(folder: Path, has: bool) -> Any:
+    return duckdb.connect().read_parquet(missing_numbers(folder, has))
+
+
 def source_cases() -> Iterator[Case]:
+    yield Case("NaN in Parquet", 0, missing_numbers, SUM, engines=BY_DUCKDB)
+    yield Case("NaN in a relation over Parquet", 0, missing_in_relation, SUM)
     for name, log in {
         "Delta": "_delta_log/00000000000000000000.json",
         "Iceberg": "metadata/v1.metadata.json",

@@ -50,16 +50,29 @@ def random_row(person: Any, generator: random.Random, is_text: bool) -> Row:
     return {"person": person, "region": pick(regions), "sex": pick([*SEXES, None]), "x": x, "y": y}
 
 
+def extreme_person(person: Any, generator: random.Random, sign: int, many: int) -> list[Row]:
+    """Rows that reach every bound, mostly on one side."""
+    regions = generator.sample(REGIONS, 3)
+    sex = generator.choice(SEXES)
+    side = sign if generator.random() < 0.7 else -sign
+    y = generator.choice([90, 2**40]) if side > 0 else generator.choice([0, -5])
+    return [{"person": person, "region": regions[i % 3], "sex": sex, "x": sign * 1e6, "y": y} for i in range(many)]
+
+
 def random_person(person: Any, generator: random.Random, is_text: bool, single: bool = False) -> list[Row]:
-    """The rows of one person; often of one who reaches every bound."""
-    if generator.random() < 0.4:
-        x, y = generator.choice([(1e6, 90), (1e6, 2**40), (-1e6, 90), (1e6, 0), (-1e6, -5)])
-        few = generator.sample(REGIONS, 3)
-        sex = generator.choice(SEXES)
-        many = range(1 if single else 9)
-        return [{"person": person, "region": few[i % 3], "sex": sex, "x": x, "y": y} for i in many]
-    many = range(1 if single else generator.choice([1, 1, 2, 3, 5, 9]))
-    return [random_row(person, generator, is_text) for _ in many]
+    """The rows of one person; now and then of one who reaches every bound."""
+    many = 1 if single else generator.choice([1, 1, 2, 3, 5, 9])
+    if generator.random() < 0.3:
+        return extreme_person(person, generator, generator.choice([1, -1]), many)
+    return [random_row(person, generator, is_text) for _ in range(many)]
+
+
+def random_ids(pool: Sequence[Any], generator: random.Random) -> list[Any]:
+    """A few distinct ids, most of them side by side in their pool, where those stand that are alike."""
+    start, many = generator.randrange(len(pool)), min(len(pool), generator.randint(2, 5))
+    places = dict.fromkeys((start + i) % len(pool) for i in range(many))
+    places[generator.randrange(len(pool))] = None
+    return [pool[place] for place in places]
 
 
 def neighbours(
@@ -70,20 +83,26 @@ def neighbours(
     With `single` a row is a person and one row differs. Now and then they differ in rows of nobody instead.
     """
     kind = IDS[ids]
-    several = generator.sample(kind.pool, min(len(kind.pool), generator.randint(2, 6)))
+    several = random_ids(kind.pool, generator)
     someone = [each for each in several if identity(kind.type, each) is not None]
     chosen = generator.choice(someone or [None])
     keys = {identity(kind.type, chosen)}
     if not replaced and not single and generator.random() < 0.05:
         chosen, keys = None, {None}
     others = [each for each in [*several, None] if identity(kind.type, each) not in keys]
-    rows = [row for each in others for row in random_person(each, generator, is_text)]
+    # Often the person outweighs all others and draws the other way: taken for one of them, it would turn that one over.
+    sign = generator.choice([1, -1]) if generator.random() < 0.4 else 0
+    if sign:
+        rows = [row for each in others for row in extreme_person(each, generator, -sign, 1)]
+    else:
+        rows = [row for each in others for row in random_person(each, generator, is_text)]
     rows = generator.sample(rows, min(len(rows), 24))
     types = types_of(kind.type)
 
     def with_person() -> Table:
         spellings = [each for each in several if identity(kind.type, each) in keys] or [chosen]
         own = random_person(chosen, generator, is_text, single)
+        own = extreme_person(chosen, generator, sign, 1 if single else 9) if sign else own
         own = own if single else [{**row, "person": generator.choice(spellings)} for row in own]
         both = [*rows, *own]
         generator.shuffle(both)
