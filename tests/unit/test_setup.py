@@ -211,6 +211,17 @@ def test_benchmarks_are_chosen_by_name(tree: Tree) -> None:
     assert "no benchmark 'sped' · one of: error speed" in missing.stderr
 
 
+def test_a_proof_is_chosen_by_its_name_and_takes_arguments(tree: Tree) -> None:
+    (tree.root / "proofs").mkdir()
+    for name in ["doors", "keys"]:
+        (tree.root / "proofs" / f"{name}.py").touch()
+    assert tree.run("prove").stdout.splitlines() == ["doors", "keys"]
+    assert tree.run("prove", "doors", "--again", "a b/c").stdout == f"{tree.root}|proofs/doors.py --again a b/c\n"
+    missing = tree.run("prove", "dors")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "no proof 'dors' · one of: doors keys" in missing.stderr
+
+
 def pins(name: str) -> dict[str, set[tuple[str, str]]]:
     """The pins of a requirement file: package → {(version, marker)}."""
     found: dict[str, set[tuple[str, str]]] = {}
