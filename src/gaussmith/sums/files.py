@@ -203,8 +203,8 @@ def _readable(files: Files) -> Files:
     for path in files.paths:
         if not path.isascii() and path.encode(errors="replace").decode() != path:
             raise SourceError(
-                f"source={files.said!r}: the path {path!r}",
-                "the names of files and directories must be valid UTF-8",
+                f"source={files.said!r}: the name of a file or directory",
+                "it must be valid UTF-8",
                 "rename it, or narrow the pattern",
             )
         if not os.access(path, os.R_OK):

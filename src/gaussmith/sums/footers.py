@@ -42,13 +42,13 @@ def uneven_columns(files: Files) -> frozenset[str]:
         return frozenset()
 
     def read(path: str) -> Mapping[str, Any]:
-        what = (
-            f"source={files.said!r}: {without_secrets(path)!r}, one of its {len(files.paths)} files, cannot be opened"
-        )
+        which = f"{without_secrets(path)!r}, one of its {len(files.paths)} files,"
+        which = "one of its files" if files.keys else which  # names of folders are data
+        what = f"source={files.said!r}: {which} cannot be opened"
         rule = "the beginning or end of each file is looked at before anything is charged"
         problem = SourceError(f"{what} as {files.format}", rule, "check this file, or narrow the pattern")
         schema = attempt(lambda: look(path), problem)
-        check_keys(files, schema, path)
+        check_keys(files, schema)
         return schema
 
     first, uneven = read(files.paths[0]), set()

@@ -102,14 +102,14 @@ def _agreed(rows: list[list[str]]) -> Values:
     return tuple(found.pop() if len(found) == 1 else None for found in decoded)
 
 
-def check_keys(files: Files, columns: Iterable[str], path: str | None = None) -> None:
+def check_keys(files: Files, columns: Iterable[str]) -> None:
     """Refuse a file with a column that has the name of a key: it would not be known which of the two is meant."""
     keys = {key.casefold(): key for key in files.keys}
     for column in columns:
         if column.casefold() in keys:
             raise SourceError(
-                f"source={files.said!r}: {keys[column.casefold()]!r} is a key of its partitions, and "
-                f"{'a file' if path is None else repr(path)} holds a column {column!r}",
+                f"source={files.said!r}: {keys[column.casefold()]!r} is a key of its partitions, and a file holds a "
+                f"column {column!r}",
                 "a name stands for one column, whatever its capital letters",
                 "write the files without it, or pass pl.scan_parquet(pattern, hive_partitioning=False) as the source",
             )
