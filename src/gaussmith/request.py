@@ -43,6 +43,7 @@ TOGETHER = "answers"
 class Request:
     """What is asked of one table. `Question` says what each field means; docs/requests.md tells it with examples.
 
+    `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
     With `questions` the fields here are what those do not say themselves; filters hold both.
 
     >>> import gaussmith as gm
