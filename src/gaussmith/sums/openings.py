@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gaussmith.addresses import parse_database, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
@@ -23,6 +22,7 @@ from gaussmith.sums.databases import list_files, open_database, read_files, requ
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files, find_files, names_of, scan_files
 from gaussmith.sums.footers import uneven_columns
+from gaussmith.sums.lists import SUPPORTED, array_of_rows, open_array
 from gaussmith.sums.partitions import check_keys, find_with_polars, list_store
 from gaussmith.sums.sources import Source
 from gaussmith.sums.tables import (
@@ -41,8 +41,6 @@ if typing.TYPE_CHECKING:
 
 ENGINES = ("polars", "duckdb", "spark")
 """What can read files."""
-
-SUPPORTED = "pass a numpy array, a list of rows, a path, or a frame of Polars, pandas, PyArrow, DuckDB or Spark"
 
 
 def open_source(
@@ -81,72 +79,16 @@ def _open(told: SourceTable, engine: str | None, master: str | None, columns: Se
     if isinstance(source, Source):
         return source
     if isinstance(source, (np.ndarray, np.generic)):
-        return _open_array(np.asanyarray(source))
+        return open_array(np.asanyarray(source))
     if isinstance(source, (list, tuple)):
-        return _open_array(_array_of_rows(source))
+        return open_array(array_of_rows(source))
     module = type(source).__module__.split(".")[0]
     opener = _OPENERS.get(module)
     if opener is not None:
         return opener(source)
     if hasattr(source, "__array__"):
-        return _open_array(attempt(lambda: np.asanyarray(source), _unopened(source), theirs=True))
+        return open_array(attempt(lambda: np.asanyarray(source), _unopened(source), theirs=True))
     raise _unknown(source)
-
-
-def _open_array(array: npt.NDArray[Any]) -> Source:
-    if array.dtype.kind not in "biuf":
-        raise SourceError(
-            f"array of dtype {array.dtype}",
-            "an array must hold numbers: integers, floats or booleans",
-            "convert it first, for example with astype(float)",
-        )
-    if array.ndim not in (1, 2):
-        raise SourceError(
-            f"array with {array.ndim} dimensions",
-            "an array has one row per record and one column per coordinate",
-            "reshape it to two dimensions",
-        )
-    if isinstance(array, np.ma.MaskedArray):
-        with np.errstate(all="ignore"):
-            array = np.ma.filled(array.astype(np.float64), np.nan)  # masked is missing
-    rows = np.asarray(array) if array.ndim == 2 else np.asarray(array)[:, None]
-    return Source("array", rows, rows.shape[1])
-
-
-def _array_of_rows(rows: Sequence[Any]) -> npt.NDArray[Any]:
-    """Lists as an array. What is no number is missing; rows of different lengths are refused."""
-    lists = [row_of(row) for row in rows]
-    lengths = {-1 if row is None else len(row) for row in lists}
-    if len(lengths) > 1:
-        raise SourceError("rows of different lengths", "every record has the same number of coordinates", SUPPORTED)
-    if not rows:
-        return np.empty((0, 0))
-    if lengths == {-1}:
-        return np.array([number_of(value) for value in rows], dtype=np.float64)
-    return np.array([[number_of(x) for x in row or ()] for row in lists], dtype=np.float64)
-
-
-def row_of(value: Any) -> list[Any] | None:
-    """The values of a row, None for what is no row. No method is called that a value could have overridden."""
-    kind = type(value)
-    if issubclass(kind, list | tuple):
-        return list((list if issubclass(kind, list) else tuple).__iter__(value))
-    return list(np.atleast_1d(value)) if issubclass(kind, np.ndarray) else None
-
-
-def number_of(value: object) -> float:
-    """A Python value as a double, NaN if it is no number: a total rule for lists, which no object can override."""
-    kind = type(value)
-    if issubclass(kind, float):
-        return float.__float__(value)  # type: ignore[arg-type]
-    if issubclass(kind, int):
-        whole = int.__index__(value)  # type: ignore[arg-type]
-        try:
-            return float(whole)
-        except OverflowError:
-            return float("inf") if whole > 0 else float("-inf")
-    is_number = issubclass(kind, (np.integer, np.floating, np.bool_)) and kind.__module__ == "numpy"
-    return float(value) if is_number else float("nan")  # type: ignore[arg-type]
 
 
 def _open_path(
@@ -172,7 +114,8 @@ def _open_path(
             "only Polars reads texts by the rule that holds for all engines",
             "leave engine out, or convert the files to Parquet",
         )
-    uneven = frozenset() if files.remote else _open_files(files).uneven
+    here = None if files.remote else _open_files(files)
+    uneven = frozenset() if here is None else here.uneven
     look, read = list_files, read_files
     if engine == "spark":
         from gaussmith.sums import spark
@@ -180,7 +123,20 @@ def _open_path(
         look, read = partial(spark.list_files, master=master), partial(spark.read_files, master=master)
     files = look(files)
     opened = _open_elsewhere(str(engine))(read(files))
+    if engine == "duckdb" and here is not None:
+        opened = replace(opened, schema={**opened.schema, **_unreadable_times(here.schema)})
     return _without(replace(opened, files=files, texts=frozenset(files.keys), reopen=read, of_query=False), uneven)
+
+
+def _unreadable_times(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Times in milliseconds as columns of an unknown type: of a Parquet file DuckDB fails on those far away."""
+    import narwhals as nw
+
+    return {
+        name: nw.Unknown()
+        for name, dtype in schema.items()
+        if isinstance(dtype, nw.Datetime) and dtype.time_unit == "ms"
+    }
 
 
 def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:

@@ -18,7 +18,8 @@ from gaussmith.domains.labels import Label
 from gaussmith.errors import RequestError, SourceError
 from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, object_code
 from gaussmith.source_tables import read_source
-from gaussmith.sums.openings import open_source, row_of
+from gaussmith.sums.lists import row_of
+from gaussmith.sums.openings import open_source
 from gaussmith.sums.sources import Source, narwhals_frame
 from gaussmith.sums.versions import collect_batches
 
