@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gaussmith.group_plans import GroupPlan
 from lifts import (
     Vector,
     bordered,
@@ -34,7 +35,6 @@ from gaussmith import group_plans
 from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, Groups
 from gaussmith.domains.ball import _repeats
 from gaussmith.errors import PlanError
-from gaussmith.group_plans import GroupPlan
 from gaussmith.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
 from gaussmith.numerics import residuals as residuals_module
 from gaussmith.numerics.linear import Bordered, Dense, Matrix

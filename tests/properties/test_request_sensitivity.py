@@ -15,13 +15,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from gaussmith.group_plans import GroupPlan
 
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.domains import Groups
-from gaussmith.plans.grid import NOISE_BITS
-from gaussmith.group_plans import GroupPlan
 from gaussmith.plans import Plan
+from gaussmith.plans.grid import NOISE_BITS
 from gaussmith.readings import Reading
 from gaussmith.sums import Totals
 from gaussmith.sums.readings import open_table, total_table

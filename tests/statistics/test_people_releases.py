@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from gaussmith.group_plans import GroupPlan
+from gaussmith.group_releases import GroupRelease
 from laws import rejects, verdict
 from scipy import stats
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.group_plans import GroupPlan
-from gaussmith.group_releases import GroupRelease
 from gaussmith.releases import Release
 from gaussmith.sums import Totals
 from gaussmith.sums.readings import total_table

@@ -9,12 +9,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-
-import gaussmith as gm
 from gaussmith.group_plans import GroupPlan
 from gaussmith.group_releases import GroupRelease
 from gaussmith.joint_plans import JointPlan
 from gaussmith.joint_releases import JointRelease
+
+import gaussmith as gm
 from gaussmith.report.page import page
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)

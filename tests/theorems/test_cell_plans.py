@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.plans.grid import NOISE_BITS
 from gaussmith.numerics.optimum import solve
+from gaussmith.plans.grid import NOISE_BITS
 
 UNIT = gm.Guarantee(mu=1)
 BOTH = ("add-remove", "replace-one")

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 import gaussmith as gm
-from gaussmith.plans.error_distribution import MOST_DISTINCT, ErrorLaw, rows_needed
 from gaussmith.errors import PlanError
+from gaussmith.plans.error_distribution import MOST_DISTINCT, ErrorLaw, rows_needed
 
 G = gm.Guarantee(epsilon=1, delta=1e-5)
 

@@ -12,10 +12,10 @@ import pytest
 import gaussmith as gm
 from gaussmith.answers import Answers
 from gaussmith.domains import Box, People
-from gaussmith.plans.grid import NOISE_BITS
 from gaussmith.numerics.optimum import solve
-from gaussmith.plans.planner import plan_answers
 from gaussmith.plans import Plan
+from gaussmith.plans.grid import NOISE_BITS
+from gaussmith.plans.planner import plan_answers
 from gaussmith.shapes.people import best_share
 
 UNIT = gm.Guarantee(mu=1)

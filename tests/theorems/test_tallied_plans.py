@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.plans.grid import NOISE_BITS
 from gaussmith.numerics.optimum import solve
+from gaussmith.plans.grid import NOISE_BITS
 
 UNIT = gm.Guarantee(mu=1)
 BOTH = ("add-remove", "replace-one")
@@ -159,7 +159,9 @@ def test_solver_agrees_and_no_difference_exceeds_the_guarantee(name, asked, neig
     F = plan.block.shape.features.dense()[: len(W)]
     X = records_of(domain)
     full = np.hstack([X, np.ones((len(X), 1))])[:, : plan.block.shape.lift.shape[1]]
-    decoded = full @ plan.block.shape.lift.dense().T @ F.T + (0 if plan.block.shape.public is None else plan.block.shape.public)
+    decoded = full @ plan.block.shape.lift.dense().T @ F.T + (
+        0 if plan.block.shape.public is None else plan.block.shape.public
+    )
     assert decoded == pytest.approx(X @ W.T, abs=1e-9)
 
 

@@ -6,12 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from gaussmith.grid import NOISE_BITS, Grid
+from gaussmith.joint_plans import read_plan
 
 import gaussmith as gm
 from gaussmith.certificate import verify
 from gaussmith.errors import DomainError, PlanError, RequestError
-from gaussmith.grid import NOISE_BITS, Grid
-from gaussmith.joint_plans import read_plan
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 BOX = gm.Box({"age": (0, 100), "income": (0, 2e5)})
@@ -187,7 +187,9 @@ def test_covariance_has_the_standard_errors_on_its_diagonal():
 
 def test_total_is_the_weighted_sum_of_squared_errors():
     plan = gm.plan(BOX, G, count=True, weights=[2.0, 1e-6])
-    expected = 2 * plan.standard_errors[0] ** 2 + 1e-6 * plan.standard_errors[1] ** 2 + plan.block.count_standard_error**2
+    expected = (
+        2 * plan.standard_errors[0] ** 2 + 1e-6 * plan.standard_errors[1] ** 2 + plan.block.count_standard_error**2
+    )
     assert plan.total_variance == pytest.approx(expected)
 
 

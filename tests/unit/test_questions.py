@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from gaussmith.group_plans import GroupPlan
+from gaussmith.group_releases import GroupRelease
+from gaussmith.joint_plans import JointPlan
+from gaussmith.joint_releases import JointRelease
 from visits import LOUD, VISITS, G, ask, rounded
 
 import gaussmith as gm
 from gaussmith.domains import Box, People, Records
 from gaussmith.errors import GaussmithError, RequestError
-from gaussmith.group_plans import GroupPlan
-from gaussmith.group_releases import GroupRelease
-from gaussmith.joint_plans import JointPlan
-from gaussmith.joint_releases import JointRelease
 
 # -- people -----------------------------------------------------------------------------------------------------------
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from gaussmith.group_releases import GroupRelease
 from visits import LOUD, VISITS, G, ask, rounded
 
 import gaussmith as gm
 from gaussmith.errors import GaussmithError, RequestError
-from gaussmith.group_releases import GroupRelease
 
 REFUSED = {
     "count": (

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
-from gaussmith.plans.error_distribution import normal_width
 from gaussmith.errors import PlanError
+from gaussmith.plans.error_distribution import normal_width
 from gaussmith.releases import Release
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from gaussmith.joint_plans import JointPlan
 from visits import G, ask
 
 import gaussmith as gm
 from gaussmith.domains import Box
-from gaussmith.joint_plans import JointPlan
 
 
 def three_questions(**fields: Any) -> JointPlan:
