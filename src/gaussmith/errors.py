@@ -9,7 +9,8 @@
     │   ├── ExpressionError     a filter or derived column outside the small language
     │   └── LedgerError         a ledger that is missing, locked, damaged or not for this data
     ├── BudgetError         the ledger refuses: nothing was read, nothing was spent              exit 3
-    └── DataError           the engine or the data failed after the data was opened: generic     exit 4
+    ├── DataError           the engine or the data failed after the data was opened: generic     exit 4
+    └── InternalError       a call of ours failed: a fault of Gaussmith or of its packages       exit 4
 
 A message has three parts, joined by ` · `: what is wrong (name=value), the rule, what to do. Control characters in them
 are spelled out.
@@ -79,6 +80,24 @@ class DataError(GaussmithError):
     """The engine or the data failed after the data was opened; says nothing about the data."""
 
     exit_code = 4
+
+
+class InternalError(GaussmithError):
+    """A call of ours failed, whatever the data: a fault of Gaussmith, or of a package of another version.
+
+    What it says could hold data, and is not kept, unless the environment says GAUSSMITH_DEBUG=1.
+    """
+
+    exit_code = 4
+
+
+def internal_error(charged: str) -> InternalError:
+    """The one thing said of an error of ours: the same whatever happened."""
+    return InternalError(
+        "an error inside Gaussmith or one of its packages, not of the data",
+        f"{charged}; what it says is not shown, because it could hold data",
+        "install supported versions (docs/files.md), or report it; GAUSSMITH_DEBUG=1 shows it, and is not private",
+    )
 
 
 def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 from gaussmith.addresses import is_here, without_password, without_secrets
 from gaussmith.errors import LedgerError, RequestError
 from gaussmith.plans import Plan
+from gaussmith.readings import Reading
 from gaussmith.releases import Release
 from gaussmith.request import Request
+from gaussmith.source_tables import read_source
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
@@ -87,12 +89,17 @@ def check_source(request: Request) -> bool:
 
     Reads names and types of columns, no data value. Stores are not asked.
     """
-    if isinstance(request.source, str | os.PathLike) and not is_here(os.fspath(request.source)):
-        return False
+    return read_schema(request) is not None
+
+
+def read_schema(request: Request) -> tuple[Reading | None, ...] | None:
+    """The readings of a request with what its source's schema says of them; None where it is not on this machine."""
     from gaussmith import mechanism
 
-    mechanism.prepare_request(request.plan, request.source)
-    return True
+    data = read_source(request.source).data
+    if isinstance(data, str | os.PathLike) and not is_here(os.fspath(data)):
+        return None
+    return mechanism.told_readings(mechanism.prepare_request(request.plan, request.source))
 
 
 def release_plan(
@@ -129,7 +136,7 @@ def charged(
     """
     from gaussmith.ledger.failpoints import failpoint
 
-    if isinstance(data, str | os.PathLike):  # a frame has no name to check: whoever passes it vouches for it
+    if isinstance(read_source(data).data, str | os.PathLike):  # a frame has no name: whoever passes it vouches for it
         book.check_dataset(source_name(data))
     reservation = book.reserve(
         id, asked, plan.guarantee, plan_hash=plan.hash, neighbours=plan.neighbours, unit=ledger_unit(unit)
@@ -168,6 +175,7 @@ def ledger_unit(unit: str | Sequence[str] | None) -> str | Sequence[str]:
 
 def source_name(data: Any) -> str:
     """What a source is called in a ledger: its path without secrets, or the kind of thing it is."""
+    data = read_source(data).data
     if isinstance(data, str | os.PathLike):
         return without_secrets(os.fspath(data))
     return f"<{type(data).__module__}.{type(data).__name__}>"
@@ -182,6 +190,8 @@ def request_hash(request: Request) -> str:
 
 def hash_of(plan_hash: str, data: Any, read: Any) -> str:
     """SHA-256 of a plan, of the whole address of the source (one path can answer many queries) and how it is read."""
-    address = without_password(os.fspath(data)) if isinstance(data, str | os.PathLike) else source_name(data)
-    fields = {"plan": plan_hash, "source": address, "read": read}
+    told = read_source(data)
+    named = isinstance(told.data, str | os.PathLike)
+    address = without_password(os.fspath(told.data)) if named else source_name(told.data)
+    fields = {"plan": plan_hash, "source": address, "read": read, **told.said}
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()

@@ -18,9 +18,11 @@ from gaussmith.plans import Block, Draw, Plan
 from gaussmith.plans.grid import NOISE_BITS
 from gaussmith.readings import Reading
 from gaussmith.releases import Release
+from gaussmith.source_tables import read_source
 from gaussmith.sums import Source, Totals, open_source
 from gaussmith.sums.forms import PAIRS, Opened, open_form, total_form
 from gaussmith.sums.readings import Table, columns_read, open_table, total_table
+from gaussmith.sums.rehearsals import rehearse_form, rehearse_table
 from gaussmith.sums.sources import check_once
 
 Progress = Callable[[float | None], None]
@@ -62,7 +64,9 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             'plan with neighbours="add-remove", or pass one row per person and one column per item',
         )
     if draw.groups is None:
-        return Prepared(plan, (open_form(data, block.domain, block.codes, columns, form),))
+        opened = open_form(data, block.domain, block.codes, columns, form)
+        rehearse_form(opened)
+        return Prepared(plan, (opened,))
     names = list(columns) if columns is not None else [block.domain.name(j) for j in range(block.domain.dimension)]
     reading = Reading(tuple(("total", name) for name in names), by=draw.groups.columns)
     return Prepared(plan, (_open_draw(replace(draw, reading=reading), data),))
@@ -78,7 +82,7 @@ def prepare_request(plan: Plan, data: Any, engine: str | None = None, master: st
     columns = dict.fromkeys(name for reading in readings for name in columns_read(reading))
     source = open_source(data, engine, master, tuple(columns))
     check_once(source, len(readings))
-    named = replace(source, name=short_name(data))
+    named = replace(source, name=short_name(read_source(data).data))
     return Prepared(plan, tuple(_open_draw(draw, named) for draw in plan.draws))
 
 
@@ -91,7 +95,9 @@ def _reading(draw: Draw) -> Reading:
 def _open_draw(draw: Draw, data: Any | Source) -> Table:
     reading, block = _reading(draw), draw.block
     values = () if reading.histogram is None else _values(block)
-    return open_table(data, reading, block.codes, block.substitutes, draw.groups, values)
+    table = open_table(data, reading, block.codes, block.substitutes, draw.groups, values)
+    rehearse_table(table)
+    return table
 
 
 def _values(block: Block) -> Sequence[Any]:
@@ -108,17 +114,34 @@ def release(prepared: Prepared, progress: Progress | None = None) -> Release:
 
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
     """
-    totals: list[list[Totals]] = []
-    readings: list[Reading | None] = []
-    for draw, source in zip(prepared.plan.draws, prepared.sources, strict=True):
-        if isinstance(source, Opened):
-            totals.append([total_form(source, progress)])
-            readings.append(None)
-        else:
-            totals.append(total_table(source, progress))
-            opened = source.reading.opened(source.source.name, source.source.is_text, draw.block.substitutes)
-            readings.append(opened)
-    return replace(release_totals(prepared.plan, totals), readings=tuple(readings))
+    totals = []
+    for source in prepared.sources:
+        totals.append([total_form(source, progress)] if isinstance(source, Opened) else total_table(source, progress))
+    return replace(release_totals(prepared.plan, totals), readings=told_readings(prepared))
+
+
+def told_readings(prepared: Prepared) -> tuple[Reading | None, ...]:
+    """How the records of each draw come from its source, with what the schema says; None where nothing is to be said.
+
+    That is: how ids are compared, whether the rows are those of a query, and what stands in for missing text.
+    """
+    return tuple(
+        _told_form(source) if isinstance(source, Opened) else _told_table(source, draw.block)
+        for draw, source in zip(prepared.plan.draws, prepared.sources, strict=True)
+    )
+
+
+def _told_form(opened: Opened) -> Reading | None:
+    unit = opened.columns[0] if opened.form == PAIRS and opened.columns else None
+    told = Reading((), unit).identified(opened.source.told_ids(unit), opened.source.told_query)
+    return told if told.ids or told.query else None
+
+
+def _told_table(table: Table, block: Block) -> Reading:
+    source, reading = table.source, table.reading
+    is_text = source.is_text or not source.texts.isdisjoint(reading.names)
+    told = reading.identified(source.told_ids(reading.unit), source.told_query)
+    return told.opened(source.name, is_text, block.substitutes)
 
 
 def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:

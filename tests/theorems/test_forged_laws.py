@@ -40,7 +40,11 @@ PLANS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
 }  # fmt: skip
 MADE = {name: gm.plan(domain, UNIT, **options) for name, (domain, options) in PLANS.items()}
-LAWS = [plan.block.bounding_law for plan in MADE.values()]
+CORNERS = gm.Box([0] * 3, [1] * 3).corners()
+LAWS = [
+    *(plan.block.bounding_law for plan in MADE.values()),
+    Law("corners", 0.0, {"corners": CORNERS, "weights": np.ones(len(CORNERS))}),
+]
 
 
 def forgeries(law: Law) -> list[Law]:

@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gaussmith.grid import _SHRINKS, NOISE_BITS, Grid, core, make_grid
 from planting import plant
 
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
+from gaussmith.domains import People
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import fraction_down
 from gaussmith.numerics.linear import Dense, Diagonal, Matrix
@@ -227,3 +229,14 @@ def test_counts_of_marginals_are_lifted_by_their_own_residuals() -> None:
             make_grid(lifts[asked], cells, codes, "add-remove", 1.0)
     with pytest.raises(PlanError, match="without residuals"):
         make_grid(Diagonal(np.ones(4)), cells, cells.codes(ways=single), "add-remove", 1.0)
+
+
+@pytest.mark.parametrize("k", [2, 1000, *range(99_991, 100_001), 2**20 - 1])
+def test_no_person_is_larger_than_the_extents(k: int) -> None:
+    """A sum over rows may need 62 bits: the double that stands for it is never below it."""
+    people = People(None, gm.Box([0.0, 0.0, -7.3], [1.7, 100.0, 11.1]), k)
+    codes = people.codes(np.zeros(4))
+    exact = [int(steps) * k for steps in codes.steps[:-1]]
+    assert all(Fraction(e) >= whole for e, whole in zip(codes.extents, exact, strict=False))
+    assert codes.extents[:-1] == pytest.approx([float(whole) for whole in exact], rel=1e-15)
+    assert codes.extents[-1] == k

@@ -163,3 +163,18 @@ def test_polars_still_reads_the_lines_as_we_think() -> None:
     data = b"a,b\r\n1,2\r\n\r\n3,\r\n"
     frame = pl.read_csv(io.BytesIO(data), infer_schema=False)
     assert frame.rows() == [("1", "2"), (None, None), ("3", None)]
+
+
+def test_a_source_may_say_that_each_line_is_a_record(tmp_path: Path) -> None:
+    """Then quoted line breaks end records too: whoever says so knows that there are none."""
+    path = tmp_path / "a.csv"
+    path.write_text('a,b\n1,"two\nlines"\n2,x\n')
+    guarantee = gm.Guarantee(mu=1e6)
+    for source, records in ((str(path), 2), ({"path": str(path), "line_per_record": True}, 3)):
+        assert round(gm.release(gm.Request(source, count=True, guarantee=guarantee))["count"].value) == records
+    pl.DataFrame({"a": [1.0]}).write_parquet(tmp_path / "a.parquet")
+    request = gm.Request(
+        {"path": str(tmp_path / "a.parquet"), "line_per_record": True}, count=True, guarantee=guarantee
+    )
+    with pytest.raises(SourceError, match="line_per_record for Parquet files · it is about the lines of CSV"):
+        gm.release(request)

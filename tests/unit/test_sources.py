@@ -41,7 +41,10 @@ def people(tmp_path: Path) -> Path:
             "addresses begin with duckdb, file or a store: s3, s3a, gs",
         ),
         (3.5, "source of type float · this type of data is not known · pass a numpy array, a list of rows, a path"),
-        ({"age": [1]}, "source of type dict · this type of data is not known"),
+        (
+            {"age": [1]},
+            "unknown key 'age' in source · a source has no such key · choose one of",
+        ),
         (np.array([["a"]]), "array of dtype <U1 · an array must hold numbers: integers, floats or booleans · convert"),
         (np.array([[None]]), "array of dtype object · an array must hold numbers"),
         (np.zeros((2, 2), complex), "array of dtype complex128 · an array must hold numbers"),
@@ -228,10 +231,12 @@ def test_columns_of_pandas_that_cannot_be_typed_are_in_nobodys_way(column: Any) 
     assert "42" not in str(caught.value) and caught.value.__context__ is None
 
 
-def test_categories_that_are_objects_are_text_whatever_they_hold() -> None:
+def test_categories_that_are_objects_are_matched_by_what_they_are() -> None:
     frame = pd.DataFrame({"k": pd.Categorical([7, "x", None], categories=pd.Index([7, "x"], dtype=object))})
-    release = gm.release(gm.Request(frame, histograms={"k": ["7", "x"]}, guarantee=gm.Guarantee(mu=1e6)))
+    release = gm.release(gm.Request(frame, histograms={"k": [7, "x"]}, guarantee=gm.Guarantee(mu=1e6)))
     assert np.allclose(release.values, 1, atol=0.01)
+    texts = gm.release(gm.Request(frame, histograms={"k": ["7", "x"]}, guarantee=gm.Guarantee(mu=1e6)))
+    assert np.allclose(texts.values, [0, 1], atol=0.01)  # a text is never a number
 
 
 def test_pandas_names_need_not_be_text() -> None:

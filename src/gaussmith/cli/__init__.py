@@ -102,14 +102,18 @@ def _run(words: list[str]) -> int:
 def _refuse(error: BaseException, words: list[str]) -> int:
     """Say what went wrong on stderr, in the words of the command line, and return the exit code."""
     from gaussmith.cli.terminal import error_text, in_flags
-    from gaussmith.errors import DataError, ExpressionError, GaussmithError, RequestError
+    from gaussmith.errors import ExpressionError, GaussmithError, InternalError, RequestError
 
+    if os.environ.get("GAUSSMITH_DEBUG") and (
+        isinstance(error, InternalError) or not isinstance(error, GaussmithError)
+    ):
+        import traceback
+
+        traceback.print_exception(error)
     if not isinstance(error, GaussmithError):
-        if os.environ.get("GAUSSMITH_DEBUG"):
-            import traceback
-
-            traceback.print_exception(error)
-        error = DataError(UNFORESEEN, "", "set GAUSSMITH_DEBUG=1 to see it, where nobody else can: it is not private")
+        error = InternalError(
+            UNFORESEEN, "", "set GAUSSMITH_DEBUG=1 to see it, where nobody else can: it is not private"
+        )
     if isinstance(error, RequestError) and not isinstance(error, ExpressionError):
         error.remedy = in_flags(error.remedy, request_file=any(word.endswith(".toml") for word in words))
     if "--json" in words:

@@ -42,14 +42,15 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.job import check_source, ledger_unit, open_ledger, source_name
+    from gaussmith.job import ledger_unit, open_ledger, read_schema, source_name
     from gaussmith.words.blocks import explain_choice
     from gaussmith.words.plans import plan_text
 
     rows = _rows(arguments.rows)
     request = request_from(arguments, arguments.request, needs_source=False)
     plan = request.plan
-    checked = not arguments.request or check_source(request)
+    planned = tuple(draw.reading for draw in plan.draws)
+    readings = read_schema(request) if arguments.request else planned
     book = open_ledger(arguments.ledger, None)
     if book is not None and arguments.request:
         book.check_dataset(source_name(request.source))
@@ -58,9 +59,10 @@ def run(arguments: Namespace) -> int:
     _save_all(plan, {"--save": arguments.save, "--certificate": arguments.certificate})
     if not arguments.json:
         print(plan_text(plan, rows))
-        if len(plan.draws) == 1 and plan.draws[0].reading is not None:
-            print(wrapped("\n".join(map(printable, plan.draws[0].reading.notes()))))
-        if not checked:
+        told = readings or planned
+        if len(told) == 1 and told[0] is not None:
+            print(wrapped("\n".join(map(printable, told[0].notes()))))
+        if readings is None:
             print(wrapped(f"columns were not checked: {printable(source_name(request.source))} is not on this machine"))
         print("\n" + bold("Why this noise"))
         plain = len(plan) == 1 and plan.groups is None

@@ -200,7 +200,7 @@ class SqliteStorage:
         """Put the head in place whole. Requires the write lock: its holder alone writes the draft, under one name."""
         if self._read_head() == head:
             return
-        draft = self._head_draft
+        draft = self._head.with_name(f".{self._head.name}.new")
         with suppress(FileNotFoundError):  # left by a process that was killed, perhaps that of another user
             draft.unlink()
         with draft.open("x", encoding="ascii") as file:
@@ -211,22 +211,17 @@ class SqliteStorage:
         if os.name == "posix":
             _flush(self._head.parent)
 
-    @property
-    def _head_draft(self) -> Path:
-        return self._head.with_name(f".{self._head.name}.new")
-
     def _tidy(self) -> None:
-        """Remove what killed processes left beside the ledger, once for each opening. Requires the write lock.
+        """Remove the drafts of a ledger that killed processes left, once for each opening. Requires the write lock.
 
-        A draft of the head is nobody's, for only the holder of the lock writes one. The draft of a ledger may belong to
-        a `create` that runs now, which would be refused: it stays as long as its process lives.
+        One whose process lives stays: it belongs to a `create` that runs now, and will be refused. A draft of the head
+        needs no such care: whoever left one left the head behind too, and the next to write takes its place.
         """
         if self._tidied:
             return
         self._tidied = True
         draft = re.compile(rf"\.{re.escape(self._path.name)}\.([0-9]+)-[0-9]+\.new(-wal|-shm|-journal)?")
         with suppress(OSError):
-            self._head_draft.unlink(missing_ok=True)
             for file in self._path.parent.iterdir():
                 match = draft.fullmatch(file.name)
                 if match is not None and not _is_alive(int(match[1])):

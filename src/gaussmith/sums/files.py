@@ -6,23 +6,23 @@ after its header is a record, however ragged, unless it goes on in quotes (see `
 blank is a record; where it is no JSON object everything is missing in it. Its columns are those that are asked for: a
 key that a record lacks is a missing value.
 
-Directories named key=value below a directory or below the fixed part of a pattern are columns: a filter on them leaves
-whole directories unread.
+Directories named key=value below a directory or below the fixed part of a pattern are columns of text (see
+`partitions`). Each file is read once, whatever links lead to it.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-import re
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from gaussmith.addresses import STORES, fixed_part, location_of, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
+from gaussmith.sums.partitions import PATH, Values, attach_values, read_folders
 from gaussmith.sums.separated import (
     QUOTE,
     REPLACEMENT,
@@ -33,6 +33,8 @@ from gaussmith.sums.separated import (
     scan_lines,
     scan_well_formed,
 )
+from gaussmith.sums.table_formats import check_plain
+from gaussmith.sums.tables import scan_feather
 
 if typing.TYPE_CHECKING:
     import msgspec
@@ -68,21 +70,19 @@ class Files:
     """Where partitions begin: a directory, or the part of a pattern before its first wildcard."""
     keys: tuple[str, ...] = ()
     """The columns that names of directories hold."""
+    values: Mapping[str, Values] = field(default_factory=dict, repr=False)
+    """For each path the values of these columns, where there are any (see `partitions`)."""
     remote: bool = False
-    """Whether the only path is an address that the engine opens; then neither files nor keys are known here."""
+    """Whether paths are addresses of a store, which the engine opens."""
+    is_listed: bool = False
+    """Whether an engine has listed a store; until then the only address is a pattern or a folder."""
     line_per_record: bool = False
     """Whether each line of a CSV or TSV file is a record, whatever quotes it holds."""
 
     @property
-    def has_partitions(self) -> bool:
-        """Whether names of directories hold columns; in a store they may."""
-        return bool(self.keys) or (self.remote and bool(self.root))
-
-    @property
-    def keys_above(self) -> tuple[str, ...]:
-        """Keys in the names of directories above the root: engines would take them for columns of this table."""
-        above = _keys_in(self.root if self.remote else os.path.abspath(self.root))
-        return tuple(key for key in above if key not in self.keys)
+    def is_unknown(self) -> bool:
+        """Whether these are Parquet files of a store that was not yet listed: their folders may hold columns."""
+        return self.remote and not self.is_listed and self.format == "Parquet"
 
     @property
     def is_text(self) -> bool:
@@ -107,7 +107,7 @@ def find_files(source: str | os.PathLike[str]) -> Files:
     if os.path.isdir(path):
         return _find_in_directory(said, path)
     paths = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-    paths = _once([p for p in paths if not os.path.isdir(p)])
+    paths = [p for p in paths if not os.path.isdir(p)]
     if not paths:
         what = "no file matches this pattern" if glob.has_magic(path) else "there is no such file or directory"
         raise SourceError(f"source={said!r}", what, "check the path; relative paths start in the current directory")
@@ -118,8 +118,8 @@ def find_files(source: str | os.PathLike[str]) -> Files:
             "one source has one format",
             "narrow the pattern, for example with a suffix: *.parquet",
         )
-    files = _readable(Files(said, formats.pop(), tuple(paths)))
-    return files if paths == [path] or files.format != "Parquet" else _partitioned(files, fixed_part(path))
+    root = os.path.dirname(path) if paths == [path] else fixed_part(path)
+    return _located(Files(said, formats.pop(), tuple(paths), root), has_folders=paths != [path])
 
 
 def _find_elsewhere(address: str, scheme: str) -> Files:
@@ -149,57 +149,39 @@ def _find_in_directory(said: str, path: str) -> Files:
             "a directory must hold Parquet files",
             "for another format give a pattern, for example 'visits/*.csv'",
         )
-    return _partitioned(_readable(Files(said, "Parquet", tuple(_once(kept)))), path)
+    return _located(Files(said, "Parquet", tuple(kept), path), has_folders=True)
 
 
-def _once(paths: list[str]) -> list[str]:
-    """Each file under the first of its names: patterns such as **/** find it repeatedly, and so do symbolic links.
+def _located(files: Files, has_folders: bool) -> Files:
+    """The files, each of them once, with the values of their folders if these hold columns."""
+    files = _readable(files)
+    names = _once(list(files.paths), files.root)
+    files = replace(files, paths=tuple(names))
+    if files.format != "Parquet":
+        return files
+    check_plain(files.said, files.paths, files.root)
+    return read_folders(files, names) if has_folders else files
 
-    Its records would count as often, and the noise covers one.
+
+def _once(paths: list[str], root: str) -> dict[str, list[str]]:
+    """Each file under the first of its names, with all that say in which folders it lies.
+
+    Patterns such as **/** find a file repeatedly, and so do symbolic and hard links: its records would count as often,
+    and the noise covers one. A symbolic link says nothing about folders where the file itself was found too.
     """
-    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
+    found: dict[object, list[str]] = {}
+    for path in paths:
+        facts = os.stat(path)
+        found.setdefault((facts.st_dev, facts.st_ino) if facts.st_ino else os.path.realpath(path), []).append(path)
+    top = os.path.realpath(root or ".")
 
+    def is_itself(path: str) -> bool:
+        return os.path.realpath(path) == os.path.normpath(os.path.join(top, os.path.relpath(path, root or ".")))
 
-def _partitioned(files: Files, root: str) -> Files:
-    """The files with the keys of their directories below `root`, which are the same for all."""
-    found = {_keys_in(os.path.relpath(os.path.dirname(path) or ".", root or ".")) for path in files.paths}
-    if len(found) > 1:
-        raise SourceError(
-            f"source={files.said!r} holds files in directories with different keys",
-            "partitions have the same keys, in the same order, everywhere: year=2024/month=5",
-            "narrow the pattern, or move the other files away",
-        )
-    return replace(files, root=root, keys=found.pop())
-
-
-def check_keys(files: Files) -> None:
-    """Refuse partitions whose values are typed by each engine in its own way: 01 or 1d, true, nothing at all.
-
-    Whole numbers, dates and words are read alike by all. Polars' reading is the usual one, and is not checked.
-    """
-    for j, key in enumerate(files.keys):
-        values = {_values_in(os.path.relpath(os.path.dirname(path), files.root or "."))[j] for path in files.paths}
-        if not any(all(pattern.fullmatch(value) for value in values) for pattern in _READ_ALIKE):
-            raise SourceError(
-                f"source={files.said!r}: values of the partition {key!r}",
-                "engines read them in different ways, unless all are whole numbers, or dates, or words",
-                "leave engine out, or rename the directories",
-            )
-
-
-_READ_ALIKE = (
-    re.compile(r"0|-?[1-9][0-9]{0,17}"),
-    re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
-    re.compile(r"(?!(?:true|false|null|nan|inf|infinity)$)[a-z_][a-z0-9_ -]*", re.IGNORECASE),
-)
-
-
-def _values_in(directory: str) -> tuple[str, ...]:
-    return tuple(unquote(part.partition("=")[2]) for part in directory.split(os.sep) if "=" in part)
-
-
-def _keys_in(directory: str) -> tuple[str, ...]:
-    return tuple(unquote(part.partition("=")[0]) for part in directory.split(os.sep) if "=" in part)
+    return {
+        names[0]: names if len(names) == 1 else [name for name in names if is_itself(name)] or names
+        for names in found.values()
+    }
 
 
 def _format_of(said: str, path: str) -> str:
@@ -219,6 +201,12 @@ def _format_of(said: str, path: str) -> str:
 
 def _readable(files: Files) -> Files:
     for path in files.paths:
+        if not path.isascii() and path.encode(errors="replace").decode() != path:
+            raise SourceError(
+                f"source={files.said!r}: the name of a file or directory",
+                "it must be valid UTF-8",
+                "rename it, or narrow the pattern",
+            )
         if not os.access(path, os.R_OK):
             raise SourceError(
                 f"source={files.said!r}: {without_secrets(path)!r} may not be read",
@@ -243,14 +231,17 @@ def group_files(files: Files) -> Iterator[tuple[Files, float]]:
 def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame:
     """A lazy frame over the files, text formats as text. Text formats are read by the `names` of their columns.
 
+    Partitions that are not among `names` are left out.
+
     CSV files are read through at once, for quotes in odd places: not before anything is charged.
     """
     import polars as pl
 
     if files.format == "Parquet":
-        return _scan_parquet(files)
+        return _scan_parquet(files, names)
     if files.format == "Arrow IPC":
-        return pl.scan_ipc(list(files.paths), glob=files.remote)
+        paths = list(files.paths)
+        return pl.scan_ipc(paths, glob=True) if files.remote else scan_feather(paths)
     if files.format == "JSON lines":
         return _scan_objects(files, names or ())
     return _scan_separated(files, names if names is not None else names_of(files))
@@ -280,15 +271,19 @@ def _scan_separated(files: Files, names: Sequence[str]) -> pl.LazyFrame:
     return chosen[0] if len(chosen) == 1 else pl.concat(chosen)
 
 
-def _scan_parquet(files: Files) -> pl.LazyFrame:
-    """Polars takes keys from the whole path: those above the root are not columns of this table."""
+def _scan_parquet(files: Files, names: Sequence[str] | None) -> pl.LazyFrame:
+    """Folders are no columns for Polars: their values are attached here, where they are asked for."""
     import polars as pl
 
+    wanted = bool(files.keys) and (names is None or not set(files.keys).isdisjoint(names))
     lazy = pl.scan_parquet(
-        list(files.paths), hive_partitioning=files.has_partitions, glob=files.remote, extra_columns="ignore"
+        list(files.paths),
+        hive_partitioning=False,
+        glob=files.remote and not files.is_listed,
+        extra_columns="ignore",
+        include_file_paths=PATH if wanted else None,
     )
-    above = files.keys_above if files.has_partitions else ()
-    return lazy.drop(*above, strict=False) if above else lazy
+    return attach_values(lazy, files) if wanted else lazy
 
 
 def names_of(files: Files) -> tuple[str, ...]:

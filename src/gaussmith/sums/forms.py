@@ -28,7 +28,15 @@ from gaussmith.sums.features import Units, check_units
 from gaussmith.sums.groups import key_table
 from gaussmith.sums.openings import open_source
 from gaussmith.sums.places import Values, declare_values, open_categories, read_places
-from gaussmith.sums.sources import Source, check_columns, check_once, check_spelling, narwhals_frame
+from gaussmith.sums.sources import (
+    Source,
+    check_columns,
+    check_identity,
+    check_once,
+    check_spelling,
+    identified,
+    narwhals_frame,
+)
 from gaussmith.sums.units import combine_rows, engine_of, fetch_rows, select_rows
 from gaussmith.tallies import CellCodes, CountCodes, VoteCodes
 
@@ -133,7 +141,8 @@ def _open_pairs(source: Source, codes: Codes, columns: Sequence[str] | None, lab
         raise SourceError("pairs in an array", "an array's columns have no names", "pass a frame of person and item")
     chosen = _chosen(source, columns, None, 2, "the one that names the person, and the one that names the item")
     assert chosen is not None
-    check_units(Units((), chosen[0]), kinds_of(source.schema))
+    check_units(Units((), chosen[0]), source.kinds)
+    check_identity(source, chosen[0], source.kinds)
     check_once(source, 2)
     return Opened(source, codes, chosen, PAIRS, declare_values(source, chosen[1:], [labels]))
 
@@ -215,8 +224,8 @@ def _count_pairs(opened: Opened) -> Totals:
 
     codes, keys = opened.codes, opened.keys[0]
     assert isinstance(codes, CountCodes) and opened.columns is not None
-    units = Units((), opened.columns[0])
-    frame = narwhals_frame(opened.source, opened.columns)
+    units, ids = identified(opened.source, Units((), opened.columns[0]))
+    frame = narwhals_frame(opened.source, opened.columns, ids)
     rows = select_rows(frame, units, match_keys(keys, kinds_of(frame.collect_schema())))
     people = rows.select("u").unique().with_columns(nw.lit(1).cast(nw.Int64).alias("n")).select(nw.col("n").sum())
     records = fetch_rows(people)[0][0]

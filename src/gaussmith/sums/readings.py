@@ -16,9 +16,9 @@ from gaussmith.errors import PlanError, SourceError
 from gaussmith.expressions import (
     Derivation,
     GroupKeys,
+    check_ids,
     columns_used,
     declare_groups,
-    kinds_of,
     parse,
     plan_derivation,
 )
@@ -29,7 +29,7 @@ from gaussmith.sums.arrays import Totals
 from gaussmith.sums.failures import attempt, data_error
 from gaussmith.sums.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
 from gaussmith.sums.people import check_people, total_groups, total_people
-from gaussmith.sums.sources import check_once, derived
+from gaussmith.sums.sources import check_once, derived, narrowed
 from gaussmith.sums.units import blocks_of
 
 
@@ -92,11 +92,14 @@ def open_table(
     source = open_source(data, columns=columns_read(reading))
     if source.names is None:
         _refuse_array(reading)
+    if reading.unit is None:
+        check_ids(source.ids, None, "other", None)
     if reading.is_plain and groups is None:
         names = None if source.names is None else reading.names
         used = check_columns(source, names, len(reading.features))
         return Table(source, codes, None if source.names is None else used, reading)
-    derivation = plan_derivation(dict(reading.columns), reading.where, kinds_of(source.schema))
+    derivation = plan_derivation(dict(reading.columns), reading.where, source.kinds)
+    source, derivation = narrowed(source, derivation)
     if reading.histogram is not None:
         return _open_histogram(source, reading, codes, derivation, values)
     if not isinstance(codes, BoxCodes):

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.sums.versions import collect_batches, scan_csv
+
 if typing.TYPE_CHECKING:
     import polars as pl
 
@@ -47,8 +49,8 @@ def scan_lines(paths: Sequence[str], remote: bool) -> pl.LazyFrame:
     """All lines of text files, one column named `line`: null where a line is empty."""
     import polars as pl
 
-    return pl.scan_csv(
-        list(paths),
+    return scan_csv(
+        paths,
         separator="\n",  # no separator splits a line: there is no line break in it
         has_header=False,
         quote_char=None,
@@ -73,7 +75,7 @@ def look_at(lines: pl.LazyFrame, separator: str) -> Look:
     line = pl.col("line")
     odd = lines.filter(line.str.contains('"', literal=True) | line.str.contains(REPLACEMENT, literal=True))
     inside, fits, spans, replaced = 0, True, False, False
-    for batch in odd.collect_batches(maintain_order=True, engine="streaming"):
+    for batch in collect_batches(odd, ordered=True):
         found = batch["line"]
         replaced = replaced or bool(found.str.contains(REPLACEMENT, literal=True).any())
         if fits:
@@ -107,15 +109,13 @@ def scan_well_formed(paths: Sequence[str], separator: str, remote: bool, replace
     """Files in which every quote is in its place, read by Polars; columns are matched by name."""
     import polars as pl
 
-    lazy = pl.scan_csv(
-        list(paths),
+    lazy = scan_csv(
+        paths,
         separator=separator,
         infer_schema=False,
         truncate_ragged_lines=True,
         encoding="utf8-lossy",
         glob=remote,
-        extra_columns="ignore",  # only the first header is looked at now; later files are matched when they are read
-        infer_schema_files=1,
     )
     if not replaced:
         return lazy
@@ -136,7 +136,7 @@ def scan_line_by_line(path: str, separator: str, remote: bool, header: Header, n
         wanted = list(names) if columns is None else columns
         places = [header.names.index(name) if name in header.names else None for name in wanted]
         above = header.lines
-        for batch in scan_lines([path], remote).collect_batches(maintain_order=True, engine="streaming"):
+        for batch in collect_batches(scan_lines([path], remote), ordered=True):
             lines = batch["line"].fill_null("").to_list()
             yield _select(map(split, lines[above:]), wanted, places, predicate)
             above = max(0, above - len(lines))

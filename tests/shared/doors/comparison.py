@@ -1,0 +1,113 @@
+"""Two outcomes of neighbours, compared: the difference of their integers, exactly, and all that can be seen else."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from doors.asks import GUARANTEE
+from doors.noise import Draw
+from doors.runs import CRASHED, FAILED, RELEASED, Outcome
+
+INVALID_TEXT = "invalid UTF-8 in a text column of a typed format"
+
+LIMITS: dict[str, str] = {
+    INVALID_TEXT: "A Parquet or Arrow IPC file with invalid UTF-8 in a text column that is used cannot be read to its "
+    "end, and nothing is released: there one record decides whether there is a release"
+}
+"""Limits that the project states, each with its sentence in SECURITY.md: what meets one may be refused, or fail."""
+
+FORGIVEN = ("the release failed", "the acceptance", "the exit code", "the words", "the schema", "failed:")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a pair of neighbours showed. `square` is the squared ratio of their difference to what is charged."""
+
+    status: str
+    square: Fraction
+    problems: tuple[str, ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """For people; every decision is made on `square`."""
+        return math.sqrt(self.square)
+
+
+def square_of(one: tuple[Draw, ...], other: tuple[Draw, ...]) -> Fraction:
+    """(‖ΔY‖ / charge)² over all draws of two releases, exactly.
+
+        Σ ‖Y − Y′‖² / 2^2p  ≤  μ²
+
+    where 2^p is the standard deviation that reached the draw. At most 1 for neighbours under the guarantee.
+    """
+    total = Fraction(0)
+    for a, b in zip(one, other, strict=True):
+        square = sum((y - z) ** 2 for y, z in zip(a.lifted, b.lifted, strict=True))
+        total += Fraction(square, min(a.deviation, b.deviation) ** 2) if square else 0
+    return total / Fraction(GUARANTEE.mu) ** 2
+
+
+def compare(one: Outcome, other: Outcome, same: bool = False) -> Finding:
+    """What two neighbours show; with `same` their integers must be equal, as for rows of nobody."""
+    problems = []
+    for outcome in (one, other):
+        if outcome.status == CRASHED:
+            problems.append(f"an error that is not ours: {outcome.said}")
+        if outcome.status == FAILED:
+            problems.append("the release failed after the data was opened")
+    for what, a, b in (
+        ("acceptance", one.status, other.status),
+        ("exit code", one.exit_code, other.exit_code),
+        ("record" if one.status == other.status == RELEASED else "words", one.said, other.said),
+        ("printed text", one.printed, other.printed),
+        ("warnings", one.warned, other.warned),
+    ):
+        if a != b:
+            problems.append(f"the {what} differs: {_difference(str(a), str(b))}")
+    square = Fraction(0)
+    if one.status == other.status == RELEASED:
+        problems += noise_problems(one.draws) + noise_problems(other.draws)
+        if [len(draw.lifted) for draw in one.draws] != [len(draw.lifted) for draw in other.draws]:
+            problems.append("the number of noisy integers differs")
+        elif not problems:
+            square = square_of(one.draws, other.draws)
+            if square > 1:
+                problems.append(f"ratio {math.sqrt(square):.3f} is above 1")
+            if same and square > 0:
+                problems.append("rows of nobody change the integers")
+    return Finding(one.status if one.status == other.status else "unlike", square, tuple(dict.fromkeys(problems)))
+
+
+def compare_engines(one: Outcome, other: Outcome) -> tuple[str, ...]:
+    """Problems of two engines or formats that read the same table: their integers are equal, if both accept it."""
+    if one.status == other.status == RELEASED:
+        if [draw.lifted for draw in one.draws] != [draw.lifted for draw in other.draws]:
+            return ("other integers",)
+        return ()
+    broken = [each for each in (one, other) if each.status in (CRASHED, FAILED)]
+    return tuple(f"{each.status}: {each.said}" for each in broken)
+
+
+def forgive(finding: Finding, limit: str | None) -> Finding:
+    """A finding without the problems that a stated limit allows; that it is within the charge, no limit lifts."""
+    if limit not in LIMITS:
+        return finding
+    kept = (each for each in finding.problems if not each.startswith(FORGIVEN) and " and not released" not in each)
+    return Finding(finding.status, finding.square, tuple(kept))
+
+
+def noise_problems(draws: tuple[Draw, ...]) -> list[str]:
+    """What is wrong with the noise of one release: none at all, or some of it used twice."""
+    noise = [z for draw in draws for z in draw.noise]
+    if not noise or not all(draw.deviation for draw in draws):
+        return ["integers are released without noise"]
+    return [] if len(set(noise)) == len(noise) else ["noise is used twice"]
+
+
+def _difference(one: str, other: str) -> str:
+    """The first place where two texts differ, with a little around it."""
+    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    start = max(0, at - 30)
+    return f"{one[start : at + 90]!r} against {other[start : at + 90]!r}"
