@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -169,10 +169,11 @@ def _pushed_batches(lazy: pl.LazyFrame, rows: int | None, ordered: bool) -> Iter
         thread.join()
 
 
-def arrow_batches(relation: Any, rows: int) -> Iterator[Any]:
+def arrow_batches(relation: Any, rows: int) -> Generator[Any, None, None]:
     """The rows of a DuckDB relation in record batches of PyArrow."""
     named = "to_arrow_reader" if "to_arrow_reader" in dir(type(relation)) else "fetch_record_batch"
-    return iter(getattr(relation, named)(rows))
+    with getattr(relation, named)(rows) as reader:  # left open, it would end the next query of its connection
+        yield from reader
 
 
 def has_unreadable_views(types: Sequence[object]) -> bool:
