@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import threading
 import tomllib
@@ -89,6 +90,13 @@ def test_the_ranges_are_those_that_the_project_declares() -> None:
     for package, (oldest, unknown) in versions.RANGES.items():
         wanted = SpecifierSet(f">={oldest}" + (f",<{unknown}" if unknown else ""))
         assert declared[package] == {wanted}, package
+
+
+def test_the_page_tells_the_ranges() -> None:
+    rows = re.findall(
+        r"^\| (\w+) \| ([0-9.]+) \| ([0-9]*) ?\|", (ROOT / "docs/files.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert {name: (oldest, unknown or None) for name, oldest, unknown in rows} == versions.RANGES
 
 
 CASES = [
@@ -233,6 +241,16 @@ def test_columns_of_csv_files_are_matched_by_name(
     request = gm.Request(str(tmp_path / "*.csv"), sums={"a": (0, 999), "b": (0, 999)}, guarantee=gm.Guarantee(mu=1e6))
     release = gm.release(request)
     assert [round(release[name].value) for name in ("a_sum", "b_sum")] == [114, 226]
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.tsv.zst", "a.ndjson.GZ"])
+def test_compressed_texts_are_refused_where_an_empty_file_would_be_a_record(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(b""))
+    monkeypatch.setattr(versions, "_polars", lambda: (1, 36, 1))
+    with pytest.raises(SourceError, match=r"compressed text files with polars 1\.36 · it takes an empty file"):
+        open_source(str(tmp_path / name))
 
 
 @pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view()])

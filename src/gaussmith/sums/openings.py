@@ -23,7 +23,7 @@ from gaussmith.sums.files import Files, check_keys, find_files, names_of, scan_f
 from gaussmith.sums.footers import uneven_columns
 from gaussmith.sums.sources import Source
 from gaussmith.sums.tables import lazy_from_arrow, series_from_pandas, type_of_pandas, was_read
-from gaussmith.sums.versions import check_versions, check_views
+from gaussmith.sums.versions import check_packed, check_versions, check_views
 
 if typing.TYPE_CHECKING:
     import polars as pl
@@ -151,6 +151,8 @@ def _open_files(files: Files) -> Source:
             "the store must answer, and hold data under this address",
             "check the address, and the credentials in the environment that Polars takes them from",
         )
+    if files.is_text:
+        check_packed(files.paths)
     uneven = uneven_columns(files)
     if files.is_text:
         names = attempt(lambda: tuple(names_of(files)), problem)

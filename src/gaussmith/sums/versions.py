@@ -119,9 +119,22 @@ def scan_csv(paths: Sequence[str], **options: Any) -> pl.LazyFrame:
     if _polars() >= (2,):
         # Only the first header is looked at now; later ones when they are read.
         return pl.scan_csv(list(paths), extra_columns="ignore", infer_schema_files=1, **options)
-    if len(paths) == 1:
+    if len(paths) == 1 and "schema" not in options:
         return pl.scan_csv(list(paths), **options)
+    if "schema" in options:  # no header is read, and an empty file is one without lines, as in Polars 2
+        options["raise_if_empty"] = False
     return pl.concat([pl.scan_csv([path], **options) for path in paths], how="diagonal")
+
+
+def check_packed(paths: Sequence[str]) -> None:
+    """Refuse compressed text files where an empty one is taken for a record: Polars 1.36 reads its packed bytes."""
+    packed = [path for path in paths if path.lower().endswith((".gz", ".zst"))]
+    if packed and _polars() < (1, 37):
+        raise SourceError(
+            "compressed text files with polars 1.36",
+            "it takes an empty file of this kind for one record",
+            "unpack the files, or install a newer one: pip install 'polars>=1.37'",
+        )
 
 
 def collect_batches(lazy: pl.LazyFrame, rows: int | None = None, ordered: bool = False) -> Iterator[pl.DataFrame]:
