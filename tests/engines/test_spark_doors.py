@@ -1,4 +1,4 @@
-"""A few random pairs of neighbours on Spark, and the same integers on Polars and DuckDB. `./run prove doors` has more."""
+"""A few random pairs of neighbours on Spark, with the same integers elsewhere. `./run prove doors` tries more."""
 
 from __future__ import annotations
 

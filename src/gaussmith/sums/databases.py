@@ -103,6 +103,9 @@ def plain_relation(relation: Any, columns: Sequence[str]) -> Any:
 
     Under a collation 'Ada' equals 'ada': one record would be in two groups, and how one is written would decide where
     others are counted. Times in nanoseconds are cut to microseconds, as other engines do, not rounded.
+
+    Floats pass through a list of one: statistics of a Parquet file leave NaN out, and where they show two different
+    numbers DuckDB takes it that there is none. Then one record would decide how all that are NaN are counted.
     """
     kinds = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
     return relation.project(", ".join(f"{_plainly(quote(name), kinds[name])} as {quote(name)}" for name in columns))
@@ -114,6 +117,8 @@ def _plainly(column: str, kind: str) -> str:
     if kind == "TIMESTAMP_NS":
         rest = f"((epoch_ns({column}) % 1000) + 1000) % 1000"
         return f"make_timestamp((epoch_ns({column}) - {rest}) // 1000)"
+    if kind in ("DOUBLE", "FLOAT"):
+        return f"list_extract([{column}], 1)"
     return column
 
 
