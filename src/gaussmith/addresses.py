@@ -3,7 +3,8 @@
     s3://bucket/visits/**/*.parquet     gs://…  az://…  https://…      passed on to the engine, with its own credentials
     duckdb://study.db?table=visits      duckdb:///data/study.db?query=SELECT …      opened for reading only
 
-A message never shows what may be secret in an address: users, passwords, tokens, signatures.
+A message never shows what may be secret in an address: users, passwords, tokens, signatures. `without_secrets` is the
+one rule for it; every address that is printed, stored or raised goes through it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import glob
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from gaussmith.errors import SourceError, nearest
@@ -41,32 +43,139 @@ def is_here(address: str) -> bool:
     return os.path.exists(path) or bool(glob.glob(path, recursive=True))
 
 
-def without_secrets(address: str) -> str:
-    """An address as messages and ledgers may show it.
+def without_secrets(address: str | bytes | os.PathLike[Any]) -> str:
+    """An address as messages, records and ledgers may show it; total, and what cannot be told to be safe is hidden.
+
+    Of an address with a scheme: scheme, host, port and path. Users, passwords, queries and fragments are dropped. Where
+    it cannot be told where they end (an @ behind the host, a percent-encoded @, one slash instead of two) only the
+    scheme is left. A path without a scheme is shown as it is, unless it could be an address or a connection string.
+    Not known to be secret, and shown: the path itself, host names, the names of tables.
 
     >>> without_secrets("s3://ada:lovelace@bucket/a.parquet?X-Amz-Signature=42")
     's3://bucket/a.parquet'
+    >>> without_secrets("https:/ada:lovelace@host/a.parquet"), without_secrets("host=db password=lovelace")
+    ('https:…', '…')
+    >>> without_secrets("visits/year=2024/a@home.csv")
+    'visits/year=2024/a@home.csv'
     >>> without_secrets("duckdb://study.db?table=visits")
     'duckdb://study.db?table=visits'
     >>> without_secrets("duckdb://study.db?query=FROM 'https://ada:lovelace@host/a.parquet'")
-    "duckdb://study.db?query=FROM 'https://host/a.parquet'"
+    'duckdb://study.db?query=…'
+    """
+    text = os.fsdecode(address)
+    bare = text.lstrip(_BLANKS)
+    blanks = text[: len(text) - len(bare)]
+    scheme = scheme_of(bare)
+    if scheme is None:
+        return blanks + _shown_path(bare)
+    head, rest = bare.split("://", 1)
+    if scheme == "duckdb":
+        return f"{blanks}{head}://{_shown_database(rest)}"
+    if scheme in ("k8s", "mesos") and scheme_of(rest):  # k8s://https://host:443
+        return f"{blanks}{head}://{without_secrets(rest)}"
+    if scheme == "file":
+        return f"{blanks}{head}://{_shown_path(rest) if rest[:1] == '/' else HIDDEN}"
+    return f"{blanks}{head}://{_shown_place(rest, scheme)}"
+
+
+HIDDEN = "…"
+"""Stands for what is not shown."""
+
+_BLANKS = "".join(map(chr, range(33))) + "\x7f\x85\xa0\u200b\u2028\u2029\u3000\ufeff"
+
+_HOSTS = re.compile(r"(?:[\w.*-]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?(?:,[\w.*-]+(?::\d{1,5})?)*")
+
+_SECRET_NAME = re.compile(
+    r"""(?: pass(?:word|wd|phrase|code)? | pwd | secret | token | signature | credentials? | bearer
+          | (?<![a-z])(?:sig|pw|sas|auth|authorization)
+          | (?:account|access|api|shared|private|secret|storage|encryption)[ _-]?key )
+        [ _-]?\w{0,4} (?: \s* [=:] | \s+ ['"] | %3[ad] )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Names of settings that hold a secret, before the sign that gives them a value."""
+
+_SETTINGS = re.compile(r"[\w ]+=[^;\s]*(?:\s+|\s*;\s*)[\w ]+=|[?&;#][^/]*=", re.DOTALL)
+"""Two settings NAME=VALUE in a row, or one behind a path."""
+
+_ENCODED = re.compile(r"%(?:40|3f|23|26|25)", re.IGNORECASE)
+"""An @, ?, #, & or % that was percent-encoded."""
+
+_NOT_PATHS = ("jdbc", "odbc", "postgresql", "postgres", "mysql", "mariadb", "mssql", "sqlserver", "oracle", "mongodb",
+              "redis", "snowflake", "ftp", "sftp", "ssh", "hdfs", "file", "duckdb", "spark", "sc", *STORES)  # fmt: skip
+"""Words before a colon that begin an address, whatever follows."""
+
+
+def _shown_path(path: str) -> str:
+    """A path, unless it could be an address whose scheme is missing or misspelt, or a list of settings."""
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", path)
+    if scheme and scheme[1].lower() in _NOT_PATHS:
+        return f"{scheme[0]}{HIDDEN}"
+    of_this_machine = path.startswith(("/", "./", "../", "~")) and not path.startswith("//")
+    parts = re.split(r"[/\\]", path)
+    doubtful = (
+        re.match(r"[:/\\]*[/\\]{2}[^/\\]*@", path)
+        or "://" in path
+        or re.search(r":.*@", path, re.DOTALL)
+        or (not of_this_machine and "@" in "".join(parts[:-1]))
+        or ("@" in parts[-1] and len(parts) == 1 and "." not in parts[-1].rpartition("@")[2])
+        or _ENCODED.search(path)
+        or _SETTINGS.search(path)
+        or _SECRET_NAME.search(path)
+    )
+    return HIDDEN if doubtful else path
+
+
+def _shown_place(rest: str, scheme: str) -> str:
+    """Host and path of what follows scheme://."""
+    place, path = re.match(r"([^/\\?#;]*)(.*)", rest, re.DOTALL).groups()  # type: ignore[union-attr]  # matches all
+    host = place.rpartition("@")[2]
+    if "@" in path or _ENCODED.search(rest) or not (_HOSTS.fullmatch(host) or (host == "" and place == "")):
+        return HIDDEN
+    path = re.split("[#;]" if scheme not in ("http", "https") and _is_pattern(path) else "[?#;]", path, maxsplit=1)[0]
+    return host + (f"/{HIDDEN}" if _SECRET_NAME.search(path) or "://" in path else path)
+
+
+def _is_pattern(path: str) -> bool:
+    """Whether each ? in a path is a wildcard: no setting follows, nor does one end the name of a file."""
+    before, mark, after = path.partition("?")
+    plain = re.fullmatch(r"[\w.*?/\[\]-]*(?:/|\*|\.[a-z]{2,8}(?:\.(?:gz|zst))?)", after)
+    return not mark or (plain is not None and not re.search(r"\.[A-Za-z]\w*$", before))
+
+
+def _shown_database(rest: str) -> str:
+    """A file of DuckDB with its table or query; a query that could hold an address or a password is hidden."""
+    path, mark, asked = rest.partition("?")
+    shown, (key, _, value) = _shown_path(path), asked.partition("=")
+    if not mark or shown == HIDDEN:
+        return shown
+    if ":" in path and "@" in asked:  # the ? may stand in a password
+        return HIDDEN
+    if key == "table" and not re.search(r"[&;#=@%]", value):
+        return f"{shown}?{asked}"
+    if key == "query" and not re.search(r"//|@|%40|:\\", value) and not _SECRET_NAME.search(value):
+        return f"{shown}?{asked}"
+    return f"{shown}?{key}={HIDDEN}" if key in ("table", "query") else f"{shown}?{HIDDEN}"
+
+
+def location_of(address: str) -> str:
+    """Where data lies, to be looked at and not shown: an address without user, password, query and fragment.
+
+    >>> location_of("s3://ada:love/lace@bucket/a.parquet?X-Amz-Signature=42")
+    's3://bucket/a.parquet'
     """
     scheme = scheme_of(address)
     if scheme is None:
         return address
     head, rest = address.split("://", 1)
-    if scheme == "duckdb":
-        path, question, query = rest.partition("?")
-        return f"{head}://{path}{question}" + re.sub(r"//[^\s'\"]*@", "//", query)
     is_host = re.match(r"[^/?#:@]*(:\d+)?([/?#]|$)", rest)  # else users and passwords, which may hold strokes
     user = (re.split("[?#]", rest, maxsplit=1)[0] if is_host else rest).rpartition("@")[0]
     if ":" in user:
         rest = rest[len(user) + 1 :]
     place, slash, path = rest.partition("/")
-    shown = f"{head}://{place.rpartition('@')[2]}{slash}{path}"
-    if scheme in ("http", "https") or "=" in shown.partition("?")[2]:  # elsewhere a lone ? is a wildcard
-        shown = re.split("[?#]", shown, maxsplit=1)[0]
-    return shown
+    found = f"{head}://{place.rpartition('@')[2]}{slash}{path}"
+    if scheme in ("http", "https") or "=" in found.partition("?")[2]:  # elsewhere a lone ? is a wildcard
+        found = re.split("[?#]", found, maxsplit=1)[0]
+    return found
 
 
 def without_password(address: str) -> str:
@@ -94,7 +203,8 @@ def short_name(source: object) -> str | None:
         return None
     address = without_secrets(os.fspath(source))
     path = re.split(r"\?", address, maxsplit=1)[0] if scheme_of(address) == "duckdb" else address
-    return re.split(r"[/\\]", path.rstrip("/\\"))[-1] or None
+    last = re.split(r"[/\\]", path.rstrip("/\\"))[-1]
+    return None if HIDDEN in last else last or None
 
 
 def fixed_part(pattern: str) -> str:
@@ -109,23 +219,25 @@ class Database:
     """A table or a query of a DuckDB file."""
 
     said: str
-    path: str
+    path: str = field(repr=False)
     table: str | None = None
-    query: str | None = None
+    query: str | None = field(default=None, repr=False)
 
 
 def parse_database(address: str) -> Database:
     """What a duckdb:// address names: nothing in it is decoded, so that a query is written as it is.
 
     >>> parse_database("duckdb:///data/study.db?table=visits")
-    Database(said='duckdb:///data/study.db?table=visits', path='/data/study.db', table='visits', query=None)
+    Database(said='duckdb:///data/study.db?table=visits', table='visits')
     """
     path, question, rest = address.split("://", 1)[1].partition("?")
     key, _, value = rest.partition("=")
     said = without_secrets(address)
     rule = "it names a file, and a table or a query in it"
     if question and key not in ("table", "query"):
-        raise SourceError(f"{key!r} in source={said!r}", rule, nearest(key, ("table", "query")))
+        is_name = re.fullmatch("[a-z]{1,12}=", rest[: len(key) + 1])  # else it could be a secret
+        named = f"{key!r} in " if is_name else ""
+        raise SourceError(f"{named}source={said!r}", rule, nearest(key, ("table", "query")))
     if not path or not value.strip():
         raise SourceError(f"source={said!r}", rule, "write duckdb://study.db?table=visits, or ?query=SELECT …")
     return Database(said, path, **{key: value})

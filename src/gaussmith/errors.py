@@ -9,9 +9,11 @@
     │   ├── ExpressionError     a filter or derived column outside the small language
     │   └── LedgerError         a ledger that is missing, locked, damaged or not for this data
     ├── BudgetError         the ledger refuses: nothing was read, nothing was spent              exit 3
-    └── DataError           the engine or the data failed after the data was opened: generic     exit 4
+    ├── DataError           the engine or the data failed after the data was opened: generic     exit 4
+    └── InternalError       a call of ours failed: a fault of Gaussmith or of its packages       exit 4
 
-A message has three parts, joined by ` · `: what is wrong (name=value), the rule, what to do.
+A message has three parts, joined by ` · `: what is wrong (name=value), the rule, what to do. Control characters in them
+are spelled out.
 Once data is open no message may carry anything that depends on it; `DataError` takes no free text from the engine.
 """
 
@@ -20,6 +22,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from gaussmith.texts import printable_lines
+
 
 class GaussmithError(Exception):
     """What went wrong, the rule it broke, and what to do about it."""
@@ -27,6 +31,7 @@ class GaussmithError(Exception):
     exit_code = 1
 
     def __init__(self, what: str, rule: str = "", remedy: str = "", **objects: object) -> None:
+        what, rule, remedy = map(printable_lines, (what, rule, remedy))
         self.what, self.rule, self.remedy = what, rule, remedy
         for name, value in objects.items():
             setattr(self, name, value)
@@ -77,6 +82,24 @@ class DataError(GaussmithError):
     exit_code = 4
 
 
+class InternalError(GaussmithError):
+    """A call of ours failed, whatever the data: a fault of Gaussmith, or of a package of another version.
+
+    What it says could hold data, and is not kept, unless the environment says GAUSSMITH_DEBUG=1.
+    """
+
+    exit_code = 4
+
+
+def internal_error(charged: str) -> InternalError:
+    """The one thing said of an error of ours: the same whatever happened."""
+    return InternalError(
+        "an error inside Gaussmith or one of its packages, not of the data",
+        f"{charged}; what it says is not shown, because it could hold data",
+        "install supported versions (docs/files.md), or report it; GAUSSMITH_DEBUG=1 shows it, and is not private",
+    )
+
+
 def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:
     """A hint such as `did you mean 'age'?` when one choice is close to `name`, else the choices, `most` of them.
 
@@ -84,8 +107,10 @@ def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:
     "did you mean 'age'?"
     >>> nearest("zzz", ["age", "income"])
     'choose one of: age, income'
+    >>> nearest("age", ["age", "income"])
+    'choose one of: income'
     """
-    choices = list(choices)
+    choices = [choice for choice in choices if choice != name]  # what was written is no advice
     close = difflib.get_close_matches(name, choices, n=1)
     if close:
         return f"did you mean {close[0]!r}?"

@@ -11,6 +11,7 @@ import numpy as np
 
 from gaussmith.domains import Box, Cells, Domain, GaussianData, Tallied
 from gaussmith.standards import MOST_DIRECTIONS, compare_plan, share_of_standard, spectrum, standard_errors_of_standard
+from gaussmith.texts import printable
 from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
@@ -193,15 +194,6 @@ def guarantee_notes(guarantee: Guarantee) -> list[str]:
 def counted_in(plan: Plan) -> str:
     """What the means of a plan are over: records (people), or rows."""
     return "rows" if plan.answers.ratios.any() else "records"
-
-
-def printable(text: str) -> str:
-    """Text with control characters spelled out, so that a name cannot move the cursor or break a page.
-
-    >>> printable("age\\x1b[2J")
-    'age\\\\x1b[2J'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------

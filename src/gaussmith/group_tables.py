@@ -9,12 +9,12 @@ from gaussmith.explanation import (
     MOST_ROWS,
     RELEASE_HEADER,
     html_table,
-    printable,
     release_notes,
     release_rows,
     text_table,
     wrap_notes,
 )
+from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.group_releases import GroupRelease

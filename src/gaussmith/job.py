@@ -23,6 +23,7 @@ from gaussmith.plans import Plan
 from gaussmith.readings import TOTAL, Reading
 from gaussmith.releases import Release
 from gaussmith.request import Request
+from gaussmith.source_tables import read_source
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
@@ -57,7 +58,7 @@ def release(
 
     if book is None:
         return make()
-    return read(charged(book, id, request.plan, request.source, request_hash(request), make))
+    return read(charged(book, id, request.plan, request.source, request_hash(request), make, request.unit))
 
 
 def read_request(request: Any) -> Request:
@@ -69,7 +70,8 @@ def read_request(request: Any) -> Request:
         path = os.fspath(request)
         if path.endswith(".toml"):
             return Request.from_toml(path)
-        what, remedy = f"source {without_secrets(path)!r} without a question", example.format(repr(path))
+        said = repr(without_secrets(path))
+        what, remedy = f"source {said} without a question", example.format(said)
     else:
         what = f"{type(request).__name__} instead of a request"
         remedy = "plan.release(data)" if hasattr(request, "release") else example.format('"people.parquet"')
@@ -82,7 +84,7 @@ def _open_tables(
     """Each plan of a request with its reading and the opened table; no data value is read."""
     from gaussmith import mechanism
 
-    data = mechanism.open_data(request.source, engine, master, len(request.parts))
+    data = mechanism.open_data(request.source, [reading for _, reading in request.parts], engine, master)
     return [(plan, reading, mechanism.prepare_table(plan, data, reading)) for plan, reading in request.parts]
 
 
@@ -91,10 +93,17 @@ def check_source(request: Request) -> bool:
 
     Reads names and types of columns, no data value. Stores are not asked.
     """
-    if isinstance(request.source, str | os.PathLike) and not is_here(os.fspath(request.source)):
-        return False
-    _open_tables(request, None, None)
-    return True
+    return read_schema(request) is not None
+
+
+def read_schema(request: Request) -> tuple[Reading, ...] | None:
+    """The readings of a request with what its source's schema says of them; None where it is not on this machine."""
+    from gaussmith import mechanism
+
+    data = read_source(request.source).data
+    if isinstance(data, str | os.PathLike) and not is_here(os.fspath(data)):
+        return None
+    return tuple(mechanism.tell_source(table, reading) for _, reading, table in _open_tables(request, None, None))
 
 
 def release_plan(
@@ -114,7 +123,7 @@ def release_plan(
     if book is None:
         return mechanism.release_opened(plan, opened, progress)
     asked = hash_of(plan.hash, data, {"columns": list(opened.columns or []), "form": opened.form})
-    made = charged(book, id, plan, data, asked, lambda: mechanism.release_opened(plan, opened, progress))
+    made = charged(book, id, plan, data, asked, lambda: mechanism.release_opened(plan, opened, progress), opened.unit)
     return Release.from_json(made)
 
 
@@ -153,13 +162,19 @@ def charged(
     data: Any,
     asked: str,
     make: Callable[[], Release | GroupRelease | JointRelease],
+    unit: str | Sequence[str] | None = None,
 ) -> bytes:
-    """The bytes stored for one release: charge first, then `make` it from data, store it once, return the stored."""
+    """The bytes stored for one release: charge first, then `make` it from data, store it once, return the stored.
+
+    `unit` is the column that names the person; None: each row is one person.
+    """
     from gaussmith.ledger.failpoints import failpoint
 
-    if isinstance(data, str | os.PathLike):  # a frame has no name to check: whoever passes it vouches for it
+    if isinstance(read_source(data).data, str | os.PathLike):  # a frame has no name: whoever passes it vouches for it
         book.check_dataset(source_name(data))
-    reservation = book.reserve(id, asked, plan.guarantee, plan_hash=plan.hash, neighbours=plan.neighbours)
+    reservation = book.reserve(
+        id, asked, plan.guarantee, plan_hash=plan.hash, neighbours=plan.neighbours, unit=ledger_unit(unit)
+    )
     if reservation.payload is not None:
         return reservation.payload
     failpoint("before-data")
@@ -185,8 +200,16 @@ def open_ledger(ledger: Any, id: str | None) -> Ledger | None:
     )
 
 
+def ledger_unit(unit: str | Sequence[str] | None) -> str | Sequence[str]:
+    """The unit of a request as a ledger is told it: without one, each row is one person."""
+    from gaussmith.ledger import EACH_ROW
+
+    return EACH_ROW if unit is None else unit
+
+
 def source_name(data: Any) -> str:
     """What a source is called in a ledger: its path without secrets, or the kind of thing it is."""
+    data = read_source(data).data
     if isinstance(data, str | os.PathLike):
         return without_secrets(os.fspath(data))
     return f"<{type(data).__module__}.{type(data).__name__}>"
@@ -199,6 +222,8 @@ def request_hash(request: Request) -> str:
 
 def hash_of(plan_hash: str, data: Any, read: Any) -> str:
     """SHA-256 of a plan, of the whole address of the source (one path can answer many queries) and how it is read."""
-    address = without_password(os.fspath(data)) if isinstance(data, str | os.PathLike) else source_name(data)
-    fields = {"plan": plan_hash, "source": address, "read": read}
+    told = read_source(data)
+    named = isinstance(told.data, str | os.PathLike)
+    address = without_password(os.fspath(told.data)) if named else source_name(told.data)
+    fields = {"plan": plan_hash, "source": address, "read": read, **told.said}
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -138,6 +139,9 @@ class JointPlan:
         spent = sum((Fraction(part.plan.guarantee.mu) ** 2 for part in self.parts), start=Fraction(0))
         if spent > Fraction(self.guarantee.mu) ** 2:
             raise PlanError("parts that spend too much", "their μ² add up to the guarantee's", "plan again")
+        for part in self.parts:
+            if not math.isclose(part.share, (part.plan.guarantee.mu / self.guarantee.mu) ** 2, rel_tol=1e-9):
+                raise PlanError(f"share={part.share!r}", "a part's share is its μ² over the guarantee's", "plan again")
 
     def describe_shares(self) -> list[str]:
         """Who shares what, one line for each part."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.errors import PlanError, RequestError
 from gaussmith.group_plans import GroupPlan
 from gaussmith.group_releases import GroupRelease, SummedRelease
@@ -176,6 +177,6 @@ def read(text: str | bytes | os.PathLike[str]) -> Release | GroupRelease | Joint
         try:
             text = Path(text).read_bytes()
         except OSError as error:
-            what = f"record {os.fspath(text)!r}"
+            what = f"record {without_secrets(text)!r}"
             raise RequestError(what, f"it cannot be read: {error.strerror}", "check the name") from None
     return read_record(text, kinds)

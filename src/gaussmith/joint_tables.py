@@ -15,7 +15,6 @@ from gaussmith.explanation import (
     html_table,
     plan_html,
     plan_table,
-    printable,
     release_rows,
     wrap_notes,
 )
@@ -23,6 +22,7 @@ from gaussmith.group_plans import GroupPlan
 from gaussmith.group_releases import GroupRelease
 from gaussmith.group_tables import group_answers_table, group_rows
 from gaussmith.joint_plans import JointPlan
+from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.joint_releases import JointRelease

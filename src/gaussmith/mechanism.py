@@ -20,9 +20,11 @@ from gaussmith.numerics.linear import Integers, Words
 from gaussmith.plans import Plan
 from gaussmith.readings import Reading
 from gaussmith.releases import Release
+from gaussmith.source_tables import read_source
 from gaussmith.sums import Source, Totals, open_source
 from gaussmith.sums.forms import PAIRS, Opened, open_form, total_form
-from gaussmith.sums.readings import Table, open_table, total_table
+from gaussmith.sums.readings import Table, columns_read, open_table, total_table
+from gaussmith.sums.rehearsals import rehearse_form, rehearse_table
 from gaussmith.sums.sources import check_once
 
 Progress = Callable[[float | None], None]
@@ -44,7 +46,10 @@ def release(
 
 def release_opened(plan: Plan, opened: Opened, progress: Progress | None = None) -> Release:
     """The planned answers from a source that `prepare` has opened."""
-    return release_totals(plan, total_form(opened, progress))
+    made = release_totals(plan, total_form(opened, progress))
+    unit = opened.columns[0] if opened.form == PAIRS and opened.columns else None
+    told = Reading((), unit).identified(opened.source.told_ids(unit), opened.source.told_query)
+    return replace(made, reading=told) if told.ids or told.query else made
 
 
 def release_table(
@@ -53,17 +58,24 @@ def release_table(
     """The planned answers from a table that `prepare_table` has opened."""
     totals = total_table(table, progress)
     each = plan.each if isinstance(plan, GroupPlan) else plan
-    reading = reading.opened(table.source.name, table.source.is_text, each.substitutes)
+    is_text = table.source.is_text or not table.source.texts.isdisjoint(reading.names)
+    reading = tell_source(table, reading).opened(table.source.name, is_text, each.substitutes)
     if isinstance(plan, GroupPlan):
         return replace(release_group_totals(plan, totals), reading=reading)
     return replace(release_totals(plan, totals[0]), reading=reading)
 
 
-def open_data(data: Any, engine: str | None = None, master: str | None = None, tables: int = 1) -> Source:
-    """The opened source of so many tables: names and types. Files are read by `engine`, with Spark at `master`."""
-    source = open_source(data, engine, master)
-    check_once(source, tables)
-    return replace(source, name=short_name(data))
+def tell_source(table: Table, reading: Reading) -> Reading:
+    """The reading with what is to be said of the opened source: how ids are compared, and whether it is a query."""
+    return reading.identified(table.source.told_ids(reading.unit), table.source.told_query)
+
+
+def open_data(data: Any, readings: Sequence[Reading], engine: str | None = None, master: str | None = None) -> Source:
+    """The opened source of several readings: names and types. Files are read by `engine`, with Spark at `master`."""
+    columns = dict.fromkeys(name for reading in readings for name in columns_read(reading))
+    source = open_source(data, engine, master, tuple(columns))
+    check_once(source, len(readings))
+    return replace(source, name=short_name(read_source(data).data))
 
 
 def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: str | None = None) -> Opened:
@@ -81,7 +93,9 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             'plan with neighbours="add-remove", or pass one row per person and one column per item',
         )
     plan.certify()  # before anything is opened
-    return open_form(data, plan.domain, plan.codes, columns, form)
+    opened = open_form(data, plan.domain, plan.codes, columns, form)
+    rehearse_form(opened)
+    return opened
 
 
 def prepare_table(plan: Plan | GroupPlan, data: Any, reading: Reading) -> Table:
@@ -89,7 +103,9 @@ def prepare_table(plan: Plan | GroupPlan, data: Any, reading: Reading) -> Table:
     plan.certify()  # before anything is opened
     each, groups = (plan.each, plan.groups) if isinstance(plan, GroupPlan) else (plan, None)
     values = () if reading.histogram is None else _values(each)
-    return open_table(data, reading, each.codes, each.substitutes, groups, values)
+    table = open_table(data, reading, each.codes, each.substitutes, groups, values)
+    rehearse_table(table)
+    return table
 
 
 def _values(plan: Plan) -> Sequence[Any]:

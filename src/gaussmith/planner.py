@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
@@ -14,38 +14,24 @@ from gaussmith.codes import centre_of, nearest_to_zero
 from gaussmith.domains import (
     Ball,
     Box,
-    Cells,
-    Counts,
     Domain,
     GaussianData,
     Groups,
-    People,
-    Points,
     Records,
-    SparseSum,
     Tallied,
-    Votes,
 )
 from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
+from gaussmith.numerics.doubles import TOO_FAR, require_finite, within_doubles
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
-from gaussmith.shapes import Candidate, price, total
-from gaussmith.shapes.lifted import lifted
-from gaussmith.shapes.straight import elliptical, isotropic
+from gaussmith.shapes import price, total, weighted_variances
+from gaussmith.shapes.fitting import Progress, refuse_shape, shape_named, shapes_that_fit
 from gaussmith.standards import largest_change
-from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
     from gaussmith.group_plans import GroupPlan
-
-Progress = Callable[[int, float], None]
-
-MOST_SOLVED_CORNERS = 1024
-"""Boxes with more corners than this get the closed form, whose distance from the optimum is certified instead."""
-
-_NAMED = {"isotropic": isotropic, "elliptical": elliptical, "lifted": lifted}
 
 
 @overload
@@ -131,7 +117,8 @@ def plan(
     if isinstance(domain, Groups):
         from gaussmith.group_plans import plan_groups
 
-        asked = aim(ask(domain.domain, answers, count, weights), objective, targets)
+        with within_doubles():
+            asked = aim(ask(domain.domain, answers, count, weights), objective, targets)
         return plan_groups(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape)
     if not isinstance(domain, Box | Ball | Records | GaussianData | Tallied):
         if hasattr(domain, "refusal"):  # an entry of the catalogue that says why it must not be used
@@ -141,7 +128,8 @@ def plan(
             "a plan starts from what one record can be",
             "give a domain such as gaussmith.Box, gaussmith.Ball or gaussmith.Counts",
         )
-    asked = aim(ask(domain, answers, count, weights), objective, targets)
+    with within_doubles():
+        asked = aim(ask(domain, answers, count, weights), objective, targets)
     return plan_answers(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape, gap, progress)
 
 
@@ -155,7 +143,24 @@ def plan_answers(
     gap: float | None = None,
     progress: Progress | None = None,
 ) -> Plan:
-    """The plan for answers already spelled out."""
+    """The plan for answers already spelled out; refused where doubles cannot hold it."""
+    with within_doubles():
+        require_finite(answers.weights, 1 / answers.weights)
+        made = _plan_answers(domain, guarantee, answers, neighbours, missing or {}, shape, gap, progress)
+        _check_sizes(made)
+        return made
+
+
+def _plan_answers(
+    domain: Domain,
+    guarantee: Guarantee,
+    answers: Answers,
+    neighbours: str,
+    missing: Mapping[str, float],
+    shape: str,
+    gap: float | None,
+    progress: Progress | None,
+) -> Plan:
     if domain.dimension == 0 and neighbours != ADD_REMOVE:
         raise PlanError(
             "a count alone under replace-one",
@@ -172,21 +177,41 @@ def plan_answers(
         from gaussmith.numerics.optimum import check_gap
 
         check_gap(gap)
-    stand_ins = substitutes(domain, answers, missing or {})
+    stand_ins = substitutes(domain, answers, missing)
     if isinstance(domain, GaussianData):
         return _plan_gaussian(domain, guarantee, answers, neighbours, stand_ins, shape)
-    find = _candidates if shape == "best" else partial(_by_name, shape)
+    find = shapes_that_fit if shape == "best" else partial(shape_named, shape)
     candidates = find(domain, answers, neighbours, gap, progress)
     law = max((c.law for c in candidates if c.law is not None), key=lambda law: law.lower, default=None)
     shapes = [c.shape for c in candidates if shape == "best" or len(candidates) == 1 or c.shape.name == shape]
     priced = [(price(s, answers, domain.spread), s) for s in shapes]
+    priced = [(cost, s) for cost, s in priced if np.isfinite(cost)]
+    if not priced:
+        raise PlanError(*TOO_FAR)
     _, best = min(priced, key=lambda pair: pair[0])
     others = tuple((s.name, cost) for cost, s in priced if s is not best)
     if shape == "best" and isinstance(domain, Tallied) and "isotropic" not in dict(others) and answers.targets is None:
         reach = largest_change(domain, answers, neighbours)
         noisy = answers.size + (answers.count and neighbours == ADD_REMOVE)
-        others = (*others, *([("isotropic", reach * reach * noisy)] if reach else []))
+        others = (*others, *([("isotropic", reach * reach * noisy)] if reach and reach < LARGEST else []))
     return Plan(domain, guarantee, neighbours, answers, best, stand_ins, others, law)
+
+
+LARGEST = 1e150
+"""An error above this, or below its inverse, has a square that doubles may not hold."""
+
+
+def _check_sizes(plan: Plan) -> None:
+    """Refuse a plan whose errors, total or bound doubles cannot hold; where they come near, all of it is checked."""
+    variances, count = weighted_variances(plan.shape, plan.answers, plan.domain.spread)
+    sizes = np.append(variances, count) / plan.guarantee.mu**2
+    require_finite(sizes, price(plan.shape, plan.answers, plan.domain.spread) / plan.guarantee.mu**2)
+    noisy = sizes[sizes > 0]
+    if len(noisy) and (noisy.max() > 1e60 or noisy.min() < 1e-60):
+        plan.certify()
+        require_finite(plan.standard_errors, plan.price, plan.lower_bound)
+        if plan.price > 0 and not plan.lower_bound > 0:
+            raise PlanError(*TOO_FAR)
 
 
 def _plan_gaussian(
@@ -197,119 +222,15 @@ def _plan_gaussian(
 
     ways = {"best": None, "clipped": None, "lifted": None, "isotropic": "round"}
     if shape not in ways:
-        raise PlanError(f"shape={shape!r}", "it names a shape that fits Gaussian data", nearest(shape, ways))
+        raise refuse_shape(shape, domain, neighbours, list(ways))
     chosen, found = clipped(domain, answers, neighbours, guarantee.mu, ways[shape])
     others: tuple[tuple[str, float], ...] = ()
     if shape == "best":
-        plain, standard = clipped(domain, answers, neighbours, guarantee.mu, "round")
-        others = (("isotropic", total(standard, answers, plain.spread)),)
+        with suppress(PlanError):  # its errors may be too large for doubles where those of the other are not
+            plain, standard = clipped(domain, answers, neighbours, guarantee.mu, "round")
+            cost = total(standard, answers, plain.spread)
+            others = (("isotropic", cost),) if np.isfinite(cost) else ()
     return Plan(chosen, guarantee, neighbours, answers, found, stand_ins, others, None)
-
-
-def _candidates(
-    domain: Domain, answers: Answers, neighbours: str, gap: float | None, progress: Progress | None = None
-) -> list[Candidate]:
-    """Every shape that fits, with a law that bounds all shapes where one comes for free; in order of preference."""
-    if isinstance(domain, Tallied):
-        return [*_tallied(domain, answers, neighbours, gap, progress), *_standard(domain, answers, neighbours)]
-    if answers.targets is not None:
-        raise _worst_refused(domain)
-    if isinstance(domain, People):
-        from gaussmith.shapes.people import lifted_people
-
-        found = [Candidate(lifted_people(domain, answers, neighbours))]
-    else:
-        found = [Candidate(lifted(domain, answers, neighbours))]
-    if neighbours == ADD_REMOVE and _worth_solving(domain, answers):
-        assert isinstance(domain, Box | People)
-        from gaussmith.shapes.solved import solved
-
-        with suppress(PlanError):  # scales too far apart for doubles: the closed form has no such trouble
-            found.append(solved(domain, answers, gap))
-    if neighbours != ADD_REMOVE and isinstance(domain, Box) and answers.is_linear and _worth_solving(domain, answers):
-        from gaussmith.shapes.solved import solved_replaced
-
-        with suppress(PlanError):
-            found.append(solved_replaced(domain, answers, gap))
-    if isinstance(domain, Box) and answers.matrix is None:
-        found.append(Candidate(elliptical(domain, answers, neighbours)))
-    return [*found, *_standard(domain, answers, neighbours)]
-
-
-def _tallied(
-    domain: Domain, answers: Answers, neighbours: str, gap: float | None, progress: Progress | None
-) -> list[Candidate]:
-    """The shapes of domains whose records are counted as they are."""
-    if isinstance(domain, Cells) and isinstance(answers.workload, Marginals):
-        from gaussmith.shapes.marginals import of_marginals
-
-        return of_marginals(domain, answers, neighbours)
-    if isinstance(domain, Cells | Points):
-        from gaussmith.shapes.cells import in_cells
-
-        return in_cells(domain, answers, neighbours, gap, progress)
-    if answers.targets is not None:
-        raise _worst_refused(domain)
-    if isinstance(domain, Counts | Votes):
-        from gaussmith.shapes.alike import alike
-
-        return alike(domain, answers, neighbours, gap)
-    assert isinstance(domain, SparseSum)
-    from gaussmith.shapes.few import few
-
-    return few(domain, answers, neighbours, gap)
-
-
-def _worst_refused(domain: Domain) -> PlanError:
-    return PlanError(
-        f"objective='worst' for {type(domain).__name__}",
-        "the worst answer is planned over cells and points",
-        "leave it out, or give weights",
-    )
-
-
-def _standard(domain: Domain, answers: Answers, neighbours: str) -> list[Candidate]:
-    """The standard Gaussian mechanism, where it is a shape over the coordinates."""
-    if answers.is_linear or answers.targets is not None or not domain.dimension or isinstance(domain, Points):
-        return []
-    return [Candidate(isotropic(domain, answers, neighbours))]
-
-
-def _worth_solving(domain: Domain, answers: Answers) -> bool:
-    """Few corners, and not a case where the closed form is already the optimum (means, or a single coordinate)."""
-    few = 1 < domain.dimension and 2 ** min(domain.dimension, 60) <= MOST_SOLVED_CORNERS
-    if not isinstance(domain, Box | People) or not few:
-        return False
-    if answers.matrix is not None:
-        return len(answers.matrix) <= 64
-    return not answers.means.all() and bool(domain.centre[answers.index[~answers.means]].any())
-
-
-def _by_name(
-    name: str, domain: Domain, answers: Answers, neighbours: str, gap: float | None, progress: Progress | None = None
-) -> list[Candidate]:
-    """The shape of this name, and laws that bound all shapes."""
-    if name.replace("-", "_") in ("rank_one", "r1smg"):
-        raise PlanError(
-            f"shape={name!r}",
-            "the rank-one singular mechanism is not private as claimed (docs/errata.md)",
-            "leave out shape=; gaussmith.catalogue.rank_one is there to study it",
-        )
-    if isinstance(domain, Tallied):
-        found = _candidates(domain, answers, neighbours, gap, progress)
-        names = {candidate.shape.name for candidate in found}
-        if name in names:
-            return found
-        raise PlanError(f"shape={name!r}", "it names a shape that fits the domain", nearest(name, ["best", *names]))
-    if name == "solved" and isinstance(domain, Box) and neighbours == ADD_REMOVE:
-        from gaussmith.shapes.solved import solved
-
-        return [solved(domain, answers, gap)]
-    if name not in _NAMED:
-        raise PlanError(
-            f"shape={name!r}", "it names a shape that fits the domain", nearest(name, ["best", "solved", *_NAMED])
-        )
-    return [Candidate(_NAMED[name](domain, answers, neighbours))]
 
 
 def substitutes(domain: Domain, answers: Answers, missing: Mapping[str, float]) -> Array:

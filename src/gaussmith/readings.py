@@ -17,6 +17,13 @@ which declared values of a column a person has, one coordinate for each."""
 MOST_TOLD = 8
 """So many stand-ins are listed in a note."""
 
+_COMPARED = {
+    "as text": 'were compared as text: 17, 017 and 17.0 are three people (ids = "integer" makes them one)',
+    "text": "were compared as text, as was said: the same characters are the same person",
+    "integer": "were read as whole numbers: 17, 017 and 17.0 are one person; rows with other ids are left out",
+}
+_PROMISED = {"rows": "", "promised": ", each of which, as was said, depends on the rows of one person alone"}
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -31,6 +38,8 @@ class Reading:
     values_per_unit: how many declared values of a histogram's column a person counts in
     stand_ins:       what a missing value counts as, by column, where that was said or may surprise: in text
     source, is_text: once a source was opened, its name without folders and secrets, and whether its numbers are text
+    ids:             how ids are compared: "text" or "integer" as was said, "as text" in a file of text; else ""
+    query:           "rows" where the source is a query, view or lazy frame, "promised" if row by row; else ""
 
     >>> print(Reading(((TOTAL, "visits"),), unit="person", where="age >= 18"))
     a person is all rows with the same person; rows without one are left out
@@ -48,6 +57,8 @@ class Reading:
     stand_ins: tuple[tuple[str, float], ...] = ()
     source: str | None = None
     is_text: bool = False
+    ids: str = ""
+    query: str = ""
 
     @property
     def histogram(self) -> str | None:
@@ -82,6 +93,10 @@ class Reading:
         ]
         return replace(self, source=source, is_text=True, stand_ins=tuple(dict.fromkeys((*self.stand_ins, *told))))
 
+    def identified(self, ids: str, query: str) -> Reading:
+        """The same of a source whose ids are compared so, and whose rows come from such a query."""
+        return replace(self, ids=ids if self.unit is not None else "", query=query)
+
     def about(self, columns: Container[str]) -> Reading:
         """The same as far as some columns go."""
         kept = [
@@ -96,6 +111,8 @@ class Reading:
             lines.append("each row is one person")
         else:
             lines.append(f"a person is all rows with the same {self.unit}; rows without one are left out")
+        if self.ids:
+            lines.append(f"ids in {self.unit} {_COMPARED[self.ids]}")
         if self.rows_per_unit is not None:
             within = " in a group" if self.by else ""
             few = "one row counts" if self.rows_per_unit == 1 else f"{self.rows_per_unit} rows count"
@@ -120,6 +137,8 @@ class Reading:
             what += ", or text that is no plain number (45%, $5, 1,5)," if self.is_text else ""
             shown = [f"{value:,.12g} in {column}" for column, value in self.stand_ins[:MOST_TOLD]]
             lines.append(f"{what} counts as {', '.join(shown)}{', …' if self.stand_ins[MOST_TOLD:] else ''}")
+        if self.query:
+            lines.append(f"the table was the result of a query: the promise is about its rows{_PROMISED[self.query]}")
         return lines
 
     def __str__(self) -> str:
@@ -127,7 +146,7 @@ class Reading:
 
     def to_dict(self) -> dict[str, Any]:
         fields = asdict(self)
-        for name in ("stand_ins", "source", "is_text"):  # written where they say something
+        for name in ("stand_ins", "source", "is_text", "ids", "query"):  # written where they say something
             if not fields[name]:
                 del fields[name]
         if self.stand_ins:
@@ -149,4 +168,6 @@ class Reading:
             tuple((str(column), float(value)) for column, value in fields.get("stand_ins", ())),
             fields.get("source"),
             bool(fields.get("is_text", False)),
+            str(fields.get("ids", "")) if fields.get("ids", "") in _COMPARED else "",
+            str(fields.get("query", "")) if fields.get("query", "") in _PROMISED else "",
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from gaussmith.accuracy import normal_width
+from gaussmith.addresses import without_secrets
 from gaussmith.domains import Cells
 from gaussmith.errors import GaussmithError, PlanError, RequestError, nearest
 from gaussmith.guarantee import Guarantee
@@ -294,15 +295,17 @@ def write_page(release: Any, path: str | Path) -> Path:
     file = Path(path)
     if file.suffix.lower() not in (".html", ".htm"):
         raise RequestError(
-            f"report {str(path)!r}",
+            f"report {without_secrets(path)!r}",
             "it is an .html page",
-            f"write {str(file.with_suffix('.html'))!r}; browsers print it",
+            f"write {without_secrets(file.with_suffix('.html'))!r}; browsers print it",
         )
     try:
         return write_report(release, file)
     except OSError as error:
         raise RequestError(
-            f"report {str(path)!r}", f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
+            f"report {without_secrets(path)!r}",
+            f"it cannot be written: {error.strerror}",
+            "name a file in a folder of yours",
         ) from None
 
 

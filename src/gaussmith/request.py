@@ -19,6 +19,7 @@ from gaussmith.plans import Plan
 from gaussmith.question_plans import asked_of, plan_question
 from gaussmith.questions import Bounds, Question, read_values
 from gaussmith.readings import Reading
+from gaussmith.source_tables import read_source, with_path
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share"))
 """What may stand in the request itself, or in a question."""
@@ -42,6 +43,7 @@ TOGETHER = "answers"
 class Request:
     """What is asked of one table. `Question` says what each field means; docs/requests.md tells it with examples.
 
+    `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
     With `questions` the fields here are what those do not say themselves; filters hold both.
 
     >>> import gaussmith as gm
@@ -87,6 +89,7 @@ class Request:
                 "write guarantee = { epsilon = 1, delta = 1e-6 }, in Python gaussmith.Guarantee(epsilon=1, delta=1e-6)",
             )
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
+        read_source(self.source)  # refuses a table that says what a source has not
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             raise RequestError(f"unit={self.unit!r}", "it names a column", 'write unit = "person"')
         if self.questions or len(self._apart()) > 1:
@@ -100,8 +103,10 @@ class Request:
 
     def __repr__(self) -> str:
         """The source by its name, never a frame's values, and what is asked of it."""
-        named = isinstance(self.source, str | Path)
-        said = [repr(without_secrets(str(self.source))) if named else f"<{type(self.source).__name__}>"]
+        told = read_source(self.source)
+        name = repr(without_secrets(str(told.data))) if isinstance(told.data, str | Path) else None
+        said = [f"<{type(told.data).__name__}>" if name is None else name]
+        said += [f"{key}={value!r}" for key, value in told.said.items()]
         for each in fields(self):
             if each.init and each.name != "source":
                 value = getattr(self, each.name)
@@ -223,13 +228,19 @@ class Request:
         try:
             text = file.read_text(encoding="utf-8-sig")  # some editors put a mark at the beginning
         except FileNotFoundError:
-            raise RequestError(f"request file {str(path)!r}", "it does not exist", "check the name") from None
+            raise RequestError(
+                f"request file {without_secrets(path)!r}", "it does not exist", "check the name"
+            ) from None
         except (OSError, UnicodeDecodeError):
-            raise RequestError(f"request file {str(path)!r}", "it cannot be read as text", "check the file") from None
+            raise RequestError(
+                f"request file {without_secrets(path)!r}", "it cannot be read as text", "check the file"
+            ) from None
         try:
             fields = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise RequestError(f"request file {str(path)!r}", f"it is not TOML: {error}", "mend that line") from None
+            raise RequestError(
+                f"request file {without_secrets(path)!r}", f"it is not TOML: {error}", "mend that line"
+            ) from None
         return cls.from_dict(fields, beside=file.parent)
 
     @classmethod
@@ -243,8 +254,9 @@ class Request:
         if "source" not in fields:
             raise RequestError("no source", "a request names its data", 'add source = "people.parquet"')
         source = fields["source"]
-        if beside is not None and isinstance(source, str) and "://" not in source:
-            source = str(beside / Path(source).expanduser())  # an absolute path stays as it is
+        path = read_source(source).data
+        if beside is not None and isinstance(path, str) and "://" not in path:
+            source = with_path(source, str(beside / Path(path).expanduser()))  # an absolute path stays as it is
         known = {key: value for key, value in fields.items() if key not in ("source", "guarantee", "question")}
         questions = fields.get("question", ())
         if isinstance(questions, Mapping) or not isinstance(questions, list | tuple):

@@ -18,6 +18,7 @@ import numpy as np
 from gaussmith.domains import Cells, Counts, Domain, GaussianData, Points, SparseSum, Tallied, Votes
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.intervals import gram
 from gaussmith.numerics.linear import Array, Dense, Diagonal
 from gaussmith.workloads import Marginals, Runs
@@ -53,16 +54,20 @@ def standard_plan(plan: Plan) -> Plan | None:
         return None if standard is None else standard.part(shown, count)[0]
     if plan.answers.size == 0:
         return plan  # a count alone: one number has only one shape of noise
-    if isinstance(plan.domain, GaussianData):
-        from gaussmith.shapes.clipped import clipped
-
-        domain, shape = clipped(plan.domain, plan.answers, plan.neighbours, plan.guarantee.mu, "round")
-        return replace(plan, domain=domain, shape=shape, alternatives=(), law=None)
+    domain = plan.domain
     try:
-        shape = isotropic(plan.domain, plan.answers, plan.neighbours)
+        with within_doubles():
+            if isinstance(domain, GaussianData):
+                from gaussmith.shapes.clipped import clipped
+
+                domain, shape = clipped(domain, plan.answers, plan.neighbours, plan.guarantee.mu, "round")
+            else:
+                shape = isotropic(domain, plan.answers, plan.neighbours)
+            standard = replace(plan, domain=domain, shape=shape, alternatives=(), law=None)
+            require_finite(standard.standard_errors, standard.total_variance)
+            return standard
     except PlanError:
         return None
-    return replace(plan, shape=shape, alternatives=(), law=None)
 
 
 def standard_errors_of_standard(plan: Plan) -> Array | None:

@@ -61,25 +61,6 @@ def test_columns_under_two_spellings_in_some_file_cannot_be_asked(tmp_path: Path
             add(tmp_path, engine)
 
 
-@pytest.mark.parametrize("values", [["01", "2"], ["1d", "2"], ["true", "false"], ["NULL", "a"], ["", "1"], ["1", "a"]])
-def test_partitions_that_engines_type_differently_are_left_to_polars(values: list[str], tmp_path: Path) -> None:
-    for i, value in enumerate(values):
-        (tmp_path / f"k={value}").mkdir()
-        pl.DataFrame({"a": [float(i)]}).write_parquet(tmp_path / f"k={value}" / "0.parquet")
-    with pytest.raises(SourceError, match="values of the partition 'k' · engines read them in different ways"):
-        open_source(tmp_path, "duckdb")
-    assert add(tmp_path) == 1.0
-
-
-@pytest.mark.parametrize("values", [["1", "-20", "0"], ["2024-01-01", "2023-12-31"], ["north", "South West"]])
-def test_partitions_that_engines_type_alike(values: list[str], tmp_path: Path) -> None:
-    for value in values:
-        (tmp_path / f"k={value}").mkdir()
-        pl.DataFrame({"a": [1.0]}).write_parquet(tmp_path / f"k={value}" / "0.parquet")
-    sources = [open_source(tmp_path, engine) for engine in (None, "duckdb")]
-    assert kinds_of(sources[0].schema) == kinds_of(sources[1].schema)
-
-
 # ---- names -----------------------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pytest
+from engines import plain_pandas
 
 import gaussmith as gm
 from gaussmith import mechanism
@@ -33,7 +34,7 @@ def as_csv(folder: Path) -> str:
 SOURCES: dict[str, Callable[[Path], Any]] = {
     "polars": lambda folder: TABLE,
     "lazy": lambda folder: TABLE.lazy(),
-    "pandas": lambda folder: TABLE.to_pandas(),
+    "pandas": lambda folder: plain_pandas(TABLE),
     "nullable pandas": lambda folder: TABLE.to_pandas(use_pyarrow_extension_array=True),
     "arrow": lambda folder: TABLE.to_arrow(),
     "duckdb": lambda folder: duckdb.connect().from_arrow(TABLE.to_arrow()),

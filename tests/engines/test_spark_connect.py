@@ -140,6 +140,19 @@ def test_files_through_a_server_from_the_command_line(address: str, table: Path)
     assert round(found["count"]) == 1003 and abs(found["a_sum"] - wanted["a_sum"].value) < 0.1
 
 
+def test_partitions_through_a_server(address: str, tmp_path: Path) -> None:
+    for name in ("1", "01", "%C3%A9", "%FF"):
+        (tmp_path / "visits" / f"person={name}").mkdir(parents=True)
+        pl.DataFrame({"a": [7.0, 8.0]}).write_parquet(tmp_path / "visits" / f"person={name}" / "0.parquet")
+    (tmp_path / "request.toml").write_text(
+        'source = "visits"\nunit = "person"\ncount = true\nwhere = "person != \'1\'"\nguarantee = { mu = 1e6 }\n'
+    )
+    command = [sys.executable, "-m", "gaussmith", "release", "request.toml", "--engine", "spark", "--master", address]
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=250, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert round(json.loads(done.stdout)["answers"][0]["value"]) == 2  # 01 and é
+
+
 def test_nothing_is_used_that_connect_has_not() -> None:
     """Read from the text of pyspark, which holds its client whether or not it can run here."""
     spec = importlib.util.find_spec("pyspark")
@@ -153,7 +166,8 @@ def test_nothing_is_used_that_connect_has_not() -> None:
         return {node.name for node in found.body if isinstance(node, ast.FunctionDef)}
 
     used = {"selectExpr", "collect", "count", "groupBy", "schema", "columns", "sparkSession"}
+    used |= {"inputFiles", "metadataColumn", "withColumn", "join", "hint", "drop"}
     assert used <= methods("dataframe.py", "DataFrame")
     assert {"version", "conf", "read", "createDataFrame"} <= methods("session.py", "SparkSession")
-    assert {"option", "parquet"} <= methods("readwriter.py", "DataFrameReader")
+    assert {"option", "parquet", "text"} <= methods("readwriter.py", "DataFrameReader")
     assert "get" in methods("conf.py", "RuntimeConf")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 import gaussmith as gm
 from gaussmith.sums import open_source, total
+from gaussmith.tallies import CellCodes, PointCodes
 
 anything = st.floats(allow_nan=True, allow_infinity=True)
 likely = st.sampled_from([0.0, 1.0, 2.0, 3.0, 4.0, -0.0, -1.0, 0.5, 1e-300, np.nan, np.inf, -np.inf])
@@ -63,3 +67,44 @@ def test_totals_do_not_depend_on_the_order_of_records(X, chance):
         assert once == again
         assert once.records == len(X)
         assert once.sums == domain.codes().encode(X).sum(axis=0).tolist()
+
+
+@given(st.data())
+def test_a_record_is_in_one_cell_of_each_marginal_or_in_none(data):
+    """Whatever its places: an undeclared value (−1) counts as another, or takes the record out of all cells."""
+    sizes = tuple(data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
+    subsets = [A for n in range(1, len(sizes) + 1) for A in itertools.combinations(range(len(sizes)), n)]
+    ways = tuple(data.draw(st.lists(st.sampled_from(subsets), min_size=1, max_size=3, unique=True)))
+    others = data.draw(st.none() | st.tuples(*(st.integers(0, n - 1) for n in sizes)))
+    record = st.tuples(*(st.integers(-1, n - 1) for n in sizes))
+    places = data.draw(st.lists(record, min_size=1, max_size=6))
+    weights = data.draw(st.lists(st.integers(0, 5), min_size=len(places), max_size=len(places)))
+    codes = CellCodes(sizes, ways, others)
+    found = codes.encode(np.array(places))
+    added, weighed = np.zeros(codes.width, np.int64), np.zeros(codes.width, np.int64)
+    codes.add_counts(added, np.array(places))
+    codes.add_counts(weighed, np.array(places), np.array(weights))
+    assert added.tolist() == found.sum(axis=0).tolist()
+    assert weighed.tolist() == (np.array(weights) @ found).tolist()
+    for place, row in zip(places, found.tolist(), strict=True):
+        inside = others is not None or min(place) >= 0
+        whole = [v if v >= 0 or others is None else others[i] for i, v in enumerate(place)]
+        expected = []
+        for way in ways:
+            cells = itertools.product(*(range(sizes[i]) for i in way))
+            expected += [int(inside and cell == tuple(whole[i] for i in way)) for cell in cells]
+        assert row == expected
+
+
+@given(arrays(np.float64, (4, 2), elements=st.sampled_from([0.0, 0.5, 1.0, 2.0, -3.0, 1e308, np.inf, -np.inf, np.nan])))
+def test_a_record_is_the_nearest_point_the_earlier_of_two_the_first_where_anything_is_missing(X):
+    points = [(0.0, 0.0), (1.0, 0.0), (1.0, 4.0), (0.0, 4.0), (0.5, 2.0)]
+    K = PointCodes(np.array(points)).encode(X)
+    assert (K.sum(axis=1) == 1).all()
+    for x, found in zip(X.tolist(), K.argmax(axis=1), strict=True):
+        if any(map(math.isnan, x)):
+            assert found == 0
+            continue
+        steps = [[min(abs(a - b) / unit, 1e150) for a, b, unit in zip(x, p, (1.0, 4.0), strict=True)] for p in points]
+        distances = [math.fsum(step * step for step in each) for each in steps]
+        assert found == distances.index(min(distances))

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from gaussmith.codes import BoxCodes
 from gaussmith.errors import RequestError, SourceError
 from gaussmith.expressions import declare_groups, derive, kinds_of, plan_derivation
-from gaussmith.sums.arrays import Totals
+from gaussmith.sums.arrays import Totals, Unsteady
 from gaussmith.sums.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal, check_units
-from gaussmith.sums.groups import group_totals
-from gaussmith.sums.units import unit_totals
+from gaussmith.sums.groups import group_totals, keep_groups
+from gaussmith.sums.units import _quotients, check_steady, unit_totals
 
 INF, NAN = math.inf, math.nan
 ODD = [None, NAN, INF, -INF, 0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, 0.5, 1.0, 1 / 3, 99.0, 100.0, 2.0**60]
@@ -271,3 +271,82 @@ def test_columns_refused(units: Units, part: str) -> None:
     check_units(Units((UnitMean("x", coding(0, 1)),), "person"), kinds)
     with pytest.raises(SourceError, match=part):
         check_units(units, kinds)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_person_with_very_many_large_rows_stays_within_the_bounds(sign: float) -> None:
+    """The limbs of a million rows at the largest size would overflow 64 bits when put together."""
+    spent = UnitTotal("x", coding(0.0, 64.0, 0.0))
+    rows = pl.DataFrame({"person": [1] * (1 << 20), "x": [sign * 1e308] * (1 << 20)})
+    totals = unit_totals(nw.from_native(rows.lazy()), Units((spent,), "person"))
+    assert totals == Totals([spent.coding.steps if sign > 0 else 0], 1)
+
+
+@pytest.mark.parametrize("kind", [pl.Float32, pl.Float64])
+def test_only_finite_numbers_name_a_person_and_zero_has_one_sign(kind: Any) -> None:
+    ids = [0.0, -0.0, 1.5, None, NAN, INF, -INF, INF, 1.5]
+    rows = pl.DataFrame({"person": ids, "x": [1.0] * len(ids)}, schema={"person": kind, "x": pl.Float64})
+    spent = UnitTotal("x", coding(0.0, 64.0, 0.0))
+    totals = unit_totals(nw.from_native(rows.lazy()), Units((spent, RowCount()), "person", rows_per_unit=5))
+    assert totals.records == 2
+    assert totals.sums == [4 * int(spent.coding.scale), 4]
+
+
+@given(st.lists(st.tuples(st.integers(0, (1 << 48) - 2), st.integers(1, 1 << 40), st.integers(-1, 1)), min_size=1))
+def test_quotients_are_exact_where_doubles_are_not(drawn: list[tuple[int, int, int]]) -> None:
+    """Dividends of up to 63 bits, at and beside multiples of n, where the quotient of doubles is off by one."""
+    pairs = [(q * n + off % n, n) for q, n, off in drawn if (q + 1) * n < 1 << 63]
+    pairs += [
+        ((1 << 62) - 1, (1 << 30) + 1),
+        ((1 << 60) - 1, 1 << 20),
+        ((1 << 57) - 1, 1 << 13),
+        (3 * (1 << 58), 3 << 20),
+    ]
+    frame = pl.LazyFrame(
+        {"a0": [a for a, _ in pairs], "n": [n for _, n in pairs]}, schema={"a0": pl.Int64, "n": pl.Int64}
+    )
+    found = _quotients(nw.from_native(frame), "a", "q", "r", [0]).to_native().collect()
+    assert found["q0"].to_list() == [a // n for a, n in pairs]
+    assert found["r0"].to_list() == [a % n for a, n in pairs]
+
+
+def test_a_source_that_changes_between_queries_is_refused() -> None:
+    check_steady([3, 4], None)
+    check_steady([3, 4], [3, 4])
+    for before in ([3, 5], [4, 3], [3], []):
+        with pytest.raises(Unsteady):
+            check_steady([3, 4], before)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_two_queries_that_see_other_people_are_refused(grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More features than one query takes; the second one finds a person more."""
+    from gaussmith.sums import groups, units
+
+    seen: list[int] = []
+
+    def add_up(*given: Any) -> Any:
+        seen.append(1)
+        return {key: Totals(t.sums, t.records + (len(seen) > steady)) for key, t in once(*given).items()}
+
+    once = units.add_up
+    monkeypatch.setattr(groups if grouped else units, "add_up", add_up)
+    features = tuple(UnitTotal("x", coding(0.0, 1.0 + j, 0.0)) for j in range(40))
+    rows = [{"person": 1, "region": "north", "x": 1.0, "y": 0.0}]
+    regions = declare_groups(["region"], [("north",), ("south",)], {"region": "text"})
+    for steady in (2, 1):
+        seen.clear()
+        asked = Units(features, "person")
+        if steady == 2:
+            found = group_totals(frame_of(rows), asked, regions)[0] if grouped else unit_totals(frame_of(rows), asked)
+            assert (found.records, len(found.sums)) == (1, 40)
+            continue
+        with pytest.raises(Unsteady):
+            group_totals(frame_of(rows), asked, regions) if grouped else unit_totals(frame_of(rows), asked)
+
+
+def test_groups_are_ranked_however_many_rows_a_person_has() -> None:
+    """2^40 rows times ten million groups would overflow 64 bits, and the largest group would come last."""
+    combined = pl.LazyFrame({"u": [1, 1, 1, 2], "g": [5, 9_999_999, 3, 7], "n": [4, 1 << 40, 1 << 37, 1]})
+    kept = keep_groups(nw.from_native(combined), 1, 10_000_000).to_native().collect().sort("u")
+    assert kept.rows() == [(1, 9_999_999, 1 << 40), (2, 7, 1)]

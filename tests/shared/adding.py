@@ -11,4 +11,4 @@ STEP = 2**35
 
 def add(source: object, columns: list[str] | None = None, codes: BoxCodes = PAIR) -> list[float]:
     """Sums in the user's units."""
-    return [s / STEP for s in total(open_source(source), codes, columns).sums]
+    return [s / STEP for s in total(open_source(source, columns=columns or ["a", "b"]), codes, columns).sums]

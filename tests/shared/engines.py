@@ -22,8 +22,17 @@ def arrays(data: pl.DataFrame) -> Any:
 
 
 def plain_pandas(data: pl.DataFrame) -> Any:
-    """pandas on numpy dtypes, which has no missing booleans and no decimals: these are floats there."""
-    return data.with_columns(cs.boolean().cast(pl.Float64), cs.decimal().cast(pl.Float64)).to_pandas()
+    """pandas on numpy dtypes, which has no missing booleans and no decimals: these are floats there.
+
+    Texts are objects in pandas 2, which are refused: they are converted, as the error says.
+    """
+    frame = with_floats(data.with_columns(cs.boolean().cast(pl.Float64))).to_pandas()
+    return frame.astype({name: "string" for name, kind in data.schema.items() if kind == pl.String})
+
+
+def with_floats(data: pl.DataFrame) -> pl.DataFrame:
+    """Decimals as floats, rounded once: Polars before 2 rounds long ones twice."""
+    return data.with_columns(cs.decimal().cast(pl.String).cast(pl.Float64))
 
 
 def nullable_pandas(data: pl.DataFrame) -> Any:
@@ -92,7 +101,7 @@ def spark_frame(data: pl.DataFrame, folder: Path, session: Session) -> Any:
 ENGINES: dict[str, Callable[[pl.DataFrame, Path, Session], Any]] = {
     "numpy": lambda data, *_: arrays(data),
     "numpy Fortran": lambda data, *_: np.asfortranarray(arrays(data)),
-    "lists": lambda data, *_: [list(row) for row in data.with_columns(cs.decimal().cast(pl.Float64)).iter_rows()],
+    "lists": lambda data, *_: [list(row) for row in with_floats(data).iter_rows()],
     "polars eager": lambda data, *_: data,
     "polars lazy": lambda data, *_: data.lazy(),
     "polars chunks": lambda data, *_: pl.concat([data[:1], data[1:1], data[1:]], rechunk=False),

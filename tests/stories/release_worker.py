@@ -1,7 +1,8 @@
 """What the processes of the release stories do. Run as a script in an empty directory.
 
     frozen COMMANDS            runs commands (JSON, a list of lists of words) with what noise makes of the data frozen
-    crash LEDGER REPEATS       real releases killed at every failpoint, then retried by two at once; one line of JSON
+    crash PEOPLE ROWS REPEATS  real releases killed at every failpoint, then retried by two at once; one line of JSON.
+                               PEOPLE and ROWS are ledgers, one for each unit
 
 Frozen: noise such that the noisy sums are the same whatever the data. What is written may then not differ by a byte.
 """
@@ -79,12 +80,13 @@ def finish(child: int, source: int) -> tuple[int, str]:
     return os.waitpid(child, 0)[1], said
 
 
-def crash(ledger: str, repeats: int) -> list[dict[str, Any]]:
-    book = gm.Ledger(ledger, timeout=30)
+def crash(people: str, rows: str, repeats: int) -> list[dict[str, Any]]:
     for fields in KINDS.values():
         gm.Request("visits.parquet", guarantee=SPEND, **fields).plan.certify()  # loads all that planning needs
     cases = []
-    for kind in KINDS:
+    for kind, fields in KINDS.items():
+        ledger = people if "unit" in fields else rows
+        book = gm.Ledger(ledger, timeout=30)
         for place in NAMES:
             for number in range(repeats):
                 name = f"{kind} {place} {number}"
@@ -111,4 +113,4 @@ if __name__ == "__main__":
     if command == "frozen":
         frozen(json.loads(rest[0]))
     else:
-        print(json.dumps(crash(rest[0], int(rest[1]))))
+        print(json.dumps(crash(rest[0], rest[1], int(rest[2]))))

@@ -202,6 +202,16 @@ REFUSED = {
         "--by region", "it is written NAME=…", "write --by region=north,south",
     ),
     ("release", "visits.parquet", "--count", "--mu", "1", "--by", "a=1", "--by", "a=2"): ("--by a twice",),
+    ("ledger", "init", "new.ledger", "--mu", "1", "--unit", "person", "--each-row"): (
+        "--unit and --each-row", "one of them says who is one person", "leave one out",
+    ),
+    ("ledger", "show", "study.ledger", "--unit", "person"): ("--unit with show", "it belongs to gaussmith ledger init"),
+    ("ledger", "verify", "study.ledger", "--each-row"): ("--each-row with verify",),
+    ("ledger", "show", "study.ledger", "--keys-delta", "1e-8"): ("--keys-delta with show",),
+    ("ledger", "init", "new.ledger", "--mu", "1", "--keys-delta", "x"): ("--keys-delta x", "it takes a number"),
+    ("ledger", "init", "new.ledger", "--epsilon", "1", "--delta", "1e-6", "--keys-delta", "1e-6"): (
+        "keys_delta=1e-06 of delta=1e-06", "what is set aside for found keys is less than the whole δ",
+    ),
     ("release", "visits.parquet", "--count", "--mu", "1", "--unit", "p", "--rows-per-unit", "1.5"): (
         "--rows-per-unit 1.5", "it is a whole number",
     ),
@@ -218,6 +228,49 @@ def test_wrong_words_are_exit_2(words: tuple[str, ...], capsys: pytest.CaptureFi
     lines = [line.removeprefix("Error: ").strip() for line in err.splitlines()]
     assert all(line.startswith(part) for line, part in zip(lines, REFUSED[words], strict=False)), err
     assert gm.Ledger("study.ledger").spent == 0
+
+
+def test_a_ledger_keeps_to_one_unit_and_tells_it(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    for flags, unit, words in (
+        (["--unit", "person"], ["person"], "unit: all rows with the same person are one person"),
+        (["--unit", "person", "--unit", "house"], ["house", "person"], "unit: all rows with the same house and person"),
+        (["--each-row"], [], "unit: each row is one person"),
+        ([], None, "unit: not told yet"),
+    ):
+        name = f"{len(flags)}{flags[-1:]}.ledger"
+        code, out, _ = run(capsys, "ledger", "init", name, "--mu", "1", *flags)
+        assert (code, words in out) == (0, True)
+        assert words in run(capsys, "ledger", "show", name)[1]
+        assert words in run(capsys, "ledger", "verify", name)[1]
+        for action in ("show", "verify"):
+            assert json.loads(run(capsys, "ledger", action, name, "--json")[1])["unit"] == unit
+    assert json.loads(run(capsys, "ledger", "init", "a", "--mu", "1", "--each-row", "--json")[1])["unit"] == []
+    assert run(capsys, "release", "visits.parquet", *VISITS, *SPEND, "--ledger", "study.ledger")[0] == 0
+    assert json.loads(run(capsys, "ledger", "show", "study.ledger", "--json")[1])["unit"] == ["person"]
+    spent = gm.Ledger("study.ledger").spent
+    for command in ("release", "plan"):
+        code, out, err = run(capsys, command, "visits.parquet", "--count", *SPEND, "--ledger", "study.ledger")
+        assert (code, out) == (2, "")
+        assert err.startswith("Error: unit=each row is charged to ledger=study.ledger, whose unit is 'person'")
+    words = ["plan", "visits.parquet", *VISITS, *SPEND, "--neighbours", "replace-one", "--ledger", "study.ledger"]
+    assert run(capsys, *words)[0] == 2
+    assert gm.Ledger("study.ledger").spent == spent
+
+
+def test_delta_can_be_set_aside_for_found_keys(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    whole = ["--epsilon", "3", "--delta", "1e-6", "--keys-delta", "1e-7"]
+    code, out, _ = run(capsys, "ledger", "init", "keys.ledger", *whole)
+    assert code == 0
+    assert "keys.ledger may spend ε = 3 at δ = 1e-06, of which δ = 1e-07 is set aside for keys found in" in out
+    ledger = gm.Ledger("keys.ledger")
+    ledger.reserve("a", "hash", gm.Guarantee(epsilon=1, delta=1e-6), keys_delta=1e-7 / 4)
+    for action in ("show", "verify"):
+        found = json.loads(run(capsys, "ledger", action, "keys.ledger", "--json")[1])
+        assert found["keys_left"] == pytest.approx(0.75e-7)
+    assert json.loads(run(capsys, "ledger", "show", "keys.ledger", "--json")[1])["keys_delta"] == 1e-7
+    _, out, _ = run(capsys, "ledger", "init", "mu.ledger", "--mu", "1", "--keys-delta", "1e-7")
+    assert "may spend μ=1, that is ρ=0.5; beside it δ = 1e-07 is set aside for keys found in the data" in out
+    assert json.loads(run(capsys, "ledger", "show", "study.ledger", "--json")[1])["keys_left"] == 0
 
 
 def test_a_ledger_of_another_dataset_and_a_used_id_are_refused(capsys: pytest.CaptureFixture[str], here: Path) -> None:

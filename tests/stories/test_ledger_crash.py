@@ -55,7 +55,7 @@ def test_eight_processes_get_exactly_what_the_ledger_holds(location: str, tmp_pa
     assert {file.name for file in tmp_path.iterdir()} <= {"study.ledger", "study.ledger.head"}
 
 
-def test_a_kill_anywhere_neither_loses_a_charge_nor_doubles_a_value(location: str) -> None:
+def test_a_kill_anywhere_neither_loses_a_charge_nor_doubles_a_value(location: str, tmp_path: Path) -> None:
     """Killed at every failpoint and at any time, ten times each, and retried by two at once."""
     ledger = Ledger.create(location, Guarantee(mu=10))
     (cases,) = run_workers(1, "crash", location, "10")
@@ -68,6 +68,7 @@ def test_a_kill_anywhere_neither_loses_a_charge_nor_doubles_a_value(location: st
     found = ledger.verify(records=[bytes.fromhex(case["values"][0]) for case in cases])
     assert found.spent == len(cases) * CHARGE
     assert (found.releases, found.pending) == (len(cases), ())
+    assert {file.name for file in tmp_path.iterdir()} <= {"study.ledger", "study.ledger.head"}
 
 
 @pytest.mark.parametrize(

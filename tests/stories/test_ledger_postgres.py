@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 
 from gaussmith.errors import BudgetError, DataError, LedgerError
 from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Ledger
+from gaussmith.ledger import EACH_ROW, Ledger
 from gaussmith.ledger.postgres import split
 
 EIGHTH = Guarantee(mu=0.125)
@@ -24,7 +25,7 @@ EIGHTH = Guarantee(mu=0.125)
 
 @pytest.fixture
 def ledger(postgres_location: str) -> Ledger:
-    return Ledger.create(postgres_location, Guarantee(mu=0.25), dataset="visits")
+    return Ledger.create(postgres_location, Guarantee(mu=0.25), dataset="visits", keys_delta=2.0**-20)
 
 
 def run(postgres: Any, statement: str, *values: object) -> list[Any]:
@@ -56,6 +57,48 @@ def test_the_same_protocol(ledger: Ledger, postgres_location: str) -> None:
         again.reserve("s", "request", Guarantee(mu=0.3))
     found = again.verify(expect_head=str(ledger.head), records=[b"\0first"])
     assert (found.entries, found.releases, found.spent) == (3, 1, 2 ** (256 - 6))
+
+
+def test_one_unit_and_two_caps(ledger: Ledger, postgres_location: str) -> None:
+    assert (ledger.unit, ledger.keys_budget) == (None, 2 ** (256 - 20))
+    ledger.reserve("a", "request", EIGHTH, unit=["person", "house \ud800"], keys_delta=2.0**-20)
+    entries = ledger.entries()
+    again = Ledger(postgres_location)
+    for other in ("person", EACH_ROW):
+        with pytest.raises(LedgerError, match=r"unit=.* is charged to ledger=postgresql://.*, whose unit is"):
+            again.reserve("b", "request", EIGHTH, unit=other)
+    with pytest.raises(BudgetError, match=r"more than is left for it in .* what fits: no release that finds keys"):
+        again.reserve("b", "request", EIGHTH, unit=("house \ud800", "person"), keys_delta=Fraction(1, 2**999))
+    assert again.entries() == entries
+    found = again.verify()
+    assert (found.unit, found.keys_spent) == (("house \ud800", "person"), ledger.keys_budget)
+    told = Ledger.create(postgres_location + "-rows", EIGHTH, unit=EACH_ROW)
+    assert told.unit == EACH_ROW
+    with pytest.raises(LedgerError, match="whose unit is each row · "):
+        told.reserve("a", "request", EIGHTH, unit="person")
+
+
+def test_tables_of_the_first_format_are_refused_in_words(postgres: Any) -> None:
+    import psycopg
+
+    run(postgres, "CREATE DATABASE older")
+    address = postgres.address.replace("/postgres?", "/older?")
+    try:
+        Ledger.create(f"{address}&ledger=first", EIGHTH)
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("ALTER TABLE gaussmith_entries DROP COLUMN keys_charge, DROP COLUMN keys_spent")
+            connection.execute("UPDATE gaussmith_ledgers SET format = 1")
+        with pytest.raises(LedgerError, match="has format=1 · this version of Gaussmith reads format 2 · use the"):
+            Ledger(f"{address}&ledger=first")
+        with pytest.raises(LedgerError) as error:
+            Ledger.create(f"{address}&ledger=second", EIGHTH)
+        assert str(error.value) == (
+            "ledger=postgresql:///older?ledger=second is in a database whose tables another version of Gaussmith made "
+            "· this version reads and writes ledgers of format 2 · "
+            "use the version that made them, or another database or schema"
+        )
+    finally:
+        run(postgres, "DROP DATABASE older")
 
 
 def test_several_ledgers_share_a_database(postgres: Any, ledger: Ledger, postgres_location: str) -> None:
@@ -216,13 +259,19 @@ EDITS = {
         "DELETE FROM gaussmith_results WHERE ledger = %s",
         "the stored release id='a' is missing or was changed",
     ),
-    "newer format": ("UPDATE gaussmith_ledgers SET format = 2 WHERE name = %s", "has format=2 · this version of"),
+    "unit changed": (
+        """UPDATE gaussmith_entries SET body = replace(body, '["person"]', '[]') WHERE ledger = %s AND seq = 1""",
+        "entry 1 was changed",
+    ),
+    "κ erased": ("UPDATE gaussmith_entries SET keys_charge = '0' WHERE ledger = %s AND seq = 1", "entry 1 was changed"),
+    "newer format": ("UPDATE gaussmith_ledgers SET format = 3 WHERE name = %s", "has format=3 · this version of"),
+    "older format": ("UPDATE gaussmith_ledgers SET format = 1 WHERE name = %s", "has format=1 · this version of"),
 }
 
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edited_ledger(postgres: Any, ledger: Ledger, postgres_location: str, edit: str) -> None:
-    ledger.reserve("a", "request", EIGHTH)
+    ledger.reserve("a", "request", EIGHTH, unit="person", keys_delta=2.0**-30)
     ledger.store("a", b"bytes")
     ledger.reserve("b", "request", EIGHTH)
     ledger.verify()

@@ -16,6 +16,7 @@ import pytest
 
 import gaussmith as gm
 from gaussmith.errors import DataError
+from gaussmith.ledger import EACH_ROW
 from gaussmith.ledger.failpoints import NAMES
 from gaussmith.ledger.units import charge_units
 
@@ -44,9 +45,10 @@ def run(folder: Path, *words: str, check: bool = True) -> tuple[str, str]:
 
 def test_a_kill_anywhere_in_a_release_neither_loses_a_charge_nor_shows_two_values(tmp_path: Path) -> None:
     visits().write_parquet(tmp_path / "visits.parquet")
-    ledger = gm.Ledger.create(tmp_path / "study.ledger", gm.Guarantee(mu=10))
+    people = gm.Ledger.create(tmp_path / "people.ledger", gm.Guarantee(mu=10))
+    rows = gm.Ledger.create(tmp_path / "rows.ledger", gm.Guarantee(mu=10))
     repeats = 2
-    out, err = run(tmp_path, "crash", "study.ledger", str(repeats))
+    out, err = run(tmp_path, "crash", "people.ledger", "rows.ledger", str(repeats))
     cases = json.loads(out)
     assert err == ""
     assert Counter(case["place"] for case in cases) == dict.fromkeys(NAMES, 4 * repeats)
@@ -55,9 +57,14 @@ def test_a_kill_anywhere_in_a_release_neither_loses_a_charge_nor_shows_two_value
     assert {case["shown"] for case in cases} == {1}
     assert all(case["is stored"] for case in cases)
     assert len({case["value"] for case in cases}) == len(cases)  # fresh noise for every id
-    found = ledger.verify(records=[case["value"].encode() for case in cases])
-    assert found.spent == len(cases) * charge_units(0.125)
-    assert (found.releases, found.pending) == (len(cases), ())
+    for ledger, unit in ((people, ("person",)), (rows, EACH_ROW)):
+        own = [case["value"].encode() for case in cases if (case["kind"] == "rows") == (ledger is rows)]
+        found = ledger.verify(records=own)
+        assert found.spent == len(own) * charge_units(0.125)
+        assert (found.releases, found.pending, found.unit) == (len(own), (), unit)
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "visits.parquet", "people.ledger", "people.ledger.head", "rows.ledger", "rows.ledger.head",
+    }  # fmt: skip
 
 
 # -- two tables that differ in one person -----------------------------------------------------------------------------
@@ -92,10 +99,12 @@ GUARANTEE = ["--epsilon", "1", "--delta", "1e-6"]
 CHARGE = ["--ledger", "study.ledger"]
 COMMANDS = [
     ["ledger", "init", "study.ledger", "--epsilon", "9", "--delta", "1e-6", "--dataset", "visits"],
+    ["ledger", "init", "rows.ledger", "--epsilon", "9", "--delta", "1e-6", "--each-row"],
     ["plan", "request.toml", *CHARGE],
     ["release", "request.toml", *CHARGE, "--id", "questions", "--out", "questions"],
-    ["release", "visits.csv", "--sum", "spent:0:500", "--mean", "score:0:100", "--count", *GUARANTEE, *CHARGE,
-     "--out", "rows"],
+    ["release", "visits.csv", "--sum", "spent:0:500", "--mean", "score:0:100", "--count", *GUARANTEE,
+     "--ledger", "rows.ledger", "--out", "rows"],
+    ["release", "visits.parquet", "--count", *GUARANTEE, *CHARGE],
     ["release", "visits.parquet", "--sum", "spent:0:500", "--count", "--unit", "person", *GUARANTEE, "--json"],
     ["release", "visits.parquet", "--mean", "score:0:100", "--unit", "person", "--rows-per-unit", "2", "--by",
      "region=north,south", *GUARANTEE, *CHARGE, "--out", "groups"],
@@ -127,9 +136,9 @@ def test_all_that_is_written_depends_on_the_data_through_the_released_values_alo
     seen = {name: everything(tmp_path / str(i), visits(*more)) for i, (name, more) in enumerate(ODD.items())}
     first = seen.pop("nobody more")
     text = first["stdout"].decode()
-    assert text.count("exit code 0") == 9
+    assert text.count("exit code 0") == 10
     assert [line for line in text.splitlines() if line.startswith("exit code") and line != "exit code 0"] == [
-        "exit code 2", "exit code 3", "exit code 4",
+        "exit code 2", "exit code 2", "exit code 3", "exit code 4",
     ]  # fmt: skip
     assert {"study.ledger", "questions/release.json", "rows/report.html", "groups/answers.parquet"} <= set(first)
     for name, other in seen.items():

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
-from gaussmith.addresses import without_secrets
 from gaussmith.codes import BoxCodes
 from gaussmith.errors import SourceError
 from gaussmith.job import request_hash
@@ -115,24 +114,18 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "engine", "said"),
     [
-        ("s3://AKIA:hu/SH@bucket/x.parquet", "s3://bucket/x.parquet"),
-        ("s3://AKIA:hu@sh/HUSH@bucket/x.parquet", "s3://bucket/x.parquet"),
-        ("https://ada:hu?sh@host/x.parquet?token=hush", "https://host/x.parquet"),
-        ("https://hush@host/a@b.csv", "https://host/a@b.csv"),
-        ("https://host:80/x.parquet?mail=a:b@c", "https://host:80/x.parquet"),
-        ("s3://bucket/year=*/?.parquet", "s3://bucket/year=*/?.parquet"),
-        ("duckdb://a@b.db?table=x", "duckdb://a@b.db?table=x"),
-        ("duckdb://a.db?query=FROM 's3://AKIA:hu/sh@b/x'", "duckdb://a.db?query=FROM 's3://b/x'"),
+        ("duckdb://a@b.db?table=x", None, "source='duckdb://a@b.db?table=x' · there is no such file"),
+        ("duckdb://a.db?query=FROM 's3://AKIA:hu/sh@b/x'", "spark", "'duckdb://a.db?query=…' · DuckDB reads its own"),
+        ("duckdb://a.db?token=hush", None, "'token' in source='duckdb://a.db?…' · it names a file, and a table"),
+        ("duckdb://a.db?hush", None, "source='duckdb://a.db?…' · it names a file, and a table"),
     ],
 )
-def test_secrets_in_addresses_are_not_shown(address: str, said: str) -> None:
-    assert without_secrets(address) == said
-    if address.startswith("duckdb"):
-        with pytest.raises(SourceError, match=r"there is no such file|DuckDB reads its own") as caught:
-            open_source(address, "spark" if "query" in address else None)
-        assert said in str(caught.value)
+def test_secrets_in_addresses_of_databases_are_not_shown(address: str, engine: str | None, said: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        open_source(address, engine)
+    assert said in str(caught.value)
 
 
 # ---- engines ---------------------------------------------------------------------------------------------------------

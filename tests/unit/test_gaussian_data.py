@@ -46,7 +46,9 @@ def test_a_clip_is_chosen_by_planning() -> None:
     assert plan.domain.half_axes is not None
     assert plan.shape.name == "clipped"
     assert 1e-4 < plan.domain.clipped_fraction() < 0.5
-    with pytest.raises(PlanError, match="fits Gaussian data"):
+    with pytest.raises(
+        PlanError, match="it is made for sums and means of the columns of a box · choose one of: best, clipped"
+    ):
         gm.plan(domain, G, shape="elliptical")
     with pytest.raises(PlanError, match="missing value becomes the centre"):
         gm.plan(domain, G, missing={"0": 1.0})

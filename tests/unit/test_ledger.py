@@ -157,7 +157,8 @@ def test_the_life_of_a_release(ledger: Ledger) -> None:
     assert ledger.spent == new.charge
     assert [entry.kind for entry in ledger.entries()] == ["create", "reserve", "store"]
     reserved, stored = ledger.entries()[1:]
-    assert json.loads(reserved.body) == {"guarantee": {"mu": 0.125}, "mu": 0.125, "note": {"answers": ["count"]}}
+    said = {"guarantee": {"mu": 0.125}, "mu": 0.125, "keys_delta": "0", "note": {"answers": ["count"]}}
+    assert json.loads(reserved.body) == said
     assert (reserved.plan_hash, stored.plan_hash) == ("plan", "plan")
     assert stored.payload_hash == digest(b"first")
     assert {entry.software for entry in ledger.entries()} == {software()}
@@ -283,7 +284,8 @@ def test_a_receipt_that_cannot_be_read(ledger: Ledger, text: str) -> None:
 def test_the_hash_of_an_entry_is_pinned() -> None:
     entry = follow(None, "create", {"a": 1}, time=0)
     fields = (
-        '{"body":"{\\"a\\":1}","charge":"0","kind":"create","payload_hash":"","plan_hash":"",'
+        '{"body":"{\\"a\\":1}","charge":"0","keys_charge":"0","keys_spent":"0","kind":"create","payload_hash":"",'
+        '"plan_hash":"",'
         f'"previous":"{"0" * 64}","release_id":"","request_hash":"","seq":0,"software":{canonical(software())},'
         '"spent":"0","time":0}'
     )
@@ -303,3 +305,39 @@ def test_a_ledger_is_made_for_a_guarantee(path: Path, guarantee: object) -> None
     with pytest.raises(GuaranteeError, match=r"guarantee of type .* write gaussmith.Guarantee"):
         Ledger.create(path.with_name("none"), guarantee)  # type: ignore[arg-type]
     assert not path.with_name("none").exists()
+
+
+def test_the_last_unit_is_spent_and_not_one_more(path: Path) -> None:
+    """The smallest charge there is, one unit, is refused when nothing is left."""
+    ledger = Ledger.create(path, Guarantee(mu=1))
+    smallest = Guarantee(mu=1e-100)
+    assert charge_units(smallest.mu) == 1
+    whole = ledger.afford(Guarantee(mu=1))
+    assert (whole.share, whole.left, whole.times) == (1.0, 0.0, 1)
+    ledger.reserve("one", "hash", smallest)
+    with pytest.raises(BudgetError):  # one unit is missing
+        ledger.afford(Guarantee(mu=1))
+    with pytest.raises(BudgetError):
+        ledger.reserve("whole", "hash", Guarantee(mu=1))
+    assert ledger.spent == 1
+
+    other = Ledger.create(path.with_name("other.ledger"), Guarantee(mu=1))
+    other.reserve("whole", "hash", Guarantee(mu=1))
+    assert other.remaining == 0
+    for charge in (other.afford, lambda guarantee: other.reserve("one", "hash", guarantee)):
+        with pytest.raises(BudgetError):
+            charge(smallest)
+    assert other.spent == other.budget
+
+
+@pytest.mark.parametrize("other", [Guarantee(mu=0.0625), Guarantee(rho=0.125**2 / 2), Guarantee(mu=0.25)])
+def test_an_id_belongs_to_one_guarantee_smaller_ones_too(ledger: Ledger, other: Guarantee) -> None:
+    """What is stored under an id says which guarantee it has: it is not given out under another."""
+    ledger.reserve("x", "hash", EIGHTH)
+    for stored in (False, True):
+        if stored:
+            ledger.store("x", b"released")
+        with pytest.raises(LedgerError) as error:
+            ledger.reserve("x", "hash", other)
+        assert "belongs to another request" in words(error)
+        assert ledger.reserve("x", "hash", EIGHTH).state == ("done" if stored else "pending")

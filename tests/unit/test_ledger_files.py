@@ -143,16 +143,34 @@ def test_damage_out_of_the_way_is_found_by_verify(ledger: Ledger, path: Path) ->
         Ledger(path).verify()
 
 
-def test_a_newer_format(ledger: Ledger, path: Path) -> None:
+@pytest.mark.parametrize(
+    ("other", "remedy"),
+    [
+        (1, "use the version that wrote it, or start a new ledger for what that one has left"),
+        (3, "use the version that wrote it, or a newer one"),
+    ],
+)
+def test_another_format(ledger: Ledger, path: Path, other: int, remedy: str) -> None:
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE gaussmith_ledgers SET format = 2")
+        connection.execute(f"UPDATE gaussmith_ledgers SET format = {other}")
     connection.close()
-    with pytest.raises(LedgerError) as error:
+    for attempt in (lambda: Ledger(path), lambda: ledger.reserve("r", "request", EIGHTH)):
+        with pytest.raises(LedgerError) as error:
+            attempt()
+        assert words(error) == f"ledger={path} has format={other} · this version of Gaussmith reads format 2 · {remedy}"
+
+
+def test_the_tables_of_the_first_format_are_refused_in_words(tmp_path: Path) -> None:
+    """As version 1 made them: without κ, and so without the columns that are read now."""
+    path = tmp_path / "study.ledger"
+    Ledger.create(path, EIGHTH)
+    with sqlite3.connect(path) as connection:
+        for column in ("keys_charge", "keys_spent"):
+            connection.execute(f"ALTER TABLE gaussmith_entries DROP COLUMN {column}")
+        connection.execute("UPDATE gaussmith_ledgers SET format = 1")
+    connection.close()
+    with pytest.raises(LedgerError, match="has format=1 · this version of Gaussmith reads format 2 · use the version"):
         Ledger(path)
-    assert words(error) == (
-        f"ledger={path} has format=2 · this version of Gaussmith reads format 1 · "
-        "use the version that wrote it, or a newer one"
-    )
 
 
 def test_a_locked_ledger(ledger: Ledger, path: Path) -> None:

@@ -37,8 +37,19 @@ def test_charges_that_say_no_neighbours_do_not_let_both_kinds_in(tmp_path: Path)
 
 def test_a_ledger_of_mixed_neighbours_fails_verification(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = gm.Ledger.create(tmp_path / "l", gm.Guarantee(mu=1))
-    monkeypatch.setattr("gaussmith.ledger.book.check_neighbours", lambda *_: None)  # as an older version wrote it
+    monkeypatch.setattr("gaussmith.ledger.book.check_protection", lambda *_: None)  # as a faulty version would
     ledger.reserve("b", "request", SPEND, neighbours="add-remove")
     ledger.reserve("c", "request", SPEND, neighbours="replace-one")
     with pytest.raises(LedgerError, match="neighbours"):
         ledger.verify()
+
+
+def test_neighbours_that_the_newest_charge_says_first_are_kept(tmp_path: Path) -> None:
+    ledger = gm.Ledger.create(tmp_path / "l", gm.Guarantee(mu=1))
+    for name in "ab":
+        ledger.reserve(name, "request", SPEND)  # says nothing
+    ledger.reserve("c", "request", SPEND, neighbours="add-remove")
+    with pytest.raises(LedgerError, match=r"neighbours='replace-one'.*'add-remove'"):
+        ledger.reserve("d", "request", SPEND, neighbours="replace-one")
+    ledger.reserve("e", "request", SPEND, neighbours="add-remove")
+    assert ledger.spent == 4 * ledger.reserve("a", "request", SPEND).charge

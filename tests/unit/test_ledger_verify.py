@@ -13,7 +13,7 @@ import pytest
 from gaussmith.errors import LedgerError
 from gaussmith.guarantee import Guarantee
 from gaussmith.ledger import Entry, Ledger
-from gaussmith.ledger.chain import NOTHING_BEFORE, canonical, follow, seal
+from gaussmith.ledger.chain import AMOUNTS, NOTHING_BEFORE, canonical, follow, seal
 from gaussmith.ledger.pages import COLUMNS
 
 EIGHTH = Guarantee(mu=0.125)
@@ -23,11 +23,11 @@ EIGHTH = Guarantee(mu=0.125)
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Entries: 0 create · 1 reserve a · 2 store a · 3 reserve b · 4 store b · 5 reserve c."""
     path = tmp_path_factory.mktemp("original") / "study.ledger"
-    ledger = Ledger.create(path, Guarantee(mu=0.25), dataset="visits")
+    ledger = Ledger.create(path, Guarantee(mu=0.25), dataset="visits", unit="person", keys_delta=2.0**-20)
     for name in "ab":
-        ledger.reserve(name, f"request {name}", EIGHTH)
+        ledger.reserve(name, f"request {name}", EIGHTH, unit="person", keys_delta=2.0**-22)
         ledger.store(name, f"release {name}".encode())
-    ledger.reserve("c", "request c", EIGHTH)
+    ledger.reserve("c", "request c", EIGHTH, unit="person", keys_delta=2.0**-22)
     return path
 
 
@@ -58,6 +58,8 @@ def test_the_ledger_is_in_order_to_begin_with(path: Path) -> None:
     assert (found.entries, found.releases, found.pending) == (6, 2, ("c",))
     assert found.spent == 3 * 2 ** (256 - 6)
     assert found.budget == 4 * 2 ** (256 - 6)
+    assert (found.keys_spent, found.keys_budget) == (3 * 2 ** (256 - 22), 4 * 2 ** (256 - 22))
+    assert found.unit == ("person",)
     assert found.head == Ledger(path).head
     assert sum(found.software.values()) == 3
 
@@ -74,7 +76,7 @@ def test_accidents_are_stopped_by_the_file_itself(path: Path) -> None:
 @pytest.mark.parametrize("seq", [0, 1, 2, 3, 5])
 @pytest.mark.parametrize("column", [column for column in COLUMNS if column != "seq"])
 def test_an_edited_field(path: Path, seq: int, column: str) -> None:
-    change = f"{column} + 1" if column == "time" else "'1'" if column in ("charge", "spent") else f"{column} || 'x'"
+    change = f"{column} + 1" if column == "time" else "'1'" if column in AMOUNTS else f"{column} || 'x'"
     run(path, f"UPDATE gaussmith_entries SET {column} = {change} WHERE seq = {seq}")
     with pytest.raises(LedgerError, match=f"fails verification: entry {seq} was changed: its hash does not fit"):
         Ledger(path).verify()
@@ -101,6 +103,10 @@ EDITS: dict[str, tuple[tuple[str, ...], str]] = {
         "entry 1 was changed",
     ),
     "charge erased": (("UPDATE gaussmith_entries SET charge = '0' WHERE seq = 1",), "entry 1 was changed"),
+    "unit edited": (
+        ("UPDATE gaussmith_entries SET body = replace(body, 'person', 'house') WHERE seq = 3",),
+        "entry 3 was changed",
+    ),
     "charge no number": (("UPDATE gaussmith_entries SET charge = 'x' WHERE seq = 1",), "is damaged"),
     "head row set back": (
         ("UPDATE gaussmith_ledgers SET head_seq = 4, head_hash = (SELECT hash FROM gaussmith_entries WHERE seq = 4)",),
@@ -227,7 +233,7 @@ def forge(path: Path, entries: list[Entry]) -> None:
             fields = {**vars(entry), "seq": seq, "previous": previous}
             sealed = seal(Entry(**fields))
             previous = sealed.hash
-            values = {**vars(sealed), "charge": str(sealed.charge), "spent": str(sealed.spent)}
+            values = {**vars(sealed), **{name: str(getattr(sealed, name)) for name in AMOUNTS}}
             marks = ", ".join("?" * (len(COLUMNS) + 1))
             statement = f"INSERT INTO gaussmith_entries (ledger, {', '.join(COLUMNS)}) VALUES ({marks})"
             connection.execute(statement, ["file", *(values[column] for column in COLUMNS)])
@@ -242,10 +248,16 @@ def changed(entry: Entry, **fields: Any) -> Entry:
 
 
 UNIT = 2 ** (256 - 6)
+KEYS = 2 ** (256 - 22)
 
 
-def body(mu: float) -> str:
-    return canonical({"guarantee": {"mu": mu}, "mu": mu, "note": {}})
+def body(mu: float, **more: Any) -> dict[str, Any]:
+    return {"guarantee": {"mu": mu}, "mu": mu, "note": {}, "keys_delta": "1/4194304", "unit": ["person"], **more}
+
+
+def last(entries: list[Entry], **fields: Any) -> list[Entry]:
+    """The entries, the last of them changed."""
+    return [*entries[:5], changed(entries[5], **fields)]
 
 
 FORGERIES: dict[str, tuple[Callable[[list[Entry]], list[Entry]], str]] = {
@@ -257,14 +269,41 @@ FORGERIES: dict[str, tuple[Callable[[list[Entry]], list[Entry]], str]] = {
         lambda e: [
             *e[:5],
             changed(e[5], charge=UNIT // 4, spent=2 * UNIT + UNIT // 4, body=canonical(
-                {"guarantee": {"mu": 0.125}, "mu": 0.0625, "note": {}})),
+                body(0.0625, guarantee={"mu": 0.125}))),
         ],
         "entry 5 records another μ than its guarantee has",
     ),
     "budget exceeded": (
-        lambda e: [*e, *(follow(e[5], "reserve", {"guarantee": {"mu": 0.25}, "mu": 0.25}, charge=4 * UNIT),)],
+        lambda e: [*e, follow(e[5], "reserve", body(0.25, keys_delta="0"), charge=4 * UNIT)],
         "entry 6 exceeds the budget",
     ),
+    "budget for keys exceeded": (
+        lambda e: [*e, follow(e[5], "reserve", body(0.125, keys_delta="2/4194304"), charge=UNIT, keys_charge=2 * KEYS)],
+        "entry 6 exceeds the budget",
+    ),
+    "keys charge made small": (lambda e: last(e, keys_charge=1, keys_spent=2 * KEYS + 1), "another amount than"),
+    "keys total not moved": (lambda e: last(e, keys_spent=2 * KEYS), "entry 5 has a wrong total"),
+    "keys taken from a store": (
+        lambda e: [*e[:4], changed(e[4], keys_charge=-KEYS, keys_spent=KEYS), changed(e[5], keys_spent=2 * KEYS)],
+        "entry 4 charges another amount than",
+    ),
+    "keys negative": (lambda e: last(e, body=canonical(body(0.125, keys_delta="-1"))), "a body that cannot be read"),
+    "keys forgotten": (
+        lambda e: last(e, body=canonical({k: v for k, v in body(0.125).items() if k != "keys_delta"})),
+        "entry 5 has a body that cannot be read",
+    ),
+    "budget for keys raised": (
+        lambda e: [changed(e[0], body=e[0].body.replace(str(4 * KEYS), str(8 * KEYS))), *e[1:]],
+        "its budget for found keys is not what was set aside for them",
+    ),
+    "another unit": (
+        lambda e: last(e, body=canonical(body(0.125, unit=[]))), "entry 5 has another unit than those before it",
+    ),
+    "unit of the ledger changed": (
+        lambda e: [changed(e[0], body=e[0].body.replace('["person"]', '["household"]')), *e[1:]],
+        "entry 1 has another unit than those before it",
+    ),
+    "unit no list": (lambda e: last(e, body=canonical(body(0.125, unit=7))), "entry 5 has a unit that cannot be read"),
     "budget raised": (
         lambda e: [changed(e[0], body=e[0].body.replace(str(4 * UNIT), str(40 * UNIT))), *e[1:]],
         "its budget is not that of its guarantee",
@@ -280,7 +319,7 @@ FORGERIES: dict[str, tuple[Callable[[list[Entry]], list[Entry]], str]] = {
         "entry 5 has a body that cannot be read",
     ),
     "a charge dropped": (
-        lambda e: [*e[:3], *(changed(x, spent=x.spent - UNIT) for x in e[4:])],
+        lambda e: [*e[:3], *(changed(x, spent=x.spent - UNIT, keys_spent=x.keys_spent - KEYS) for x in e[4:])],
         "entry 3 stores what was not charged",
     ),
     "stored for another request": (

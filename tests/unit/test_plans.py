@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
+from gaussmith.certificate import verify
 from gaussmith.errors import DomainError, PlanError, RequestError
+from gaussmith.grid import NOISE_BITS, Grid
+from gaussmith.joint_plans import read_plan
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 BOX = gm.Box({"age": (0, 100), "income": (0, 2e5)})
@@ -40,12 +43,39 @@ def test_different_plans_have_different_hashes():
     assert len({p.hash for p in plans}) == 3
 
 
-def test_a_plan_with_less_noise_than_its_guarantee_needs_is_refused():
-    fields = gm.plan(BOX, G, shape="lifted").to_dict()
-    fields["shape"]["lift"]["entries"][0] *= 3  # still certified: the grid makes room for whatever the norm is
-    tampered = gm.Plan.from_json(json.dumps(fields))
+@pytest.mark.parametrize("factor", [3.0, 1e6, 0.5, 1e-6])
+def test_noise_is_made_for_the_lift_that_a_file_holds(factor):
+    """No field says how large the noise is: a lift changed by hand gets the noise that it needs."""
     honest = gm.plan(BOX, G, shape="lifted")
-    assert tampered.noise_scale > honest.noise_scale
+    fields = honest.to_dict()
+    fields["shape"]["lift"]["entries"] = [factor * x for x in fields["shape"]["lift"]["entries"]]
+    tampered = gm.Plan.from_json(json.dumps(fields))
+    assert tampered.noise_scale == pytest.approx(factor * honest.noise_scale, rel=1e-9)
+    largest = tampered.grid.reach(tampered.domain, tampered.codes, tampered.neighbours)
+    assert largest <= G.mu * 2.0**NOISE_BITS
+    assert largest == pytest.approx(G.mu * 2.0**NOISE_BITS, rel=1e-9)
+
+
+@pytest.mark.parametrize("excess", [1e-12, 1e-3, 2.0])
+def test_a_plan_with_less_noise_than_its_guarantee_needs_is_refused(excess):
+    """Where files do state a share of the guarantee they are refused when read; a grid by whoever verifies the plan."""
+    plan = gm.plan(BOX, G)
+    lift, scale = plan.grid.lift, plan.grid.scale * (1 + excess)
+    plan.__dict__["grid"] = Grid(lift.scaled(np.full(lift.shape[1], 1 + excess)), scale)
+    found = verify(plan, plan.certificate)
+    assert found.reach > 1
+    assert found.problems[0].startswith("the guarantee does not hold: neighbours lie further apart")
+    honest = gm.plan(BOX, G)
+    assert verify(honest, honest.certificate).problems == ()
+
+    for by in (gm.Groups({"k": [1, 2]}, BOX), gm.Groups({"k": [1, 2]}, BOX, at_most=2)):
+        for neighbours in ("add-remove", "replace-one"):
+            fields = gm.plan(by, G, neighbours=neighbours).to_dict()
+            read_plan(json.dumps(fields))
+            stated = gm.Guarantee.from_dict(fields["each"]["guarantee"]).mu
+            fields["each"]["guarantee"] = {"mu": stated * (1 + excess)}
+            with pytest.raises(PlanError, match="share is too large"):
+                read_plan(json.dumps(fields))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 import gaussmith
 
@@ -137,6 +138,27 @@ def test_the_tests_have_a_stage_of_their_own_that_covers_the_first(tree: Tree) -
     assert len(tree.pip_calls()) == 3
 
 
+def test_the_lowest_versions_have_an_environment_of_their_own(tree: Tree) -> None:
+    """By default the tests of data doors, with --all every test; other arguments go to pytest as ever."""
+    done = tree.run("test", "--lowest")
+    assert "making .venv-lowest" in done.stderr and not (tree.root / ".venv").exists()
+    assert [call.split()[-1] for call in tree.pip_calls()] == ["requirements/build.txt", "requirements/lowest.txt", "."]
+    words = done.stdout.strip().split("|-m pytest ")[1].split()
+    files = [word for word in words if word.startswith("tests/")]
+    assert {"tests/unit/test_files.py", "tests/unit/test_sources.py", "tests/unit/test_versions.py"} <= set(files)
+    assert words == ["-n", "2", "--dist", "loadfile", "-k", "not", "spark", *files]
+    for file in files:
+        assert (ROOT / file).is_file(), file
+    spared = {path.name for path in (ROOT / "tests/engines").glob("test_*.py")} - {Path(file).name for file in files}
+    assert spared == {path.name for path in (ROOT / "tests/engines").glob("test_spark*.py")}
+
+    assert tree.run("test", "--lowest", "-k", "x").stdout.endswith("|-m pytest -k x\n")
+    assert len(tree.pip_calls()) == 3
+    assert tree.run("test", "--lowest", "--all").stdout.endswith("|-m pytest -n 2 --dist loadfile\n")
+    assert tree.pip_calls()[4].endswith("requirements/lowest-all.txt")
+    assert tree.run("test", "--lowest", "-q").stderr == ""  # the larger set holds the smaller one
+
+
 def test_a_failed_install_leaves_no_stamp_and_is_tried_again(tree: Tree) -> None:
     done = tree.run("demo", FAKE_PIP_FAILS="1")
     assert done.returncode == 1
@@ -211,7 +233,7 @@ def pins(name: str) -> dict[str, set[tuple[str, str]]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["build", "runtime", "dev"])
+@pytest.mark.parametrize("name", ["build", "runtime", "dev", "lowest", "lowest-all"])
 def test_every_pin_has_a_hash_and_no_option(name: str) -> None:
     lines = (ROOT / "requirements" / f"{name}.txt").read_text("utf-8").splitlines()
     code = [line for line in lines if not line.lstrip().startswith("#")]
@@ -234,6 +256,23 @@ def test_the_files_pin_what_the_project_declares() -> None:
     extras = [Requirement(text) for texts in PROJECT["project"]["optional-dependencies"].values() for text in texts]
     for requirement in extras:  # what is offered is tested
         assert all(requirement.specifier.contains(version) for version, _ in dev[canonicalize_name(requirement.name)])
+
+
+def test_the_lowest_files_pin_the_lowest_versions_that_the_project_allows() -> None:
+    build, lowest, whole = pins("build"), pins("lowest"), pins("lowest-all")
+    extras = PROJECT["project"]["optional-dependencies"]
+    light = [*PROJECT["project"]["dependencies"], *extras["duckdb"], *extras["postgres"]]
+    for pinned, texts in ((lowest, light), (whole, [*light, *extras["spark"]])):
+        for requirement in map(Requirement, [*texts, *PROJECT["dependency-groups"]["lowest"]]):
+            if requirement.name != "packaging":  # comes with the build backends, which are pinned
+                floors = {Version(s.version) for s in requirement.specifier if s.operator == ">="}
+                found = {Version(version) for version, _ in pinned[canonicalize_name(requirement.name)]}
+                assert found == floors, requirement
+    assert "pyspark" not in lowest and lowest.keys() <= whole.keys()
+    for name, versions in lowest.items():
+        assert {version for version, _ in whole[name]} == {version for version, _ in versions}, name
+    for name in build.keys() & whole.keys():
+        assert {version for version, _ in whole[name]} == {version for version, _ in build[name]}, name
 
 
 def test_the_package_and_the_project_have_one_version() -> None:

@@ -41,7 +41,10 @@ def people(tmp_path: Path) -> Path:
             "addresses begin with duckdb, file or a store: s3, s3a, gs",
         ),
         (3.5, "source of type float · this type of data is not known · pass a numpy array, a list of rows, a path"),
-        ({"age": [1]}, "source of type dict · this type of data is not known"),
+        (
+            {"age": [1]},
+            "unknown key 'age' in source · a source has no such key · choose one of",
+        ),
         (np.array([["a"]]), "array of dtype <U1 · an array must hold numbers: integers, floats or booleans · convert"),
         (np.array([[None]]), "array of dtype object · an array must hold numbers"),
         (np.zeros((2, 2), complex), "array of dtype complex128 · an array must hold numbers"),
@@ -80,7 +83,7 @@ def test_mixed_formats(tmp_path: Path, people: Path) -> None:
         open_source(str(tmp_path / "*"))
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv", "ndjson"])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv"])
 def test_files_that_are_not_what_they_say(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"data.{suffix}"
     for content in (b"", b"secret\x00value 42 {"):
@@ -228,10 +231,12 @@ def test_columns_of_pandas_that_cannot_be_typed_are_in_nobodys_way(column: Any) 
     assert "42" not in str(caught.value) and caught.value.__context__ is None
 
 
-def test_categories_that_are_objects_are_text_whatever_they_hold() -> None:
+def test_categories_that_are_objects_are_matched_by_what_they_are() -> None:
     frame = pd.DataFrame({"k": pd.Categorical([7, "x", None], categories=pd.Index([7, "x"], dtype=object))})
-    release = gm.release(gm.Request(frame, histograms={"k": ["7", "x"]}, guarantee=gm.Guarantee(mu=1e6)))
+    release = gm.release(gm.Request(frame, histograms={"k": [7, "x"]}, guarantee=gm.Guarantee(mu=1e6)))
     assert np.allclose(release.values, 1, atol=0.01)
+    texts = gm.release(gm.Request(frame, histograms={"k": ["7", "x"]}, guarantee=gm.Guarantee(mu=1e6)))
+    assert np.allclose(texts.values, [0, 1], atol=0.01)  # a text is never a number
 
 
 def test_pandas_names_need_not_be_text() -> None:
@@ -290,7 +295,6 @@ def failing_sources(tmp_path: Path) -> list[Any]:
     def explode(batch: pl.DataFrame) -> pl.DataFrame:
         raise RuntimeError("secret 42")
 
-    (tmp_path / "quote.csv").write_text('a,b\n1,2\n"secret 42,3\n')
     for name in ("1.parquet", "2.parquet"):
         pl.DataFrame({"a": [1.0], "b": [2.0]}).write_parquet(tmp_path / name)
     pair = open_source(str(tmp_path / "?.parquet"))
@@ -301,12 +305,11 @@ def failing_sources(tmp_path: Path) -> list[Any]:
         pair,
         lazy,
         pl.LazyFrame({"a": [1.0], "b": [1.0]}).map_batches(explode, streamable=True),
-        str(tmp_path / "quote.csv"),
         relation,
     ]
 
 
-@pytest.mark.parametrize("case", range(5))
+@pytest.mark.parametrize("case", range(4))
 def test_failures_after_opening_say_one_thing(case: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     source = open_source(failing_sources(tmp_path)[case])
     with pytest.raises(DataError) as caught:

@@ -44,7 +44,7 @@ ITEMS = gm.Counts(["bread", "milk", "tea", "salt"], at_most=2)
         (lambda: gm.SparseSum(3, at_most=2, bound=1e-310), DomainError, "between 1e-100"),
         (lambda: gm.plan(ITEMS, G, answers="means"), PlanError, "count=True, and divide"),
         (lambda: gm.plan(ITEMS, G, missing={"tea": 1}), PlanError, "rules of their own"),
-        (lambda: gm.plan(ITEMS, G, shape="elliptical"), PlanError, "it names a shape that fits the domain"),
+        (lambda: gm.plan(ITEMS, G, shape="elliptical"), PlanError, "it is made for sums and means of the columns of"),
         (lambda: gm.plan(ITEMS, G, answers=[[1, 2]]), PlanError, "4 columns"),
         (lambda: gm.plan(ITEMS, G, weights=[1, 2, 3, 4], gap=1e-20), PlanError, "gap=1e-20"),
     ],

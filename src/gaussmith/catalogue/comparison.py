@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.addresses import without_secrets
 from gaussmith.catalogue.candidates import Asked, candidates
 from gaussmith.catalogue.entry import Entry
 from gaussmith.domains import GaussianData
@@ -333,7 +334,7 @@ def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict
         content = render(spec(), suffix, page)
     else:
         raise PlanError(
-            f"file {target.name!r}",
+            f"file {without_secrets(target.name)!r}",
             "its suffix says what to write: .png, .svg, .html, .json or .csv",
             "rename it, for example to comparison.png",
         )
@@ -343,7 +344,8 @@ def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict
         else:
             target.write_text(content, encoding="utf-8")
     except OSError as error:
-        raise PlanError(f"file {str(target)!r}", f"it cannot be written: {error.strerror}", "name another") from None
+        said = f"file {without_secrets(target)!r}"
+        raise PlanError(said, f"it cannot be written: {error.strerror}", "name another") from None
     return target
 
 

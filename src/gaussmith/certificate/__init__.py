@@ -241,6 +241,8 @@ def _verify_one(plan: Plan, certificate: Certificate) -> Verdict:
     except PlanError as error:
         problems.append(f"the guarantee does not hold: {error}")
         reach = np.inf
+    if not reach <= 1.0:
+        problems.append("the guarantee does not hold: neighbours lie further apart than the noise is made for")
     try:
         lower = proven(plan.domain, plan.answers, plan.neighbours, certificate.law) / plan.guarantee.mu**2
         lower *= 1.0 - 2.0**-51

@@ -66,7 +66,7 @@ def _ellipsoid_root(domain: GaussianData, answers: Answers, private: bool) -> fl
     i = answers.index
     away = np.sqrt(answers.weights) * np.where(answers.means, 0.0, domain.centre[i])
     v = np.append(away, np.sqrt(answers.count_weight(domain)))[:, None]
-    return max(plain, float(trace_sqrt_lower(np.append(shares[i] ** 2 / S, 0.0), v, np.ones((1, 1)))))
+    return max(plain, float(trace_sqrt_lower(np.append(shares[i] * (shares[i] / S), 0.0), v, np.ones((1, 1)))))
 
 
 def _ball_replace_root(domain: Ball, answers: Answers) -> float:

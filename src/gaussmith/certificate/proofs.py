@@ -81,13 +81,13 @@ def differences(domain: Domain, answers: Answers, neighbours: str, law: Law) -> 
         return _listed(domain, answers, neighbours, numbers["weights"])
     if law.kind not in ("cells", "pairs") or not isinstance(domain, Cells | Points):
         return None
+    _check((law.kind == "cells") == (neighbours == ADD_REMOVE))  # a record more or less, or one for another
     many = len(numbers["weights"]) * (answers.size + 1) > MOST_WRITTEN
     if many or answers.size * domain.codes().width > MOST_WRITTEN:
         _check(answers.targets is None)
         return None
     columns = _columns(domain, answers, neighbours)
     if law.kind == "cells":
-        _check(neighbours == ADD_REMOVE)
         return columns[: len(numbers["weights"])], numbers["weights"]
     first, second = _ends(numbers, len(columns))
     return columns[first] - columns[second], numbers["weights"]

@@ -82,9 +82,12 @@ def _run(words: list[str]) -> int:
         return 0
     name = words[0]
     if name not in COMMANDS:
+        from gaussmith.addresses import without_secrets
         from gaussmith.errors import RequestError, nearest
 
-        raise RequestError(f"command {name!r}", "gaussmith has no such command", nearest(name, COMMANDS))
+        raise RequestError(
+            f"command {without_secrets(name)!r}", "gaussmith has no such command", nearest(name, COMMANDS)
+        )
     from importlib import import_module
 
     from gaussmith.cli.parser import Parser
@@ -99,21 +102,28 @@ def _run(words: list[str]) -> int:
 def _refuse(error: BaseException, words: list[str]) -> int:
     """Say what went wrong on stderr, in the words of the command line, and return the exit code."""
     from gaussmith.cli.terminal import error_text, in_flags
-    from gaussmith.errors import DataError, ExpressionError, GaussmithError, RequestError
+    from gaussmith.errors import ExpressionError, GaussmithError, InternalError, RequestError
 
+    if os.environ.get("GAUSSMITH_DEBUG") and (
+        isinstance(error, InternalError) or not isinstance(error, GaussmithError)
+    ):
+        import traceback
+
+        traceback.print_exception(error)
     if not isinstance(error, GaussmithError):
-        if os.environ.get("GAUSSMITH_DEBUG"):
-            import traceback
-
-            traceback.print_exception(error)
-        error = DataError(UNFORESEEN, "", "set GAUSSMITH_DEBUG=1 to see it, where nobody else can: it is not private")
+        error = InternalError(
+            UNFORESEEN, "", "set GAUSSMITH_DEBUG=1 to see it, where nobody else can: it is not private"
+        )
     if isinstance(error, RequestError) and not isinstance(error, ExpressionError):
         error.remedy = in_flags(error.remedy, request_file=any(word.endswith(".toml") for word in words))
     if "--json" in words:
         import json
 
+        from gaussmith.texts import printable_json
+
         fields = {"kind": type(error).__name__, "what": error.what, "rule": error.rule, "remedy": error.remedy}
-        print(json.dumps({"error": fields, "exit_code": error.exit_code}, ensure_ascii=False), file=sys.stderr)
+        document = json.dumps({"error": fields, "exit_code": error.exit_code}, ensure_ascii=False)
+        print(printable_json(document), file=sys.stderr)
     else:
         print(error_text(error), file=sys.stderr)
     return error.exit_code

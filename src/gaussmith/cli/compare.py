@@ -14,9 +14,11 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold, struck, wrapped
 from gaussmith.errors import RequestError, nearest
+from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.catalogue import Comparison, Sweep
@@ -69,7 +71,7 @@ def run(arguments: Namespace) -> int:
     else:
         _print(found)
         for path in written:
-            print(f"\nSaved to {path}")
+            print(f"\nSaved to {printable(without_secrets(path))}")
     return 0
 
 

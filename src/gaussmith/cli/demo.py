@@ -14,8 +14,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.terminal import bold, dim, labelled, wrapped
+from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
     from gaussmith.releases import Release
@@ -68,11 +70,12 @@ def run(arguments: Namespace) -> int:
     check_folder(arguments.out, overwrite=True)
     released = release(request)
     assert isinstance(released, Release)  # one question, no groups
-    print(released.to_json() if arguments.json else _text(released), flush=True)
+    print(printable_json(released.to_json()) if arguments.json else _text(released), flush=True)
     files = write_folder(released, arguments.out)
     if not arguments.json:
-        print("\n" + labelled("Written", f"to {arguments.out}: {', '.join(file.name for file in files)}"))
-        print("\n" + bold("Try next") + "\n" + NEXT.format(folder=Path(arguments.out)))
+        folder = printable(without_secrets(Path(arguments.out)))
+        print("\n" + labelled("Written", f"to {folder}: {', '.join(file.name for file in files)}"))
+        print("\n" + bold("Try next") + "\n" + NEXT.format(folder=folder))
     return 0
 
 

@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.parser import Parser, number
 from gaussmith.errors import DomainError, RequestError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 ASKING = (
     "sum", "mean", "count", "count_rows", "histogram", "by", "unit", "rows_per_unit", "groups_per_unit",
     "values_per_unit", "mean_of", "where", "column", "missing", "weights", "epsilon", "delta", "mu", "rho",
-    "neighbours",
+    "neighbours", "ids", "row_per_row", "line_per_record",
 )  # fmt: skip
 """Flags that a request file takes the place of."""
 
@@ -57,6 +58,17 @@ def add_request_flags(parser: Parser) -> None:
     )
     people = parser.add_argument_group("whose rows they are")
     people.add_argument("--unit", metavar="NAME", help="the column that names the person (else each row is a person)")
+    people.add_argument(
+        "--ids", metavar="KIND", help="what ids are: text, or integer (17, 017 and 17.0 are one person)"
+    )
+    people.add_argument(
+        "--row-per-row", action="store_true",
+        help="promise that each row of a query (duckdb://…?query=…) depends on the rows of one person alone",
+    )  # fmt: skip
+    people.add_argument(
+        "--line-per-record", action="store_true",
+        help="each line of a CSV file is one record, whatever quotes it holds",
+    )  # fmt: skip
     people.add_argument("--rows-per-unit", metavar="K", help="how many rows of a person count, for means over rows")
     people.add_argument("--groups-per-unit", metavar="M", help="how many groups a person counts in (default: 1)")
     people.add_argument("--values-per-unit", metavar="K", help="how many values of a histogram a person counts in")
@@ -106,7 +118,7 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
         for name in ASKING:
             if getattr(arguments, name):
                 raise RequestError(
-                    f"--{name.replace('_', '-')} beside {sources[0]!r}",
+                    f"--{name.replace('_', '-')} beside {without_secrets(sources[0])!r}",
                     "a request file holds everything that is asked",
                     "write it into the file, or give the data file instead",
                 )
@@ -122,8 +134,12 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
             "a question counts people or rows",
             "leave one out, or write a request with two questions",
         )
+    source: Any = sources[0] if sources else "data"
+    promises = {name: getattr(arguments, name) for name in ("ids", "row_per_row", "line_per_record")}
+    if any(promises.values()):
+        source = {"path": source, **promises}
     return Request(
-        sources[0] if sources else "data",
+        source,
         sums=_bounds("--sum", arguments.sum),
         means=_bounds("--mean", arguments.mean),
         count="rows" if arguments.count_rows else arguments.count,

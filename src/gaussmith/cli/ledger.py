@@ -4,7 +4,8 @@ init makes a ledger that may spend so much and no more; show lists every charge
 and what is left; verify recomputes all of it.
 
 examples:
-  gaussmith ledger init study.ledger --epsilon 3 --delta 1e-6 --dataset visits
+  gaussmith ledger init study.ledger --epsilon 3 --delta 1e-6 \\
+                        --dataset visits --unit person
   gaussmith ledger show study.ledger --chart spending.svg
   gaussmith ledger verify study.ledger --record out/release.json
 """
@@ -16,15 +17,22 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.flags import add_guarantee_flags, guarantee_from
-from gaussmith.cli.parser import Parser
+from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold
 from gaussmith.errors import RequestError, nearest
+from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
 
 ACTIONS = ("init", "show", "verify")
+OF_ACTIONS = {
+    "dataset": "init", "unit": "init", "each-row": "init", "keys-delta": "init",
+    "chart": "show", "receipt": "verify", "record": "verify",
+}  # fmt: skip
+"""The flags that belong to one action."""
 BAR = 16
 
 
@@ -33,6 +41,13 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("ledger", metavar="LEDGER", help="a file, or postgresql://…")
     add_guarantee_flags(parser)
     parser.add_argument("--dataset", metavar="NAME", help="init: the only dataset that may be charged to it")
+    parser.add_argument(
+        "--unit", action="append", metavar="NAME", help="init: the column that names the person, in every release"
+    )
+    parser.add_argument("--each-row", action="store_true", help="init: each row is one person, in every release")
+    parser.add_argument(
+        "--keys-delta", metavar="D", help="init: the part of δ set aside for keys found in the data (default: 0)"
+    )
     parser.add_argument("--chart", metavar="FILE", help="show: draw the spending over time into an .svg file")
     parser.add_argument(
         "--receipt", action="append", metavar="R", help="verify: a receipt kept elsewhere, which must be in it"
@@ -46,12 +61,12 @@ def run(arguments: Namespace) -> int:
     actions = {"init": _init, "show": _show, "verify": _verify}
     if arguments.action not in actions:
         raise RequestError(
-            f"gaussmith ledger {arguments.action}",
+            f"gaussmith ledger {without_secrets(arguments.action)}",
             "a ledger is made, shown or verified",
             nearest(arguments.action, ACTIONS),
         )
-    for flag, action in (("dataset", "init"), ("chart", "show"), ("receipt", "verify"), ("record", "verify")):
-        if getattr(arguments, flag) and arguments.action != action:
+    for flag, action in OF_ACTIONS.items():
+        if getattr(arguments, flag.replace("-", "_")) and arguments.action != action:
             raise RequestError(
                 f"--{flag} with {arguments.action}", f"it belongs to gaussmith ledger {action}", "leave it out"
             )
@@ -60,23 +75,52 @@ def run(arguments: Namespace) -> int:
             f"a guarantee with {arguments.action}", "it belongs to gaussmith ledger init", "leave it out"
         )
     found, text = actions[arguments.action](arguments)
-    print(json.dumps(found, ensure_ascii=False) if arguments.json else text)
+    print(printable_json(json.dumps(found, ensure_ascii=False)) if arguments.json else text)
     return 0
 
 
 def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
-    from gaussmith.ledger import Ledger
+    from gaussmith.ledger import EACH_ROW, Ledger
 
-    guarantee = guarantee_from(arguments)
-    ledger = Ledger.create(arguments.ledger, guarantee, arguments.dataset)
-    found = {
+    if arguments.unit and arguments.each_row:
+        raise RequestError("--unit and --each-row", "one of them says who is one person", "leave one out")
+    unit = EACH_ROW if arguments.each_row else arguments.unit
+    keys_delta = number("--keys-delta", arguments.keys_delta) if arguments.keys_delta else 0
+    ledger = Ledger.create(
+        arguments.ledger, guarantee_from(arguments), arguments.dataset, unit=unit, keys_delta=keys_delta
+    )
+    found = {**_document(ledger), "head": str(ledger.head)}
+    budget, *terms = _terms(ledger)
+    return found, "\n".join([f"{bold(printable(ledger.where))} {budget}", *terms, f"receipt {ledger.head}"])
+
+
+def _document(ledger: Ledger) -> dict[str, Any]:
+    """What a ledger was made for."""
+    unit = ledger.unit
+    return {
         "ledger": ledger.where,
-        "guarantee": guarantee.to_dict(),
         "dataset": ledger.dataset,
-        "head": str(ledger.head),
+        "unit": None if unit is None else list(unit),
+        "guarantee": ledger.guarantee.to_dict(),
+        "keys_delta": float(ledger.keys_delta),
     }
-    about = "" if ledger.dataset is None else f"\nfor the dataset {ledger.dataset} alone"
-    return found, f"{bold(ledger.where)} may spend {guarantee}{about}\nreceipt {ledger.head}"
+
+
+def _terms(ledger: Ledger) -> list[str]:
+    """The same in plain words, one a line."""
+    from gaussmith.ledger.protection import describe_unit
+
+    whole, lines = ledger.guarantee, [f"may spend {ledger.guarantee}"]
+    if ledger.keys_delta:
+        budget = f"{lines[0]}; beside it"
+        if whole.epsilon is not None and whole.delta is not None:  # "that is μ" would be too much: κ has its part
+            budget = f"may spend ε = {whole.epsilon:g} at δ = {whole.delta:g}, of which"
+        lines = [f"{budget} δ = {float(ledger.keys_delta):g} is set aside for keys found in the data"]
+    if ledger.dataset is not None:
+        lines.append(f"for the dataset {printable(ledger.dataset)} alone")
+    unit = ledger.unit
+    lines.append("unit: not told yet" if unit is None else f"unit: {printable(describe_unit(unit))}")
+    return lines
 
 
 def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
@@ -86,10 +130,9 @@ def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
     history = ledger.history()
     epsilon = ledger.remaining_epsilon
     found = {
-        "ledger": ledger.where,
-        "dataset": ledger.dataset,
-        "guarantee": ledger.guarantee.to_dict(),
+        **_document(ledger),
         "left": ledger.remaining / ledger.budget,
+        "keys_left": _part(ledger.keys_budget - ledger.keys_spent),
         "remaining_epsilon": epsilon,
         "remaining_mu": None if ledger.remaining_guarantee is None else ledger.remaining_guarantee.mu,
         "head": str(ledger.head),
@@ -103,12 +146,10 @@ def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) -> str:
-    from gaussmith.explanation import printable, text_table
+    from gaussmith.explanation import text_table
     from gaussmith.report import clock
 
-    lines = [bold(printable(ledger.where)), f"may spend {ledger.guarantee}"]
-    if ledger.dataset is not None:
-        lines.append(f"for the dataset {printable(ledger.dataset)} alone")
+    lines = [bold(printable(ledger.where)), *_terms(ledger)]
     rows = [
         (
             clock(row["time"])[:16],
@@ -154,19 +195,31 @@ def bar(before: float, after: float) -> str:
 def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
     from gaussmith.report import draw, spending_spec
 
+    said = without_secrets(file)
     if not file.endswith(".svg"):
-        raise RequestError(f"--chart {file}", "the chart is an .svg file", f"write --chart {file}.svg")
+        raise RequestError(f"--chart {said}", "the chart is an .svg file", f"write --chart {said}.svg")
     svg = draw(spending_spec(history), "The share of the budget spent so far, over time.")
     try:
         Path(file).write_text(svg + "\n", encoding="utf-8")
     except OSError as error:
         raise RequestError(
-            f"--chart {file}", f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
+            f"--chart {said}", f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
         ) from None
+
+
+def _part(units: int) -> float:
+    """Units of κ as a probability, erring low."""
+    from fractions import Fraction
+
+    from gaussmith.ledger.units import UNIT_BITS
+    from gaussmith.numerics.exact import fraction_down
+
+    return fraction_down(Fraction(units, 1 << UNIT_BITS))
 
 
 def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.ledger import Ledger
+    from gaussmith.ledger.protection import describe_unit
 
     ledger = Ledger(arguments.ledger)
     records = [_record(file) for file in arguments.record or ()]
@@ -178,12 +231,15 @@ def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
         "releases": found.releases,
         "pending": list(found.pending),
         "left": (found.budget - found.spent) / found.budget,
+        "keys_left": _part(found.keys_budget - found.keys_spent),
+        "unit": None if found.unit is None else list(found.unit),
         "software": found.software,
     }
     versions = ", ".join(f"{version} ({charges})" for version, charges in found.software.items()) or "none"
     lines = [
-        f"{bold(ledger.where)} is in order: every hash, charge, total and stored release was recomputed",
+        f"{bold(printable(ledger.where))} is in order: every hash, charge, total and stored release was recomputed",
         f"entries {found.entries} · releases {found.releases} · pending {len(found.pending)}",
+        f"unit: {'not told yet' if found.unit is None else printable(describe_unit(found.unit))}",
         f"charged by gaussmith {versions}",
         f"head {found.head}",
     ]
@@ -195,5 +251,7 @@ def _record(file: str) -> bytes:
         return Path(file).read_bytes().removesuffix(b"\n")
     except OSError as error:
         raise RequestError(
-            f"--record {file}", f"it cannot be read: {error.strerror}", "name the release.json of a release"
+            f"--record {without_secrets(file)}",
+            f"it cannot be read: {error.strerror}",
+            "name the release.json of a release",
         ) from None

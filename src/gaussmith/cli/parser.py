@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Sequence
 from typing import NoReturn
 
+from gaussmith.addresses import without_secrets
 from gaussmith.errors import RequestError, nearest
 
 
@@ -32,7 +33,7 @@ class Parser(argparse.ArgumentParser):
             rule = f"gaussmith {self.command} has no such {'option' if flag.startswith('-') else 'argument'}"
             flags = [name for name in self._option_string_actions if name.startswith("--")]
             hint = nearest(flag, flags) if flag.startswith("-") else f"see gaussmith {self.command} --help"
-            raise RequestError(repr(unknown[0]), rule, hint)
+            raise RequestError(repr(flag if flag.startswith("-") else without_secrets(unknown[0])), rule, hint)
         return arguments
 
     def error(self, message: str) -> NoReturn:
@@ -46,7 +47,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=30, width=80)
 
 
-EXAMPLES = {"--delta": "1e-6", "--rows": "10000"}
+EXAMPLES = {"--delta": "1e-6", "--keys-delta": "1e-7", "--rows": "10000"}
 """Numbers that make sense where 1 does not."""
 
 

@@ -19,15 +19,18 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.flags import add_request_flags, request_from
 from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold, wrapped
 from gaussmith.errors import RequestError
+from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
     from gaussmith.group_plans import GroupPlan
     from gaussmith.joint_plans import JointPlan
-    from gaussmith.ledger.book import Ledger, Outlook
+    from gaussmith.ledger import Ledger
+    from gaussmith.ledger.remainder import Outlook
     from gaussmith.plans import Plan
 
 
@@ -41,36 +44,39 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.explanation import explain_choice, printable
-    from gaussmith.job import check_source, open_ledger, source_name
+    from gaussmith.explanation import explain_choice
+    from gaussmith.job import ledger_unit, open_ledger, read_schema, source_name
     from gaussmith.joint_tables import any_plan_table
     from gaussmith.plans import Plan
 
     rows = _rows(arguments.rows)
     request = request_from(arguments, arguments.request, needs_source=False)
     plan = request.plan
-    checked = not arguments.request or check_source(request)
+    readings = read_schema(request) if arguments.request else request.readings
     book = open_ledger(arguments.ledger, None)
     if book is not None and arguments.request:
         book.check_dataset(source_name(request.source))
+    if book is not None:
+        book.check_protection(plan.neighbours, ledger_unit(request.unit))
     _save_all(plan, {"--save": arguments.save, "--certificate": arguments.certificate})
     if not arguments.json:
         print(any_plan_table(plan, rows))
         if len(request.readings) == 1:
-            print(wrapped("\n".join(map(printable, request.readings[0].notes()))))
-        if not checked:
+            print(wrapped("\n".join(map(printable, (readings or request.readings)[0].notes()))))
+        if readings is None:
             print(wrapped(f"columns were not checked: {printable(source_name(request.source))} is not on this machine"))
         print("\n" + bold("Why this noise"))
         print(wrapped(explain_choice(plan) if isinstance(plan, Plan) else plan.explain()), flush=True)
     outlook = None if book is None else book.afford(plan.guarantee)  # refuses, with the plan already shown
     if arguments.json:
-        print(plan.to_json() if book is None and rows is None else _document(plan, rows, book, outlook))
+        plain = book is None and rows is None
+        print(printable_json(plan.to_json() if plain else _document(plan, rows, book, outlook)))
         return 0
     if book is not None and outlook is not None:
-        print("\n" + bold(f"In {book.where}"))
+        print("\n" + bold(f"In {printable(book.where)}"))
         print(wrapped(describe_outlook(outlook, book)))
     for file in filter(None, (arguments.save, arguments.certificate)):
-        print(f"\nSaved to {file}")
+        print(f"\nSaved to {printable(without_secrets(file))}")
     return 0
 
 
@@ -127,7 +133,9 @@ def _save_all(plan: Plan | GroupPlan | JointPlan, files: dict[str, str | None]) 
 
 
 def _unwritten(flag: str, file: Path, reason: str) -> RequestError:
-    return RequestError(f"{flag} {file}", f"it cannot be written: {reason}", "name a file in a folder of yours")
+    return RequestError(
+        f"{flag} {without_secrets(file)}", f"it cannot be written: {reason}", "name a file in a folder of yours"
+    )
 
 
 def _rows(text: str | None) -> int | None:

@@ -21,11 +21,13 @@ import sys
 from argparse import Namespace
 from contextlib import suppress
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.flags import add_request_flags, request_from
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.progress import reading
 from gaussmith.cli.terminal import wrapped
 from gaussmith.errors import LedgerError
+from gaussmith.texts import printable, printable_json
 
 
 def add_flags(parser: Parser) -> None:
@@ -55,7 +57,7 @@ def run(arguments: Namespace) -> int:
             engine=arguments.engine,
             master=arguments.master,
         )
-    print(released.to_json() if arguments.json else released)
+    print(printable_json(released.to_json()) if arguments.json else released)
     if arguments.ledger and not arguments.json:
         _print_left(arguments.ledger)
     if arguments.out:
@@ -64,14 +66,13 @@ def run(arguments: Namespace) -> int:
 
         files = write_folder(released, arguments.out)
         if not arguments.json:
-            print(f"\nWritten to {arguments.out}: {', '.join(file.name for file in files)}")
+            print(f"\nWritten to {printable(without_secrets(arguments.out))}: {', '.join(file.name for file in files)}")
     return 0
 
 
 def _print_left(where: str) -> None:
     """What the ledger has left; that it cannot be read now takes nothing from the release, which is done."""
     from gaussmith.cli.ledger import describe_left
-    from gaussmith.explanation import printable
     from gaussmith.ledger import Ledger
 
     with suppress(LedgerError):

@@ -81,7 +81,7 @@ def error_text(error: GaussmithError) -> str:
 
     Once data was open: one line, always the same.
     """
-    from gaussmith.explanation import printable
+    from gaussmith.texts import printable
 
     head = red("Error:", sys.stderr)
     if error.exit_code == 4:

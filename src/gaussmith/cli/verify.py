@@ -17,10 +17,11 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.terminal import bold, wrapped
 from gaussmith.errors import PlanError, RequestError
-from gaussmith.explanation import printable
+from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.certificate import Verdict
@@ -95,4 +96,6 @@ def _read(file: str) -> str:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
-        raise RequestError(f"file {file!r}", f"it cannot be read: {reason}", "check the name") from None
+        raise RequestError(
+            f"file {without_secrets(file)!r}", f"it cannot be read: {reason}", "check the name"
+        ) from None

@@ -15,7 +15,7 @@ from gaussmith.codes import BoxCodes
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
-from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix
+from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix, exact_entries
 from gaussmith.numerics.norms import largest_norm
 
 MOST_CORNERS = 1 << 12
@@ -163,7 +163,7 @@ class Box:
             inner = np.nextafter(np.abs(lift.inner) * bounds[lift.index], np.inf)
             border = np.nextafter(np.abs(lift.border) * bounds[-1], np.inf)
             return sqrt_upward(sum_squares_upward(np.nextafter(inner + border, np.inf)))
-        return _largest_corner(lift.dense(), bounds, fixed=neighbours == ADD_REMOVE)
+        return _largest_corner(exact_entries(lift), bounds, fixed=neighbours == ADD_REMOVE)
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
@@ -172,7 +172,7 @@ class Box:
             inner = lift.entries if isinstance(lift, Diagonal) else lift.inner
             reach = bounds if isinstance(lift, Diagonal) else bounds[lift.index]
             return sqrt_upward(sum_squares_upward(np.nextafter(np.abs(inner) * reach, np.inf)))
-        return _largest_corner(lift.dense()[:, :-1], bounds[:-1], fixed=False)
+        return _largest_corner(exact_entries(lift)[:, :-1], bounds[:-1], fixed=False)
 
     def corners(self) -> Array:
         """All 2^d corners of the centred cube {−1, 1}^d, one a row."""

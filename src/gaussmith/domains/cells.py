@@ -14,7 +14,7 @@ from gaussmith.domains.labels import Label, read_labels
 from gaussmith.domains.tallied import Level, Tallied, check_lift, largest_few, largest_level, without_count
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix
+from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix, exact_entries
 from gaussmith.numerics.norms import longest_row, widest_pair
 from gaussmith.tallies import CellCodes
 
@@ -166,7 +166,7 @@ class Cells(Tallied):
             return largest_level(lift, self._levels(neighbours))
         if isinstance(lift, Diagonal):
             return largest_few(lift, np.ones(self.dimension), 1 if neighbours == ADD_REMOVE else 2)
-        return largest_cell(lift.dense(), self.dimension, neighbours, self.or_none)
+        return largest_cell(exact_entries(lift), self.dimension, neighbours, self.or_none)
 
     def _levels(self, neighbours: str) -> list[Level]:
         one, two, none = Fraction(1), Fraction(2), Fraction(0)
@@ -176,6 +176,11 @@ class Cells(Tallied):
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        from gaussmith.numerics.residual_maps import ResidualLift
+
+        if isinstance(lift, ResidualLift):  # it sees the cells of marginals, and no number of records beside them
+            moved = lift.largest(REPLACE_ONE)
+            return max(moved, self.largest(lift, ADD_REMOVE)) if self.or_none else moved
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
     def to_dict(self) -> dict[str, Any]:

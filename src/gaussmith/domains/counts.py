@@ -17,6 +17,7 @@ from gaussmith.domains.tallied import (
     Level,
     Tallied,
     check_lift,
+    exact_numbers,
     largest_few,
     largest_level,
     largest_listed,
@@ -115,8 +116,7 @@ class Counts(Tallied):
 
 def _added(lift: Exchangeable, k: int) -> list[Level]:
     """The levels of added records among which the norm is largest: it is a quadratic in the number of ones."""
-    a, b, c = Fraction(lift.inner), Fraction(lift.shared), Fraction(lift.border or 0.0)
-    e, f = map(Fraction, lift.tail or (0.0, 0.0))
+    a, b, c, e, f = exact_numbers(lift)
     bend = 2 * a * b + lift.size * b * b + e * e
     slope = a * a + 2 * a * c + 2 * lift.size * b * c + 2 * e * f
     ones = {0, k}

@@ -196,8 +196,10 @@ class GaussianData:
         from gaussmith.numerics.scaling import Price
 
         n = self.rows if rows is None else rows
-        drift = None if self.mean_within is None else weights * self.mean_within**2
-        return float(Price(weights * self.reach**2, 1.0, 0.0, n, drift).losses(self.shares)(np.ones(1))[0])
+        values = weights * self.reach**2
+        unit = float(values.max()) or 1.0  # doubles hold what is near 1, whatever the columns are measured in
+        drift = None if self.mean_within is None else weights * self.mean_within**2 / unit
+        return unit * float(Price(values / unit, 1.0, 0.0, n, drift).losses(self.shares)(np.ones(1))[0])
 
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {

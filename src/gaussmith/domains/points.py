@@ -14,7 +14,7 @@ from gaussmith.domains.labels import Label
 from gaussmith.domains.tallied import Tallied, check_lift, largest_few, without_count
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Diagonal, Matrix, pack, unpack
+from gaussmith.numerics.linear import Array, Diagonal, Matrix, exact_entries, pack, unpack
 from gaussmith.tallies import PointCodes
 
 
@@ -89,7 +89,7 @@ class Points(Tallied):
         check_lift(lift, n, neighbours)
         if isinstance(lift, Diagonal):
             return largest_few(lift, np.ones(n), 1 if neighbours == ADD_REMOVE else 2)
-        return largest_cell(lift.dense(), n, neighbours, or_none=False)
+        return largest_cell(exact_entries(lift), n, neighbours, or_none=False)
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""

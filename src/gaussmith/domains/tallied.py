@@ -11,7 +11,7 @@ from gaussmith.domains.labels import Label, names_of
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
-from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix
+from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix, exact_entries
 from gaussmith.numerics.norms import largest_distance, largest_norm
 
 MOST_LISTED = 1 << 12
@@ -76,13 +76,19 @@ def largest_level(lift: Exchangeable, levels: Iterable[Level]) -> float:
 
     inner² t + 2 inner δ (shared δ + border τ) + d (shared δ + border τ)² + (tail₀ δ + tail₁ τ)²
     """
-    a, b, c = Fraction(lift.inner), Fraction(lift.shared), Fraction(lift.border or 0.0)
-    e, f = map(Fraction, lift.tail or (0.0, 0.0))
+    a, b, c, e, f = exact_numbers(lift)
     squares = []
     for t, delta, tau in levels:
         rest = b * delta + c * tau
         squares.append(a * a * t + 2 * a * delta * rest + lift.size * rest * rest + (e * delta + f * tau) ** 2)
     return sqrt_upward(max(squares))
+
+
+def exact_numbers(lift: Exchangeable) -> tuple[Fraction, Fraction, Fraction, Fraction, Fraction]:
+    """inner, shared, border, tail₀ and tail₁; without a border there is no last column, and tail₁ meets nothing."""
+    first, last = lift.tail or (0.0, 0.0)
+    border, last = (0.0, 0.0) if lift.border is None else (lift.border, last)
+    return Fraction(lift.inner), Fraction(lift.shared), Fraction(border), Fraction(first), Fraction(last)
 
 
 def largest_few(lift: Diagonal, reach: Array, at_most: int) -> float:
@@ -97,7 +103,7 @@ def largest_listed(lift: Matrix, records: Array | None, neighbours: str) -> floa
     """The largest norm over the differences of listed records, every one of them visited; rounded up."""
     if records is None:
         raise PlanError("a dense lift over many records", f"at most {MOST_LISTED} can be visited", "use a closed form")
-    matrix = lift.dense()
+    matrix = exact_entries(lift)
     if neighbours != ADD_REMOVE:
         return largest_distance(matrix, records)
     if matrix.shape[1] > records.shape[1]:
@@ -111,4 +117,4 @@ def without_count(lift: Matrix, width: int) -> Matrix:
         return lift
     if isinstance(lift, Exchangeable):
         return Exchangeable(lift.size, lift.inner, lift.shared, None, lift.tail)
-    return Diagonal(lift.entries[:width]) if isinstance(lift, Diagonal) else Dense(lift.dense()[:, :width])
+    return Diagonal(lift.entries[:width]) if isinstance(lift, Diagonal) else Dense(exact_entries(lift)[:, :width])

@@ -4,22 +4,28 @@
     columns = { bmi = "weight / (height * height)" }
 
 Text becomes a tree (`grammar`), the tree a formula whose kinds fit the columns (`formulas`), the formula a narwhals
-expression (`spelling`); `keys` are the declared groups. No code is executed, every formula is total, and each row's
-value depends on that row alone. The user's page is docs/expressions.md.
+expression (`spelling`); `keys` are the declared groups, `identity` says which ids are the same. No code is executed,
+every formula is total, and each row's value depends on that row alone. The user's page is docs/expressions.md.
 """
 
 from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of, read_number
 from gaussmith.expressions.grammar import Expression, language, parse
+from gaussmith.expressions.identity import CODED_INTEGER, INTEGER, TEXT, as_id, check_ids, object_code
 from gaussmith.expressions.keys import GroupKeys, declare_groups, match_keys
 from gaussmith.expressions.spelling import Derivation, as_number, derive, kinds_of, plan_derivation, to_narwhals
 
 __all__ = [
+    "CODED_INTEGER",
+    "INTEGER",
+    "TEXT",
     "Derivation",
     "Expression",
     "Formula",
     "GroupKeys",
+    "as_id",
     "as_number",
     "check",
+    "check_ids",
     "columns_used",
     "declare_groups",
     "derive",
@@ -28,6 +34,7 @@ __all__ = [
     "kinds_of",
     "language",
     "match_keys",
+    "object_code",
     "parse",
     "plan_derivation",
     "read_number",

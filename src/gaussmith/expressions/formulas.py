@@ -50,7 +50,14 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = dict(
 )
 
 
-_READINGS = {"number": "double", "long number": "long", "text": "text", "truth": "holds", "date": "date of date"}
+_READINGS = {
+    "number": "double",
+    "long number": "long",
+    "text": "text",
+    "object": "text",
+    "truth": "holds",
+    "date": "date of date",
+}
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,8 @@ def kind_of(dtype: nw.dtypes.DType) -> str:
     """The kind of a column of this type: "number", "long number", "text", "truth", "date", or "other": of no use here.
 
     Long numbers (more than 15 digits of a decimal, 128 bits) become doubles by way of their text, which every engine
-    rounds once. Times with a zone are "other": engines disagree on the day they fall on.
+    rounds once. Times with a zone are "other": engines disagree on the day they fall on. A column of Python objects,
+    held as the texts of `identity.object_code`, is of the kind "object", which its source tells.
     """
     import narwhals as nw
 
@@ -160,7 +168,8 @@ class _Checker:
                 if kind == "other":
                     rule = "it holds neither numbers, texts, truths nor dates (times with a zone are none of these)"
                     self.refuse(node, f"column {name!r} cannot be used", rule, "convert it in the source")
-                return str(kind).removeprefix("long "), Operation(_READINGS[str(kind)], (node,), node.at)
+                shown = "text" if kind == "object" else str(kind).removeprefix("long ")
+                return shown, Operation(_READINGS[str(kind)], (node,), node.at)
         name, arguments = node.name, node.arguments
         if name in ("and", "or", "not"):
             return "truth", self.make(name, node, *(self.truth(argument) for argument in arguments))

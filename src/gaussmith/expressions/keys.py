@@ -2,7 +2,8 @@
 
 Keys are declared, never found in the data, and every declared group is answered, also an empty one. A value belongs to
 a key when they are equal: texts as texts, numbers as doubles, truths as truths, dates by their day. A text column
-matches numbers, truths and dates by what it reads as. Everything else, missing values included, is outside all groups.
+matches numbers, truths and dates by what it reads as; Python objects are matched by `identity.object_code`, where a
+text is never a number. Everything else, missing values included, is outside all groups.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import RequestError, nearest_column
 from gaussmith.expressions.formulas import LONGEST_DATE, date_number
+from gaussmith.expressions.identity import object_code
 from gaussmith.expressions.spelling import as_date, as_number
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ _ACCEPTED = {
 class GroupKeys:
     """The declared groups in their order: `keys` as they were written, `codes` as what columns are matched with.
 
-    `readings` says for each column how its values are read: "text", "number" or "date".
+    `readings` says for each column how its values are read: "text", "object" (a text too), "number" or "date".
     """
 
     columns: tuple[str, ...]
@@ -74,6 +76,10 @@ def declare_groups(columns: Sequence[str], labels: Sequence[tuple[Any, ...]], ki
 
 def _reading(name: str, kind: str, values: Sequence[Any]) -> str:
     """How the values of a column are read to be matched with these keys."""
+    if kind == "object":  # a text is never a number there, but answers are named alike
+        if len({str(value) for value in values}) < len({*values}):
+            raise RequestError(f"by: keys of {name!r}", "two keys are written alike", "ask for one of them at a time")
+        return "object"
     kinds = {_KINDS.get(type(value), "other") for value in values}
     if len(kinds) > 1 or "other" in kinds:
         rule = "the keys of a column are all texts, all numbers, all truths or all dates"
@@ -99,6 +105,11 @@ def _misfit(kind: str, wanted: str, values: Sequence[Any]) -> tuple[str, str]:
 
 def _code(name: str, value: Any, reading: str) -> str | float:
     """A key as what the column's values are compared with."""
+    if reading == "object":
+        code = object_code(value)
+        if code is None:
+            raise RequestError(f"by: key {value!r} of {name!r}", "it is the name of nothing", "use texts and numbers")
+        return code
     if reading == "text":
         return str(value)
     if reading == "date":
@@ -119,7 +130,7 @@ def match_keys(groups: GroupKeys, kinds: Mapping[str, str]) -> dict[str, nw.Expr
 
     matched: dict[str, nw.Expr] = {}
     for j, (name, reading) in enumerate(zip(groups.columns, groups.readings, strict=True)):
-        if reading == "text":
+        if reading in ("text", "object"):
             matched[f"k{j}"] = nw.col(name).cast(nw.String)
             continue
         number = as_date(name, kinds[name]) if reading == "date" else as_number(name, kinds[name])

@@ -1,6 +1,7 @@
 """The ledger: what was promised about a dataset, and everything spent of it.
 
-book · the rules                chain · sealed entries           units · μ² as whole numbers
+book · the rules                chain · sealed entries           units · μ² and κ as whole numbers
+protection · neighbours, unit   remainder · what is left         history · charges as rows
 verification · recomputing it   pages · the tables               sqlite, postgres · where it lives
 failpoints · where a test may kill the process
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from gaussmith.ledger.book import Ledger, Reservation
 from gaussmith.ledger.chain import Entry, Receipt
+from gaussmith.ledger.protection import EACH_ROW
 from gaussmith.ledger.verification import Verification
 
-__all__ = ["Entry", "Ledger", "Receipt", "Reservation", "Verification"]
+__all__ = ["EACH_ROW", "Entry", "Ledger", "Receipt", "Reservation", "Verification"]

@@ -7,19 +7,22 @@ but never lose one, a retry continues under the charge already made, and one id 
 
 from __future__ import annotations
 
-import functools
 import json
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
-from gaussmith.errors import BudgetError, DataError, GuaranteeError, LedgerError
-from gaussmith.ledger.chain import Entry, Receipt, check_neighbours, check_seal, digest, follow
+from gaussmith.addresses import without_secrets
+from gaussmith.errors import DataError, LedgerError
+from gaussmith.ledger.chain import Entry, Receipt, check_seal, digest, follow
+from gaussmith.ledger.history import charge_rows
 from gaussmith.ledger.pages import FORMAT, Pages, Storage, unreadable
-from gaussmith.ledger.units import budget_square, budget_units, charge_units, guarantee_of, largest_mu, round_down
+from gaussmith.ledger.protection import Protection, Unit, check_protection, find_protection, read_unit
+from gaussmith.ledger.remainder import Outlook, largest_epsilon, refuse_charge, refuse_keys
+from gaussmith.ledger.units import budget_square, budget_units, charge_units, check_keys_delta, guarantee_of, keys_units
 from gaussmith.ledger.verification import Verification, verify_pages
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ class Reservation:
 
     `state` is "new" (just charged), "pending" (charged earlier, nothing stored: it crashed, or is running elsewhere) or
     "done" (`payload` holds the stored bytes). New and pending may open the data; done may not and need not.
+    `charge` is in units of μ², `keys_charge` in units of κ.
     """
 
     release_id: str
@@ -39,25 +43,15 @@ class Reservation:
     charge: int
     receipt: Receipt
     payload: bytes | None = None
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """What a release would take of the whole budget and what would be left; ε at the ledger's δ, None without one."""
-
-    share: float
-    left: float
-    epsilon_before: float | None
-    epsilon_after: float | None
-    times: int
-    """How many such releases would fit, this one included."""
+    keys_charge: int = 0
 
 
 class Ledger:
     """A ledger that exists, in a file or at `postgresql://…/database?ledger=NAME`.
 
     `budget`, `spent` and `remaining` are whole units of μ² (2⁻²⁵⁶ each); `remaining_guarantee` and `remaining_epsilon`
-    say the same in words of privacy, erring low. `timeout` is how many seconds to wait for other processes.
+    say the same in words of privacy, erring low. `keys_budget` and `keys_spent` are units of κ, the δ for keys found in
+    the data. `timeout` is how many seconds to wait for other processes.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = 10.0) -> None:
@@ -73,26 +67,39 @@ class Ledger:
             self.dataset: str | None = body["dataset"]
             self.guarantee: Guarantee = Guarantee.from_dict(body["guarantee"])
             self.budget: int = int(body["budget"])
+            self.keys_delta: Fraction = Fraction(body["keys_delta"])
+            self.keys_budget: int = int(body["keys_budget"])
         except (KeyError, TypeError, ValueError):
             raise unreadable(self.where) from None
 
     @classmethod
     def create(
-        cls, path: str | os.PathLike[str], guarantee: Guarantee, dataset: str | None = None, *, timeout: float = 10.0
+        cls,
+        path: str | os.PathLike[str],
+        guarantee: Guarantee,
+        dataset: str | None = None,
+        *,
+        unit: str | Sequence[str] | None = None,
+        keys_delta: float | Fraction = 0,
+        timeout: float = 10.0,
     ) -> Ledger:
         """A new ledger that may spend `guarantee` in all, never more; refused where there is one already.
 
-            Σ μ_i² ≤ μ²
+            Σ μ_i² ≤ μ²,   Σ κ_i ≤ keys_delta
+
+        `unit` names the column (or columns) of the person, () says that each row is one person; where it is left out,
+        the first charge that says its unit decides. `keys_delta` is set aside for keys found in the data.
 
         Guarantee: all releases charged to it together keep `guarantee`. Requires: every release about these people is
-        charged to this ledger (owed). Rounding: the budget down, every charge up.
+        charged to this ledger (owed). Rounding: the budgets down, every charge up.
         """
-        if dataset is not None:
-            _check_text("dataset", dataset)
-        square = budget_square(guarantee)
-        body: dict[str, Any] = {"format": FORMAT, "dataset": dataset, "guarantee": guarantee.to_dict()}
+        dataset = None if dataset is None else without_secrets(_check_text("dataset", dataset))
+        keys = check_keys_delta(keys_delta)
+        square = budget_square(guarantee, keys)
+        body: dict[str, Any] = {"format": FORMAT, "dataset": dataset, "unit": read_unit(unit)}
         # Beside the guarantee what follows from it: a later version may compute μ for (ε, δ) more tightly.
-        body |= {"square": str(square), "budget": str(budget_units(square))}
+        body |= {"guarantee": guarantee.to_dict(), "square": str(square), "budget": str(budget_units(square))}
+        body |= {"keys_delta": str(keys), "keys_budget": str(budget_units(keys))}
         _storage(path, timeout).create(follow(None, "create", body))
         return cls(path, timeout=timeout)
 
@@ -114,6 +121,18 @@ class Ledger:
             return self._last(pages).spent
 
     @property
+    def keys_spent(self) -> int:
+        """What was charged so far for found keys."""
+        with self._storage.reading() as pages:
+            return self._last(pages).keys_spent
+
+    @property
+    def unit(self) -> Unit | None:
+        """The columns that name the person, none where each row is one; None as long as the ledger was not told."""
+        with self._storage.reading() as pages:
+            return self._protection(pages, self._last(pages)).unit
+
+    @property
     def remaining(self) -> int:
         """What may still be charged."""
         return self.budget - self.spent
@@ -126,7 +145,7 @@ class Ledger:
     @property
     def remaining_epsilon(self) -> float | None:
         """The largest ε, erring low, of one more release at the ledger's δ; None when the ledger states no δ."""
-        return self._epsilon_that_fits(self.remaining)
+        return largest_epsilon(self.remaining, self.guarantee)
 
     @property
     def head(self) -> Receipt:
@@ -144,6 +163,12 @@ class Ledger:
                 "use the ledger of that source; names match if the path does, or its last part, with or without suffix",
             )
 
+    def check_protection(self, neighbours: str | None, unit: str | Sequence[str] | None) -> None:
+        """Nothing, unless the ledger was told other neighbours or another unit: then the refusal of such a charge."""
+        with self._storage.reading() as pages:
+            kept = self._protection(pages, self._last(pages))
+        check_protection(kept, Protection(neighbours, read_unit(unit)), self.where)
+
     def reserve(
         self,
         release_id: str | None,
@@ -152,43 +177,48 @@ class Ledger:
         *,
         plan_hash: str = "",
         neighbours: str | None = None,
+        unit: str | Sequence[str] | None = None,
+        keys_delta: float | Fraction = 0,
         note: Mapping[str, Any] | None = None,
     ) -> Reservation:
         """The charge for one release, on disk when this returns: never too small, and never made twice for one id.
 
-            spent + ⌈2²⁵⁶ μ²⌉ ≤ budget,   or BudgetError
+            spent + ⌈2²⁵⁶ μ²⌉ ≤ budget   and   keys_spent + ⌈2²⁵⁶ κ⌉ ≤ keys_budget,   or BudgetError
 
         Without an id a fresh one is given. An id seen before returns its earlier charge, whatever the budget; with
-        another request, or another guarantee, it is refused; so are other `neighbours` than those of the first charge
-        that says any, for their μ do not add up. `note` is public: nothing in it may depend on data.
+        another request, or another guarantee, it is refused. So are other `neighbours`, or another `unit`, than those
+        the ledger was told first, for their μ do not add up; None says nothing of them. κ is `keys_delta`, the δ of
+        keys found in the data. `note` is public: nothing in it may depend on data.
 
         Guarantee: over all processes and machines the ledger's guarantee is never exceeded. Requires: data is opened
         only after this returns (owed). Rounding: the charge up.
         """
-        charge = charge_units(guarantee.mu)
+        keys = check_keys_delta(keys_delta)
+        charge, keys_charge = charge_units(guarantee.mu), keys_units(keys)
         if release_id is not None:
             _check_text("id", release_id)
         _check_text("request_hash", request_hash)
+        asked = Protection(neighbours, read_unit(unit))
         body: dict[str, Any] = {"guarantee": guarantee.to_dict(), "mu": guarantee.mu, "note": dict(note or {})}
-        if neighbours is not None:
-            body["neighbours"] = neighbours
+        body |= {"keys_delta": str(keys)}
+        body |= {name: value for name, value in vars(asked).items() if value is not None}
         made: Reservation | None = None
         try:
             with self._storage.writing("reserve") as pages:
                 last = self._last(pages)
                 earlier = None if release_id is None else pages.find("reserve", release_id)
                 if earlier is not None:
-                    made = self._resume(pages, earlier, request_hash, guarantee, charge)
-                elif charge <= (left := self.budget - last.spent):
-                    # One by one: nearly always the first charge says them, and a ledger may be long.
-                    check_neighbours(map(pages.at, range(1, last.seq + 1)), neighbours, self.where)
+                    made = self._resume(pages, earlier, request_hash, guarantee, charge, keys_charge)
+                elif charge <= self.budget - last.spent and keys_charge <= self.keys_budget - last.keys_spent:
+                    check_protection(self._protection(pages, last), asked, self.where)
                     name = release_id or _fresh_id(pages, last)
                     entry = follow(
                         last, "reserve", body,
-                        release_id=name, request_hash=request_hash, plan_hash=plan_hash, charge=charge,
+                        release_id=name, request_hash=request_hash, plan_hash=plan_hash,
+                        charge=charge, keys_charge=keys_charge,
                     )  # fmt: skip
                     pages.append(entry)
-                    made = Reservation(name, "new", charge, entry.receipt)
+                    made = Reservation(name, "new", charge, entry.receipt, None, keys_charge)
         except LedgerError as error:
             if made is None:
                 raise
@@ -196,20 +226,26 @@ class Ledger:
             what = f"{error.what}, while charging id={made.release_id!r}"
             raise LedgerError(what, error.rule, error.remedy) from None
         if made is None:  # worded only now, since that takes time and others wait for the lock
-            raise self._refusal(guarantee, left)
+            if charge > self.budget - last.spent:
+                raise refuse_charge(guarantee, self.budget - last.spent, self.guarantee, self.where)
+            raise refuse_keys(keys, self.keys_budget - last.keys_spent, self.where)
         return made
+
+    def _protection(self, pages: Pages, last: Entry) -> Protection:
+        # One by one: nearly always the first charge says it all, and a ledger may be long.
+        return find_protection(map(pages.at, range(last.seq + 1)), self.where)
 
     def afford(self, guarantee: Guarantee) -> Outlook:
         """What would be left after one more release like this; BudgetError where it does not fit. Charges nothing."""
         charge = charge_units(guarantee.mu)
         left = self.remaining
         if charge > left:
-            raise self._refusal(guarantee, left)
+            raise refuse_charge(guarantee, left, self.guarantee, self.where)
         return Outlook(
             charge / self.budget,
             (left - charge) / self.budget,
-            self._epsilon_that_fits(left),
-            self._epsilon_that_fits(left - charge),
+            largest_epsilon(left, self.guarantee),
+            largest_epsilon(left - charge, self.guarantee),
             left // charge,
         )
 
@@ -264,39 +300,9 @@ class Ledger:
         """One row per charge, oldest first, for tables and charts; ε errs high.
 
         time · id · state (done or pending) · mu · epsilon at the ledger's δ (None without one) · share of the budget ·
-        spent (all shares up to this one) · software · receipt
+        spent (all shares up to this one) · keys_delta · unit (its columns, None if not told) · software · receipt
         """
-        from gaussmith.guarantee import Guarantee
-
-        entries = self.entries()
-        done = {entry.release_id for entry in entries if entry.kind == "store"}
-        delta = self.guarantee.delta
-
-        @functools.cache
-        def epsilon(mu: float) -> float | None:
-            return None if delta is None else Guarantee(mu=mu).epsilon_at(delta=delta)
-
-        rows = []
-        for entry in entries:
-            if entry.kind == "reserve":
-                body = json.loads(entry.body)
-                stated = body["guarantee"]
-                rows.append(
-                    {
-                        "time": entry.time,
-                        "id": entry.release_id,
-                        "state": "done" if entry.release_id in done else "pending",
-                        "mu": body["mu"],
-                        "epsilon": stated["epsilon"]
-                        if stated.get("delta") == delta is not None
-                        else epsilon(body["mu"]),
-                        "share": entry.charge / self.budget,
-                        "spent": entry.spent / self.budget,
-                        "software": entry.software,
-                        "receipt": str(entry.receipt),
-                    }
-                )
-        return rows
+        return charge_rows(self.entries(), self.guarantee, self.budget)
 
     def verify(self, expect_head: str | Iterable[str] | None = None, records: Iterable[bytes] = ()) -> Verification:
         """A summary, once all of the ledger has been recomputed; LedgerError at the first thing that is wrong.
@@ -311,65 +317,22 @@ class Ledger:
             return verify_pages(pages, expected, records)
 
     def _resume(
-        self, pages: Pages, earlier: Entry, request_hash: str, guarantee: Guarantee, charge: int
+        self, pages: Pages, earlier: Entry, request_hash: str, guarantee: Guarantee, charge: int, keys_charge: int
     ) -> Reservation:
         check_seal(earlier, self.where)
         payload = pages.stored(earlier.release_id)
         same = earlier.request_hash == request_hash and json.loads(earlier.body)["guarantee"] == guarantee.to_dict()
         # Another version may compute a larger μ for the same (ε, δ). What is stored is given back all the same, but
         # nothing new is made under a charge that was too small for it.
-        if not same or (payload is None and charge > earlier.charge):
+        dearer = charge > earlier.charge or keys_charge > earlier.keys_charge
+        if not same or (payload is None and dearer):
             raise LedgerError(
                 f"id={earlier.release_id!r} belongs to another request in ledger={self.where}",
                 "one id stands for one request and its one answer",
                 "repeat that request as it was, or choose another id",
             )
         state: Literal["pending", "done"] = "pending" if payload is None else "done"
-        return Reservation(earlier.release_id, state, earlier.charge, earlier.receipt, payload)
-
-    def _refusal(self, guarantee: Guarantee, left: int) -> BudgetError:
-        mu, epsilon, delta = largest_mu(left), self._epsilon_that_fits(left), self.guarantee.delta
-        asked = f"mu={guarantee.mu:.6g}"
-        if guarantee.epsilon is not None:
-            asked = f"epsilon={guarantee.epsilon:g} at delta={guarantee.delta:g} ({asked})"
-        fits = f"mu={round_down(mu):g}"
-        if mu == 0:
-            remedy = "nothing is left: no further release fits"
-        elif epsilon is None:
-            remedy = f"what fits: {fits} at most"
-        elif epsilon > 0:
-            remedy = f"what fits: epsilon={round_down(epsilon):g} at delta={delta:g} at most, which is {fits}"
-        else:
-            remedy = f"what fits: {fits} at most, which is no epsilon above 0 at delta={delta:g}"
-        return BudgetError(
-            f"the release asks for {asked}, more than is left in ledger={self.where}",
-            "charges add up as μ² and never exceed the ledger's guarantee; nothing was charged",
-            remedy,
-            requested=guarantee,
-            remaining=guarantee_of(left),
-            epsilon=epsilon,
-            mu=mu,
-        )
-
-    def _epsilon_that_fits(self, units: int) -> float | None:
-        from gaussmith.guarantee import Guarantee
-
-        delta = self.guarantee.delta
-        if delta is None:
-            return None
-        if units == self.budget:
-            return self.guarantee.epsilon
-        rest = guarantee_of(units)
-        if rest is None:
-            return 0.0
-        # ε for a given μ errs high and μ for a given ε errs low: the answer lies at, or a hair below, the first guess.
-        guess, step = rest.epsilon_at(delta=delta), 2.0**-52
-        while guess > 0 and step < 1:
-            with suppress(GuaranteeError):
-                if charge_units(Guarantee(epsilon=guess, delta=delta).mu) <= units:
-                    return guess
-            guess, step = guess * (1 - step), step * 4
-        return 0.0
+        return Reservation(earlier.release_id, state, earlier.charge, earlier.receipt, payload, earlier.keys_charge)
 
 
 def _storage(path: str | os.PathLike[str], timeout: float) -> Storage:
@@ -390,10 +353,11 @@ def _fresh_id(pages: Pages, last: Entry) -> str:
     return name
 
 
-def _check_text(name: str, value: object) -> None:
+def _check_text(name: str, value: object) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= 200 or not value.isprintable() or value != value.strip():
         raise LedgerError(
             f"{name}={str(value)[:80]!r} cannot be used",
             "it has 1 to 200 printable characters and no blanks at its ends",
             "choose another",
         )
+    return value

@@ -16,10 +16,14 @@ from gaussmith.errors import LedgerError
 KINDS = ("create", "reserve", "store")
 NOTHING_BEFORE = "0" * 64
 
+AMOUNTS = ("charge", "spent", "keys_charge", "keys_spent")
+"""The fields of an entry that are whole units: written as text, for they outgrow what databases and JSON can hold."""
+
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger. `charge` and `spent` are whole units of μ² (`units.py`); `time` is in seconds, UTC."""
+    """One line of the ledger. `charge` and `spent` are whole units of μ² (`units.py`), `keys_charge` and `keys_spent`
+    of κ, the δ that is spent on keys found in the data; `time` is in seconds, UTC."""
 
     seq: int
     time: int
@@ -29,6 +33,8 @@ class Entry:
     plan_hash: str
     charge: int
     spent: int
+    keys_charge: int
+    keys_spent: int
     software: str
     payload_hash: str
     body: str
@@ -86,15 +92,14 @@ def seal(entry: Entry) -> Entry:
     """The same entry with its hash: SHA-256 of the canonical JSON of all other fields, the previous hash among them."""
     fields = asdict(entry)
     del fields["hash"]
-    # Units outgrow what other readers of JSON take as a number.
-    fields["charge"], fields["spent"] = str(entry.charge), str(entry.spent)
+    fields |= {name: str(fields[name]) for name in AMOUNTS}
     return replace(entry, hash=digest(b"gaussmith ledger entry\n" + canonical(fields).encode("ascii")))
 
 
 def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -> Entry:
     """The entry that comes after `last` (or is the first), numbered, totalled, linked and sealed."""
-    given: dict[str, Any] = {"release_id": "", "request_hash": "", "plan_hash": "", "charge": 0, "payload_hash": ""}
-    given |= {"time": int(time.time()), **fields}
+    given: dict[str, Any] = dict.fromkeys(("release_id", "request_hash", "plan_hash", "payload_hash"), "")
+    given |= {"charge": 0, "keys_charge": 0, "time": int(time.time()), **fields}
     try:
         text = canonical(body)
     except (TypeError, ValueError):
@@ -106,6 +111,7 @@ def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -
             seq=0 if last is None else last.seq + 1,
             kind=kind,
             spent=given["charge"] + (0 if last is None else last.spent),
+            keys_spent=given["keys_charge"] + (0 if last is None else last.keys_spent),
             software=software(),
             body=text,
             previous=NOTHING_BEFORE if last is None else last.hash,
@@ -119,21 +125,6 @@ def check_seal(entry: Entry, where: str) -> Entry:
     if seal(entry).hash != entry.hash:
         raise broken(where, f"entry {entry.seq} was changed: its hash does not fit its content")
     return entry
-
-
-def check_neighbours(entries: Iterable[Entry | None], neighbours: str | None, where: str) -> None:
-    """Refuse other neighbours than those of the first charge that says any."""
-    if neighbours is None:
-        return
-    charges = (entry for entry in entries if entry is not None and entry.kind == "reserve")
-    said = (json.loads(check_seal(entry, where).body).get("neighbours") for entry in charges)
-    kept = next((each for each in said if each is not None), neighbours)
-    if kept != neighbours:
-        raise LedgerError(
-            f"neighbours={neighbours!r} is charged to ledger={where}, whose charges have {kept!r}",
-            "guarantees add up only where they protect the same thing",
-            f"ask with neighbours={kept!r}, or charge another ledger",
-        )
 
 
 def check_links(entries: Iterable[Entry], where: str) -> None:

@@ -16,11 +16,13 @@ VARIABLE = "GAUSSMITH_FAILPOINT"
 NAMES = (
     "before-reserve-commit",
     "after-reserve-commit",
+    "before-reserve-head",
     "after-reserve-head",
     "before-data",
     "after-noise",
     "before-store-commit",
     "after-store-commit",
+    "before-store-head",
     "after-store-head",
 )
 

@@ -10,9 +10,10 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from gaussmith.errors import LedgerError
-from gaussmith.ledger.chain import Entry, Receipt, broken, check_seal, digest
+from gaussmith.ledger.chain import AMOUNTS, Entry, Receipt, broken, check_seal, digest
 
-FORMAT = 1
+FORMAT = 2
+"""2: a unit, and a second amount for each charge, κ."""
 
 TABLES = (
     """CREATE TABLE gaussmith_ledgers (
@@ -20,6 +21,7 @@ TABLES = (
     """CREATE TABLE gaussmith_entries (
         ledger TEXT NOT NULL, seq BIGINT NOT NULL, time BIGINT NOT NULL, kind TEXT NOT NULL, release_id TEXT NOT NULL,
         request_hash TEXT NOT NULL, plan_hash TEXT NOT NULL, charge TEXT NOT NULL, spent TEXT NOT NULL,
+        keys_charge TEXT NOT NULL, keys_spent TEXT NOT NULL,
         software TEXT NOT NULL, payload_hash TEXT NOT NULL, body TEXT NOT NULL,
         previous TEXT NOT NULL, hash TEXT NOT NULL,
         PRIMARY KEY (ledger, seq), UNIQUE (ledger, kind, release_id))""",
@@ -36,6 +38,8 @@ COLUMNS = (
     "plan_hash",
     "charge",
     "spent",
+    "keys_charge",
+    "keys_spent",
     "software",
     "payload_hash",
     "body",
@@ -110,11 +114,7 @@ class Pages:
         """Whether there is a ledger of this name; one of another format is refused."""
         rows = list(self._execute("SELECT format FROM gaussmith_ledgers WHERE name = ?", (self._name,)))
         if rows and rows[0][0] != FORMAT:
-            raise LedgerError(
-                f"ledger={self.where} has format={rows[0][0]}",
-                f"this version of Gaussmith reads format {FORMAT}",
-                "use the version that wrote it, or a newer one",
-            )
+            raise other_format(self.where, int(rows[0][0]))
         return bool(rows)
 
     def head(self) -> Receipt:
@@ -182,7 +182,7 @@ class Pages:
             raise broken(self.where, f"entry {head.seq} is not the one its head names: the history was rewritten")
 
     def _insert(self, entry: Entry) -> None:
-        values = [str(getattr(entry, c)) if c in ("charge", "spent") else getattr(entry, c) for c in COLUMNS]
+        values = [str(getattr(entry, c)) if c in AMOUNTS else getattr(entry, c) for c in COLUMNS]
         marks = ", ".join("?" * (len(COLUMNS) + 1))
         list(
             self._execute(
@@ -197,7 +197,7 @@ class Pages:
     def _entry(self, row: tuple[Any, ...]) -> Entry:
         fields = dict(zip(COLUMNS, row, strict=True))
         try:
-            return Entry(**{**fields, "charge": int(fields["charge"]), "spent": int(fields["spent"])})
+            return Entry(**{**fields, **{name: int(fields[name]) for name in AMOUNTS}})
         except (TypeError, ValueError):
             raise unreadable(self.where) from None
 
@@ -214,6 +214,15 @@ def existing(where: str) -> LedgerError:
         "a ledger is never overwritten: that would forget what was spent",
         "use it as it is, or choose another name",
     )
+
+
+def other_format(where: str, found: int) -> LedgerError:
+    """The error for a ledger that another version wrote."""
+    if found > FORMAT:
+        remedy = "use the version that wrote it, or a newer one"
+    else:
+        remedy = "use the version that wrote it, or start a new ledger for what that one has left"
+    return LedgerError(f"ledger={where} has format={found}", f"this version of Gaussmith reads format {FORMAT}", remedy)
 
 
 def locked(where: str, timeout: float) -> LedgerError:

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from gaussmith.errors import LedgerError
 from gaussmith.ledger.chain import Entry
 from gaussmith.ledger.failpoints import failpoint
-from gaussmith.ledger.pages import TABLES, Pages, existing, locked, missing, unreadable
+from gaussmith.ledger.pages import FORMAT, TABLES, Pages, existing, locked, missing, unreadable
 
 SCHEMES = ("postgresql", "postgres")
 CREATION_LOCK = 0x474D4C31  # any constant will do, as long as all who create tables use the same
@@ -59,6 +59,7 @@ class PostgresStorage:
             failpoint(f"before-{step}-commit")
             connection.commit()
             failpoint(f"after-{step}-commit")
+            failpoint(f"before-{step}-head")  # the head was in the same commit
             failpoint(f"after-{step}-head")
 
     def check_file(self) -> None:
@@ -119,6 +120,12 @@ class PostgresStorage:
             raise locked(self.where, self._timeout) from None
         except errors.UndefinedTable:
             raise missing(self.where, f"gaussmith ledger init '{self.where}' --epsilon 3 --delta 1e-6") from None
+        except errors.UndefinedColumn:
+            raise LedgerError(
+                f"ledger={self.where} is in a database whose tables another version of Gaussmith made",
+                f"this version reads and writes ledgers of format {FORMAT}",
+                "use the version that made them, or another database or schema",
+            ) from None
         except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction):
             raise LedgerError(
                 f"ledger={self.where} may not be written by this user, or its server only reads",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.errors import LedgerError
 from gaussmith.ledger.chain import Entry, Receipt
 from gaussmith.ledger.failpoints import failpoint
@@ -45,11 +47,12 @@ class SqliteStorage:
     """A ledger in the file `path`."""
 
     def __init__(self, path: str | os.PathLike[str], timeout: float) -> None:
-        self.where = os.fspath(path)
+        self.where = without_secrets(path)
         # A link is followed, so that the head lies beside the file itself whatever name it is reached by.
         self._path = Path(path).expanduser().resolve()
         self._head = self._path.with_name(self._path.name + ".head")
         self._timeout = timeout
+        self._tidied = False
 
     def create(self, first: Entry) -> None:
         """Build the file aside, then link it into place: it appears whole or not at all, and only where none was."""
@@ -85,10 +88,13 @@ class SqliteStorage:
                 draft.unlink()
             with self._translated(), self._open() as made:
                 made.execute("BEGIN IMMEDIATE")  # another process may have charged it already, and moved the head on
+                self._tidy()
                 self._write_head(_pages(made, self.where).head())
         except FileExistsError:
             raise existing(self.where) from None
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and self._path.exists():
+                raise existing(self.where) from None  # made meanwhile by another, who took our draft for a dead one's
             raise LedgerError(
                 f"ledger={self.where} cannot be created ({error.strerror})",
                 "its directory must exist and be writable",
@@ -111,13 +117,14 @@ class SqliteStorage:
         """The write lock from the first statement on; on leaving, commit (WAL flushed to disk), then move the head."""
         with self._translated(), self._open() as connection:
             connection.execute("BEGIN IMMEDIATE")
+            self._tidy()
             yield self._checked(connection, self._read_head())
             failpoint(f"before-{step}-commit")
             connection.execute("COMMIT")
             failpoint(f"after-{step}-commit")
             # The lock again, so that of two processes the one with the older entry cannot write the head last.
             connection.execute("BEGIN IMMEDIATE")
-            self._write_head(_pages(connection, self.where).head())
+            self._write_head(_pages(connection, self.where).head(), step)
             failpoint(f"after-{step}-head")
 
     def check_file(self) -> None:
@@ -189,15 +196,36 @@ class SqliteStorage:
                 "bring it back from where the ledger came from",
             ) from None
 
-    def _write_head(self, head: Receipt) -> None:
+    def _write_head(self, head: Receipt, step: str = "") -> None:
+        """Put the head in place whole. Requires the write lock: its holder alone writes the draft, under one name."""
         if self._read_head() == head:
             return
-        draft = self._head.with_name(f".{self._head.name}.{os.getpid()}.new")
-        draft.write_text(f"{head}\n", "ascii")
+        draft = self._head.with_name(f".{self._head.name}.new")
+        with suppress(FileNotFoundError):  # left by a process that was killed, perhaps that of another user
+            draft.unlink()
+        with draft.open("x", encoding="ascii") as file:
+            file.write(f"{head}\n")
         _flush(draft)
+        failpoint(f"before-{step}-head")
         os.replace(draft, self._head)
         if os.name == "posix":
             _flush(self._head.parent)
+
+    def _tidy(self) -> None:
+        """Remove the drafts of a ledger that killed processes left, once for each opening. Requires the write lock.
+
+        One whose process lives stays: it belongs to a `create` that runs now, and will be refused. A draft of the head
+        needs no such care: whoever left one left the head behind too, and the next to write takes its place.
+        """
+        if self._tidied:
+            return
+        self._tidied = True
+        draft = re.compile(rf"\.{re.escape(self._path.name)}\.([0-9]+)-[0-9]+\.new(-wal|-shm|-journal)?")
+        with suppress(OSError):
+            for file in self._path.parent.iterdir():
+                match = draft.fullmatch(file.name)
+                if match is not None and not _is_alive(int(match[1])):
+                    file.unlink(missing_ok=True)
 
     def _foreign(self) -> LedgerError:
         return LedgerError(
@@ -235,6 +263,19 @@ def _pages(connection: sqlite3.Connection, where: str) -> Pages:
         return connection.execute(statement, values)
 
     return Pages(execute, "file", where)
+
+
+def _is_alive(process: int) -> bool:
+    """Whether there is such a process; where that cannot be asked, it may be."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _flush(path: Path) -> None:

@@ -1,8 +1,11 @@
-"""Privacy as whole numbers: μ² counted in units of 2⁻²⁵⁶, so that adding up charges never rounds.
+"""Privacy as whole numbers: μ² and κ counted in units of 2⁻²⁵⁶, so that adding up charges never rounds.
 
-    1 unit = 2⁻²⁵⁶ of μ²        μ_total² = Σ μ_i²
+    1 unit = 2⁻²⁵⁶ of μ²        μ_total² = Σ μ_i²        1 unit = 2⁻²⁵⁶ of κ        κ_total = Σ κ_i
 
 With 256 binary places the square of every double μ ≥ 2⁻⁷⁵ is a whole number of units; a smaller one is rounded up.
+
+κ is the δ spent on keys that are found in the data. A ledger has a cap for each of the two sums, both fixed when it is
+opened. Nothing moves from one to the other: an analyst who could choose after seeing answers would get twice the δ.
 """
 
 from __future__ import annotations
@@ -13,12 +16,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from gaussmith.errors import GuaranteeError
+from gaussmith.numerics.curve import mu_downward
 from gaussmith.numerics.exact import smaller_reading
 
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
 
 UNIT_BITS = 256
+NO_KEYS = Fraction(0)
 
 
 def charge_units(mu: float) -> int:
@@ -36,15 +41,19 @@ def charge_units(mu: float) -> int:
     return math.ceil(Fraction(check_mu(mu)) ** 2 * (1 << UNIT_BITS))
 
 
-def budget_square(guarantee: Guarantee) -> Fraction:
+def budget_square(guarantee: Guarantee, keys_delta: Fraction = NO_KEYS) -> Fraction:
     """What a ledger may spend in all, exactly: 2ρ where ρ is what was stated, else μ². Errs low.
 
         Σ μ_i² ≤ 2ρ     or     Σ μ_i² ≤ μ²
 
     A ledger for ρ = 1 takes a hundred releases of ρ = 0.01; √2 cut to a double and squared again would be too little.
+    Of a stated (ε, δ) the K = `keys_delta` is set aside, and μ is the largest with
 
-    Guarantee: releases that together keep to it keep what was stated. Requires: a finite μ above 0 (checked).
-    Rounding: a typed ρ is read as its double or its decimal, whichever is smaller.
+        K + (1 − K) δ(ε − ln(1 − K); μ) ≤ δ
+
+    Guarantee: releases whose Σ μ_i² keeps to it and whose Σ κ_i keeps to K together keep what was stated (of a stated
+    μ or ρ: up to a probability of K). Requires: a finite μ above 0, K below a stated δ (both checked).
+    Rounding: a typed ρ, ε or δ is read as its double or its decimal, whichever is smaller.
 
     >>> from gaussmith.guarantee import Guarantee
     >>> budget_square(Guarantee(rho=0.1)), budget_square(Guarantee(mu=1.5))
@@ -59,13 +68,41 @@ def budget_square(guarantee: Guarantee) -> Fraction:
             "write gaussmith.Guarantee(epsilon=3, delta=1e-6)",
         )
     mu = check_mu(guarantee.mu)
-    if guarantee.stated_rho is None:
-        return Fraction(mu) ** 2
-    return 2 * smaller_reading(guarantee.stated_rho)
+    if guarantee.stated_rho is not None:
+        return 2 * smaller_reading(guarantee.stated_rho)
+    if keys_delta and guarantee.epsilon is not None and guarantee.delta is not None:
+        mu = _mu_beside_keys(guarantee.epsilon, guarantee.delta, keys_delta)
+    return Fraction(mu) ** 2
+
+
+def _mu_beside_keys(epsilon: float, delta: float, K: Fraction) -> float:
+    rest = (smaller_reading(delta) - K) / (1 - K)
+    if rest <= 0:
+        raise GuaranteeError(
+            f"keys_delta={float(K):g} of delta={delta:g}",
+            "what is set aside for found keys is less than the whole δ",
+            f"give a part of it, such as keys_delta={delta / 10:g}",
+        )
+    # The first terms of −ln(1 − K) = K + K²/2 + …, which are all above 0: the sum errs low.
+    higher = smaller_reading(epsilon) + sum(K**n / n for n in range(1, 5))
+    return mu_downward(min(higher, Fraction(100)), rest)
+
+
+def keys_units(keys_delta: Fraction) -> int:
+    """The whole number of units that covers one release at κ, never too few.
+
+        ⌈2²⁵⁶ κ⌉
+
+    Guarantee: units · 2⁻²⁵⁶ ≥ κ, in exact arithmetic. Requires: nothing. Rounding: up.
+
+    >>> keys_units(Fraction(1, 2**20)) == 2 ** (256 - 20), keys_units(Fraction(1, 10**99)), keys_units(NO_KEYS)
+    (True, 1, 0)
+    """
+    return math.ceil(keys_delta * (1 << UNIT_BITS))
 
 
 def budget_units(square: Fraction) -> int:
-    """The whole number of units in `square`, never too many.
+    """The whole number of units in `square` (or in a cap of κ), never too many.
 
         ⌊2²⁵⁶ square⌋
 
@@ -124,3 +161,14 @@ def check_mu(mu: object) -> float:
             "state a guarantee such as Guarantee(epsilon=1, delta=1e-6)",
         )
     return float(mu)
+
+
+def check_keys_delta(value: object) -> Fraction:
+    """κ, or the cap of all κ, exactly; refuses what is no probability below 1."""
+    if isinstance(value, int | float | Fraction) and not isinstance(value, bool) and 0 <= value < 1:  # so is no NaN
+        return Fraction(value)
+    raise GuaranteeError(
+        f"keys_delta={value!r} cannot be charged",
+        "it is a probability: 0 where no keys are found in the data, and below 1",
+        "leave it out, or give a number far below 1, such as 1e-8",
+    )

@@ -8,16 +8,22 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from gaussmith.errors import LedgerError
 from gaussmith.ledger.chain import Entry, Receipt, broken, check_links, digest
 from gaussmith.ledger.pages import Pages
-from gaussmith.ledger.units import budget_square, budget_units, charge_units
+from gaussmith.ledger.protection import Protection, Unit, find_protection, read_unit
+from gaussmith.ledger.units import budget_square, budget_units, charge_units, check_keys_delta, keys_units
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a ledger holds that was found in order. `software` counts the charges made by each version of Gaussmith."""
+    """What a ledger holds that was found in order.
+
+    `unit` holds the columns that name the person, none where each row is one, and is None where it was not told.
+    `keys_spent` and `keys_budget` are units of κ. `software` counts the charges made by each version of Gaussmith.
+    """
 
     head: Receipt
     entries: int
@@ -25,6 +31,9 @@ class Verification:
     pending: tuple[str, ...]
     spent: int
     budget: int
+    keys_spent: int
+    keys_budget: int
+    unit: Unit | None
     software: dict[str, int]
 
 
@@ -33,7 +42,7 @@ def verify_pages(pages: Pages, expected: Iterable[str], records: Iterable[bytes]
     entries, where = list(pages.entries()), pages.where
     check_links(entries, where)
     with_charge, stored = _check_accounts(entries, where)
-    last = entries[-1]
+    first, last = json.loads(entries[0].body), entries[-1]
     _check_receipt(entries, pages.head(), where, "its head")
     if pages.head() != last.receipt:
         raise broken(where, f"its head is entry {pages.head().seq}, and more entries were put behind it")
@@ -55,7 +64,10 @@ def verify_pages(pages: Pages, expected: Iterable[str], records: Iterable[bytes]
         releases=len(stored),
         pending=tuple(release_id for release_id in with_charge if release_id not in stored),
         spent=last.spent,
-        budget=int(json.loads(entries[0].body)["budget"]),
+        budget=int(first["budget"]),
+        keys_spent=last.keys_spent,
+        keys_budget=int(first["keys_budget"]),
+        unit=find_protection(entries, where).unit,
         software=dict(Counter(entry.software for entry in with_charge.values())),
     )
 
@@ -65,34 +77,35 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
 
     reserved: dict[str, Entry] = {}
     stored: dict[str, Entry] = {}
-    budget, spent = 0, 0
-    neighbours: set[str] = set()
+    budget = keys_budget = spent = keys_spent = 0
+    told = Protection()
     for entry in entries:
-        due = 0
+        due = keys_due = 0
         try:
             body = json.loads(entry.body)
             if entry.kind == "create":
-                square = Fraction(body["square"])
-                budget = budget_units(square)
-                _check_close(square, budget_square(Guarantee.from_dict(body["guarantee"])), entry, where)
+                square, keys = Fraction(body["square"]), check_keys_delta(Fraction(body["keys_delta"]))
+                budget, keys_budget = budget_units(square), budget_units(keys)
+                _check_close(square, budget_square(Guarantee.from_dict(body["guarantee"]), keys), entry, where)
                 if str(budget) != body["budget"]:
                     raise broken(where, "its budget is not that of its guarantee")
+                if str(keys_budget) != body["keys_budget"]:
+                    raise broken(where, "its budget for found keys is not what was set aside for them")
             elif entry.kind == "reserve":
-                due = charge_units(body["mu"])
-                neighbours |= {body["neighbours"]} if "neighbours" in body else set()
-                if len(neighbours) > 1:
-                    raise broken(where, f"entry {entry.seq} has other neighbours than those before it")
+                due, keys_due = charge_units(body["mu"]), keys_units(check_keys_delta(Fraction(body["keys_delta"])))
                 _check_close(Fraction(body["mu"]) ** 2, Guarantee.from_dict(body["guarantee"]).charge(), entry, where)
+            if entry.kind != "store":
+                told = _follow_protection(told, body, entry, where)
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             if isinstance(error, LedgerError):
                 raise
             raise broken(where, f"entry {entry.seq} has a body that cannot be read") from None
-        spent += due
-        if entry.charge != due:
+        spent, keys_spent = spent + due, keys_spent + keys_due
+        if (entry.charge, entry.keys_charge) != (due, keys_due):
             raise broken(where, f"entry {entry.seq} charges another amount than its guarantee costs")
-        if entry.spent != spent:
+        if (entry.spent, entry.keys_spent) != (spent, keys_spent):
             raise broken(where, f"entry {entry.seq} has a wrong total")
-        if spent > budget:
+        if spent > budget or keys_spent > keys_budget:
             raise broken(where, f"entry {entry.seq} exceeds the budget")
         if entry.kind == "reserve":
             if entry.release_id in reserved:
@@ -104,6 +117,20 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
                 raise broken(where, f"entry {entry.seq} stores what was not charged, or was stored before")
             stored[entry.release_id] = entry
     return reserved, stored
+
+
+def _follow_protection(told: Protection, body: dict[str, Any], entry: Entry, where: str) -> Protection:
+    """What was told up to this entry, which may say nothing, or the same."""
+    neighbours = body.get("neighbours")
+    try:
+        unit = read_unit(body.get("unit"))
+    except LedgerError:
+        raise broken(where, f"entry {entry.seq} has a unit that cannot be read") from None
+    if neighbours is not None and told.neighbours not in (None, neighbours):
+        raise broken(where, f"entry {entry.seq} has other neighbours than those before it")
+    if unit is not None and told.unit not in (None, unit):
+        raise broken(where, f"entry {entry.seq} has another unit than those before it")
+    return Protection(told.neighbours if neighbours is None else neighbours, told.unit if unit is None else unit)
 
 
 def _check_close(recorded: Fraction, square: Fraction, entry: Entry, where: str) -> None:

@@ -25,8 +25,8 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.products import Array, Integers, Words, common_power, integer_rows, python, scale_exactly, shift
 
 __all__ = [
-    "Array", "Bordered", "Dense", "Diagonal", "Exchangeable", "Integers", "Matrix", "Words", "matrix_from_dict", "pack",
-    "pick_rows", "unpack",
+    "Array", "Bordered", "Dense", "Diagonal", "Exchangeable", "Integers", "Matrix", "Words", "exact_entries",
+    "matrix_from_dict", "pack", "pick_rows", "unpack",
 ]  # fmt: skip
 
 _WRITTEN_OUT = 4096
@@ -295,6 +295,13 @@ class Dense:
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "dense", "matrix": pack(self.matrix)}
+
+
+def exact_entries(lift: Matrix) -> Array:
+    """The entries of a lift that is written down; refuses the other kinds, whose entries `dense` may round."""
+    if not isinstance(lift, Dense):
+        raise PlanError(f"a lift of kind {type(lift).__name__}", "the domain bounds lifts of other kinds", "plan again")
+    return lift.matrix
 
 
 def pick_rows(matrix: Matrix, rows: Sequence[int]) -> Matrix:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from gaussmith.errors import PlanError
 from gaussmith.numerics.differences import Differences, Pairs, Rows
+from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.search import Progress, search, singular
 from gaussmith.numerics.worst import search_worst
 
@@ -108,9 +109,12 @@ def solve(
     if objective == "total":
         if targets is not None:
             raise PlanError("targets with objective='total'", "targets are for the worst answer", "use weights instead")
-        return _least_total(given, scale, gap, max_rounds, progress, known)
+        with within_doubles():
+            return _least_total(given, scale, gap, max_rounds, progress, known)
     if objective == "worst":
-        return _least_worst(given, scale, _check_targets(targets, array.shape[1]), gap, max_rounds, progress, known)
+        aims = _check_targets(targets, array.shape[1])
+        with within_doubles():
+            return _least_worst(given, scale, aims, gap, max_rounds, progress, known)
     raise PlanError(f"objective={objective!r}", "'total' or 'worst'", "choose one of the two")
 
 
@@ -231,6 +235,7 @@ def _certify(
     slack = 8.0 * (given.size + given.answers + 16) ** 0.5 * 64.0 * 2.0**-52
     variances = np.einsum("ij,ij->i", decode, decode)
     price = float(variances.sum()) if len(targets) == 0 else float((variances / targets**2).max())
+    require_finite(price, lower)
     return Optimum(
         weights,
         np.ascontiguousarray(lift),

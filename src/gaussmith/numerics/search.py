@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.errors import PlanError
 from gaussmith.numerics.differences import Differences, Rows
+from gaussmith.numerics.doubles import TOO_FAR
 from gaussmith.numerics.interior import View, climb, products
 
 Array = npt.NDArray[np.float64]
@@ -58,6 +60,12 @@ class Watch:
             self.progress(self.rounds, self.best_gap)
         return self.rounds >= self.max_rounds
 
+    def found(self) -> Array:
+        """The best weights so far; refuses differences that none could be priced for."""
+        if len(self.best) == 0:
+            raise PlanError(*TOO_FAR)
+        return self.best
+
     @property
     def over(self) -> bool:
         return self.best_gap <= 0.98 * self.gap or self.rounds >= self.max_rounds
@@ -70,10 +78,11 @@ def search(differences: Differences, gap: float, max_rounds: int, progress: Prog
     space = room(differences.answers)
     if space < 1.2 * differences.answers:
         _multiply(differences, start, watch, max_rounds)
-        return watch.best, watch.rounds
+        return watch.found(), watch.rounds
     # These rounds are cheap, settle the scales, and leave few differences in play. (Newton's matrices are large enough
     # for threaded libraries to split them, which on a busy machine costs more than it saves.)
     _multiply(differences, start, watch, 60)
+    watch.found()
     if not watch.over:
         _newton(differences, watch, space)
     if not watch.over:
@@ -149,7 +158,10 @@ class Memory:
         self.ground = (gap, x + step)
         dF = np.diff(np.array(self.steps), axis=0)
         dX = np.diff(np.array(self.places), axis=0)
-        mix = np.linalg.lstsq((dF * weight).T, step * weight, rcond=1e-10)[0]
+        moves, goal = (dF * weight).T, step * weight
+        if not (np.isfinite(moves).all() and np.isfinite(goal).all()):  # LAPACK would complain aloud
+            return np.asarray(x + step)
+        mix = np.linalg.lstsq(moves, goal, rcond=1e-10)[0]
         # Weights that hardly count are hardly fitted: they may fall fast, not rise fast.
         return np.asarray(x + np.clip(step - mix @ (dX + dF), -6.0, 1.0))
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from gaussmith.domains import Tallied
 from gaussmith.errors import PlanError, nearest
-from gaussmith.explanation import figure, printable
+from gaussmith.explanation import figure
 from gaussmith.numerics.linear import Array
 from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair
 from gaussmith.standards import Comparison, standard_errors_of_standard, standard_plan
+from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.group_releases import GroupRelease

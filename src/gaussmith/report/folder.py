@@ -7,10 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gaussmith.addresses import without_secrets
 from gaussmith.errors import DataError, RequestError
 from gaussmith.report.page import write_report
+from gaussmith.texts import spreadsheet_text
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from gaussmith.group_releases import GroupRelease
     from gaussmith.joint_releases import JointRelease
     from gaussmith.releases import Release
@@ -23,13 +27,24 @@ def check_folder(folder: str | Path, overwrite: bool = False) -> None:
     path = Path(folder)
     if (path / RECORD).exists() and not overwrite:
         raise RequestError(
-            f"folder {str(folder)!r}", "it already holds a release", "name another folder, or move it away"
+            f"folder {without_secrets(folder)!r}", "it already holds a release", "name another folder, or move it away"
         )
     nearest = next(place for place in (path, *path.absolute().parents) if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise RequestError(
-            f"folder {str(folder)!r}", f"{str(nearest)!r} cannot be written to", "name a folder of yours"
+            f"folder {without_secrets(folder)!r}",
+            f"{without_secrets(nearest)!r} cannot be written to",
+            "name a folder of yours",
         )
+
+
+def _for_spreadsheets(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with text, also the names of its columns, that no spreadsheet computes; numbers stay as they are."""
+    import polars as pl
+
+    texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
+    cells = [table[name].map_elements(spreadsheet_text, return_dtype=pl.String) for name in texts]
+    return table.with_columns(cells).rename({name: spreadsheet_text(name) for name in table.columns})
 
 
 def write_folder(release: Release | GroupRelease | JointRelease, folder: str | Path) -> list[Path]:
@@ -38,7 +53,7 @@ def write_folder(release: Release | GroupRelease | JointRelease, folder: str | P
     table = release.to_polars()
     writers: dict[str, Callable[[Path], object]] = {
         RECORD: lambda file: file.write_text(release.to_json() + "\n", encoding="utf-8"),
-        CSV: table.write_csv,
+        CSV: lambda file: _for_spreadsheets(table).write_csv(file),
         PARQUET: table.write_parquet,
         PAGE: lambda file: write_report(release, file),
     }
@@ -50,6 +65,8 @@ def write_folder(release: Release | GroupRelease | JointRelease, folder: str | P
             aside.replace(path / name)
     except OSError:
         raise DataError(
-            f"folder {str(folder)!r}", "it could not be written to; the release itself is done", "keep what was printed"
+            f"folder {without_secrets(folder)!r}",
+            "it could not be written to; the release itself is done",
+            "keep what was printed",
         ) from None
     return [path / name for name in writers]

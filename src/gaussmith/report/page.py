@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.accuracy import normal_width
-from gaussmith.domains import Box, GaussianData, People
+from gaussmith.domains import Box, Counts, GaussianData, People
 from gaussmith.explanation import (
     RELEASE_HEADER,
     decimals,
@@ -29,7 +29,6 @@ from gaussmith.explanation import (
     figure,
     guarantee_notes,
     html_table,
-    printable,
     release_rows,
 )
 from gaussmith.group_releases import GroupRelease
@@ -41,6 +40,7 @@ from gaussmith.report.charts import drawn_names, draws_record, interval_spec, no
 from gaussmith.report.drawing import draw
 from gaussmith.report.spectra import errors_spec, spectrum_spec
 from gaussmith.standards import compare_plan, compare_release
+from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.group_plans import GroupPlan
@@ -121,10 +121,17 @@ def _parts(release: Release | GroupRelease, columns: Sequence[str] | None) -> li
         ("why", "Why this noise", _why(plan)),
         ("bounds", "Bounds and missing values", _bounds(plan, release.reading)),
     ]
-    if release.reading is not None:
-        notes = "".join(f"<li>{_text(note)}</li>" for note in release.reading.notes())
-        parts.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))
+    said = [_plain_unit(plan)] if release.reading is None else release.reading.notes()
+    notes = "".join(f"<li>{_text(note)}</li>" for note in said)
+    parts.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))
     return parts
+
+
+def _plain_unit(plan: Plan) -> str:
+    """Who is one person where a plan was released from plain data; of pairs the record does not tell."""
+    if isinstance(plan.domain, Counts):
+        return "each row is one person; in pairs of persons and items a person is all rows that name the same one"
+    return "each row is one person"
 
 
 def _shares(plan: JointPlan) -> str:

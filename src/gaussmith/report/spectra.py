@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.explanation import printable
 from gaussmith.report.charts import OTHERS, OURS, WIDTH, Spec, chart
 from gaussmith.standards import spectrum, standard_errors_of_standard
+from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.plans import Plan

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from gaussmith.explanation import printable
 from gaussmith.report.charts import INK, LINE, OURS, SOFT, WIDTH, Spec, chart
+from gaussmith.texts import printable
 
 
 def spending_spec(history: Sequence[Mapping[str, Any]]) -> Spec:

@@ -18,6 +18,7 @@ from gaussmith.answers import Answers
 from gaussmith.domains import GaussianData
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics import quadratic_forms, scaling
+from gaussmith.numerics.doubles import require_finite
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.scaling import Clip, Price
 from gaussmith.shapes import Shape
@@ -54,6 +55,7 @@ def choose(domain: GaussianData, answers: Answers, neighbours: str, mu: float, w
     values = omega * domain.reach**2
     private = neighbours == ADD_REMOVE
     offset = offset_weight(domain, answers) / mu**2 if private else 0.0
+    require_finite(values, offset, 1 / values.max())
     relative = np.maximum(values / values.max(), 1e-30)  # what matters less than that counts for as much
     drift = None if domain.mean_within is None else omega * domain.mean_within**2 / values.max()
     price = Price(relative, 1 / mu if private else 2 / mu, offset / values.max(), domain.rows, drift)

@@ -15,7 +15,7 @@ from gaussmith.codes import Codes
 from gaussmith.sums.arrays import Totals, total_array
 from gaussmith.sums.failures import attempt, data_error
 from gaussmith.sums.openings import open_source
-from gaussmith.sums.sources import Source, check_columns
+from gaussmith.sums.sources import Source, check_columns, numbered
 from gaussmith.sums.streams import Progress, count_records, total_relation, total_stream
 
 __all__ = ["Progress", "Source", "Totals", "check_columns", "data_error", "open_source", "total"]
@@ -49,6 +49,8 @@ def total(
 def _total(source: Source, codes: Codes, names: Sequence[str], progress: Progress | None) -> Totals:
     if source.kind == "array":
         return total_array(source.native, codes)
+    if source.kind in ("duckdb", "spark"):
+        source = numbered(source, names)
     if source.kind == "spark":
         from gaussmith.sums.spark import total_spark
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -46,8 +46,8 @@ T = TypeVar("T")
 class Totals:
     """Exact sums of the codes, one integer per code column, and the number of records: both secret."""
 
-    sums: list[int] | npt.NDArray[np.int64]
-    records: int
+    sums: list[int] | npt.NDArray[np.int64] = field(repr=False)
+    records: int = field(repr=False)
 
 
 class Unsteady(Exception):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import glob
 import importlib.util
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gaussmith.addresses import Database
 from gaussmith.errors import SourceError, nearest
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files
+from gaussmith.sums.partitions import PATH, check_keys, folder_table, list_store
+from gaussmith.sums.queries import is_row_by_row
+from gaussmith.sums.times import bounds_of
 
 INSTALL = "pip install gaussmith[duckdb]"
 
@@ -23,12 +26,13 @@ def require_duckdb(said: str) -> None:
             raise SourceError(said, f"{name} is not installed", INSTALL)
 
 
-def open_database(database: Database) -> Any:
-    """The relation that an address names. Names and types are read, no data value; nothing can be written.
+def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, bool]:
+    """The relation that an address names, and whether it is a query or a view. Names and types are read, no data value.
 
     The address holds one SELECT or the name of a table or view. Statements of other kinds would run when they are
     opened, before anything is charged: they are refused. So are files that a query or a view reads, in whose rows
-    DuckDB would look for their types.
+    DuckDB would look for their types. A query, or a view, that may mix rows is refused unless it was promised that
+    each of its rows depends on the rows of one person alone (`row_per_row`).
     """
     said = f"source={database.said!r}"
     require_duckdb(said)
@@ -48,7 +52,12 @@ def open_database(database: Database) -> Any:
         ),
     )
     if database.table is not None:
-        return _open_table(connection, database.table, said)
+        relation = _open_table(connection, database.table, said)
+        if str(relation.type) == "TABLE_RELATION":
+            return relation, False
+        if not row_per_row:
+            _check_rows(path, relation.sql_query(), said)
+        return relation, True
     assert database.query is not None
     query = database.query
     not_one = SourceError(said, "the query is one SELECT", "write ?query=SELECT … FROM …, and nothing after it")
@@ -58,10 +67,26 @@ def open_database(database: Database) -> Any:
     wrong = SourceError(
         said, "DuckDB cannot make sense of the query within this file", "try it with DuckDB itself, without other files"
     )
-    return attempt(lambda: connection.sql(query), wrong)
+    relation = attempt(lambda: connection.sql(query), wrong)
+    if not row_per_row:
+        _check_rows(path, query, said)
+    return relation, True
 
 
-def _connect(path: str) -> Any:
+def _check_rows(path: str, query: str, said: str) -> None:
+    """Refuse a query of which one returned row may depend on more than one row of a table."""
+    mixed = SourceError(
+        said,
+        "it may mix rows (it aggregates, joins, limits, samples, or uses windows, subqueries, rowid or chance), and "
+        "one person could then change every row",
+        "select, filter and compute row by row; or promise that each row depends on the rows of one person alone: "
+        'source = { path = "duckdb://…", row_per_row = true }',
+    )
+    if not attempt(lambda: is_row_by_row(_connect(path, optimizes=False), query), mixed):
+        raise mixed
+
+
+def _connect(path: str, optimizes: bool = True) -> Any:
     """A connection that reads this database alone: no other file, no store, no variable of Python.
 
     Attached, and not opened by itself, so that settings of another connection to it in this process stay as they are.
@@ -78,6 +103,7 @@ def _connect(path: str) -> Any:
         f"attach {_text(path)} as {quoted} (read_only, type duckdb)",
         f"use {quoted}",
         "set enable_external_access = false",
+        *([] if optimizes else ["pragma disable_optimizer"]),
         "set lock_configuration = true",
     ):
         connection.execute(statement)
@@ -98,28 +124,52 @@ def _open_table(connection: Any, table: str, said: str) -> Any:
     return attempt(lambda: connection.table(table), problem)
 
 
-def plain_relation(relation: Any, columns: Sequence[str]) -> Any:
-    """Some columns of a relation, without what DuckDB alone has: collations, and parts of a day that round up.
+def plain_relation(relation: Any, columns: Sequence[str], ids: Mapping[str, str] | None = None) -> Any:
+    """Some columns of a relation, without what DuckDB alone has: collations, parts of a day that round up, infinities.
 
     Under a collation 'Ada' equals 'ada': one record would be in two groups, and how one is written would decide where
-    others are counted. Times in nanoseconds are cut to microseconds, as other engines do, not rounded.
-
-    Floats pass through a list of one: statistics of a Parquet file leave NaN out, and where they show two different
-    numbers DuckDB takes it that there is none. Then one record would decide how all that are NaN are counted.
+    others are counted. Times in nanoseconds are cut to microseconds, as other engines do, not rounded; `ids` names
+    columns of them that are kept whole, as integers, under another name. Times outside the years 1 to 9999 are null.
     """
     kinds = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
-    return relation.project(", ".join(f"{_plainly(quote(name), kinds[name])} as {quote(name)}" for name in columns))
+    chosen = [f"{_plainly(quote(name), kinds[name])} as {quote(name)}" for name in columns]
+    chosen += [f"{_nanoseconds(quote(name))} as {quote(whole)}" for name, whole in (ids or {}).items()]
+    return relation.project(", ".join(chosen))
+
+
+def exact_ids(relation: Any, unit: str, columns: Sequence[str]) -> dict[str, str]:
+    """The column of ids that would be cut, with another name for it; none where the column is whole as it is."""
+    kinds = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+    if kinds.get(unit) != "TIMESTAMP_NS":
+        return {}
+    name, taken = f"{unit} in nanoseconds", {other.lower() for other in (*columns, *relation.columns)}
+    while name.lower() in taken:
+        name += "_"
+    return {unit: name}
 
 
 def _plainly(column: str, kind: str) -> str:
     if kind == "VARCHAR" or kind.startswith("ENUM"):
         return f'cast({column} as varchar) collate "binary"'
-    if kind == "TIMESTAMP_NS":
-        rest = f"((epoch_ns({column}) % 1000) + 1000) % 1000"
-        return f"make_timestamp((epoch_ns({column}) - {rest}) // 1000)"
     if kind in ("DOUBLE", "FLOAT"):
+        # The ends of Parquet files say nothing of NaN: by their numbers DuckDB would decide isnan(x) and x > 0 for all
+        # rows at once. A list of one has no statistics.
         return f"list_extract([{column}], 1)"
+    if kind == "TIMESTAMP_NS":
+        whole = _nanoseconds(column)
+        return f"make_timestamp(({whole} - (({whole} % 1000) + 1000) % 1000) // 1000)"
+    if kind == "DATE":
+        return f"case when {column} between date '0001-01-01' and date '9999-12-31' then {column} end"
+    if kind in ("TIMESTAMP", "TIMESTAMP_MS", "TIMESTAMP_S"):  # the input of the cast is guarded, which would fail
+        inside = f"{column} >= {kind} '0001-01-01' and {column} < {kind} '10000-01-01'"
+        return f"cast(case when {inside} then {column} end as timestamp)"
     return column
+
+
+def _nanoseconds(column: str) -> str:
+    """A time in nanoseconds from 1970, null where it is infinite: some versions have a number for that."""
+    low, high = bounds_of("ns")
+    return f"(case when epoch_ns({column}) between {low} and {high} then epoch_ns({column}) end)"
 
 
 def quote(name: str) -> str:
@@ -127,21 +177,49 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def read_files(files: Files) -> Any:
-    """A relation over Parquet files, read by DuckDB."""
+def list_files(files: Files) -> Files:
+    """The files of a store, as DuckDB finds them, with the values of their folders; those of this machine are known."""
+    if not files.is_unknown:
+        return files
     require_duckdb('engine="duckdb"')
     import duckdb
 
-    problem = SourceError(
+    def find(pattern: str) -> list[str]:
+        pattern += "**/*.parquet" if pattern.endswith("/") else ""
+        found = duckdb.connect().execute("select file from glob($pattern)", {"pattern": pattern}).fetchall()
+        return [path for (path,) in found]
+
+    return list_store(files, find, _unreadable(files))
+
+
+def read_files(files: Files) -> Any:
+    """A relation over Parquet files, read by DuckDB, with the values of their folders."""
+    require_duckdb('engine="duckdb"')
+    import duckdb
+    import pyarrow as pa
+
+    paths = list(files.paths)
+    if files.is_listed or not files.remote:
+        paths = [glob.escape(path) for path in paths]  # DuckDB reads wildcards in paths
+    connection = duckdb.connect()
+    plain = attempt(lambda: connection.read_parquet(paths, hive_partitioning=False), _unreadable(files))
+    if not files.keys:
+        return plain
+    check_keys(files, plain.columns)
+    table = folder_table(files)
+    connection.register("folders", pa.table({key: pa.array(column, pa.string()) for key, column in table.items()}))
+    path, keys = quote(PATH), ", ".join(f"folders.{quote(key)}" for key in files.keys)
+    rows = f"read_parquet([{', '.join(map(_text, paths))}], hive_partitioning = false, filename = {_text(PATH)})"
+    query = (
+        f"select records.* exclude ({path}), {keys} "
+        f"from {rows} records left join folders on records.{path} = folders.{path}"
+    )
+    return attempt(lambda: connection.sql(query), _unreadable(files))
+
+
+def _unreadable(files: Files) -> SourceError:
+    return SourceError(
         f"source={files.said!r} cannot be opened by DuckDB",
         "it must be able to read every file, for stores with an extension of its own",
         "try it with DuckDB itself, or leave engine out",
     )
-
-    def read() -> Any:
-        paths = [path if files.remote else glob.escape(path) for path in files.paths]  # DuckDB reads wildcards in paths
-        relation = duckdb.connect().read_parquet(paths, hive_partitioning=files.has_partitions)
-        above = [name for name in files.keys_above if files.has_partitions and name in relation.columns]
-        return relation.select(duckdb.StarExpression(exclude=above)) if above else relation
-
-    return attempt(read, problem)

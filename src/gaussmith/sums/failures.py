@@ -1,27 +1,39 @@
-"""What is said when an engine fails: nothing of the engine's own words, which may quote data."""
+"""What is said when an engine fails: nothing of the engine's own words, which may quote data.
+
+A call that is wrong in itself (an unknown keyword, method, module or name) is a fault of ours, and said to be one.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import TypeVar
 
-from gaussmith.errors import DataError
+from gaussmith.errors import DataError, GaussmithError, InternalError, RequestError, internal_error
 
 T = TypeVar("T")
 
 TALKATIVE = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")
 """Loggers of pyspark that quote data, whatever level Spark's own log is set to."""
 
+OURS = (TypeError, AttributeError, ImportError, NameError)
+"""Errors of a program, not of data."""
+
+ENGINES = {"polars", "narwhals", "duckdb", "_duckdb", "pyarrow", "pandas", "pyspark", "py4j", "numpy", "msgspec"}
+"""Packages that run the functions of a user who passes a frame made with them."""
+
 _hushed: ContextVar[bool] = ContextVar("hushed", default=False)
 
 
-def attempt(work: Callable[[], T], problem: Exception) -> T:
+def attempt(work: Callable[[], T], problem: GaussmithError, theirs: bool = False) -> T:
     """What `work` returns; if it fails, the problem is raised instead and nothing of the engine's own words is kept.
 
+    An error of ours is raised as an `InternalError`, unless `theirs` says that the work is done by an object of the
+    user's; an `InternalError` that was found within stays what it is.
     Raised outside the handler, so that not even the context of the exception carries them: they may quote data.
     """
     try:
@@ -29,9 +41,38 @@ def attempt(work: Callable[[], T], problem: Exception) -> T:
             return work()
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException:  # an engine's panic is no Exception
-        pass
-    raise problem
+    except BaseException as error:  # an engine's panic is no Exception
+        found = _judge(error, problem, theirs)
+    raise found
+
+
+def _judge(error: BaseException, problem: GaussmithError, theirs: bool) -> GaussmithError:
+    """What is raised instead of an error."""
+    found, cause = problem, error
+    if isinstance(error, InternalError) and error.__cause__ is not None:
+        cause = error.__cause__
+    if not isinstance(problem, InternalError) and not theirs:
+        if isinstance(error, InternalError):
+            found = error
+        elif is_ours(error):
+            found = internal_error("nothing was charged" if isinstance(problem, RequestError) else "a charge stays")
+    if isinstance(found, InternalError) and os.environ.get("GAUSSMITH_DEBUG"):
+        found.__cause__ = cause
+    return found
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether an error is one of the program, and not of a function of the user's that an engine ran on the data."""
+    if not isinstance(error, OURS):
+        return False
+    before, frame = "", error.__traceback__
+    while frame is not None:
+        package = str(frame.tb_frame.f_globals.get("__name__", "")).split(".")[0]
+        known = package in ENGINES or package == "gaussmith" or package in sys.stdlib_module_names
+        if not known and before in ENGINES:
+            return False
+        before, frame = package, frame.tb_next
+    return True
 
 
 @contextlib.contextmanager

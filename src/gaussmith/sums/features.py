@@ -121,11 +121,15 @@ Feature = UnitTotal | UnitMean | RowSum | RowCount
 
 @dataclass(frozen=True)
 class Units:
-    """What is added up: features, the column that names the unit (None: every row is a unit), and k = rows_per_unit."""
+    """What is added up: features, the column that names the unit (None: every row is a unit), and k = rows_per_unit.
+
+    `ids` is what the source says that its ids are (see `gaussmith.expressions.identity`).
+    """
 
     features: tuple[Feature, ...]
     unit: str | None = None
     rows_per_unit: int = 1
+    ids: str | None = None
 
     def __post_init__(self) -> None:
         k = self.rows_per_unit
@@ -162,7 +166,7 @@ def check_units(units: Units, kinds: Mapping[str, str]) -> None:
         if name not in kinds:
             raise SourceError(f"column {name!r}", "the source has no such column", nearest_column(name, kinds))
     for name in columns:
-        if kinds[name] in ("date", "other"):
+        if kinds[name] in ("date", "object", "other"):
             remedy = f"derive a number from it, such as year({name})" if kinds[name] == "date" else "ask another column"
             raise SourceError(f"column {name!r}", "it does not hold numbers", remedy)
     if units.unit is not None and kinds[units.unit] == "other":

@@ -2,28 +2,39 @@
 
 Parquet, Arrow IPC (Feather), CSV, TSV, JSON lines. No type is inferred from data: the columns of text formats are text,
 and `gaussmith.expressions.read_number` says which text is a number; all other text is missing. A line of a CSV file
-after its header is a record, however ragged, unless it goes on in quotes (see `quotes`). A line of JSON that is not
-blank is a record; where it is no JSON object everything is missing in it. The names of its columns are the keys of the
-first line.
+after its header is a record, however ragged, unless it goes on in quotes (see `separated`). A line of JSON that is not
+blank is a record; where it is no JSON object everything is missing in it. Its columns are those that are asked for: a
+key that a record lacks is a missing value.
 
-Directories named key=value below a directory or below the fixed part of a pattern are columns: a filter on them leaves
-whole directories unread.
+Directories named key=value below a directory or below the fixed part of a pattern are columns of text (see
+`partitions`). Each file is read once, whatever links lead to it.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-import re
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from gaussmith.addresses import STORES, fixed_part, scheme_of, without_secrets
+from gaussmith.addresses import STORES, fixed_part, location_of, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
-from gaussmith.sums.quotes import check_quotes
+from gaussmith.sums.partitions import PATH, Values, attach_values, read_folders
+from gaussmith.sums.separated import (
+    QUOTE,
+    REPLACEMENT,
+    Look,
+    header_of,
+    look_at,
+    scan_line_by_line,
+    scan_lines,
+    scan_well_formed,
+)
+from gaussmith.sums.table_formats import check_plain
+from gaussmith.sums.tables import scan_feather
 
 if typing.TYPE_CHECKING:
     import msgspec
@@ -47,9 +58,6 @@ PACKED = {".gz", ".zst"}
 GROUPS = 64
 """Many files are read in at most so many steps, so that progress in bytes can be told in between."""
 
-LONGEST_HEADER = 64
-"""Lines that the header of a text file spans, at most: names of columns may hold line breaks in quotes."""
-
 
 @dataclass(frozen=True)
 class Files:
@@ -58,23 +66,23 @@ class Files:
     said: str
     format: str
     paths: tuple[str, ...] = field(repr=False)
-    root: str = ""
+    root: str = field(default="", repr=False)
     """Where partitions begin: a directory, or the part of a pattern before its first wildcard."""
     keys: tuple[str, ...] = ()
     """The columns that names of directories hold."""
+    values: Mapping[str, Values] = field(default_factory=dict, repr=False)
+    """For each path the values of these columns, where there are any (see `partitions`)."""
     remote: bool = False
-    """Whether the only path is an address that the engine opens; then neither files nor keys are known here."""
+    """Whether paths are addresses of a store, which the engine opens."""
+    is_listed: bool = False
+    """Whether an engine has listed a store; until then the only address is a pattern or a folder."""
+    line_per_record: bool = False
+    """Whether each line of a CSV or TSV file is a record, whatever quotes it holds."""
 
     @property
-    def has_partitions(self) -> bool:
-        """Whether names of directories hold columns; in a store they may."""
-        return bool(self.keys) or (self.remote and bool(self.root))
-
-    @property
-    def keys_above(self) -> tuple[str, ...]:
-        """Keys in the names of directories above the root: engines would take them for columns of this table."""
-        above = _keys_in(self.root if self.remote else os.path.abspath(self.root))
-        return tuple(key for key in above if key not in self.keys)
+    def is_unknown(self) -> bool:
+        """Whether these are Parquet files of a store that was not yet listed: their folders may hold columns."""
+        return self.remote and not self.is_listed and self.format == "Parquet"
 
     @property
     def is_text(self) -> bool:
@@ -89,17 +97,17 @@ class Files:
 
 def find_files(source: str | os.PathLike[str]) -> Files:
     """The files a path, a glob, a directory or an address stands for; refuses what is not there or not known."""
-    said = os.fspath(source)
-    scheme = scheme_of(said)
+    address = os.fspath(source)
+    scheme = scheme_of(address)
     if scheme == "file":
-        said, scheme = unquote(urlsplit(said).path), None
+        address, scheme = unquote(urlsplit(address).path), None
     if scheme is not None:
-        return _find_elsewhere(said, scheme)
-    path = os.path.expanduser(said)
+        return _find_elsewhere(address, scheme)
+    said, path = without_secrets(address), os.path.expanduser(address)
     if os.path.isdir(path):
         return _find_in_directory(said, path)
     paths = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-    paths = _once([p for p in paths if not os.path.isdir(p)])
+    paths = [p for p in paths if not os.path.isdir(p)]
     if not paths:
         what = "no file matches this pattern" if glob.has_magic(path) else "there is no such file or directory"
         raise SourceError(f"source={said!r}", what, "check the path; relative paths start in the current directory")
@@ -110,8 +118,8 @@ def find_files(source: str | os.PathLike[str]) -> Files:
             "one source has one format",
             "narrow the pattern, for example with a suffix: *.parquet",
         )
-    files = _readable(Files(said, formats.pop(), tuple(paths)))
-    return files if paths == [path] or files.format != "Parquet" else _partitioned(files, fixed_part(path))
+    root = os.path.dirname(path) if paths == [path] else fixed_part(path)
+    return _located(Files(said, formats.pop(), tuple(paths), root), has_folders=paths != [path])
 
 
 def _find_elsewhere(address: str, scheme: str) -> Files:
@@ -123,11 +131,12 @@ def _find_elsewhere(address: str, scheme: str) -> Files:
             f"addresses begin with duckdb, file or a store: {', '.join(STORES)}",
             nearest(scheme, (*STORES, "duckdb", "file")),
         )
-    is_directory = "." not in said.rstrip("/").rsplit("/", 1)[-1]
+    where = location_of(address)
+    is_directory = "." not in where.rstrip("/").rsplit("/", 1)[-1]
     if is_directory:  # engines take an address without a last stroke for that of a file
-        return Files(said, "Parquet", (address.rstrip("/") + "/",), said.rstrip("/"), remote=True)
-    root = fixed_part(said) if glob.has_magic(said) else ""
-    return Files(said, _format_of(said, said), (address,), root, remote=True)
+        return Files(said, "Parquet", (address.rstrip("/") + "/",), where.rstrip("/"), remote=True)
+    root = fixed_part(where) if glob.has_magic(where) else ""
+    return Files(said, _format_of(said, where), (address,), root, remote=True)
 
 
 def _find_in_directory(said: str, path: str) -> Files:
@@ -140,57 +149,39 @@ def _find_in_directory(said: str, path: str) -> Files:
             "a directory must hold Parquet files",
             "for another format give a pattern, for example 'visits/*.csv'",
         )
-    return _partitioned(_readable(Files(said, "Parquet", tuple(_once(kept)))), path)
+    return _located(Files(said, "Parquet", tuple(kept), path), has_folders=True)
 
 
-def _once(paths: list[str]) -> list[str]:
-    """Each file under the first of its names: patterns such as **/** find it repeatedly, and so do symbolic links.
+def _located(files: Files, has_folders: bool) -> Files:
+    """The files, each of them once, with the values of their folders if these hold columns."""
+    files = _readable(files)
+    names = _once(list(files.paths), files.root)
+    files = replace(files, paths=tuple(names))
+    if files.format != "Parquet":
+        return files
+    check_plain(files.said, files.paths, files.root)
+    return read_folders(files, names) if has_folders else files
 
-    Its records would count as often, and the noise covers one.
+
+def _once(paths: list[str], root: str) -> dict[str, list[str]]:
+    """Each file under the first of its names, with all that say in which folders it lies.
+
+    Patterns such as **/** find a file repeatedly, and so do symbolic and hard links: its records would count as often,
+    and the noise covers one. A symbolic link says nothing about folders where the file itself was found too.
     """
-    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
+    found: dict[object, list[str]] = {}
+    for path in paths:
+        facts = os.stat(path)
+        found.setdefault((facts.st_dev, facts.st_ino) if facts.st_ino else os.path.realpath(path), []).append(path)
+    top = os.path.realpath(root or ".")
 
+    def is_itself(path: str) -> bool:
+        return os.path.realpath(path) == os.path.normpath(os.path.join(top, os.path.relpath(path, root or ".")))
 
-def _partitioned(files: Files, root: str) -> Files:
-    """The files with the keys of their directories below `root`, which are the same for all."""
-    found = {_keys_in(os.path.relpath(os.path.dirname(path) or ".", root or ".")) for path in files.paths}
-    if len(found) > 1:
-        raise SourceError(
-            f"source={files.said!r} holds files in directories with different keys",
-            "partitions have the same keys, in the same order, everywhere: year=2024/month=5",
-            "narrow the pattern, or move the other files away",
-        )
-    return replace(files, root=root, keys=found.pop())
-
-
-def check_keys(files: Files) -> None:
-    """Refuse partitions whose values are typed by each engine in its own way: 01 or 1d, true, nothing at all.
-
-    Whole numbers, dates and words are read alike by all. Polars' reading is the usual one, and is not checked.
-    """
-    for j, key in enumerate(files.keys):
-        values = {_values_in(os.path.relpath(os.path.dirname(path), files.root or "."))[j] for path in files.paths}
-        if not any(all(pattern.fullmatch(value) for value in values) for pattern in _READ_ALIKE):
-            raise SourceError(
-                f"source={files.said!r}: values of the partition {key!r}",
-                "engines read them in different ways, unless all are whole numbers, or dates, or words",
-                "leave engine out, or rename the directories",
-            )
-
-
-_READ_ALIKE = (
-    re.compile(r"0|-?[1-9][0-9]{0,17}"),
-    re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
-    re.compile(r"(?!(?:true|false|null|nan|inf|infinity)$)[a-z_][a-z0-9_ -]*", re.IGNORECASE),
-)
-
-
-def _values_in(directory: str) -> tuple[str, ...]:
-    return tuple(unquote(part.partition("=")[2]) for part in directory.split(os.sep) if "=" in part)
-
-
-def _keys_in(directory: str) -> tuple[str, ...]:
-    return tuple(unquote(part.partition("=")[0]) for part in directory.split(os.sep) if "=" in part)
+    return {
+        names[0]: names if len(names) == 1 else [name for name in names if is_itself(name)] or names
+        for names in found.values()
+    }
 
 
 def _format_of(said: str, path: str) -> str:
@@ -210,9 +201,15 @@ def _format_of(said: str, path: str) -> str:
 
 def _readable(files: Files) -> Files:
     for path in files.paths:
+        if not path.isascii() and path.encode(errors="replace").decode() != path:
+            raise SourceError(
+                f"source={files.said!r}: the name of a file or directory",
+                "it must be valid UTF-8",
+                "rename it, or narrow the pattern",
+            )
         if not os.access(path, os.R_OK):
             raise SourceError(
-                f"source={files.said!r}: {path!r} may not be read",
+                f"source={files.said!r}: {without_secrets(path)!r} may not be read",
                 "the file must be readable by the user who runs this",
                 "change its permissions, or run as a user who may read it",
             )
@@ -232,99 +229,77 @@ def group_files(files: Files) -> Iterator[tuple[Files, float]]:
 
 
 def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame:
-    """A lazy frame over the files, text formats as text. JSON lines need the `names` of the columns to be read.
+    """A lazy frame over the files, text formats as text. Text formats are read by the `names` of their columns.
 
-    CSV files are read through at once for quotes that stand astray: not before anything is charged.
+    Partitions that are not among `names` are left out.
+
+    CSV files are read through at once, for quotes in odd places: not before anything is charged.
     """
     import polars as pl
 
-    paths = list(files.paths)
     if files.format == "Parquet":
-        return _scan_parquet(files)
+        return _scan_parquet(files, names)
     if files.format == "Arrow IPC":
-        return pl.scan_ipc(paths, glob=files.remote)
+        paths = list(files.paths)
+        return pl.scan_ipc(paths, glob=True) if files.remote else scan_feather(paths)
     if files.format == "JSON lines":
-        return _scan_objects(files, names if names is not None else names_of(files))
-    for path in paths:
-        check_quotes(_scan_raw(replace(files, paths=(path,))), _separator(files))
-    # Only the first header is looked at now; later files are matched by name when they are read.
-    return _scan_separated(files, _separator(files), extra_columns="ignore", infer_schema_files=1)
+        return _scan_objects(files, names or ())
+    return _scan_separated(files, names if names is not None else names_of(files))
 
 
-def _scan_parquet(files: Files) -> pl.LazyFrame:
-    """Polars takes keys from the whole path: those above the root are not columns of this table."""
+def _scan_separated(files: Files, names: Sequence[str]) -> pl.LazyFrame:
+    """CSV or TSV files: those in which every quote is in its place together, each of the others line by line."""
     import polars as pl
 
+    separator = _separator(files)
+    looks = {path: look_at(scan_lines([path], files.remote), separator) for path in files.paths}
+
+    def is_native(look: Look) -> bool:
+        return look.well_formed and not (files.line_per_record and look.spans_lines)
+
+    def scan(paths: Sequence[str]) -> pl.LazyFrame:
+        if is_native(looks[paths[0]]):
+            return scan_well_formed(paths, separator, files.remote, any(looks[path].replaced for path in paths))
+        header = header_of(paths[0], separator, files.remote, files.line_per_record)
+        return scan_line_by_line(paths[0], separator, files.remote, header, names or header.names)
+
+    alone = [path for path in files.paths if not names or not is_native(looks[path])]
+    together = [path for path in files.paths if path not in set(alone)]
+    scans = [scan(paths) for paths in ([together] if together else []) + [[path] for path in alone]]
+    # Without names there is nothing to read but the number of records.
+    chosen = [each.select(*names) if names else each.select(pl.first().is_null().alias("")) for each in scans]
+    return chosen[0] if len(chosen) == 1 else pl.concat(chosen)
+
+
+def _scan_parquet(files: Files, names: Sequence[str] | None) -> pl.LazyFrame:
+    """Folders are no columns for Polars: their values are attached here, where they are asked for."""
+    import polars as pl
+
+    wanted = bool(files.keys) and (names is None or not set(files.keys).isdisjoint(names))
     lazy = pl.scan_parquet(
-        list(files.paths), hive_partitioning=files.has_partitions, glob=files.remote, extra_columns="ignore"
+        list(files.paths),
+        hive_partitioning=False,
+        glob=files.remote and not files.is_listed,
+        extra_columns="ignore",
+        include_file_paths=PATH if wanted else None,
     )
-    above = files.keys_above if files.has_partitions else ()
-    return lazy.drop(*above, strict=False) if above else lazy
+    return attach_values(lazy, files) if wanted else lazy
 
 
-def names_of(files: Files) -> list[str]:
-    """Column names of the first text file as written: its header, or the keys of the first line of JSON.
-
-    No line after them is looked at, so that no data row can make this fail.
-    """
-    import msgspec
-    import polars as pl
-
-    first = replace(files, paths=files.paths[:1])
-    if files.format == "JSON lines":
-        lines = _scan_lines(files).head(1).collect().to_series().to_list()  # the first file may be empty
-        return list(msgspec.json.decode(lines[0], type=dict[str, msgspec.Raw]))
-    header = pl.read_csv(_header_of(first).encode(), separator=_separator(files), infer_schema=False, has_header=False)
-    return ["" if name is None else str(name) for name in header.row(0)]
-
-
-def _header_of(files: Files) -> str:
-    """The first line that is not empty, with those that a quoted name in it goes on in."""
-    header = ""
-    for count in range(1, LONGEST_HEADER + 1):
-        lines = _scan_raw(files).head(count).collect().to_series()
-        header = "\n".join(lines.fill_null("")).lstrip("\n")
-        if header and header.count('"') % 2 == 0:
-            break
-    return header
+def names_of(files: Files) -> tuple[str, ...]:
+    """The names in the header of the first CSV or TSV file, as written."""
+    return header_of(files.paths[0], _separator(files), files.remote, files.line_per_record).names
 
 
 def _separator(files: Files) -> str:
     return "\t" if files.format == "TSV" else ","
 
 
-def _scan_separated(files: Files, separator: str, **options: typing.Any) -> pl.LazyFrame:
-    import polars as pl
-
-    return pl.scan_csv(
-        list(files.paths),
-        separator=separator,
-        infer_schema=False,
-        truncate_ragged_lines=True,
-        encoding="utf8-lossy",
-        glob=files.remote,
-        **options,
-    )
-
-
-def _scan_lines(files: Files) -> pl.LazyFrame:
-    """Lines of text that are not blank, one column named `line`."""
-    import polars as pl
-
-    return _scan_raw(files).filter(pl.col("line").str.contains(r"[^ \t\r]"))
-
-
-def _scan_raw(files: Files) -> pl.LazyFrame:
-    """All lines of text, one column named `line`. No separator splits them: there is no line break in a line."""
-    import polars as pl
-
-    return _scan_separated(files, "\n", has_header=False, quote_char=None, schema={"line": pl.String})
-
-
 def _scan_objects(files: Files, names: Sequence[str]) -> pl.LazyFrame:
     """Named members of JSON objects, one per line, as text: numbers as they are written, strings without quotes.
 
     Read here and not by the engine, whose own readers raise on odd lines, round some numbers twice, or print them.
+    Blank lines are no records.
     """
     import msgspec
     import polars as pl
@@ -345,14 +320,20 @@ def _scan_objects(files: Files, names: Sequence[str]) -> pl.LazyFrame:
 
     kind = pl.Struct(dict.fromkeys(names, pl.String))
     objects = pl.col("line").map_batches(parse, return_dtype=kind, is_elementwise=True)
-    return _scan_lines(files).select(objects).unnest("line")
+    lines = scan_lines(files.paths, files.remote).filter(pl.col("line").str.contains(r"[^ \t\r]"))
+    return lines.select(objects).unnest("line") if names else lines
 
 
 def _text(token: msgspec.Raw | None) -> str | None:
-    """A JSON token as text: null is missing, strings lose their quotes, everything else stays as written."""
+    """A JSON token as text: strings lose their quotes, everything else stays as written.
+
+    Missing: null, and what is not valid Unicode (bytes that are not UTF-8, half a pair of surrogates).
+    """
     import msgspec
 
     raw = b"null" if token is None else bytes(token)
-    if raw[0] == 0x22:
-        return str(msgspec.json.decode(raw))
-    return None if raw == b"null" else raw.decode()
+    try:
+        text = str(msgspec.json.decode(raw)) if raw[0] == QUOTE else raw.decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return None if raw == b"null" or REPLACEMENT in text else text

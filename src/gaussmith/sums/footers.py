@@ -10,9 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from gaussmith.addresses import without_secrets
 from gaussmith.errors import SourceError
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files, names_of
+from gaussmith.sums.partitions import check_keys
 
 MOST = 10_000
 """Files beyond so many are not looked at before they are read."""
@@ -23,8 +25,8 @@ WORKERS = 8
 def uneven_columns(files: Files) -> frozenset[str]:
     """The columns of the first file that some other lacks, holds in another type, or under other capital letters too.
 
-    Refuses a file that is damaged. Of text formats only the names are compared; lines of JSON have names of their own,
-    and stores are not looked into.
+    Refuses a file that is damaged, or that holds a column with the name of a partition's key. Of text formats only the
+    names are compared; lines of JSON have names of their own, and stores are not looked into.
     """
     import polars as pl
 
@@ -36,14 +38,18 @@ def uneven_columns(files: Files) -> frozenset[str]:
         "TSV": lambda path: dict.fromkeys(names_of(replace(files, paths=(path,)))),
     }
     look = schemas.get(files.format)
-    if look is None or files.remote or len(files.paths) == 1:
+    if look is None or files.remote or (len(files.paths) == 1 and not files.keys):
         return frozenset()
 
     def read(path: str) -> Mapping[str, Any]:
-        what = f"source={files.said!r}: {path!r}, one of its {len(files.paths)} files, cannot be opened"
+        which = f"{without_secrets(path)!r}, one of its {len(files.paths)} files,"
+        which = "one of its files" if files.keys else which  # names of folders are data
+        what = f"source={files.said!r}: {which} cannot be opened"
         rule = "the beginning or end of each file is looked at before anything is charged"
         problem = SourceError(f"{what} as {files.format}", rule, "check this file, or narrow the pattern")
-        return attempt(lambda: look(path), problem)
+        schema = attempt(lambda: look(path), problem)
+        check_keys(files, schema)
+        return schema
 
     first, uneven = read(files.paths[0]), set()
     with ThreadPoolExecutor(WORKERS) as pool:

@@ -28,7 +28,15 @@ from gaussmith.sums.features import Units, check_units
 from gaussmith.sums.groups import key_table
 from gaussmith.sums.openings import open_source
 from gaussmith.sums.places import Values, declare_values, open_categories, read_places
-from gaussmith.sums.sources import Source, check_columns, check_once, check_spelling, narwhals_frame
+from gaussmith.sums.sources import (
+    Source,
+    check_columns,
+    check_identity,
+    check_once,
+    check_spelling,
+    identified,
+    narwhals_frame,
+)
 from gaussmith.sums.units import combine_rows, engine_of, fetch_rows, select_rows
 from gaussmith.tallies import CellCodes, CountCodes, VoteCodes
 
@@ -45,6 +53,11 @@ class Opened:
     form: str
     keys: tuple[GroupKeys, ...] = ()
 
+    @property
+    def unit(self) -> str | None:
+        """The column that names the person; None: each row is one person."""
+        return self.columns[0] if self.form == PAIRS and self.columns else None
+
 
 def open_form(data: Any, domain: Domain, codes: Codes, columns: Sequence[str] | None, form: str | None) -> Opened:
     """The opened source, checked against the domain: names and types of columns, labels. Reads no data."""
@@ -59,13 +72,13 @@ def open_form(data: Any, domain: Domain, codes: Codes, columns: Sequence[str] | 
     if isinstance(domain, Cells):
         usual = None if isinstance(data, list | tuple | np.ndarray) else domain.columns  # there by their order
         values = [_values(v, n) for v, n in _lists(domain)]
-        return _open_values(open_categories(data, values), codes, columns, usual, values, chosen)
+        return _open_values(open_categories(data, values, columns or usual), codes, columns, usual, values, chosen)
     assert isinstance(domain, Counts | Votes)
     labels = _values(domain.labels, domain.dimension)
     if chosen == ORDER:
         values = [labels] * domain.dimension
-        return _open_values(open_categories(data, values), codes, columns, None, values, chosen)
-    return _open_pairs(open_categories(data, [None, labels]), codes, columns, labels)
+        return _open_values(open_categories(data, values, columns), codes, columns, None, values, chosen)
+    return _open_pairs(open_categories(data, [None, labels], columns), codes, columns, labels)
 
 
 def total_form(opened: Opened, progress: Progress | None = None) -> Totals:
@@ -99,9 +112,10 @@ def _values(labels: Any, size: int) -> Values:
 
 
 def _open_numbers(data: Any, domain: Domain, codes: Codes, columns: Sequence[str] | None) -> Opened:
-    source = open_source(data)
+    usual = domain.columns if isinstance(domain, Tallied) else domain.names
+    source = open_source(data, columns=usual if columns is None else columns)
     if columns is None and source.names is not None:
-        columns = domain.columns if isinstance(domain, Tallied) else domain.names
+        columns = usual
     used = check_columns(source, columns, codes.columns)
     return Opened(source, codes, None if source.names is None else used, NUMBERS)
 
@@ -123,7 +137,8 @@ def _open_pairs(source: Source, codes: Codes, columns: Sequence[str] | None, lab
         raise SourceError("pairs in an array", "an array's columns have no names", "pass a frame of person and item")
     chosen = _chosen(source, columns, None, 2, "the one that names the person, and the one that names the item")
     assert chosen is not None
-    check_units(Units((), chosen[0]), kinds_of(source.schema))
+    check_units(Units((), chosen[0]), source.kinds)
+    check_identity(source, chosen[0], source.kinds)
     check_once(source, 2)
     return Opened(source, codes, chosen, PAIRS, declare_values(source, chosen[1:], [labels]))
 
@@ -205,8 +220,8 @@ def _count_pairs(opened: Opened) -> Totals:
 
     codes, keys = opened.codes, opened.keys[0]
     assert isinstance(codes, CountCodes) and opened.columns is not None
-    units = Units((), opened.columns[0])
-    frame = narwhals_frame(opened.source, opened.columns)
+    units, ids = identified(opened.source, Units((), opened.columns[0]))
+    frame = narwhals_frame(opened.source, opened.columns, ids)
     rows = select_rows(frame, units, match_keys(keys, kinds_of(frame.collect_schema())))
     people = rows.select("u").unique().with_columns(nw.lit(1).cast(nw.Int64).alias("n")).select(nw.col("n").sum())
     records = fetch_rows(people)[0][0]

@@ -106,7 +106,7 @@ def key_table(rows: Frame, groups: GroupKeys, engine: str) -> Frame:
     import narwhals as nw
 
     columns: dict[str, list[Any]] = {f"k{j}": [code[j] for code in groups.codes] for j in range(len(groups.columns))}
-    types = ["text" if reading == "text" else "number" for reading in groups.readings]
+    types = ["text" if reading in ("text", "object") else "number" for reading in groups.readings]
     places = list(range(len(groups.codes)))
     native: Any = rows.to_native()
     if engine == "polars":

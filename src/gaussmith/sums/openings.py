@@ -8,21 +8,33 @@ from __future__ import annotations
 
 import os
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gaussmith.addresses import parse_database, scheme_of, without_secrets
 from gaussmith.errors import SourceError, nearest
-from gaussmith.sums.databases import open_database, read_files, require_duckdb
+from gaussmith.source_tables import SourceTable, read_source
+from gaussmith.sums.databases import list_files, open_database, read_files, require_duckdb
 from gaussmith.sums.failures import attempt
-from gaussmith.sums.files import Files, check_keys, find_files, names_of, scan_files
+from gaussmith.sums.files import Files, find_files, names_of, scan_files
 from gaussmith.sums.footers import uneven_columns
+from gaussmith.sums.lists import SUPPORTED, array_of_rows, open_array
+from gaussmith.sums.partitions import check_keys, find_with_polars, list_store
 from gaussmith.sums.sources import Source
-from gaussmith.sums.tables import lazy_from_arrow, series_from_pandas, type_of_pandas, was_read
+from gaussmith.sums.tables import (
+    has_object_categories,
+    is_table,
+    lazy_from_arrow,
+    series_from_pandas,
+    type_of_pandas,
+    unheld_columns,
+    was_read,
+)
+from gaussmith.sums.versions import check_versions, check_views
 
 if typing.TYPE_CHECKING:
     import polars as pl
@@ -30,21 +42,34 @@ if typing.TYPE_CHECKING:
 ENGINES = ("polars", "duckdb", "spark")
 """What can read files."""
 
-SUPPORTED = "pass a numpy array, a list of rows, a path, or a frame of Polars, pandas, PyArrow, DuckDB or Spark"
 
-
-def open_source(source: object, engine: str | None = None, master: str | None = None) -> Source:
+def open_source(
+    source: object, engine: str | None = None, master: str | None = None, columns: Sequence[str] | None = None
+) -> Source:
     """A source ready to be summed. Reads names and types of columns, no data value; refuses what cannot be opened.
 
     `engine` ("polars", "duckdb", "spark") reads files, by default Polars; a frame stays with its own. `master` says
-    where Spark runs.
+    where Spark runs. A table `{"path": …, "ids": …, "row_per_row": …, "line_per_record": …}` says more of the source.
+    `columns` are those that will be asked for: JSON lines have no others.
     """
+    told = read_source(source)
+    opened = _open(told, engine, master, columns)
+    return replace(opened, ids=told.ids, row_per_row=told.row_per_row) if told.said else opened
+
+
+def _open(told: SourceTable, engine: str | None, master: str | None, columns: Sequence[str] | None) -> Source:
+    source = told.data
     if engine not in (None, *ENGINES):
         raise SourceError(f"engine={engine!r}", "it names an engine", nearest(str(engine), ENGINES))
     if master is not None and engine != "spark":
-        raise SourceError(f"master={master!r}", "it says where Spark runs", 'add engine="spark", or leave master out')
+        raise SourceError(
+            f"master={without_secrets(str(master))!r}",
+            "it says where Spark runs",
+            'add engine="spark", or leave master out',
+        )
+    check_versions(source, engine)
     if isinstance(source, (str, os.PathLike)):
-        return _open_path(os.fspath(source), engine, master)
+        return _open_path(os.fspath(source), engine, master, columns, told)
     if engine is not None:
         raise SourceError(
             f"engine={engine!r} for a {type(source).__qualname__}",
@@ -54,90 +79,70 @@ def open_source(source: object, engine: str | None = None, master: str | None = 
     if isinstance(source, Source):
         return source
     if isinstance(source, (np.ndarray, np.generic)):
-        return _open_array(np.asanyarray(source))
+        return open_array(np.asanyarray(source))
     if isinstance(source, (list, tuple)):
-        return _open_array(_array_of_rows(source))
+        return open_array(array_of_rows(source))
     module = type(source).__module__.split(".")[0]
     opener = _OPENERS.get(module)
     if opener is not None:
         return opener(source)
     if hasattr(source, "__array__"):
-        return _open_array(attempt(lambda: np.asanyarray(source), _unopened(source)))
+        return open_array(attempt(lambda: np.asanyarray(source), _unopened(source), theirs=True))
     raise _unknown(source)
 
 
-def _open_array(array: npt.NDArray[Any]) -> Source:
-    if array.dtype.kind not in "biuf":
-        raise SourceError(
-            f"array of dtype {array.dtype}",
-            "an array must hold numbers: integers, floats or booleans",
-            "convert it first, for example with astype(float)",
-        )
-    if array.ndim not in (1, 2):
-        raise SourceError(
-            f"array with {array.ndim} dimensions",
-            "an array has one row per record and one column per coordinate",
-            "reshape it to two dimensions",
-        )
-    if isinstance(array, np.ma.MaskedArray):
-        with np.errstate(all="ignore"):
-            array = np.ma.filled(array.astype(np.float64), np.nan)  # masked is missing
-    rows = np.asarray(array) if array.ndim == 2 else np.asarray(array)[:, None]
-    return Source("array", rows, rows.shape[1])
-
-
-def _array_of_rows(rows: Sequence[Any]) -> npt.NDArray[Any]:
-    """Lists as an array. What is no number is missing; rows of different lengths are refused."""
-    lengths = {len(row) if isinstance(row, (list, tuple, np.ndarray)) else -1 for row in rows}
-    if len(lengths) > 1:
-        raise SourceError("rows of different lengths", "every record has the same number of coordinates", SUPPORTED)
-    if not rows:
-        return np.empty((0, 0))
-    flat = lengths == {-1}
-    return np.array([number_of(v) if flat else [number_of(x) for x in v] for v in rows], dtype=np.float64)
-
-
-def number_of(value: object) -> float:
-    """A Python value as a double, NaN if it is no number: a total rule for lists."""
-    if isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
-        try:
-            return float(value)
-        except OverflowError:
-            return float("inf") if value > 0 else float("-inf")
-    return float("nan")
-
-
-def _open_path(path: str, engine: str | None, master: str | None) -> Source:
+def _open_path(
+    path: str, engine: str | None, master: str | None, columns: Sequence[str] | None, told: SourceTable
+) -> Source:
     if scheme_of(path) == "duckdb":
         if engine not in (None, "duckdb"):
             raise SourceError(
                 f"engine={engine!r} for {without_secrets(path)!r}", "DuckDB reads its own files", "leave engine out"
             )
-        return _open_elsewhere("duckdb")(open_database(parse_database(path)))
-    files = find_files(path)
+        relation, of_query = open_database(parse_database(path), told.row_per_row)
+        return replace(_open_elsewhere("duckdb")(relation), of_query=of_query)
+    files = replace(find_files(path), line_per_record=told.line_per_record)
+    if told.line_per_record and files.format not in ("CSV", "TSV"):
+        raise SourceError(
+            f"line_per_record for {files.format} files", "it is about the lines of CSV and TSV files", "leave it out"
+        )
     if engine in (None, "polars"):
-        return _open_files(files)
+        return _open_files(files, columns)
     if files.format != "Parquet":
         raise SourceError(
             f"engine={engine!r} for {files.format} files",
             "only Polars reads texts by the rule that holds for all engines",
             "leave engine out, or convert the files to Parquet",
         )
-    check_keys(files)
-    uneven = frozenset() if files.remote else _open_files(files).uneven
+    here = None if files.remote else _open_files(files)
+    uneven = frozenset() if here is None else here.uneven
+    look, read = list_files, read_files
     if engine == "spark":
-        from gaussmith.sums.spark import read_files as read_with_spark
+        from gaussmith.sums import spark
 
-        opened = _open_elsewhere("spark")(read_with_spark(files, master))
-    else:
-        opened = _open_elsewhere("duckdb")(read_files(files))
-    return _without(replace(opened, files=files), uneven)
+        look, read = partial(spark.list_files, master=master), partial(spark.read_files, master=master)
+    files = look(files)
+    opened = _open_elsewhere(str(engine))(read(files))
+    if engine == "duckdb" and here is not None:
+        opened = replace(opened, schema={**opened.schema, **_unreadable_times(here.schema)})
+    return _without(replace(opened, files=files, texts=frozenset(files.keys), reopen=read, of_query=False), uneven)
 
 
-def _open_files(files: Files) -> Source:
+def _unreadable_times(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Times in milliseconds as columns of an unknown type: of a Parquet file DuckDB fails on those far away."""
     import narwhals as nw
 
-    first = files.said if len(files.paths) == 1 else files.paths[0]
+    return {
+        name: nw.Unknown()
+        for name, dtype in schema.items()
+        if isinstance(dtype, nw.Datetime) and dtype.time_unit == "ms"
+    }
+
+
+def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
+    import narwhals as nw
+
+    first = files.said if len(files.paths) == 1 else without_secrets(files.paths[0])
     problem = SourceError(
         f"source={first!r} cannot be opened as {files.format}",
         "its beginning or end is missing, damaged or not of this format",
@@ -151,7 +156,11 @@ def _open_files(files: Files) -> Source:
         )
     uneven = uneven_columns(files)
     if files.is_text:
-        names = attempt(lambda: tuple(names_of(files)), problem)
+        names = (
+            _names_in_lines(files, columns)
+            if files.format == "JSON lines"
+            else attempt(lambda: names_of(files), problem)
+        )
         _check_names(names, repr(files.said))
         opened = Source(
             "polars",
@@ -160,11 +169,31 @@ def _open_files(files: Files) -> Source:
             names,
             dict.fromkeys(names, nw.String()),
             files,
-            is_text=True,
+            texts=frozenset(names),
         )
     else:
+        if files.is_unknown:
+            files = list_store(files, find_with_polars, problem)
+            check_keys(files, attempt(lambda: scan_files(files, ()).collect_schema().names(), problem))
         opened = _open_lazy(lambda: scan_files(files), problem, files)
+        opened = replace(opened, native=_scanner(files), texts=frozenset(files.keys), reopen=_scanner)
     return _without(opened, uneven)
+
+
+def _names_in_lines(files: Files, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The columns of JSON lines: those that are asked for. No record says which there are."""
+    if columns is None:
+        raise SourceError(
+            f"source={files.said!r}: columns of JSON lines",
+            "they are those that are asked for: no record says which there are",
+            'name them: columns=["age", …]',
+        )
+    return tuple(dict.fromkeys(columns))
+
+
+def _scanner(files: Files) -> Callable[[Sequence[str]], pl.LazyFrame]:
+    """What scans columns of these files."""
+    return lambda columns: scan_files(files, columns)
 
 
 def _without(source: Source, uneven: frozenset[str]) -> Source:
@@ -194,18 +223,26 @@ def _open_polars(source: Any) -> Source:
     frame = source.to_frame() if isinstance(source, pl.Series) else source
     if not isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
         raise _unknown(source)
-    return _open_lazy(frame.lazy, _unopened(source))
+    return replace(_open_lazy(frame.lazy, _unopened(source)), of_query=isinstance(source, pl.LazyFrame))
 
 
 def _open_arrow(source: Any) -> Source:
+    import narwhals as nw
+
     _check_names(getattr(getattr(source, "schema", None), "names", ()), "the table")
     if was_read(source):
         raise SourceError("a reader of record batches", "it can be read once, and was", "open it anew")
-    lazy = attempt(lambda: lazy_from_arrow(source), _unopened(source))
+    check_views([column.type for column in getattr(source, "schema", ())])
+    here = is_table(source)  # its columns are converted when they are asked for
+    lazy = attempt(lambda: lazy_from_arrow(source.schema.empty_table() if here else source), _unopened(source))
     if lazy is None:
         raise _unknown(source)
     opened = _open_lazy(lambda: lazy, _unopened(source))
-    return replace(opened, once=hasattr(source, "read_next_batch"))
+    if here:
+        opened = replace(opened, native=lambda columns: lazy_from_arrow(source.select([*columns])))
+    unheld = unheld_columns(source)  # there, all null, so that rows can be counted; nothing can be asked of them
+    schema = {name: nw.Unknown() if name in unheld else dtype for name, dtype in opened.schema.items()}
+    return replace(opened, schema=schema, once=hasattr(source, "read_next_batch"))
 
 
 def _open_pandas(source: Any) -> Source:
@@ -224,7 +261,8 @@ def _open_pandas(source: Any) -> Source:
         found = {c: series_from_pandas(frame.iloc[:, names.index(c)], kinds[c] == pl.Object) for c in columns}
         return pl.DataFrame(found).lazy()
 
-    return Source("polars", convert, len(names), names, schema)
+    objects = frozenset(name for j, name in enumerate(names) if has_object_categories(frame.dtypes.iloc[j]))
+    return Source("polars", convert, len(names), names, schema, objects=objects)
 
 
 def _open_elsewhere(kind: str) -> Callable[[Any], Source]:
@@ -233,6 +271,8 @@ def _open_elsewhere(kind: str) -> Callable[[Any], Source]:
     def opener(source: Any) -> Source:
         import narwhals as nw
 
+        if not hasattr(source, "columns"):  # a connection or a session
+            raise _unknown(source)
         frame = attempt(lambda: nw.from_native(source).lazy(), _unknown(source))
         schema = attempt(lambda: dict(frame.collect_schema()), _unopened(source))
         _check_names(source.columns, "the frame")
@@ -245,7 +285,9 @@ def _open_elsewhere(kind: str) -> Callable[[Any], Source]:
             _check_letters(source.columns)
         for name in _void(kind, source):  # without any value: as a number it is missing everywhere
             schema[name] = nw.Float64()
-        return Source(kind, source, len(schema), tuple(schema), schema)
+        # What DuckDB and Spark hold is a plan, and may be a query; a table is one by its own account.
+        of_query = kind == "spark" or str(getattr(source, "type", "")) != "TABLE_RELATION"
+        return Source(kind, source, len(schema), tuple(schema), schema, of_query=of_query)
 
     return opener
 

@@ -13,7 +13,7 @@ from gaussmith.sums.arrays import Totals
 from gaussmith.sums.failures import attempt, data_error
 from gaussmith.sums.features import RowCount, Units, check_units
 from gaussmith.sums.groups import check_groups_per_unit, group_totals
-from gaussmith.sums.sources import Source, check_spelling, narwhals_frame
+from gaussmith.sums.sources import Source, check_identity, check_spelling, identified, narwhals_frame
 from gaussmith.sums.units import unit_totals
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def check_people(
         rule = "filters, units and groups need columns with names"
         raise SourceError("source is an array", rule, "give a frame, such as polars.DataFrame(array, names)")
     check_units(units, derivation.kinds)
+    check_identity(source, units.unit, derivation.kinds)
     check_spelling(source, _columns_needed(units, derivation, groups))
     check_groups_per_unit(groups_per_unit)
     for name in [] if groups is None else groups.columns:
@@ -43,11 +44,14 @@ def total_people(source: Source, units: Units, derivation: Derivation) -> Totals
     >>> from gaussmith.sums import open_source
     >>> source = open_source(pl.DataFrame({"person": ["ada", "bob", "ada"], "age": [36, 17, 36]}))
     >>> adults = plan_derivation({}, "age >= 18", kinds_of(source.schema))
-    >>> total_people(source, Units((RowCount(),), "person", rows_per_unit=5), adults)
-    Totals(sums=[2], records=1)
+    >>> totals = total_people(source, Units((RowCount(),), "person", rows_per_unit=5), adults)
+    >>> totals.sums, totals.records
+    ([2], 1)
+    >>> totals  # shown by accident it says nothing
+    Totals()
     """
     check_people(source, units, derivation)
-    return attempt(lambda: unit_totals(_prepare(source, units, derivation), units), data_error())
+    return attempt(lambda: unit_totals(*_prepare(source, units, derivation)), data_error())
 
 
 def total_groups(
@@ -55,16 +59,17 @@ def total_groups(
 ) -> list[Totals]:
     """The exact totals of the features in every declared group, in declared order (see `group_totals`)."""
     check_people(source, units, derivation, groups, groups_per_unit)
-    frame = attempt(lambda: _prepare(source, units, derivation, groups), data_error())
+    frame, units = attempt(lambda: _prepare(source, units, derivation, groups), data_error())
     return attempt(lambda: group_totals(frame, units, groups, groups_per_unit), data_error())
 
 
 def _prepare(
     source: Source, units: Units, derivation: Derivation, groups: GroupKeys | None = None
-) -> nw.LazyFrame[Any]:
-    """The filtered rows with the derived columns, of the columns that are needed and no others."""
+) -> tuple[nw.LazyFrame[Any], Units]:
+    """The filtered rows with the derived columns, of the columns that are needed and no others; the units in them."""
     needed = _columns_needed(units, derivation, groups)
-    return derive(narwhals_frame(source, needed or (source.names or ())[:1]), derivation)
+    units, ids = identified(source, units, [name for name, _ in derivation.columns])
+    return derive(narwhals_frame(source, needed or (source.names or ())[:1], ids), derivation), units
 
 
 def _columns_needed(units: Units, derivation: Derivation, groups: GroupKeys | None) -> tuple[str, ...]:

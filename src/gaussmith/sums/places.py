@@ -1,12 +1,14 @@
 """Category columns as places: where each value stands among those declared, −1 for all others.
 
 A value belongs to a label when they are equal, by the rule of `gaussmith.expressions.keys`: texts as texts, numbers as
-doubles, truths as truths. The same places come from every engine; what an undeclared value means, the coding says.
+doubles, truths as truths, Python objects by their codes. The same places come from every engine; what an undeclared
+value means, the coding says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +16,12 @@ import numpy.typing as npt
 
 from gaussmith.domains.labels import Label
 from gaussmith.errors import RequestError, SourceError
-from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, read_number
-from gaussmith.sums.openings import number_of, open_source
+from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, object_code
+from gaussmith.source_tables import read_source
+from gaussmith.sums.lists import row_of
+from gaussmith.sums.openings import open_source
 from gaussmith.sums.sources import Source, narwhals_frame
+from gaussmith.sums.versions import collect_batches
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -28,17 +33,20 @@ Values = Sequence[Label] | range
 BATCH_ROWS = 1 << 17
 
 
-def open_categories(data: Any, values: Sequence[Values | None]) -> Source:
+def open_categories(data: Any, values: Sequence[Values | None], columns: Sequence[str] | None = None) -> Source:
     """A source of category columns: as `open_source`, and lists or arrays of texts too.
 
-    The labels of a column say how a list is read, whatever it holds: as texts, numbers or truths. `values` has None for
-    a column without labels, which is read as texts.
+    Each value of a list is an object of its own: 1 and 1.0 are one, 1 and "1" are two, whatever the labels are.
+    `values` has one entry for each column, None for a column without labels.
     """
+    told = read_source(data)
+    data = told.data
     if isinstance(data, np.ndarray) and data.dtype.kind in "UT" and data.ndim in (1, 2):
         data = data.tolist()
     if not isinstance(data, list | tuple):
-        return open_source(data)
-    rows = [list(np.atleast_1d(row) if isinstance(row, np.ndarray) else row) if _is_row(row) else [row] for row in data]
+        return open_source(told if told.said else data, columns=columns)
+    found = [(row_of(row), row) for row in data]
+    rows = [[value] if row is None else row for row, value in found]  # a value that is no row stands alone
     lengths = {len(row) for row in rows}
     if len(lengths) > 1:
         raise SourceError("rows of different lengths", "every record has as many values", "mend the rows")
@@ -46,49 +54,22 @@ def open_categories(data: Any, values: Sequence[Values | None]) -> Source:
         raise SourceError(
             f"a list of {lengths.pop()} columns", f"every record has {len(values)} of them", "mend the rows"
         )
-    columns = zip(*rows, strict=True) if rows else [()] * len(values)
-    return open_source(_frame_of(columns, values))
+    by_column = zip(*rows, strict=True) if rows else [()] * len(values)
+    opened = open_source(_frame_of(by_column))
+    return replace(opened, objects=frozenset(opened.names or ()), ids=told.ids)
 
 
-def _is_row(value: object) -> bool:
-    return isinstance(value, list | tuple | np.ndarray)
-
-
-def _frame_of(columns: Iterable[Sequence[object]], values: Sequence[Values | None]) -> pl.DataFrame:
-    """Lists as typed columns. Each value is converted by itself, by a rule that holds for all, so that no record
-    changes what another one is read as."""
+def _frame_of(columns: Iterable[Sequence[object]]) -> pl.DataFrame:
+    """Lists as columns of codes. Each value is coded by itself: no record changes what another one is read as."""
     import polars as pl
 
-    frame = {}
-    for j, (column, labels) in enumerate(zip(columns, values, strict=True)):
-        kind = str if labels is None else type(labels[0])
-        if kind is str:
-            frame[str(j)] = pl.Series([_text(x) for x in column], dtype=pl.String)
-            continue
-        numbers = [read_number(x) if isinstance(x, str) else number_of(x) for x in column]
-        if kind is bool:
-            truths = {0.0: False, 1.0: True}
-            frame[str(j)] = pl.Series([None if x is None else truths.get(x) for x in numbers], dtype=pl.Boolean)
-        else:
-            frame[str(j)] = pl.Series(numbers, dtype=pl.Float64)
-    return pl.DataFrame(frame)
-
-
-def _text(value: object) -> str | None:
-    """A Python value as text, None where it has none: a total rule for lists."""
-    if value is None:
-        return None
-    try:
-        text = str.__str__(value) if isinstance(value, str) else str(value)
-        text.encode()  # half a pair of surrogates is in no label
-    except Exception:
-        return None
-    return text
+    coded = {str(j): pl.Series(list(map(object_code, column)), dtype=pl.String) for j, column in enumerate(columns)}
+    return pl.DataFrame(coded)
 
 
 def declare_values(source: Source, columns: Sequence[str] | None, values: Sequence[Values]) -> tuple[GroupKeys, ...]:
     """What the values of each column are matched with; refuses labels that do not fit a column. Reads no data."""
-    kinds = {} if source.names is None else kinds_of(source.schema)
+    kinds = {} if source.names is None else source.kinds
     declared = []
     for j, labels in enumerate(values):
         name = str(j) if columns is None else columns[j]
@@ -110,7 +91,7 @@ def read_places(
     elif source.kind == "polars":
         assert columns is not None
         lazy: pl.LazyFrame = _matched(narwhals_frame(source, columns), columns, keys).to_native()
-        for batch in lazy.collect_batches(chunk_size=BATCH_ROWS, maintain_order=False, engine="streaming"):
+        for batch in collect_batches(lazy, BATCH_ROWS):
             yield _frame_places(batch, keys), None
     else:
         assert columns is not None

@@ -13,7 +13,15 @@ from typing import Any
 from gaussmith.codes import BoxCodes, Codes
 from gaussmith.domains import Groups
 from gaussmith.errors import PlanError, SourceError
-from gaussmith.expressions import Derivation, GroupKeys, declare_groups, kinds_of, plan_derivation
+from gaussmith.expressions import (
+    Derivation,
+    GroupKeys,
+    check_ids,
+    columns_used,
+    declare_groups,
+    parse,
+    plan_derivation,
+)
 from gaussmith.numerics.linear import Array
 from gaussmith.readings import MEAN, ROW_SUM, ROWS, TOTAL, Reading
 from gaussmith.sums import Progress, Source, check_columns, open_source, total
@@ -21,7 +29,7 @@ from gaussmith.sums.arrays import Totals
 from gaussmith.sums.failures import attempt, data_error
 from gaussmith.sums.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
 from gaussmith.sums.people import check_people, total_groups, total_people
-from gaussmith.sums.sources import check_once, derived
+from gaussmith.sums.sources import check_once, derived, narrowed
 from gaussmith.sums.units import blocks_of
 
 
@@ -46,6 +54,19 @@ class Table:
         return all(isinstance(feature, UnitTotal) for feature in self.units.features)
 
 
+def columns_read(reading: Reading) -> tuple[str, ...]:
+    """The columns of the source that a reading names, in features, filters, derived columns, unit and keys.
+
+    >>> columns_read(Reading(((TOTAL, "bmi"),), unit="person", columns=(("bmi", "weight / 2"),), where="age >= 18"))
+    ('weight', 'age', 'person')
+    """
+    derived = {name for name, _ in reading.columns}
+    formulas = [text for _, text in reading.columns] + ([] if reading.where is None else [reading.where])
+    named = [*reading.names, *(name for text in formulas for name in columns_used(parse(text)))]
+    named += [*reading.by, *([] if reading.unit is None else [reading.unit])]
+    return tuple(dict.fromkeys(name for name in named if name not in derived))
+
+
 def open_table(
     data: Any,
     reading: Reading,
@@ -58,14 +79,17 @@ def open_table(
 
     `stand_ins` holds what a missing value of each coordinate counts as, `values` those that a histogram counts.
     """
-    source = open_source(data)
+    source = open_source(data, columns=columns_read(reading))
     if source.names is None:
         _refuse_array(reading)
+    if reading.unit is None:
+        check_ids(source.ids, None, "other", None)
     if reading.is_plain and groups is None:
         names = None if source.names is None else reading.names
         used = check_columns(source, names, len(reading.features))
         return Table(source, codes, None if source.names is None else used)
-    derivation = plan_derivation(dict(reading.columns), reading.where, kinds_of(source.schema))
+    derivation = plan_derivation(dict(reading.columns), reading.where, source.kinds)
+    source, derivation = narrowed(source, derivation)
     if reading.histogram is not None:
         return _open_histogram(source, reading, codes, derivation, values)
     if not isinstance(codes, BoxCodes):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gaussmith.errors import SourceError, nearest_column
-from gaussmith.expressions import Derivation, derive
-from gaussmith.sums.databases import plain_relation
+from gaussmith.expressions import CODED_INTEGER, INTEGER, Derivation, as_number, check_ids, derive, kinds_of
+from gaussmith.sums.databases import exact_ids, plain_relation
+from gaussmith.sums.features import Units
 from gaussmith.sums.files import Files, scan_files
+from gaussmith.sums.partitions import narrow_files
+from gaussmith.sums.times import plain_frame, plain_spark
 
 if typing.TYPE_CHECKING:
     import narwhals as nw
@@ -32,12 +35,43 @@ class Source:
     files: Files | None = None
     uneven: frozenset[str] = frozenset()
     """Columns that are not the same in all files; they are not among `names`."""
-    is_text: bool = False
-    """Whether numbers arrive as text (CSV, JSON lines) and are read by our own rule."""
+    texts: frozenset[str] = frozenset()
+    """Columns whose numbers arrive as text and are read by our own rule: those of text formats, and partitions."""
+    reopen: Callable[[Files], Any] | None = field(default=None, repr=False)
+    """What makes a `native` of fewer files."""
     once: bool = False
     """Whether it can be read once only, as a stream of record batches."""
+    ids: str | None = None
+    """What the ids of people are said to be, "text" or "integer"; None: as the type of their column says."""
+    objects: frozenset[str] = frozenset()
+    """Columns of Python objects, held as the texts of `object_code`."""
+    of_query: bool = False
+    """Whether its rows are the result of a query, a view or a lazy frame, so that a row may hold more than one row."""
+    row_per_row: bool = False
+    """Whether it was promised that each of its rows depends on the rows of one person alone."""
     name: str | None = None
     """What a release may call it: the file's own name, without folders and secrets; None for what has no name."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether all its numbers arrive as text, as in CSV and JSON lines."""
+        return bool(self.names) and self.texts.issuperset(self.names or ())
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each column, as expressions, keys and ids see it."""
+        return {**kinds_of(self.schema), **dict.fromkeys(self.objects, "object")}
+
+    def told_ids(self, unit: str | None) -> str:
+        """How ids are compared, where that is not in the schema: as said, or "as text" in files of text; else ""."""
+        if unit is None or self.ids is not None:
+            return "" if unit is None else str(self.ids)
+        return "as text" if self.is_text or (self.files is not None and unit in self.files.keys) else ""
+
+    @property
+    def told_query(self) -> str:
+        """Whether its rows come from a query: "", "rows" (the promise is about them), or "promised" (row by row)."""
+        return "" if not self.of_query else "promised" if self.row_per_row else "rows"
 
     @property
     def types(self) -> dict[str, str]:
@@ -74,8 +108,8 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
                 f"column={name!r}", f"{_said(source)} has no such column", nearest_column(str(name), source.names)
             )
     _check_dimension(_said(source) if columns is None else "columns", len(chosen), dimension)
-    if not source.is_text:
-        for name in chosen:
+    for name in chosen:
+        if name not in source.texts:
             _check_type(name, source.schema[name])
     return chosen
 
@@ -108,16 +142,64 @@ def check_spelling(source: Source, columns: Sequence[str]) -> None:
             )
 
 
-def narwhals_frame(source: Source, columns: Sequence[str]) -> nw.LazyFrame[Any]:
-    """A narwhals lazy frame of some columns of any source but an array: what expressions are evaluated on."""
+def narwhals_frame(source: Source, columns: Sequence[str], ids: Mapping[str, str] | None = None) -> nw.LazyFrame[Any]:
+    """A narwhals lazy frame of some columns of any source but an array: what expressions are evaluated on.
+
+    `ids` are those of `identified`. Dates and times outside the years 1 to 9999 are missing.
+    """
     import narwhals as nw
 
     if source.kind == "polars":
-        return nw.from_native(scan(source, columns))
+        return nw.from_native(plain_frame(scan(source, columns), source.schema, columns))
     columns = tuple(dict.fromkeys(columns))
-    native = plain_relation(source.native, columns) if source.kind == "duckdb" else source.native
+    if source.kind == "duckdb":
+        native = plain_relation(source.native, columns, ids)
+        columns = (*columns, *(ids or {}).values())
+    else:
+        native = plain_spark(source.native, source.schema, columns)
     frame: nw.LazyFrame[Any] = nw.from_native(native).lazy().select(*columns)
     return frame
+
+
+def narrowed(source: Source, derivation: Derivation) -> tuple[Source, Derivation]:
+    """The source without the partitions that the filter turns down, and the derivation with the rest of that filter.
+
+    Names of folders alone are looked at.
+    """
+    if source.files is None or source.reopen is None:
+        return source, derivation
+    files, rest = narrow_files(source.files, derivation)
+    same = files.paths == source.files.paths
+    return source if same else replace(source, native=source.reopen(files), files=files), rest
+
+
+def numbered(source: Source, columns: Sequence[str]) -> Source:
+    """A relation of DuckDB or a frame of Spark with numbers in those of the columns that hold them as text."""
+    import narwhals as nw
+
+    found = [name for name in dict.fromkeys(columns) if name in source.texts]
+    if not found:
+        return source
+    frame = narwhals_frame(source, columns).with_columns(*(as_number(name, "text").alias(name) for name in found))
+    return replace(source, native=frame.to_native(), schema={**source.schema, **dict.fromkeys(found, nw.Float64())})
+
+
+def identified(source: Source, units: Units, taken: Sequence[str] = ()) -> tuple[Units, dict[str, str]]:
+    """The units with what the source says of their ids, by the column that holds them whole, and that column's name.
+
+    `taken` are names of derived columns.
+    """
+    if units.unit is None:
+        return units, {}
+    ids = CODED_INTEGER if source.ids == INTEGER and units.unit in source.objects else source.ids
+    whole = exact_ids(source.native, units.unit, taken) if source.kind == "duckdb" else {}
+    return replace(units, unit=whole.get(units.unit, units.unit), ids=ids), whole
+
+
+def check_identity(source: Source, unit: str | None, kinds: Mapping[str, str]) -> None:
+    """Refuse ids of a type that what is said of them does not fit. Looks at names and types alone."""
+    kind = "other" if unit is None else kinds[unit]
+    check_ids(source.ids, unit, kind, None if unit is None else source.schema.get(unit))
 
 
 def derived(source: Source, derivation: Derivation) -> Source:

@@ -16,31 +16,32 @@ import typing
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+from gaussmith.addresses import without_secrets
 from gaussmith.codes import Codes
 from gaussmith.errors import SourceError
 from gaussmith.expressions import kind_of
 from gaussmith.sums.arrays import Totals, Unsteady
 from gaussmith.sums.failures import attempt
 from gaussmith.sums.files import Files
+from gaussmith.sums.partitions import PATH, check_keys, list_store
 from gaussmith.sums.sql import (
     BLOCK_COLUMNS,
     DOUBLE,
     LONG,
+    quote,
     read_numbers,
     read_sums,
     spell_codes,
     spell_place,
     spell_sums,
 )
+from gaussmith.sums.versions import check_range, check_version
 from gaussmith.tallies import PointCodes
 
 if typing.TYPE_CHECKING:
     import narwhals as nw
-
-OLDEST = (4, 0)
-"""The first version of Spark that is supported, and tested."""
 
 OLDEST_JAVA = 17
 
@@ -122,7 +123,7 @@ def check_frame(frame: Any) -> None:
             "a streaming frame of Spark", "it has no end, and so no sums", "read what has arrived with spark.read"
         )
     session = frame.sparkSession
-    _check_version(str(session.version), "the frame's Spark")
+    check_range("pyspark", str(session.version), "the frame's Spark")
     if str(session.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
         return
     seen: dict[str, str] = {}
@@ -136,22 +137,71 @@ def check_frame(frame: Any) -> None:
             )
 
 
-def read_files(files: Files, master: str | None) -> Any:
-    """A frame over Parquet files, read by Spark: executors must find files of this machine under the same path."""
+def list_files(files: Files, master: str | None) -> Files:
+    """The files of a store, as Spark finds them, with the values of their folders; those of this machine are known."""
+    if not files.is_unknown:
+        return files
     session = open_session(master)
-    reader = session.read.option("basePath", f"file://{os.path.abspath(files.root)}") if files.keys else session.read
-    paths = list(files.paths) if files.remote else [_uri(path) for path in files.paths]
-    problem = SourceError(
+
+    def find(pattern: str) -> list[str]:
+        if pattern != files.paths[0]:
+            return list(session.read.text(pattern).columns)  # fails where there is nothing
+        return [unquote(path) for path in read_files(files, master).inputFiles()]
+
+    return list_store(files, find, _unreadable(files))
+
+
+def read_files(files: Files, master: str | None) -> Any:
+    """A frame over Parquet files, read by Spark, with the values of their folders.
+
+    Executors must find files of this machine under the same path.
+    """
+    session = open_session(master)
+    paths = [_address(files, path) for path in files.paths]
+    reader = session.read.option("recursiveFileLookup", "true")  # and no types or columns from the names of folders
+    frame = attempt(lambda: reader.parquet(*paths), _unreadable(files))
+    if not files.keys:
+        return frame
+    check_keys(files, frame.columns)
+    return attempt(lambda: _attach_values(session, frame, files), _unreadable(files))
+
+
+def _unreadable(files: Files) -> SourceError:
+    return SourceError(
         f"source={files.said!r} cannot be opened by Spark",
         "it must be able to read every file, and know the types of all columns in it",
         "try it with Spark itself, or leave engine out",
     )
-    return attempt(lambda: reader.parquet(*paths), problem)
 
 
-def _uri(path: str) -> str:
-    """A path of this machine for Spark, which reads wildcards in paths."""
-    return "file://" + re.sub(r"([\\*?{}\[\]])", r"\\\1", os.path.abspath(path))
+def _attach_values(session: Any, frame: Any, files: Files) -> Any:
+    """The frame with the values of its folders, joined by the file that Spark says a row is from."""
+    known = {(path if files.remote else os.path.abspath(path)): files.values[path] for path in files.paths}
+    rows = []
+    for address in frame.inputFiles():
+        path = unquote(address)
+        rows.append((_plainly(address), *known[path if files.remote else re.sub("^file:/*", "/", path)]))
+    told = frame.withColumn(PATH, frame.metadataColumn("_metadata").getField("file_path"))
+    plain = f"regexp_replace({quote(PATH)}, '{_STROKES}', '$1:/') {quote(PATH)}"
+    told = told.selectExpr(*map(quote, frame.columns), plain)
+    fields = ", ".join(f"{quote(name)} string" for name in (PATH, *files.keys))
+    return told.join(session.createDataFrame(rows, fields).hint("broadcast"), PATH, "left").drop(PATH)
+
+
+_STROKES = "^([A-Za-z0-9]+):/+"
+"""Spark writes file:/ and file:/// for the same."""
+
+
+def _plainly(address: str) -> str:
+    return re.sub(_STROKES, r"\1:/", address)
+
+
+def _address(files: Files, path: str) -> str:
+    """A path for Spark, which reads wildcards in paths."""
+    if files.remote and not files.is_listed:
+        return path
+    place = path if files.remote else "file://" + os.path.abspath(path)
+    return re.sub(r"([\\*?{}\[\]])", r"\\\1", place)
 
 
 # ---- sessions --------------------------------------------------------------------------------------------------------
@@ -164,9 +214,7 @@ def open_session(master: str | None) -> Any:
     """
     if importlib.util.find_spec("pyspark") is None:
         raise SourceError('engine="spark"', "pyspark is not installed", INSTALL)
-    import pyspark
-
-    _check_version(pyspark.__version__, "pyspark")
+    check_version("pyspark")
     running = _running_session()
     if running is not None:
         return _same_master(running, master)
@@ -192,8 +240,8 @@ def _same_master(session: Any, master: str | None) -> Any:
     found = str(session.conf.get("spark.master", "") or "")
     if master is not None and master != found:
         raise SourceError(
-            f"master={_without_secrets(master)!r}",
-            f"a session at {_without_secrets(found)!r} is running in this process, and there can be one",
+            f"master={without_secrets(master)!r}",
+            f"a session at {without_secrets(found)!r} is running in this process, and there can be one",
             "leave master out, or stop that session first",
         )
     return session
@@ -209,13 +257,13 @@ def _connect(address: str) -> Any:
             SparkSession = None
     if SparkSession is None:
         raise SourceError(
-            f"master={_without_secrets(address)!r}",
+            f"master={without_secrets(address)!r}",
             "Spark Connect needs more packages than Spark itself",
             f"{INSTALL} 'pyspark[connect]'",
         )
     problem = _not_started(address, "the server at this address did not open a session")
     session = attempt(lambda: SparkSession.builder.remote(address).getOrCreate(), problem)
-    _check_version(str(attempt(lambda: session.version, problem)), "the server's Spark")
+    check_range("pyspark", str(attempt(lambda: session.version, problem)), "the server's Spark")
     return session
 
 
@@ -241,14 +289,7 @@ def _start(master: str) -> Any:
 
 def _not_started(master: str, rule: str) -> SourceError:
     remedy = "check the address, for example local[2], spark://host:7077 or sc://host:15002"
-    return SourceError(f"master={_without_secrets(master)!r}", rule, remedy)
-
-
-def _check_version(found: str, whose: str) -> None:
-    numbers = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
-    if numbers < OLDEST:
-        wanted = ".".join(map(str, OLDEST))
-        raise SourceError(f"{whose} is version {found}", f"Spark {wanted} or newer is needed", f"upgrade: {INSTALL}")
+    return SourceError(f"master={without_secrets(master)!r}", rule, remedy)
 
 
 def check_java() -> None:
@@ -279,12 +320,7 @@ def _check_reachable(master: str) -> None:
         except (OSError, ValueError):
             continue
     raise SourceError(
-        f"master={_without_secrets(master)!r}",
+        f"master={without_secrets(master)!r}",
         f"nothing answers at this address within {PATIENCE:g} seconds",
         "check the host and the port, and that the cluster is up; nothing was read and nothing was spent",
     )
-
-
-def _without_secrets(master: str) -> str:
-    """An address without what may be secret: users, passwords, tokens."""
-    return re.sub(r"//[^/@]*@", "//", re.sub(r"[;?].*", "", master))

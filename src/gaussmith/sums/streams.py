@@ -12,6 +12,7 @@ from gaussmith.sums.arrays import PIECE_ROWS, Columns, Totals, add_up
 from gaussmith.sums.databases import quote
 from gaussmith.sums.files import group_files
 from gaussmith.sums.sources import Source, scan
+from gaussmith.sums.versions import arrow_batches, collect_batches
 
 if typing.TYPE_CHECKING:
     import polars as pl
@@ -42,8 +43,7 @@ def total_relation(source: Source, codes: Codes, columns: Sequence[str]) -> Tota
         for j, (cast, name) in enumerate(zip(casts, columns, strict=True))
     )
     relation = source.native.project(", ".join(numbers))
-    read = relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_record_batch
-    return add_up(iter(read(_rows_of(len(columns), RELATION_ROWS))), _columns_of_arrow, codes)
+    return add_up(arrow_batches(relation, _rows_of(len(columns), RELATION_ROWS)), _columns_of_arrow, codes)
 
 
 def count_records(source: Source) -> int:
@@ -65,7 +65,7 @@ def _rows_of(columns: int, most: int) -> int:
 
 
 def _batches(source: Source, columns: Sequence[str], progress: Progress | None) -> Iterator[pl.DataFrame]:
-    if progress is None or source.files is None or len(source.files.paths) == 1:
+    if progress is None or source.files is None or source.files.remote or len(source.files.paths) == 1:
         yield from _numbers(source, scan(source, columns), columns)
         return
     for group, fraction in group_files(source.files):
@@ -85,9 +85,7 @@ def _numbers(source: Source, lazy: pl.LazyFrame, columns: Sequence[str]) -> Iter
     else:
         exprs = (as_number(name, kind_of(source.schema[name])).alias(f"x{j}") for j, name in enumerate(columns))
         numbers = nw.from_native(lazy).select(*exprs).to_native()
-    yield from numbers.collect_batches(
-        chunk_size=_rows_of(len(columns), BATCH_ROWS), maintain_order=False, engine="streaming"
-    )
+    yield from collect_batches(numbers, _rows_of(len(columns), BATCH_ROWS))
 
 
 def _columns_of(batch: pl.DataFrame) -> Columns:

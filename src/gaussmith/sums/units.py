@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import SourceError
-from gaussmith.expressions import as_number, kinds_of
+from gaussmith.expressions import as_id, as_number, kinds_of
 from gaussmith.sums.arrays import Totals, Unsteady
 from gaussmith.sums.features import Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
 
@@ -100,7 +101,7 @@ def blocks_of(units: Units, engine: str) -> Iterator[Units]:
     """The features in blocks, one per query; at least one, so that units are counted even if nothing else is."""
     step = BLOCK_FEATURES[engine]
     for start in range(0, max(1, len(units.features)), step):
-        yield Units(units.features[start : start + step], units.unit, units.rows_per_unit)
+        yield replace(units, features=units.features[start : start + step])
 
 
 def _inputs(units: Units) -> dict[Feature, int]:
@@ -131,12 +132,7 @@ def select_rows(frame: Frame, units: Units, keys: Mapping[str, nw.Expr] | None =
         return frame.select(nw.when(some).then(nw.lit(1)).otherwise(nw.lit(1)).cast(nw.Int64).alias("n"))
     if units.unit is None:
         return frame.select(*chosen, one)
-    unit = nw.col(units.unit)
-    if kinds[units.unit] == "text":
-        unit = unit.cast(nw.String)
-    elif schema[units.unit].is_float():  # NaN and infinities name nobody; −0.0 is 0.0
-        zero = nw.when(unit == 0).then(nw.lit(0.0))
-        unit = nw.when(unit.is_finite() & (unit != 0)).then(unit.cast(nw.Float64)).otherwise(zero)
+    unit = as_id(units.unit, kinds[units.unit], schema[units.unit], units.ids)
     return frame.select(unit.alias("u"), *chosen, one).filter(~nw.col("u").is_null())
 
 

@@ -12,7 +12,10 @@ from doors.runs import CRASHED, FAILED, RELEASED, Outcome
 
 INVALID_TEXT = "invalid UTF-8 in a text column of a typed format"
 
-LIMITS: dict[str, str] = {}
+LIMITS: dict[str, str] = {
+    INVALID_TEXT: "A Parquet or Arrow IPC file with invalid UTF-8 in a text column that is used cannot be read to its "
+    "end, and nothing is released: there one record decides whether there is a release"
+}
 """Limits that the project states, each with its sentence in SECURITY.md: what meets one may be refused, or fail."""
 
 FORGIVEN = ("the release failed", "the acceptance", "the exit code", "the words", "the schema", "failed:")

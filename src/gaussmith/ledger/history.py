@@ -1,0 +1,50 @@
+"""The charges of a ledger as rows, for tables and charts."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.ledger.chain import Entry
+from gaussmith.numerics.exact import fraction_up
+
+if TYPE_CHECKING:
+    from gaussmith.guarantee import Guarantee
+
+
+def charge_rows(entries: Iterable[Entry], whole: Guarantee, budget: int) -> list[dict[str, Any]]:
+    """One row per charge, oldest first, against the `budget` of a ledger for `whole`; ε errs high."""
+    from gaussmith.guarantee import Guarantee
+
+    entries = list(entries)
+    done = {entry.release_id for entry in entries if entry.kind == "store"}
+    delta = whole.delta
+
+    @functools.cache
+    def epsilon(mu: float) -> float | None:
+        return None if delta is None else Guarantee(mu=mu).epsilon_at(delta=delta)
+
+    rows = []
+    for entry in entries:
+        if entry.kind == "reserve":
+            body = json.loads(entry.body)
+            stated = body["guarantee"]
+            rows.append(
+                {
+                    "time": entry.time,
+                    "id": entry.release_id,
+                    "state": "done" if entry.release_id in done else "pending",
+                    "mu": body["mu"],
+                    "epsilon": stated["epsilon"] if stated.get("delta") == delta is not None else epsilon(body["mu"]),
+                    "share": entry.charge / budget,
+                    "spent": entry.spent / budget,
+                    "keys_delta": fraction_up(Fraction(body["keys_delta"])),
+                    "unit": body.get("unit"),
+                    "software": entry.software,
+                    "receipt": str(entry.receipt),
+                }
+            )
+    return rows

@@ -1,0 +1,88 @@
+"""What is left of a ledger, in words of privacy, and the refusal of a charge that it cannot take."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from gaussmith.errors import BudgetError, GuaranteeError
+from gaussmith.ledger.units import UNIT_BITS, charge_units, guarantee_of, largest_mu, round_down
+from gaussmith.numerics.exact import fraction_down
+
+if TYPE_CHECKING:
+    from gaussmith.guarantee import Guarantee
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a release would take of the whole budget and what would be left; ε at the ledger's δ, None without one."""
+
+    share: float
+    left: float
+    epsilon_before: float | None
+    epsilon_after: float | None
+    times: int
+    """How many such releases would fit, this one included."""
+
+
+def largest_epsilon(units: int, whole: Guarantee) -> float | None:
+    """The largest ε, erring low, of one release at the δ of `whole` that so many units take; None without a δ."""
+    from gaussmith.guarantee import Guarantee
+
+    if whole.delta is None:
+        return None
+    if units >= charge_units(whole.mu):
+        return whole.epsilon
+    rest = guarantee_of(units)
+    if rest is None:
+        return 0.0
+    # ε for a given μ errs high and μ for a given ε errs low: the answer lies at, or a hair below, the first guess.
+    guess, step = rest.epsilon_at(delta=whole.delta), 2.0**-52
+    while guess > 0 and step < 1:
+        with suppress(GuaranteeError):
+            if charge_units(Guarantee(epsilon=guess, delta=whole.delta).mu) <= units:
+                return guess
+        guess, step = guess * (1 - step), step * 4
+    return 0.0
+
+
+def refuse_charge(guarantee: Guarantee, left: int, whole: Guarantee, where: str) -> BudgetError:
+    """The error for a release that takes more μ² than is left."""
+    mu, epsilon, delta = largest_mu(left), largest_epsilon(left, whole), whole.delta
+    asked = f"mu={guarantee.mu:.6g}"
+    if guarantee.epsilon is not None:
+        asked = f"epsilon={guarantee.epsilon:g} at delta={guarantee.delta:g} ({asked})"
+    fits = f"mu={round_down(mu):g}"
+    if mu == 0:
+        remedy = "nothing is left: no further release fits"
+    elif epsilon is None:
+        remedy = f"what fits: {fits} at most"
+    elif epsilon > 0:
+        remedy = f"what fits: epsilon={round_down(epsilon):g} at delta={delta:g} at most, which is {fits}"
+    else:
+        remedy = f"what fits: {fits} at most, which is no epsilon above 0 at delta={delta:g}"
+    return BudgetError(
+        f"the release asks for {asked}, more than is left in ledger={where}",
+        "charges add up as μ² and never exceed the ledger's guarantee; nothing was charged",
+        remedy,
+        requested=guarantee,
+        remaining=guarantee_of(left),
+        epsilon=epsilon,
+        mu=mu,
+    )
+
+
+def refuse_keys(keys_delta: Fraction, left: int, where: str) -> BudgetError:
+    """The error for a release that takes more κ than is left."""
+    rest = fraction_down(Fraction(left, 1 << UNIT_BITS))
+    fits = f"keys_delta={round_down(rest):g} at most" if rest > 0 else "no release that finds keys in the data"
+    return BudgetError(
+        f"the release asks for keys_delta={float(keys_delta):.6g}, more than is left for it in ledger={where}",
+        "what is spent on found keys never exceeds what was set aside for them when the ledger was opened; "
+        "nothing was charged",
+        f"what fits: {fits}",
+        requested=keys_delta,
+        remaining=rest,
+    )

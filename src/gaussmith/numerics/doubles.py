@@ -1,0 +1,43 @@
+"""The limits of doubles: numbers too large or too far apart to be planned with are refused in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from gaussmith.errors import PlanError
+
+TOO_FAR = (
+    "bounds, answers or weights whose scales are too far apart",
+    "doubles must hold every error, its square and their sum",
+    "rescale the columns, or ask for answers of one unit at a time",
+)
+
+
+@contextmanager
+def within_doubles() -> Iterator[None]:
+    """What is computed inside is finite, or refused: an overflow or a failed decomposition becomes a PlanError.
+
+    Infinities and NaN that come out in silence must be checked for by whoever asked (`require_finite`).
+
+    >>> with within_doubles():
+    ...     1e200 ** 2
+    Traceback (most recent call last):
+    gaussmith.errors.PlanError: bounds, answers or weights whose scales are too far apart · doubles must hold every ...
+    """
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (np.linalg.LinAlgError, ArithmeticError):
+        raise PlanError(*TOO_FAR) from None
+
+
+def require_finite(*numbers: float | np.ndarray) -> None:
+    """Refuse infinities and NaN.
+
+    >>> require_finite(1.0, np.zeros(2))
+    """
+    if not all(np.isfinite(each).all() for each in numbers):
+        raise PlanError(*TOO_FAR)

@@ -1,0 +1,212 @@
+"""CSV and TSV files, read totally: no line decides whether there is a release, or what another line means.
+
+    well-formed     every quote of the file is where RFC 4180 allows one: it opens a field, closes it, or is doubled
+                    inside it. Quoted fields may hold separators and line breaks. Polars reads such a file.
+    line by line    any other file, and every file of a source that says `line_per_record`: each line after the header
+                    is one record. A quote that does not open and close its field is an ordinary character.
+
+Both readings agree on every line that is well-formed by itself, so that one record with a stray quote changes the
+reading of no other record, unless the file holds quoted line breaks too. Hence the promise rests on what wrote the
+file: it follows RFC 4180, or it puts each record on one line. docs/files.md says so in the same words.
+
+A value that is not valid UTF-8 is missing: Polars would replace its bytes by U+FFFD, and two names would become one.
+"""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.sums.versions import collect_batches, scan_csv
+
+if typing.TYPE_CHECKING:
+    import polars as pl
+
+QUOTE, BREAK, RETURN = 0x22, 0x0A, 0x0D
+
+REPLACEMENT = "\ufffd"
+"""What Polars puts in place of bytes that are not UTF-8. A value that holds it is missing."""
+
+MAX_HEADER_LINES = 64
+"""Limit on the lines of a header: names of columns may hold line breaks in quotes."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one pass over the lines of a file found: how it is to be read."""
+
+    well_formed: bool
+    spans_lines: bool
+    replaced: bool
+
+
+def scan_lines(paths: Sequence[str], remote: bool) -> pl.LazyFrame:
+    """All lines of text files, one column named `line`: null where a line is empty."""
+    import polars as pl
+
+    return scan_csv(
+        paths,
+        separator="\n",  # no separator splits a line: there is no line break in it
+        has_header=False,
+        quote_char=None,
+        schema={"line": pl.String},
+        truncate_ragged_lines=True,
+        encoding="utf8-lossy",
+        glob=remote,
+    )
+
+
+def look_at(lines: pl.LazyFrame, separator: str) -> Look:
+    """How the lines of one file are to be read. Reads the whole file.
+
+    >>> import polars as pl
+    >>> look_at(pl.LazyFrame({"line": ["name,height", '"Smith, B.",5', "Jones,6"]}), ",")
+    Look(well_formed=True, spans_lines=False, replaced=False)
+    >>> look_at(pl.LazyFrame({"line": ["name,height", 'Smith,5\\'10"', "Jones,6"]}), ",").well_formed
+    False
+    """
+    import polars as pl
+
+    line = pl.col("line")
+    odd = lines.filter(line.str.contains('"', literal=True) | line.str.contains(REPLACEMENT, literal=True))
+    inside, fits, spans, replaced = 0, True, False, False
+    for batch in collect_batches(odd, ordered=True):
+        found = batch["line"]
+        replaced = replaced or bool(found.str.contains(REPLACEMENT, literal=True).any())
+        if fits:
+            fits, across, inside = _follow(found.to_list(), inside, separator)
+            spans = spans or across
+    return Look(fits and not inside, spans or bool(inside), replaced)
+
+
+def _follow(lines: list[str], inside: int, separator: str) -> tuple[bool, bool, int]:
+    """Whether all quotes are in their places, whether a field goes on after a line, and whether the last one does.
+
+    Quotes open and close in turn: one that opens stands at the beginning of a field, one that closes at its end, and a
+    doubled one closes and opens at once. `inside` says whether the first line begins inside a field.
+    """
+    text = "\n".join(["", *lines, ""]).encode("utf-8", "surrogatepass")
+    letters = np.frombuffer(text, np.uint8)
+    places = np.flatnonzero(letters == QUOTE)
+    opens = (np.arange(len(places)) + inside) % 2 == 0
+    beside = letters[np.where(opens, places - 1, places + 1)]
+    fits = bool(_among(beside, (ord(separator), QUOTE, BREAK)).all())
+    ends = np.flatnonzero(letters == BREAK)[1:]
+    across = bool(((np.searchsorted(places, ends) + inside) % 2).any())
+    return fits, across, (inside + len(places)) % 2
+
+
+def _among(letters: npt.NDArray[np.uint8], known: Iterable[int]) -> npt.NDArray[np.bool_]:
+    return np.isin(letters, np.array(list(known), np.uint8))
+
+
+def scan_well_formed(paths: Sequence[str], separator: str, remote: bool, replaced: bool) -> pl.LazyFrame:
+    """Files in which every quote is in its place, read by Polars; columns are matched by name."""
+    import polars as pl
+
+    lazy = scan_csv(
+        paths,
+        separator=separator,
+        infer_schema=False,
+        truncate_ragged_lines=True,
+        encoding="utf8-lossy",
+        glob=remote,
+    )
+    if not replaced:
+        return lazy
+    value = pl.all()
+    return lazy.with_columns(pl.when(~value.str.contains(REPLACEMENT, literal=True)).then(value))
+
+
+def scan_line_by_line(path: str, separator: str, remote: bool, header: Header, names: Sequence[str]) -> pl.LazyFrame:
+    """Some columns of one file, each line after the header a record, whatever quotes it holds."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    split = splitter(separator)
+
+    def batches(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        wanted = list(names) if columns is None else columns
+        places = [header.names.index(name) if name in header.names else None for name in wanted]
+        above = header.lines
+        for batch in collect_batches(scan_lines([path], remote), ordered=True):
+            lines = batch["line"].fill_null("").to_list()
+            yield _select(map(split, lines[above:]), wanted, places, predicate)
+            above = max(0, above - len(lines))
+
+    return register_io_source(batches, schema=dict.fromkeys(names, pl.String))
+
+
+def _select(
+    records: Iterable[list[str | None]], names: Sequence[str], places: Sequence[int | None], predicate: pl.Expr | None
+) -> pl.DataFrame:
+    import polars as pl
+
+    columns: list[list[str | None]] = [[] for _ in names]
+    for fields in records:
+        for column, place in zip(columns, places, strict=True):
+            value = fields[place] if place is not None and place < len(fields) else None
+            column.append(None if value is not None and REPLACEMENT in value else value)
+    frame = pl.DataFrame(dict(zip(names, columns, strict=True)), schema=dict.fromkeys(names, pl.String))
+    return frame if predicate is None else frame.filter(predicate)
+
+
+def splitter(separator: str) -> typing.Callable[[str], list[str | None]]:
+    """A function from a line to its fields, total: None for an empty field, which is missing.
+
+    >>> splitter(",")('7,"a, ""b"" c",,"",5 ft 10",x"y",z"left open')
+    ['7', 'a, "b" c', None, '', '5 ft 10"', 'x"y"', 'z"left open']
+    >>> splitter(",")('"left open, too,1')
+    ['"left open', ' too', '1']
+    """
+    s = re.escape(separator)
+    field = re.compile(rf'(?:"((?:[^"]|"")*)"|([^{s}]*))(?:{s}|\Z)')
+
+    def split(line: str) -> list[str | None]:
+        if '"' not in line:
+            return [text or None for text in line.split(separator)]
+        fields: list[str | None] = []
+        at = 0
+        while True:
+            found = field.match(line, at)
+            assert found is not None  # the second branch takes anything up to a separator or the end
+            quoted, plain = found.groups()
+            fields.append(quoted.replace('""', '"') if quoted is not None else plain or None)
+            if found.end() == len(line) and not (found.end() > found.start() and line[found.end() - 1] == separator):
+                return fields
+            if found.end() == len(line):  # a separator at the end: an empty field follows it
+                return [*fields, None]
+            at = found.end()
+
+    return split
+
+
+@dataclass(frozen=True)
+class Header:
+    """The names of the columns of a file, and the number of lines up to the end of the header."""
+
+    names: tuple[str, ...]
+    lines: int
+
+
+def header_of(path: str, separator: str, remote: bool, line_per_record: bool = False) -> Header:
+    """The first line that is not empty. A quoted name may go on in further lines, unless each line is a record.
+
+    No line after the header is looked at: no record can make this fail.
+    """
+    empty, header = 0, ""
+    for count in range(1, MAX_HEADER_LINES + 1):
+        lines = scan_lines([path], remote).head(count).collect()["line"].fill_null("").to_list()
+        empty = next((j for j, line in enumerate(lines) if line), len(lines))
+        header = "\n".join(lines[empty:])
+        fits, _, inside = _follow(lines[empty:], 0, separator)
+        if header and (line_per_record or not (fits and inside)):
+            return Header(tuple(name or "" for name in splitter(separator)(header)), len(lines))
+    raise ValueError("a header without an end")

@@ -1,0 +1,65 @@
+"""Releases with the noise fixed are what they were: the golden file, case by case.
+
+A case that fails after a change that was meant to change releases: record anew (`./run python tests/golden/record.py`)
+and say in the commit why. After any other change it is the change that is wrong.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import Case, all_cases
+from comparison import GRADES, differences, grade_of, read_golden
+from fixed_noise import fixed_noise
+
+import gaussmith as gm
+
+GOLDEN = read_golden()
+CASES = list(all_cases())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files are written once."""
+    return tmp_path_factory.mktemp("golden")
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_release_is_what_it_was(case: Case, folder: Path) -> None:
+    kept = GOLDEN["cases"][case.name]
+    assert differences(kept, case.find(folder), grade_of(GOLDEN, case.name)) == []
+
+
+def test_the_file_holds_every_case_and_no_other() -> None:
+    assert set(GOLDEN["cases"]) == {case.name for case in CASES}
+    assert {name for grade in GRADES[1:] for name in GOLDEN[grade]} <= set(GOLDEN["cases"])
+    assert sum(grade_of(GOLDEN, name) == "exact" for name in GOLDEN["cases"]) > 800
+
+
+def test_every_release_has_noisy_integers() -> None:
+    released = [kept for name, kept in GOLDEN["cases"].items() if "mu" in kept]
+    assert len(released) > 400
+    assert all(kept["integers"] and kept["values"] for kept in released)
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_a_single_step_of_a_single_value_is_seen(shift: int) -> None:
+    """The smallest change of one record that the codes can hold shows in the noisy integers; no change does not."""
+    plan = gm.plan(gm.Box({"x": (0, 1)}), gm.Guarantee(mu=1))
+    with fixed_noise() as before:
+        plan.release(np.array([[0.5], [0.25]]))
+    with fixed_noise() as after:
+        plan.release(np.array([[0.5], [0.25 + shift * 2.0**-42]]))
+    assert (before != after) == bool(shift)
+
+
+def test_noise_is_fresh_again_outside() -> None:
+    plan = gm.plan(gm.Box({"x": (0, 1)}), gm.Guarantee(mu=1))
+    with fixed_noise():
+        fixed = [float(plan.release([[0.5]]).values[0]) for _ in range(2)]
+    assert fixed[0] != fixed[1]  # by position
+    with fixed_noise():
+        assert float(plan.release([[0.5]]).values[0]) == fixed[0]
+    assert float(plan.release([[0.5]]).values[0]) not in fixed

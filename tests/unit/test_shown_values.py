@@ -1,0 +1,65 @@
+"""What Python shows of requests, sources, plans, totals, releases and ledgers: no value of the data and no secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import gaussmith as gm
+from gaussmith.mechanism import open_data, prepare, prepare_table
+from gaussmith.sums import open_source
+from gaussmith.sums.forms import total_form
+from gaussmith.sums.readings import total_table
+
+G = gm.Guarantee(mu=1)
+VALUE = 7316.25
+FRAMES: dict[str, Any] = {
+    "array": np.array([[VALUE]]),
+    "list": [[VALUE]],
+    "polars": pl.DataFrame({"a": [VALUE]}),
+    "lazy": pl.LazyFrame({"a": [VALUE]}),
+    "pandas": pd.DataFrame({"a": [VALUE]}),
+    "arrow": pa.table({"a": [VALUE]}),
+    "duckdb": lambda: duckdb.sql(f"select {VALUE}::double a"),
+}
+SECRETS = ("7316", "hush")
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_what_is_shown_of_what_holds_data(kind: str) -> None:
+    data = FRAMES[kind]() if callable(FRAMES[kind]) else FRAMES[kind]
+    plan = gm.plan(gm.Box({"a": (0, 10_000)}), G)
+    opened = prepare(plan, data)
+    held = [gm.Request(data, sums={"a": (0, 10_000)}, guarantee=G), open_source(data), opened, total_form(opened), plan]
+    if kind not in ("array", "list"):
+        request = gm.Request(data, sums={"a": (0, 10_000)}, count=True, guarantee=G)
+        table = prepare_table(request.plan, open_data(data), request.readings[0])  # type: ignore[arg-type]
+        held += [table, total_table(table, None), request.plan]
+    for each in held:
+        for said in (repr(each), str(each), f"{each}", repr([each])):
+            assert not [secret for secret in SECRETS if secret in said], type(each)
+    code = str(total_form(opened).sums[0])
+    assert code not in repr(total_form(opened)) and len(code) > 8
+
+
+def test_what_is_shown_of_addresses(tmp_path: Path) -> None:
+    (tmp_path / "token=hush").mkdir()
+    path = str(tmp_path / "token=hush" / "a.parquet")
+    pl.DataFrame({"a": [1.0]}).write_parquet(path)
+    request = gm.Request(path, sums={"a": (0, 1)}, guarantee=G)
+    ledger = gm.Ledger.create(str(tmp_path / "token=hush" / "study.ledger"), G, dataset="https://ada:hush@host/a.csv")
+    assert ledger.dataset == "https://host/a.csv"
+    source = open_data(path)
+    release = gm.release(request)
+    table = prepare_table(request.plan, source, request.readings[0])  # type: ignore[arg-type]
+    for each in (request, ledger, source, source.files, table, release, request.readings[0], ledger.verify()):
+        assert "hush" not in repr(each) + str(each), type(each)
+    assert "hush" not in release.to_json() and "hush" not in ledger.where
+    assert b"ada:hush" not in (tmp_path / "token=hush" / "study.ledger").read_bytes()
