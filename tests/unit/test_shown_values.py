@@ -40,7 +40,7 @@ def test_what_is_shown_of_what_holds_data(kind: str) -> None:
     held = [gm.Request(data, sums={"a": (0, 10_000)}, guarantee=G), open_source(data), opened, total_form(opened), plan]
     if kind not in ("array", "list"):
         request = gm.Request(data, sums={"a": (0, 10_000)}, count=True, guarantee=G)
-        table = prepare_table(request.plan, open_data(data), request.readings[0])  # type: ignore[arg-type]
+        table = prepare_table(request.plan, open_data(data, request.readings), request.readings[0])  # type: ignore[arg-type]
         held += [table, total_table(table, None), request.plan]
     for each in held:
         for said in (repr(each), str(each), f"{each}", repr([each])):
@@ -56,7 +56,7 @@ def test_what_is_shown_of_addresses(tmp_path: Path) -> None:
     request = gm.Request(path, sums={"a": (0, 1)}, guarantee=G)
     ledger = gm.Ledger.create(str(tmp_path / "token=hush" / "study.ledger"), G, dataset="https://ada:hush@host/a.csv")
     assert ledger.dataset == "https://host/a.csv"
-    source = open_data(path)
+    source = open_data(path, [])
     release = gm.release(request)
     table = prepare_table(request.plan, source, request.readings[0])  # type: ignore[arg-type]
     for each in (request, ledger, source, source.files, table, release, request.readings[0], ledger.verify()):
