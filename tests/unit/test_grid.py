@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gaussmith.grid import _SHRINKS, NOISE_BITS, Grid, core, make_grid
 from planting import plant
 
 import gaussmith as gm

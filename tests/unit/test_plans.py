@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from gaussmith.grid import NOISE_BITS, Grid
 
 import gaussmith as gm
 from gaussmith.certificate import verify

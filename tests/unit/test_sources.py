@@ -19,6 +19,7 @@ import gaussmith as gm
 from gaussmith.codes import BoxCodes
 from gaussmith.errors import DataError, SourceError
 from gaussmith.sums import check_columns, data_error, open_source, total
+from gaussmith.sums.versions import has_unreadable_views
 
 
 @pytest.fixture
@@ -334,6 +335,10 @@ def test_records_are_not_counted_in_32_bits(people: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("kind", [pa.string_view(), pa.string()])
 def test_views_in_a_dataset(kind: Any) -> None:
     table = pa.table({"a": [1.0, 2.0, 4.0], "k": pa.array(["x", "y", None]).cast(kind)})
+    if has_unreadable_views([kind]):  # of an old PyArrow
+        with pytest.raises(SourceError, match="a table with views"):
+            open_source(dataset.dataset(table))
+        return
     for asked in ({"unit": "k"}, {"where": "is_null(k) or k == 'x'"}):
         source = dataset.dataset(table)
         request = gm.Request(source, sums={"a": (0, 9)}, guarantee=gm.Guarantee(mu=1e6), **asked)

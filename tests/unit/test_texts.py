@@ -11,7 +11,9 @@ import pytest
 from adding import PAIR, STEP, add
 
 from gaussmith.codes import BoxCodes
-from gaussmith.sums import open_source, total
+from gaussmith.sums import open_source, total, versions
+
+packed = pytest.mark.skipif(versions._polars() < (1, 37), reason="Polars 1.36 cannot tell an empty compressed file")
 
 
 def test_csv_is_text_and_read_by_our_rule(tmp_path: Path) -> None:
@@ -48,7 +50,7 @@ def test_no_row_of_a_csv_file_decides_whether_it_is_opened(header: bytes, row: b
         '"{}',
     ],
 )
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv"])
+@pytest.mark.parametrize("suffix", ["csv", pytest.param("csv.gz", marks=packed), "tsv"])
 def test_no_record_of_a_csv_file_swallows_others(note: str, suffix: str, tmp_path: Path) -> None:
     """Two records have such notes: Polars takes all between them for one, without a word."""
     rows = [f"1,{note.replace('{}', str(j)) if j in (3, 8) else 'x'}\n" for j in range(12)]
@@ -83,7 +85,10 @@ def test_json_lines_are_read_line_by_line(tmp_path: Path) -> None:
     assert ([s / STEP for s in found.sums], found.records) == ([2 + 3 + 100 + 4 + 5, 1 + 1 + 0.5], 12)
 
 
-@pytest.mark.parametrize("empty", ["0.jsonl", "9.jsonl", "0.jsonl.gz", "9.jsonl.zst"])
+@pytest.mark.parametrize(
+    "empty",
+    ["0.jsonl", "9.jsonl", pytest.param("0.jsonl.gz", marks=packed), pytest.param("9.jsonl.zst", marks=packed)],
+)
 def test_empty_files_of_json_lines_hold_no_records(empty: str, tmp_path: Path) -> None:
     (tmp_path / "1.jsonl").write_text('\n{"a": 1, "b": 2}\n')
     (tmp_path / "2.jsonl").write_text("\n")
@@ -101,6 +106,7 @@ def test_odd_column_names_in_json(tmp_path: Path) -> None:
     assert add(path, ['it\'s "a".b', ""]) == [5.0, 6.0]
 
 
+@packed
 def test_tsv_and_compressed_text(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("a\tb\n1\t2\n")
     with gzip.open(tmp_path / "a.csv.gz", "wt") as file:

@@ -152,8 +152,9 @@ def _plainly(column: str, kind: str) -> str:
     if kind == "VARCHAR" or kind.startswith("ENUM"):
         return f'cast({column} as varchar) collate "binary"'
     if kind in ("DOUBLE", "FLOAT"):
-        # The ends of Parquet files say nothing of NaN: DuckDB would decide x > 0 for all rows by the largest number.
-        return f"case when isnan({column}) then null else {column} end"
+        # The ends of Parquet files say nothing of NaN: by their numbers DuckDB would decide isnan(x) and x > 0 for all
+        # rows at once. A list of one has no statistics.
+        return f"list_extract([{column}], 1)"
     if kind == "TIMESTAMP_NS":
         whole = _nanoseconds(column)
         return f"make_timestamp(({whole} - (({whole} % 1000) + 1000) % 1000) // 1000)"

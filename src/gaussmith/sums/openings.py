@@ -34,7 +34,7 @@ from gaussmith.sums.tables import (
     unheld_columns,
     was_read,
 )
-from gaussmith.sums.versions import check_versions, check_views
+from gaussmith.sums.versions import check_packed, check_versions, check_views
 
 if typing.TYPE_CHECKING:
     import polars as pl
@@ -154,6 +154,8 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
             "the store must answer, and hold data under this address",
             "check the address, and the credentials in the environment that Polars takes them from",
         )
+    if files.is_text:
+        check_packed(files.paths)
     uneven = uneven_columns(files)
     if files.is_text:
         names = (

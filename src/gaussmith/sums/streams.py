@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 from gaussmith.codes import Codes
@@ -43,7 +44,8 @@ def total_relation(source: Source, codes: Codes, columns: Sequence[str]) -> Tota
         for j, (cast, name) in enumerate(zip(casts, columns, strict=True))
     )
     relation = source.native.project(", ".join(numbers))
-    return add_up(arrow_batches(relation, _rows_of(len(columns), RELATION_ROWS)), _columns_of_arrow, codes)
+    with closing(arrow_batches(relation, _rows_of(len(columns), RELATION_ROWS))) as batches:
+        return add_up(batches, _columns_of_arrow, codes)
 
 
 def count_records(source: Source) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -119,9 +119,22 @@ def scan_csv(paths: Sequence[str], **options: Any) -> pl.LazyFrame:
     if _polars() >= (2,):
         # Only the first header is looked at now; later ones when they are read.
         return pl.scan_csv(list(paths), extra_columns="ignore", infer_schema_files=1, **options)
-    if len(paths) == 1:
+    if len(paths) == 1 and "schema" not in options:
         return pl.scan_csv(list(paths), **options)
+    if "schema" in options:  # no header is read, and an empty file is one without lines, as in Polars 2
+        options["raise_if_empty"] = False
     return pl.concat([pl.scan_csv([path], **options) for path in paths], how="diagonal")
+
+
+def check_packed(paths: Sequence[str]) -> None:
+    """Refuse compressed text files where an empty one is taken for a record: Polars 1.36 reads its packed bytes."""
+    packed = [path for path in paths if path.lower().endswith((".gz", ".zst"))]
+    if packed and _polars() < (1, 37):
+        raise SourceError(
+            "compressed text files with polars 1.36",
+            "it takes an empty file of this kind for one record",
+            "unpack the files, or install a newer one: pip install 'polars>=1.37'",
+        )
 
 
 def collect_batches(lazy: pl.LazyFrame, rows: int | None = None, ordered: bool = False) -> Iterator[pl.DataFrame]:
@@ -169,10 +182,11 @@ def _pushed_batches(lazy: pl.LazyFrame, rows: int | None, ordered: bool) -> Iter
         thread.join()
 
 
-def arrow_batches(relation: Any, rows: int) -> Iterator[Any]:
+def arrow_batches(relation: Any, rows: int) -> Generator[Any, None, None]:
     """The rows of a DuckDB relation in record batches of PyArrow."""
     named = "to_arrow_reader" if "to_arrow_reader" in dir(type(relation)) else "fetch_record_batch"
-    return iter(getattr(relation, named)(rows))
+    with getattr(relation, named)(rows) as reader:  # left open, it would end the next query of its connection
+        yield from reader
 
 
 def has_unreadable_views(types: Sequence[object]) -> bool:
