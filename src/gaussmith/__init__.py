@@ -33,34 +33,46 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Guarantee": "gaussmith.guarantee",
-    "Box": "gaussmith.domains",
-    "Ball": "gaussmith.domains",
-    "Records": "gaussmith.domains",
-    "GaussianData": "gaussmith.domains",
-    "Groups": "gaussmith.domains",
-    "Cells": "gaussmith.domains",
-    "Counts": "gaussmith.domains",
-    "Points": "gaussmith.domains",
-    "SparseSum": "gaussmith.domains",
-    "Votes": "gaussmith.domains",
-    "Ledger": "gaussmith.ledger",
-    "Plan": "gaussmith.plans",
-    "plan": "gaussmith.plans.planner",
-    "Release": "gaussmith.releases",
-    "Question": "gaussmith.questions",
-    "Request": "gaussmith.request",
-    "read": "gaussmith.releases",
-    "release": "gaussmith.job",
-    "compare": "gaussmith.catalogue",
-}
+_PUBLIC = {
+    "gaussmith.catalogue": ("compare",),
+    "gaussmith.domains": (
+        "Ball", "Box", "Cells", "Counts", "GaussianData", "Groups", "Points", "Records", "SparseSum", "Votes",
+    ),
+    "gaussmith.errors": (
+        "BudgetError", "DataError", "DomainError", "ExpressionError", "GaussmithError", "GuaranteeError",
+        "InternalError", "LedgerError", "PlanError", "RequestError", "SourceError",
+    ),
+    "gaussmith.guarantee": ("Guarantee",),
+    "gaussmith.job": ("release",),
+    "gaussmith.ledger": ("Ledger",),
+    "gaussmith.plans": ("Plan",),
+    "gaussmith.plans.planner": ("plan",),
+    "gaussmith.questions": ("Question",),
+    "gaussmith.releases": ("Release", "read"),
+    "gaussmith.request": ("Request",),
+}  # fmt: skip
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
+"""Where each public name is; imported when it is used, so that a start costs little."""
+
 _ROOMS = {"catalogue", "workloads"}
 """Modules that are public words themselves."""
 
 if TYPE_CHECKING:
     from gaussmith.catalogue import compare
     from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, Groups, Points, Records, SparseSum, Votes
+    from gaussmith.errors import (
+        BudgetError,
+        DataError,
+        DomainError,
+        ExpressionError,
+        GaussmithError,
+        GuaranteeError,
+        InternalError,
+        LedgerError,
+        PlanError,
+        RequestError,
+        SourceError,
+    )
     from gaussmith.guarantee import Guarantee
     from gaussmith.job import release
     from gaussmith.ledger import Ledger
@@ -71,8 +83,10 @@ if TYPE_CHECKING:
     from gaussmith.request import Request
 
 __all__ = [
-    "Ball", "Box", "Cells", "Counts", "GaussianData", "Groups", "Guarantee", "Ledger", "Plan", "Points", "Question",
-    "Records", "Release", "Request", "SparseSum", "Votes", "compare", "plan", "read", "release",
+    "Ball", "Box", "BudgetError", "Cells", "Counts", "DataError", "DomainError", "ExpressionError", "GaussianData",
+    "GaussmithError", "Groups", "Guarantee", "GuaranteeError", "InternalError", "Ledger", "LedgerError", "Plan",
+    "PlanError", "Points", "Question", "Records", "Release", "Request", "RequestError", "SourceError", "SparseSum",
+    "Votes", "compare", "plan", "read", "release",
 ]  # fmt: skip
 
 
