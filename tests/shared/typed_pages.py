@@ -1,0 +1,58 @@
+"""Check the types of what users copy: the code of the README, of docs/ and of examples/, as mypy and Pylance see it.
+
+    python tests/shared/typed_pages.py      what `./run check` calls; exits 1 where a checker complains
+
+Pyright runs in its standard mode, without a single exception: it is what an editor shows a newcomer.
+"""
+
+from __future__ import annotations
+
+import doctest
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """The code of each page under a name of its own: the `>>>` lines of Markdown, and the examples as they are."""
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        found = doctest.DocTestParser().get_examples(page.read_text("utf-8"))
+        if found:
+            yield f"{page.stem.replace('-', '_')}_page.py", "".join(example.source for example in found)
+    for example in sorted((ROOT / "examples").rglob("*.py")):
+        yield f"{example.stem}_example.py", example.read_text("utf-8")
+
+
+def check(folder: Path) -> int:
+    """How many checkers complain about the code in a folder."""
+    settings = {
+        "typeCheckingMode": "standard",
+        "reportUnusedExpression": "none",  # a page shows values
+        "extraPaths": [str(ROOT / "src")],
+        "include": ["."],
+    }
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings), "utf-8")
+    environment = {**os.environ, "MYPYPATH": str(ROOT / "src")}
+    commands = [
+        [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--follow-imports=silent", "--no-error-summary", "."],
+        [sys.executable, "-m", "basedpyright", "--project", str(folder), "--pythonpath", sys.executable],
+    ]
+    return sum(subprocess.run(command, cwd=folder, env=environment).returncode != 0 for command in commands)
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name, code in pages():
+            (folder / name).write_text(code, "utf-8")
+        return 1 if check(folder) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
