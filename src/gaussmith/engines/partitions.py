@@ -24,6 +24,7 @@ from urllib.parse import unquote_to_bytes
 from gaussmith.engines.addresses import fixed_part
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.table_formats import check_store
+from gaussmith.engines.versions import scan_csv
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, Formula, columns_used, evaluate
 from gaussmith.expressions.grammar import Literal, Node, Operation
@@ -151,7 +152,7 @@ def find_with_polars(pattern: str) -> list[str]:
     import polars as pl
 
     if not pattern.endswith(("/", ".parquet", ".pq")):
-        return pl.scan_csv(pattern, infer_schema=False, has_header=False).collect_schema().names()
+        return scan_csv([pattern], infer_schema=False, has_header=False).collect_schema().names()
     scan = pl.scan_parquet(pattern, hive_partitioning=False, extra_columns="ignore", include_file_paths=PATH)
     found: list[str] = scan.select(pl.col(PATH).unique()).collect(engine="streaming").to_series().to_list()
     return found

@@ -53,6 +53,19 @@ def engine_of(data: object) -> Engine | None:
     return next((engine for engine in ENGINES.values() if module in engine.modules), None)
 
 
+def packages_needed(data: object, name: str | None = None) -> list[str]:
+    """The packages that work together on this data; `name` is that of the engine for files. Looks at its type alone.
+
+    >>> packages_needed("visits.parquet", "duckdb")
+    ['polars', 'narwhals', 'duckdb', 'pyarrow', 'polars', 'narwhals']
+    """
+    if isinstance(data, str | os.PathLike):
+        is_database = scheme_of(os.fspath(data)) == DUCKDB.name
+        return [*POLARS.packages, *(DUCKDB if is_database else ENGINES[name or POLARS.name]).packages]
+    engine = engine_of(data)
+    return [] if engine is None else [_module_of(data).lstrip("_"), *engine.packages]
+
+
 def _module_of(data: object) -> str:
     return type(data).__module__.split(".")[0]
 
@@ -67,20 +80,20 @@ def _open(told: SourceDescription, name: str | None, master: str | None, columns
             "it says where Spark runs",
             'add engine="spark", or leave master out',
         )
+    check_versions(packages_needed(data, name))
     if isinstance(data, (str, os.PathLike)):
         return _open_path(os.fspath(data), name, master, columns, told)
-    engine = engine_of(data)
-    check_versions([_module_of(data).lstrip("_"), *engine.packages] if engine is not None else [])
     if name is not None:
         raise SourceError(
             f"engine={name!r} for a {type(data).__qualname__}",
             "an engine is chosen for files; a frame stays with its own",
             "leave engine out",
         )
-    return _open_object(data, engine)
+    return _open_object(data)
 
 
-def _open_object(data: Any, engine: Engine | None) -> Source:
+def _open_object(data: Any) -> Source:
+    engine = engine_of(data)
     if isinstance(data, Source):
         return data
     if isinstance(data, (np.ndarray, np.generic, list, tuple)):
@@ -99,10 +112,7 @@ def _open_object(data: Any, engine: Engine | None) -> Source:
 def _open_path(
     path: str, name: str | None, master: str | None, columns: Sequence[str] | None, told: SourceDescription
 ) -> Source:
-    is_database = scheme_of(path) == DUCKDB.name
-    engine = DUCKDB if is_database else ENGINES[name or POLARS.name]
-    check_versions([*POLARS.packages, *engine.packages])
-    if is_database:
+    if scheme_of(path) == DUCKDB.name:
         if name not in (None, DUCKDB.name):
             raise SourceError(
                 f"engine={name!r} for {without_secrets(path)!r}", "DuckDB reads its own files", "leave engine out"
@@ -113,4 +123,4 @@ def _open_path(
         raise SourceError(
             f"line_per_record for {files.format} files", "it is about the lines of CSV and TSV files", "leave it out"
         )
-    return engine.open_files(files, columns, master)
+    return ENGINES[name or POLARS.name].open_files(files, columns, master)

@@ -27,7 +27,7 @@ def release_text(release: Release) -> str:
         return "\n".join([_answers_text(release), *wrap_notes([*release_notes(release), COVERS])])
     texts = []
     for question in release:
-        notes = [] if question.row_rule is None else [printable(note) for note in question.reading.notes()]
+        notes = [] if question.row_rule is None else [printable(note) for note in question.row_rule.notes()]
         body = "\n".join([_answers_text(question), *notes])
         texts.append(f"{printable(question.questions[0])}\n{textwrap.indent(body, '  ')}\n")
     return "\n".join([*texts, *wrap_notes([*sharing(release.plan), *_charged(release), COVERS])])
