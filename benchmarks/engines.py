@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 
 from gaussmith.codes import BallCodes, BoxCodes
-from gaussmith.sums import open_source, total
-from gaussmith.sums.spark import open_session
+from gaussmith.engines.spark_sessions import open_session
+from gaussmith.totals import open_source, total
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings

@@ -20,9 +20,9 @@ import polars as pl
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
 from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
-from gaussmith.sums import open_source
-from gaussmith.sums.features import Coding, RowCount, RowSum, Units, UnitTotal
-from gaussmith.sums.people import total_groups
+from gaussmith.totals import open_source
+from gaussmith.totals.features import Coding, RowCount, RowSum, Units, UnitTotal
+from gaussmith.totals.people import total_groups
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings, in_turn

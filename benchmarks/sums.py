@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from gaussmith.codes import BallCodes, BoxCodes, Codes
-from gaussmith.sums import open_source, total
+from gaussmith.totals import open_source, total
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings, in_turn

@@ -12,13 +12,13 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.addresses import is_here, without_password, without_secrets
+from gaussmith.engines.addresses import is_here, without_password, without_secrets
+from gaussmith.engines.source_description import read_source
 from gaussmith.errors import LedgerError, RequestError
 from gaussmith.plans import Plan
-from gaussmith.readings import Reading
+from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases import Release
 from gaussmith.request import Request
-from gaussmith.source_tables import read_source
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
@@ -92,14 +92,14 @@ def check_source(request: Request) -> bool:
     return read_schema(request) is not None
 
 
-def read_schema(request: Request) -> tuple[Reading | None, ...] | None:
-    """The readings of a request with what its source's schema says of them; None where it is not on this machine."""
+def read_schema(request: Request) -> tuple[RowRule | None, ...] | None:
+    """The row rules of a request with what its source's schema says of them; None where it is not on this machine."""
     from gaussmith import mechanism
 
     data = read_source(request.source).data
     if isinstance(data, str | os.PathLike) and not is_here(os.fspath(data)):
         return None
-    return mechanism.told_readings(mechanism.prepare_request(request.plan, request.source))
+    return mechanism.told_rules(mechanism.prepare_request(request.plan, request.source))
 
 
 def release_plan(
@@ -116,9 +116,9 @@ def release_plan(
 
     book = open_ledger(ledger, id)
     prepared = mechanism.prepare(plan, data, columns, form)
-    (source,) = prepared.sources
-    asked = hash_of(plan.hash, data, source.described())
-    return _release(prepared, data, asked, book, id, progress, source.unit)
+    (opened,) = prepared.sources
+    asked = hash_of(plan.hash, data, opened.rule.to_dict())
+    return _release(prepared, data, asked, book, id, progress, opened.rule.unit)
 
 
 def charged(
@@ -184,7 +184,7 @@ def source_name(data: Any) -> str:
 def request_hash(request: Request) -> str:
     """SHA-256 of all that a request asks: the same id with another request is refused."""
     return hash_of(
-        request.plan.hash, request.source, [draw.reading and draw.reading.to_dict() for draw in request.plan.draws]
+        request.plan.hash, request.source, [draw.row_rule and draw.row_rule.to_dict() for draw in request.plan.draws]
     )
 
 

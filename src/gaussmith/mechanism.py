@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.addresses import short_name
-from gaussmith.domains import Cells, Counts, People
+from gaussmith.domains import People
+from gaussmith.engines.addresses import short_name
+from gaussmith.engines.engine import Progress, Totals
+from gaussmith.engines.registry import open_source
+from gaussmith.engines.source import check_once
+from gaussmith.engines.source_description import read_source
 from gaussmith.errors import PlanError
 from gaussmith.noise import normal_integers
 from gaussmith.numerics.linear import Array, Integers, Words
-from gaussmith.plans import Block, Draw, Plan
+from gaussmith.plans import Draw, Plan
 from gaussmith.plans.grid import NOISE_BITS
-from gaussmith.readings import Reading
+from gaussmith.plans.row_rule import PAIRS, RowRule
 from gaussmith.releases import Release
-from gaussmith.source_tables import read_source
-from gaussmith.sums import Source, Totals, open_source
-from gaussmith.sums.forms import PAIRS, Opened, open_form, total_form
-from gaussmith.sums.readings import Table, columns_read, open_table, total_table
-from gaussmith.sums.rehearsals import rehearse_form, rehearse_table
-from gaussmith.sums.sources import check_once
-
-Progress = Callable[[float | None], None]
+from gaussmith.totals.opened import Opened, columns_read, open_data, plain_rule, total
+from gaussmith.totals.rehearsal import rehearse
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +31,7 @@ class Prepared:
     """A plan and the opened source of each of its draws; no data value has been read."""
 
     plan: Plan
-    sources: tuple[Table | Opened, ...]
+    sources: tuple[Opened, ...]
 
 
 def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: str | None = None) -> Prepared:
@@ -63,13 +61,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             "there the number of people is public, and in pairs a person without items has no row to be counted by",
             'plan with neighbours="add-remove", or pass one row per person and one column per item',
         )
-    if draw.groups is None:
-        opened = open_form(data, block.domain, block.codes, columns, form)
-        rehearse_form(opened)
-        return Prepared(plan, (opened,))
-    names = list(columns) if columns is not None else [block.domain.name(j) for j in range(block.domain.dimension)]
-    reading = Reading(tuple(("total", name) for name in names), by=draw.groups.columns)
-    return Prepared(plan, (_open_draw(replace(draw, reading=reading), data),))
+    return Prepared(plan, (_open(data, replace(draw, row_rule=plain_rule(draw, columns, form))),))
 
 
 def prepare_request(plan: Plan, data: Any, engine: str | None = None, master: str | None = None) -> Prepared:
@@ -78,35 +70,18 @@ def prepare_request(plan: Plan, data: Any, engine: str | None = None, master: st
     Files are read by `engine`, with Spark at `master`.
     """
     plan.certify()  # before anything is opened
-    readings = [_reading(draw) for draw in plan.draws]
-    columns = dict.fromkeys(name for reading in readings for name in columns_read(reading))
+    rules = [draw.row_rule for draw in plan.draws if draw.row_rule is not None]
+    columns = dict.fromkeys(name for rule in rules for name in columns_read(rule))
     source = open_source(data, engine, master, tuple(columns))
-    check_once(source, len(readings))
+    check_once(source, len(rules))
     named = replace(source, name=short_name(read_source(data).data))
-    return Prepared(plan, tuple(_open_draw(draw, named) for draw in plan.draws))
+    return Prepared(plan, tuple(_open(named, draw) for draw in plan.draws))
 
 
-def _reading(draw: Draw) -> Reading:
-    if draw.reading is None:
-        raise PlanError("a plan that is not a request's", "it does not say how a table is read", "use plan.release")
-    return draw.reading
-
-
-def _open_draw(draw: Draw, data: Any | Source) -> Table:
-    reading, block = _reading(draw), draw.block
-    values = () if reading.histogram is None else _values(block)
-    table = open_table(data, reading, block.codes, block.substitutes, draw.groups, values)
-    rehearse_table(table)
-    return table
-
-
-def _values(block: Block) -> Sequence[Any]:
-    """The declared values of a histogram."""
-    domain = block.domain
-    labels = domain.values[0] if isinstance(domain, Cells) else domain.labels if isinstance(domain, Counts) else None
-    if labels is None:
-        raise PlanError("a histogram without values", "they are declared in the plan", "plan the request again")
-    return labels
+def _open(data: Any, draw: Draw) -> Opened:
+    opened = open_data(data, draw)
+    rehearse(opened)
+    return opened
 
 
 def release(prepared: Prepared, progress: Progress | None = None) -> Release:
@@ -114,34 +89,14 @@ def release(prepared: Prepared, progress: Progress | None = None) -> Release:
 
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
     """
-    totals = []
-    for source in prepared.sources:
-        totals.append([total_form(source, progress)] if isinstance(source, Opened) else total_table(source, progress))
-    return replace(release_totals(prepared.plan, totals), readings=told_readings(prepared))
+    totals = [total(opened, progress) for opened in prepared.sources]
+    return replace(release_totals(prepared.plan, totals), row_rules=told_rules(prepared))
 
 
-def told_readings(prepared: Prepared) -> tuple[Reading | None, ...]:
-    """How the records of each draw come from its source, with what the schema says; None where nothing is to be said.
-
-    That is: how ids are compared, whether the rows are those of a query, and what stands in for missing text.
-    """
-    return tuple(
-        _told_form(source) if isinstance(source, Opened) else _told_table(source, draw.block)
-        for draw, source in zip(prepared.plan.draws, prepared.sources, strict=True)
-    )
-
-
-def _told_form(opened: Opened) -> Reading | None:
-    unit = opened.columns[0] if opened.form == PAIRS and opened.columns else None
-    told = Reading((), unit).identified(opened.source.told_ids(unit), opened.source.told_query)
-    return told if told.ids or told.query else None
-
-
-def _told_table(table: Table, block: Block) -> Reading:
-    source, reading = table.source, table.reading
-    is_text = source.is_text or not source.texts.isdisjoint(reading.names)
-    told = reading.identified(source.told_ids(reading.unit), source.told_query)
-    return told.opened(source.name, is_text, block.substitutes)
+def told_rules(prepared: Prepared) -> tuple[RowRule | None, ...]:
+    """The row rule of each draw with what its source's schema says; None where nothing is to be said."""
+    draws = prepared.plan.draws
+    return tuple(opened.told_rule(draw.block.substitutes) for draw, opened in zip(draws, prepared.sources, strict=True))
 
 
 def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:

@@ -1,4 +1,4 @@
-"""From a question to its plan and the reading of the table that feeds it. Sees bounds and rules, never data.
+"""From a question to its plan and the row rule of the table that feeds it. Sees bounds and rules, never data.
 
 One person adds a vector of numbers. Sums are totals over a person's rows, clamped to their bounds; means over people
 are each person's own mean. Means over rows are two sums, over all rows that count: the distances from the middle of
@@ -27,9 +27,9 @@ from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Draw
 from gaussmith.plans.choice import plan_answers
 from gaussmith.plans.draw import draw_groups
+from gaussmith.plans.row_rule import MEAN as OWN_MEAN
+from gaussmith.plans.row_rule import ROW_SUM, ROWS, TOTAL, VALUES, RowRule
 from gaussmith.questions import Question, is_number
-from gaussmith.readings import MEAN as OWN_MEAN
-from gaussmith.readings import ROW_SUM, ROWS, TOTAL, VALUES, Reading
 
 Asked = tuple[str, str, float, float]
 """One answer: "sum" or "mean", the column, its bounds."""
@@ -58,7 +58,7 @@ def asked_of(question: Question) -> list[Asked]:
 def plan_question(
     question: Question, unit: str | None, guarantee: Guarantee, neighbours: str, asked: Sequence[Asked] | None = None
 ) -> Draw:
-    """The draw of a question, with the reading of its table; `asked` gives the answers where they are not its own."""
+    """The draw of a question, with the row rule of its table; `asked` gives the answers where they are not its own."""
     question.check_unit(unit)
     if question.where is not None and neighbours != ADD_REMOVE:
         raise RequestError(
@@ -74,7 +74,7 @@ def plan_question(
         raise RequestError(
             f"groups_per_unit={question.groups_per_unit} without groups", "it is about groups", "declare them: by = …"
         )
-    reading = Reading(
+    row_rule = RowRule(
         drawn.features,
         unit,
         question.rows_per_unit if isinstance(drawn.domain, People) else None,
@@ -90,9 +90,9 @@ def plan_question(
         missing = {name: question.missing[column] for name, (_, column) in named if column in question.missing}
     if groups is not None:
         draw = draw_groups(groups, guarantee, drawn.answers, neighbours, missing)
-        return replace(draw, block=_standing_in(draw.block, drawn.stand_ins), reading=reading)
+        return replace(draw, block=_standing_in(draw.block, drawn.stand_ins), row_rule=row_rule)
     block = plan_answers(drawn.domain, guarantee, drawn.answers, neighbours, missing)
-    return Draw(_standing_in(block, drawn.stand_ins), guarantee, neighbours, reading=reading)
+    return Draw(_standing_in(block, drawn.stand_ins), guarantee, neighbours, row_rule=row_rule)
 
 
 def _plan_histogram(question: Question, unit: str | None, guarantee: Guarantee, neighbours: str) -> Draw:
@@ -102,14 +102,14 @@ def _plan_histogram(question: Question, unit: str | None, guarantee: Guarantee, 
     domain: Domain = Cells(values, or_none=True) if k == 1 else Counts(values, at_most=k)
     answers = ask(domain, count=bool(question.count))
     answers = replace(answers, names=tuple(f"{column}={name}" for name in answers.names))
-    reading = Reading(
+    row_rule = RowRule(
         ((VALUES, column),),
         unit,
         columns=tuple(question.columns.items()),
         where=question.where,
         values_per_unit=k,
     )
-    return Draw(plan_answers(domain, guarantee, answers, neighbours), guarantee, neighbours, reading=reading)
+    return Draw(plan_answers(domain, guarantee, answers, neighbours), guarantee, neighbours, row_rule=row_rule)
 
 
 def _standing_in(block: Block, stand_ins: Array | None) -> Block:

@@ -8,7 +8,8 @@ from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from gaussmith.addresses import without_secrets
+from gaussmith.engines.addresses import without_secrets
+from gaussmith.engines.source_description import read_source, with_path
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
 from gaussmith.guarantee import Guarantee
@@ -16,7 +17,6 @@ from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.question_plans import asked_of, plan_question
 from gaussmith.questions import Bounds, Question, read_values
-from gaussmith.source_tables import read_source, with_path
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share"))
 """What may stand in the request itself, or in a question."""

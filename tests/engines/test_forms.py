@@ -15,8 +15,9 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
+from gaussmith import mechanism
 from gaussmith.errors import PlanError, SourceError
-from gaussmith.sums.forms import open_form, total_form
+from gaussmith.totals.opened import total
 
 LABELS = ["good", "fair", "poor", "ünder", "", " good"]
 ODD = [*LABELS, None, "Good", "good ", "NULL", "nan", "\x00", "other"]
@@ -96,7 +97,8 @@ def expected_cells(domain: gm.Cells, columns: list[str] | None, data: pl.DataFra
 
 
 def totals(data: Any, domain: Any, columns: list[str] | None = None, form: str | None = None) -> tuple[list[int], int]:
-    found = total_form(open_form(data, domain, domain.codes(), columns, form))
+    (opened,) = mechanism.prepare(gm.plan(domain, gm.Guarantee(mu=1)), data, columns, form).sources
+    (found,) = total(opened)
     return [int(s) for s in found.sums], found.records
 
 

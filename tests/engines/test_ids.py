@@ -18,11 +18,11 @@ import pyarrow.feather as feather
 import pytest
 
 from gaussmith.codes import BoxCodes
+from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import declare_groups, plan_derivation
-from gaussmith.sums import open_source
-from gaussmith.sums.features import Coding, Units, UnitTotal
-from gaussmith.sums.people import total_groups, total_people
+from gaussmith.totals.features import Coding, Units, UnitTotal
+from gaussmith.totals.people import total_groups, total_people
 
 ONE = Coding.of(BoxCodes.for_bounds([0], [1], [0]))
 SECONDS = 2**61

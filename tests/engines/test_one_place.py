@@ -16,12 +16,13 @@ import pytest
 
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
+from gaussmith.engines.duckdb import DUCKDB
+from gaussmith.engines.registry import open_source
 from gaussmith.errors import DataError, ExpressionError, SourceError
 from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
-from gaussmith.sums import open_source, total
-from gaussmith.sums.features import Coding, RowSum, Units
-from gaussmith.sums.people import total_groups, total_people
-from gaussmith.sums.units import BLOCK_FEATURES
+from gaussmith.totals.features import Coding, RowSum, Units
+from gaussmith.totals.people import total_groups, total_people
+from gaussmith.totals.records import total_records
 
 G = gm.Guarantee(mu=1)
 SHARP = gm.Guarantee(mu=1e6)
@@ -35,7 +36,7 @@ def answers(source: Any, **asked: Any) -> list[float]:
 
 
 def add(source: Any, engine: str | None = None) -> float:
-    return total(open_source(source, engine), ONE, ["a"]).sums[0] / float(ONE.scale[0])
+    return total_records(open_source(source, engine), ONE, ["a"]).sums[0] / float(ONE.scale[0])
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
@@ -163,7 +164,7 @@ def test_filters_that_are_constant(where: str, rows: int) -> None:
 def test_people_of_a_source_that_changes_between_queries_are_refused() -> None:
     """Blocks of features must see the same people."""
     features = tuple(
-        RowSum("a", Coding.of(BoxCodes.for_bounds([0], [j + 1], [0]))) for j in range(BLOCK_FEATURES["duckdb"] + 1)
+        RowSum("a", Coding.of(BoxCodes.for_bounds([0], [j + 1], [0]))) for j in range(DUCKDB.max_features + 1)
     )
     # Of each query's rows a random part: two queries over ten thousand people agree once in a hundred times.
     relation = duckdb.connect().sql("select i::double a, i p, 'x' k from range(10000) r(i) where random() < 0.5")

@@ -14,13 +14,14 @@ import pytest
 
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
+from gaussmith.engines.duckdb import list_files, read_files
+from gaussmith.engines.files import Files
+from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
-from gaussmith.sums import open_source, total
-from gaussmith.sums.databases import list_files, read_files
-from gaussmith.sums.features import Coding, RowSum, Units
-from gaussmith.sums.files import Files
-from gaussmith.sums.people import total_groups, total_people
+from gaussmith.totals.features import Coding, RowSum, Units
+from gaussmith.totals.people import total_groups, total_people
+from gaussmith.totals.records import total_records
 
 ENGINES = ["polars", "duckdb"]
 ONE = BoxCodes.for_bounds([0], [4096], [0])
@@ -69,7 +70,7 @@ def write(root: Path, folders: Iterable[str], **columns: list[Any]) -> Path:
 
 
 def add(source: Any, column: str, engine: str | None = None) -> float:
-    return total(open_source(source, engine), ONE, [column]).sums[0] / UNIT
+    return total_records(open_source(source, engine), ONE, [column]).sums[0] / UNIT
 
 
 def people(source: Any, engine: str | None, unit: str = "person", where: str | None = None) -> tuple[int, float]:
@@ -144,8 +145,8 @@ def test_names_are_read_by_one_rule_on_spark(spark: Any, tmp_path: Path) -> None
     opened = open_source(write(tmp_path / "years", ["y=2023", "y=2024"]), "spark")
     assert opened.files is not None and opened.reopen is not None
     remote = Files("store", "Parquet", (f"file://{tmp_path}/years/",), f"file://{tmp_path}/years", remote=True)
-    from gaussmith.sums.spark import list_files as list_with_spark
-    from gaussmith.sums.spark import read_files as read_with_spark
+    from gaussmith.engines.spark import list_files as list_with_spark
+    from gaussmith.engines.spark import read_files as read_with_spark
 
     found = list_with_spark(remote, None)
     assert found.keys == ("y",) and sorted(found.values.values()) == [("2023",), ("2024",)]
@@ -178,7 +179,7 @@ def test_requests_about_partitions(engine: str, tmp_path: Path) -> None:
     asked = gm.Request(str(tmp_path), means={"person": (0, 10)}, where="day < '2024-07-01'", guarantee=sharp)
     release = gm.release(asked, engine=engine)
     assert round(release["person_mean"].value, 3) == 1.5
-    assert "text that is no plain number" in str(release.reading)
+    assert "text that is no plain number" in str(release.row_rule)
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
@@ -242,7 +243,7 @@ def test_a_thousand_folders_are_read_in_a_moment(engine: str, tmp_path: Path) ->
 
 
 def test_a_filter_on_keys_is_decided_before_files_are_opened(tmp_path: Path) -> None:
-    from gaussmith.sums.sources import narrowed
+    from gaussmith.engines.source import narrowed
 
     write(tmp_path, [f"year={year}/region={region}" for year in ("2023", "2024", "x") for region in "ns"])
     asked_of_rows = ("year == 2023 or a > 1", "year + a > 1")

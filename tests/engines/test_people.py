@@ -12,15 +12,18 @@ import duckdb
 import narwhals as nw
 import polars as pl
 import pytest
+from summing import engine_under, group_totals, unit_totals
 
 from gaussmith.codes import BoxCodes
+from gaussmith.engines.duckdb import DUCKDB
+from gaussmith.engines.engine import Totals
+from gaussmith.engines.polars import POLARS
+from gaussmith.engines.registry import engine_of, open_source
 from gaussmith.errors import DataError, RequestError, SourceError
 from gaussmith.expressions import GroupKeys, declare_groups, derive, kinds_of, plan_derivation
-from gaussmith.sums import Totals, open_source
-from gaussmith.sums.features import Coding, RowCount, RowSum, UnitMean, Units, UnitTotal
-from gaussmith.sums.groups import group_totals
-from gaussmith.sums.people import total_groups, total_people
-from gaussmith.sums.units import add_up, feature_limbs, unit_totals
+from gaussmith.totals.features import Coding, RowCount, RowSum, UnitMean, Units, UnitTotal
+from gaussmith.totals.limbs import add_up, feature_limbs
+from gaussmith.totals.people import total_groups, total_people
 
 INF, NAN = float("inf"), float("nan")
 VALUES = [None, NAN, INF, -INF, 0.0, -0.0, 1.0, -2.5, 0.1, 5e-324, 1e300, 63.0, 64.0, 1e-9]
@@ -209,7 +212,7 @@ def test_units_with_a_million_million_rows(engine: Any, request: pytest.FixtureR
         data = nw.from_native(session.createDataFrame(frame.rows(), fields))
     else:
         data = engine(frame)
-    totals = add_up(*feature_limbs(data, units, ("u",)))
+    totals = add_up(*feature_limbs(data, units, ("u",)), engine_under(data))
     for row in rows:
         n, found = row["n"], totals[(row["u"],)]
         expected = []
@@ -308,6 +311,8 @@ def test_arrays_have_no_people() -> None:
         total_people(source, Units((), None), plan_derivation({}, None, {}))
 
 
-def test_other_engines_refused() -> None:
-    with pytest.raises(SourceError, match="people are added up by Polars, DuckDB or Spark"):
-        unit_totals(nw.from_native(table(1).to_arrow()), Units((), "i"))
+def test_every_frame_has_its_engine() -> None:
+    frame = table(1)
+    assert engine_of(frame) is engine_of(frame.to_arrow()) is engine_of(frame.lazy()) is POLARS
+    assert engine_of(duckdb.connect().from_arrow(frame.to_arrow())) is DUCKDB
+    assert engine_of(frame.to_numpy()) is engine_of(object()) is None

@@ -14,7 +14,7 @@ from engines import plain_pandas
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.sums.readings import total_table
+from gaussmith.totals.opened import total
 
 TABLE = pl.DataFrame(
     {
@@ -56,8 +56,8 @@ def test_every_engine_gives_the_same_integers(engine: str, name: str, tmp_path: 
     request = gm.Request(SOURCES[engine](tmp_path), guarantee=gm.Guarantee(mu=1), **REQUESTS[name])
     (plain,) = mechanism.prepare_request(request.plan, TABLE).sources
     (source,) = mechanism.prepare_request(request.plan, request.source).sources
-    expected = total_table(plain)
-    assert total_table(source) == expected
+    expected = total(plain)
+    assert total(source) == expected
     assert sum(found.records for found in expected) > 3
 
 

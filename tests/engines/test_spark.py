@@ -9,11 +9,13 @@ import numpy.typing as npt
 import pytest
 
 from gaussmith.codes import BallCodes, BoxCodes
-from gaussmith.sums import Totals, open_source, total
-from gaussmith.sums.arrays import Unsteady
-from gaussmith.sums.spark import total_spark
-from gaussmith.sums.sql import BLOCK_COLUMNS, read_numbers, spell_codes
+from gaussmith.engines.engine import Totals
+from gaussmith.engines.registry import open_source
+from gaussmith.engines.spark import total_frame
+from gaussmith.engines.spark_codes import BLOCK_COLUMNS, read_numbers, spell_codes
 from gaussmith.tallies import CountCodes, SparseCodes
+from gaussmith.totals.kernels import Unsteady
+from gaussmith.totals.records import total_records
 
 EDGES = [0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan, 1.0, 2.0**53 + 1]
 
@@ -77,8 +79,8 @@ def test_sums_beyond_64_bits(spark: Any) -> None:
     wanted = Totals([rows * int(codes.steps[0])], rows)
     assert wanted.sums[0] >= 2**63
     source = open_source(spark.range(rows).selectExpr("1e9D x"))
-    assert total(source, codes, ["x"]) == wanted
-    assert total_spark(source.native, codes, ["x"], source.schema, doubles_hold=0) == wanted
+    assert total_records(source, codes, ["x"]) == wanted
+    assert total_frame(source.native, codes, ["x"], source.schema, doubles_hold=0) == wanted
 
 
 def test_wide_tables_go_in_blocks(spark: Any) -> None:
@@ -87,7 +89,7 @@ def test_wide_tables_go_in_blocks(spark: Any) -> None:
     names = [f"col`{j}.x" for j in range(d)]
     frame = spark.createDataFrame(rows.tolist(), ", ".join(f"c{j} double" for j in range(d))).toDF(*names)
     for codes in (BoxCodes.for_bounds([-1.0] * d, [2.0] * d, [0.25] * d), BallCodes(np.full(d, 0.1), 7.0)):
-        assert total(open_source(frame), codes, names).sums == codes.encode(rows).sum(axis=0).tolist()
+        assert total_records(open_source(frame), codes, names).sums == codes.encode(rows).sum(axis=0).tolist()
 
 
 def test_a_frame_that_changes_between_queries_is_refused(spark: Any) -> None:
@@ -119,4 +121,4 @@ def test_a_frame_that_changes_between_queries_is_refused(spark: Any) -> None:
     codes = BoxCodes.for_bounds([0.0] * d, [1.0] * d, [0.0] * d)
     schema = open_source(frames[0]).schema
     with pytest.raises(Unsteady):
-        total_spark(Changing(), codes, columns, schema)
+        total_frame(Changing(), codes, columns, schema)

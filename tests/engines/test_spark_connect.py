@@ -20,7 +20,8 @@ from sessions import why_no_spark
 
 import gaussmith as gm
 from gaussmith.codes import BallCodes, BoxCodes
-from gaussmith.sums import open_source, total
+from gaussmith.engines.registry import open_source
+from gaussmith.totals.records import total_records
 
 RELEASE = """
 import json, sys, warnings
@@ -29,14 +30,15 @@ import numpy as np
 from pyspark.sql import SparkSession
 import gaussmith as gm
 from gaussmith.codes import BallCodes, BoxCodes
-from gaussmith.sums import open_source, total
+from gaussmith.engines.registry import open_source
+from gaussmith.totals.records import total_records
 
 session = SparkSession.builder.remote(sys.argv[2]).getOrCreate()
 frame = session.read.parquet(sys.argv[1])
 source = open_source(frame)
-assert type(frame).__module__.startswith("pyspark.sql.connect") and source.kind == "spark"
-box = total(source, BoxCodes.for_bounds([0, 0], [100, 9], [50, 1]), ["a", "b"])
-ball = total(source, BallCodes(np.array([50.0, 4.0]), 30.0), ["a", "b"])
+assert type(frame).__module__.startswith("pyspark.sql.connect") and source.engine.name == "spark"
+box = total_records(source, BoxCodes.for_bounds([0, 0], [100, 9], [50, 1]), ["a", "b"])
+ball = total_records(source, BallCodes(np.array([50.0, 4.0]), 30.0), ["a", "b"])
 request = gm.Request(frame, unit="person", sums={"a": (0, 300)}, count=True, by={"b": [1, 2]}, where="a > 3",
                      guarantee=gm.Guarantee(mu=1e6))
 print(json.dumps([box.sums, ball.sums, box.records, gm.release(request).values.tolist()]))
@@ -113,8 +115,8 @@ def test_a_frame_of_spark_connect(address: str, table: Path, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr[-2000:]
     box, ball, records, values = json.loads(done.stdout.splitlines()[-1])
     source = open_source(table)
-    assert box == total(source, BoxCodes.for_bounds([0, 0], [100, 9], [50, 1]), ["a", "b"]).sums
-    assert ball == total(source, BallCodes(np.array([50.0, 4.0]), 30.0), ["a", "b"]).sums
+    assert box == total_records(source, BoxCodes.for_bounds([0, 0], [100, 9], [50, 1]), ["a", "b"]).sums
+    assert ball == total_records(source, BallCodes(np.array([50.0, 4.0]), 30.0), ["a", "b"]).sums
     assert records == 1003
     request = gm.Request(
         table,

@@ -11,8 +11,9 @@ import pytest
 
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.release import add_flags
-from gaussmith.sums import spark as engine
-from gaussmith.sums.versions import RANGES
+from gaussmith.engines import spark_sessions as engine
+from gaussmith.engines.spark_codes import BLOCK_COLUMNS
+from gaussmith.engines.versions import RANGES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
 
@@ -48,5 +49,5 @@ def test_the_commands_are_those_that_exist() -> None:
 
 def test_the_numbers_on_the_page() -> None:
     assert f"Java {engine.OLDEST_JAVA} or newer" in PAGE and f"Spark {RANGES['pyspark'][0].removesuffix('.0')}" in PAGE
-    assert f"within {engine.PATIENCE:g} seconds" in PAGE and f"Up to {engine.BLOCK_COLUMNS} columns" in PAGE
+    assert f"within {engine.PATIENCE:g} seconds" in PAGE and f"Up to {BLOCK_COLUMNS} columns" in PAGE
     assert engine.INSTALL in PAGE

@@ -20,8 +20,10 @@ from sessions import why_no_spark
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.codes import BoxCodes
+from gaussmith.engines.registry import open_source
+from gaussmith.engines.source import check_columns
 from gaussmith.errors import DataError, SourceError
-from gaussmith.sums import check_columns, open_source, total
+from gaussmith.totals.records import total_records
 
 G = gm.Guarantee(mu=1)
 SHARP = gm.Guarantee(mu=1e6)
@@ -89,11 +91,11 @@ def test_partitions_wildcards_in_names_and_many_files(spark: Any, tmp_path: Path
     pl.DataFrame({"a": [0.0], "b": ["text"]}).write_parquet(root / "year=2024" / "2.parquet")
     one = BoxCodes.for_bounds([0], [4096], [0])
     source = open_source(root, engine="spark")
-    assert source.kind == "spark" and set(source.names or ()) == {"a", "year"}  # b is not the same everywhere
-    assert total(source, one, ["a"]).sums[0] / one.scale[0] == 2 * (2023 + 2024)
-    assert total(source, one, ["year"]).sums[0] / one.scale[0] == 2 * 2023 + 3 * 2024
+    assert source.engine.name == "spark" and set(source.names or ()) == {"a", "year"}  # b is not the same everywhere
+    assert total_records(source, one, ["a"]).sums[0] / one.scale[0] == 2 * (2023 + 2024)
+    assert total_records(source, one, ["year"]).sums[0] / one.scale[0] == 2 * 2023 + 3 * 2024
     single = open_source(root / "year=2023" / "0.parquet", engine="spark")
-    assert single.names == ("a", "b") and total(single, one, ["a"]).records == 1
+    assert single.names == ("a", "b") and total_records(single, one, ["a"]).records == 1
 
 
 def test_a_filter_on_partitions_leaves_directories_unread(spark: Any, tmp_path: Path) -> None:
@@ -253,7 +255,7 @@ def test_columns_that_spark_cannot_turn_into_numbers(spark: Any) -> None:
     for name in "tdmlksbiv":
         with pytest.raises(SourceError, match=f"column='{name}' is (text|of)"):
             check_columns(source, [name], 1)
-    assert total(source, BoxCodes.for_bounds([0, 0], [1, 1], [1, 0]), ["n", "yes"]).sums == [2**41, 2**41]
+    assert total_records(source, BoxCodes.for_bounds([0, 0], [1, 1], [1, 0]), ["n", "yes"]).sums == [2**41, 2**41]
 
 
 def test_names_that_spark_cannot_tell_apart(spark: Any) -> None:
@@ -264,7 +266,7 @@ def test_names_that_spark_cannot_tell_apart(spark: Any) -> None:
         open_source(spark.range(3).selectExpr("id a", "id b").toDF("a", "a"))
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
-        assert total(open_source(frame), BoxCodes.for_bounds([0], [4], [0]), ["A"]).records == 3
+        assert total_records(open_source(frame), BoxCodes.for_bounds([0], [4], [0]), ["A"]).records == 3
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
 
@@ -288,7 +290,7 @@ def test_a_frame_of_an_old_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_session_in_the_way(spark: Any, table: Path) -> None:
     with pytest.raises(SourceError, match=r"a session at 'local\[2,3\]' is running in this process, and there can be"):
         open_source(table, "spark", "local[7]")
-    assert open_source(table, "spark", "local[2,3]").kind == "spark"
+    assert open_source(table, "spark", "local[2,3]").engine.name == "spark"
 
 
 def test_files_that_spark_cannot_read(spark: Any, tmp_path: Path) -> None:

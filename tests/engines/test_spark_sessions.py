@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
+from gaussmith.engines import spark_sessions as engine
 from gaussmith.errors import SourceError
-from gaussmith.sums import spark as engine
 
 G = gm.Guarantee(mu=1)
 

@@ -19,11 +19,11 @@ import pytest
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.domains import Groups
+from gaussmith.engines.engine import Totals
 from gaussmith.plans import Draw, Plan
 from gaussmith.plans.grid import NOISE_BITS
-from gaussmith.readings import Reading
-from gaussmith.sums import Totals
-from gaussmith.sums.readings import Table, open_table, total_table
+from gaussmith.plans.row_rule import RowRule
+from gaussmith.totals.opened import open_data, total
 
 TABLES = 1500
 """For each of the seven requests: more than ten thousand in all."""
@@ -105,8 +105,8 @@ SCHEMA = {"person": pl.String, "region": pl.String, "x": pl.Float64, "y": pl.Flo
 def total_all(request: gm.Request, tables: list[list[dict[str, Any]]]) -> list[list[Totals]]:
     """The totals of every table, by group if there are any: one query, the table's number a further key."""
     (draw,) = request.plan.draws
-    reading = draw.reading
-    assert reading is not None
+    rule = draw.row_rule
+    assert rule is not None
     rows = []
     for number, table in enumerate(tables):
         for row in table:
@@ -118,18 +118,17 @@ def total_all(request: gm.Request, tables: list[list[dict[str, Any]]]) -> list[l
         groups = [dict(zip(draw.groups.columns, label, strict=True)) for label in draw.groups.labels]
         labels = [{**table, **group} for table in labels for group in groups]
     each = draw.block
-    by = Groups(labels, each.domain, reading.groups_per_unit)
-    apart = replace(reading, by=by.columns)
-    found = total_table(open_table(frame, apart, each.codes, each.substitutes, by))
+    by = Groups(labels, each.domain, rule.groups_per_unit)
+    apart = replace(rule, by=by.columns)
+    found = total(open_data(frame, replace(draw, row_rule=apart, groups=by)))
     size = len(labels) // len(tables)
     return [found[i * size : (i + 1) * size] for i in range(len(tables))]
 
 
-def total_alone(draw: Draw, reading: Reading, table: list[dict[str, Any]]) -> list[Totals]:
+def total_alone(draw: Draw, rule: RowRule, table: list[dict[str, Any]]) -> list[Totals]:
     frame = pl.DataFrame([{**row, "table": 0} for row in table], schema=SCHEMA)
-    (source,) = mechanism.prepare_request(Plan.of(replace(draw, reading=reading)), frame).sources
-    assert isinstance(source, Table)
-    return total_table(source)
+    (source,) = mechanism.prepare_request(Plan.of(replace(draw, row_rule=rule)), frame).sources
+    return total(source)
 
 
 def lifted(draw: Draw, totals: list[Totals]) -> list[int]:
@@ -158,14 +157,14 @@ def test_neighbours_stay_within_what_is_charged(name: str) -> None:
     generator = random.Random()
     request = gm.Request("table", guarantee=G, **REQUESTS[name])
     (draw,) = request.plan.draws
-    reading = draw.reading
-    assert reading is not None
+    rule = draw.row_rule
+    assert rule is not None
     pairs = [neighbours_of(request, generator) for _ in range(TABLES)]
     totals = total_all(request, [table for pair in pairs for table in pair])
     both = list(zip(totals[0::2], totals[1::2], strict=True))
     for (one, other), (t, u) in zip(pairs[:ALONE], both[:ALONE], strict=True):
-        assert total_alone(draw, reading, one) == t
-        assert total_alone(draw, reading, other) == u
+        assert total_alone(draw, rule, one) == t
+        assert total_alone(draw, rule, other) == u
     if request.neighbours == "replace-one" and draw.groups is None:
         assert all(t[0].records == u[0].records for t, u in both)  # their number is public
     found = distances(draw, both)
@@ -180,9 +179,9 @@ def test_rows_taken_for_people_would_be_noticed(name: str) -> None:
     generator = random.Random()
     request = gm.Request("table", guarantee=G, **REQUESTS[name])
     (draw,) = request.plan.draws
-    reading = draw.reading
-    assert reading is not None
-    forgetful = replace(reading, unit=None)
+    rule = draw.row_rule
+    assert rule is not None
+    forgetful = replace(rule, unit=None)
     pairs = [neighbours_of(request, generator) for _ in range(40)]
     both = [tuple(total_alone(draw, forgetful, table) for table in pair) for pair in pairs]
     assert max(distances(draw, both)) > 1  # type: ignore[arg-type]
@@ -193,11 +192,11 @@ def test_too_many_groups_would_be_noticed() -> None:
     generator = random.Random()
     request = gm.Request("table", guarantee=G, **{**REQUESTS["groups with rows"], "groups_per_unit": 1})
     (draw,) = request.plan.draws
-    reading = draw.reading
-    assert reading is not None
+    rule = draw.row_rule
+    assert rule is not None
     rows = [{"person": "p", "region": region, "x": 60.0, "y": 90.0} for region in REGIONS]
-    many = replace(reading, groups_per_unit=4)
+    many = replace(rule, groups_per_unit=4)
     pair = (total_alone(draw, many, []), total_alone(draw, many, rows))
     assert distances(draw, [pair])[0] > 1
-    right = (total_alone(draw, reading, []), total_alone(draw, reading, generator.sample(rows, 4)))
+    right = (total_alone(draw, rule, []), total_alone(draw, rule, generator.sample(rows, 4)))
     assert distances(draw, [right])[0] <= 1

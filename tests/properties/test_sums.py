@@ -17,10 +17,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes
+from gaussmith.engines.engine import PIECE_ROWS, Totals
+from gaussmith.engines.numpy import FEW_ROWS
+from gaussmith.engines.registry import open_source
 from gaussmith.errors import DomainError
 from gaussmith.expressions import as_number
-from gaussmith.sums import Totals, open_source, total
-from gaussmith.sums.arrays import EXACT_ROWS, FEW_ROWS, PIECE_COLUMNS, PIECE_ROWS, BallKernel, BoxKernel, total_array
+from gaussmith.totals.kernels import EXACT_ROWS, PIECE_COLUMNS, BallKernel, BoxKernel
+from gaussmith.totals.records import total_records
 
 Array = npt.NDArray[Any]
 ROWS = 600
@@ -62,7 +65,7 @@ def nasty(codes: BoxCodes, seed: int, rows: int = ROWS) -> Array:
 
 
 def box_total(codes: BoxCodes, x: Array) -> Totals:
-    return total(open_source(x), codes)
+    return total_records(open_source(x), codes)
 
 
 seeds = st.integers(0, 2**63)
@@ -101,7 +104,9 @@ def test_codes_of_a_ball_stay_within_its_norm(d: int, radius: float, centre: flo
     rows = np.vstack([ordinary, codes.centre + on_the_sphere, anything, odd])
     coded = codes.encode(rows).tolist()
     assert max(sum(k * k for k in record) for record in coded) <= BALL_STEPS**2
-    assert total(open_source(rows), codes) == Totals([sum(column) for column in zip(*coded, strict=True)], len(rows))
+    assert total_records(open_source(rows), codes) == Totals(
+        [sum(column) for column in zip(*coded, strict=True)], len(rows)
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -118,9 +123,9 @@ def test_neither_order_nor_partition_matters(box: tuple[BoxCodes, float], seed: 
     separately = [box_total(codes, part) for part in parts]
     assert Totals([sum(t.sums[0] for t in separately)], sum(t.records for t in separately)) == wanted
     chunks = pl.concat([pl.DataFrame({"x": part}) for part in parts], rechunk=False)
-    assert total(open_source(chunks), codes) == wanted
-    assert total(open_source(chunks.lazy().filter(pl.lit(True))), codes) == wanted
-    assert total(open_source(chunks.to_arrow().to_reader(41)), codes) == wanted
+    assert total_records(open_source(chunks), codes) == wanted
+    assert total_records(open_source(chunks.lazy().filter(pl.lit(True))), codes) == wanted
+    assert total_records(open_source(chunks.to_arrow().to_reader(41)), codes) == wanted
 
 
 @pytest.mark.parametrize(
@@ -131,10 +136,10 @@ def test_pieces_of_any_size_add_up(rows: int, columns: int) -> None:
     """The largest code in every place: sums as large as can be are exact, padding and threads change nothing."""
     codes = BoxCodes.for_bounds([0.0] * columns, [1.0] * columns, [0.5] * columns)
     x = np.full((rows, columns), 7.0)
-    assert total(open_source(x), codes) == Totals([rows * int(s) for s in codes.steps], rows)
+    assert total_records(open_source(x), codes) == Totals([rows * int(s) for s in codes.steps], rows)
     x[rows // 2 :, 0] = np.nan
     half = int(codes.steps[0]) // 2
-    assert total(open_source(x), codes).sums[0] == (rows // 2) * int(codes.steps[0]) + (rows - rows // 2) * half
+    assert total_records(open_source(x), codes).sums[0] == (rows // 2) * int(codes.steps[0]) + (rows - rows // 2) * half
 
 
 def test_widest_codes_add_exactly() -> None:
@@ -157,8 +162,8 @@ def test_sums_beyond_64_bits_are_exact() -> None:
     assert wanted.sums[0] >= 2**63
     frame = pl.LazyFrame({"x": pl.repeat(1e9, rows, eager=True)})
     relation = duckdb.sql(f"select 1e9::double as x from range({rows})")
-    assert total(open_source(relation), codes) == wanted
-    assert total(open_source(frame), codes) == wanted
+    assert total_records(open_source(relation), codes) == wanted
+    assert total_records(open_source(frame), codes) == wanted
 
 
 # ---- text ------------------------------------------------------------------------------------------------------------
@@ -278,7 +283,7 @@ def test_few_rows_and_many_are_coded_alike():
     odd = [0.0, -0.0, 5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan, 0.1, 1 / 3, 99.99999999999999, 100.0]
     rows = np.random.default_rng().choice(odd, size=(FEW_ROWS, 40))
     codes = BoxCodes.for_bounds(np.zeros(40), np.full(40, 100.0), np.full(40, 50.0))
-    few = total_array(rows, codes)
-    many = total_array(np.vstack([rows, rows, rows]), codes)
+    few = total_records(open_source(rows), codes)
+    many = total_records(open_source(np.vstack([rows, rows, rows])), codes)
     assert many.sums == [3 * s for s in few.sums]
     assert many.records == 3 * few.records

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import gaussmith as gm
-from gaussmith.sums import open_source, total
+from gaussmith.engines.registry import open_source
 from gaussmith.tallies import CellCodes, PointCodes
+from gaussmith.totals.records import total_records
 
 anything = st.floats(allow_nan=True, allow_infinity=True)
 likely = st.sampled_from([0.0, 1.0, 2.0, 3.0, 4.0, -0.0, -1.0, 0.5, 1e-300, np.nan, np.inf, -np.inf])
@@ -63,7 +64,7 @@ def test_totals_do_not_depend_on_the_order_of_records(X, chance):
     order = list(range(len(X)))
     chance.shuffle(order)
     for domain in (gm.Counts(4, at_most=2), gm.Votes(4), gm.SparseSum(4, at_most=2, bound=1.0)):
-        once, again = (total(open_source(x), domain.codes()) for x in (X, X[order]))
+        once, again = (total_records(open_source(x), domain.codes()) for x in (X, X[order]))
         assert once == again
         assert once.records == len(X)
         assert once.sums == domain.codes().encode(X).sum(axis=0).tolist()

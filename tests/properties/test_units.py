@@ -13,14 +13,15 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from summing import group_totals, unit_totals
 
 from gaussmith.codes import BoxCodes
+from gaussmith.engines.engine import Totals, Unsteady
 from gaussmith.errors import RequestError, SourceError
 from gaussmith.expressions import declare_groups, derive, kinds_of, plan_derivation
-from gaussmith.sums.arrays import Totals, Unsteady
-from gaussmith.sums.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal, check_units
-from gaussmith.sums.groups import group_totals, keep_groups
-from gaussmith.sums.units import _quotients, check_steady, unit_totals
+from gaussmith.totals.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal, check_units
+from gaussmith.totals.groups import keep_groups
+from gaussmith.totals.limbs import _quotients, check_steady
 
 INF, NAN = math.inf, math.nan
 ODD = [None, NAN, INF, -INF, 0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, 0.5, 1.0, 1 / 3, 99.0, 100.0, 2.0**60]
@@ -321,7 +322,8 @@ def test_a_source_that_changes_between_queries_is_refused() -> None:
 @pytest.mark.parametrize("grouped", [False, True])
 def test_two_queries_that_see_other_people_are_refused(grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """More features than one query takes; the second one finds a person more."""
-    from gaussmith.sums import groups, units
+    from gaussmith.totals import groups
+    from gaussmith.totals import limbs as units
 
     seen: list[int] = []
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gaussmith.codes import BoxCodes
-from gaussmith.sums import open_source, total
+from gaussmith.engines.registry import open_source
+from gaussmith.totals.records import total_records
 
 PAIR = BoxCodes.for_bounds([0, 0], [100, 100], [0, 0])
 STEP = 2**35
@@ -11,4 +12,4 @@ STEP = 2**35
 
 def add(source: object, columns: list[str] | None = None, codes: BoxCodes = PAIR) -> list[float]:
     """Sums in the user's units."""
-    return [s / STEP for s in total(open_source(source, columns=columns or ["a", "b"]), codes, columns).sums]
+    return [s / STEP for s in total_records(open_source(source, columns=columns or ["a", "b"]), codes, columns).sums]

@@ -10,8 +10,8 @@ import gaussmith as gm
 
 
 def noisy_release(
-    plan: gm.Plan, *features: Any, records: int | None = None, reading: Any = None, **fields: Any
+    plan: gm.Plan, *features: Any, records: int | None = None, row_rule: Any = None, **fields: Any
 ) -> gm.Release:
     """The release of a plan with these features, one array for each draw; of groups one row each."""
     noisy = tuple(np.atleast_2d(np.asarray(each, float)) for each in features)
-    return gm.Release(plan, noisy, (records,) * len(noisy), (reading,) * len(noisy), **fields)
+    return gm.Release(plan, noisy, (records,) * len(noisy), (row_rule,) * len(noisy), **fields)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 
+from gaussmith.engines.spark_sessions import INSTALL, check_java
 from gaussmith.errors import SourceError
-from gaussmith.sums.spark import INSTALL, check_java
 
 
 def why_no_spark() -> str | None:

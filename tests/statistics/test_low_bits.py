@@ -13,7 +13,7 @@ from scipy import stats
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.sums import Totals
+from gaussmith.engines.engine import Totals
 
 OUTPUTS = 10_000
 

@@ -14,9 +14,9 @@ from scipy import stats
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.engines.engine import Totals
 from gaussmith.releases import Release
-from gaussmith.sums import Totals
-from gaussmith.sums.readings import total_table
+from gaussmith.totals.opened import total
 
 RELEASES = 2_000
 FALSE_ALARM = 1e-9
@@ -44,7 +44,7 @@ def many(totals: list[Totals]) -> list[Totals]:
 
 def totals_of(request: gm.Request) -> list[list[Totals]]:
     """Of each draw the totals of its groups, as if everybody stood for many."""
-    return [many(total_table(source)) for source in mechanism.prepare_request(request.plan, request.source).sources]
+    return [many(total(source)) for source in mechanism.prepare_request(request.plan, request.source).sources]
 
 
 @pytest.fixture
@@ -237,8 +237,8 @@ def test_intervals_that_are_too_narrow_would_be_noticed(monkeypatch: pytest.Monk
         assert stats.binomtest(int(hits[:, column].sum()), len(hits), 0.95).pvalue < FALSE_ALARM
 
 
-def test_a_release_knows_its_reading() -> None:
+def test_a_release_knows_its_row_rule() -> None:
     request = gm.Request(visits(), count=True, unit="person", guarantee=G)
     release = gm.release(request)
-    assert release.reading == request.plan.draws[0].reading
-    assert replace(release, readings=(None,)).reading is None
+    assert release.row_rule == request.plan.draws[0].row_rule
+    assert replace(release, row_rules=(None,)).row_rule is None

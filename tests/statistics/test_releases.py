@@ -8,8 +8,8 @@ from laws import rejects, verdict
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.engines.engine import Totals
 from gaussmith.noise import normal_integers
-from gaussmith.sums import Totals
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 

@@ -8,7 +8,8 @@ from laws import rejects, verdict
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.sums import open_source, total
+from gaussmith.engines.registry import open_source
+from gaussmith.totals.records import total_records
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 TIMES = 3_000
@@ -59,7 +60,7 @@ def test_released_noise_is_what_the_plan_claims(name):
     rows = rows_for(domain, np.random.default_rng())
     W = np.array(options.get("answers", np.eye(domain.dimension)), float)
     truth = W @ truth_of(domain, rows)
-    totals = [[total(open_source(rows), plan.block.codes)]]
+    totals = [[total_records(open_source(rows), plan.block.codes)]]
     releases = [mechanism.release_totals(plan, totals) for _ in range(TIMES)]
     errors = np.array([r.values for r in releases]) - (np.append(truth, len(rows)) if options.get("count") else truth)
     errors[np.abs(errors) < 1e-9] = 0.0  # exact answers are exact to the last float

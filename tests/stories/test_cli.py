@@ -209,7 +209,7 @@ def test_a_release_is_never_overwritten(
     words = ["release", "people.parquet", "--count", "--sum", "age:0:100", "--mu", "9", "--out", "done"]
     assert run(capsys, *words)[0] == 0
     kept = Path("done/release.json").read_bytes()
-    monkeypatch.setattr(mechanism, "total_table", unread)
+    monkeypatch.setattr(mechanism, "total", unread)
     code, out, err = run(capsys, *words)
     assert (code, out) == (2, "")
     assert "it already holds a release" in err
@@ -219,7 +219,7 @@ def test_a_release_is_never_overwritten(
 def test_a_folder_that_cannot_be_written_is_refused_before_reading(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanism, "total_table", unread)
+    monkeypatch.setattr(mechanism, "total", unread)
     code, _, err = run(
         capsys, "release", "people.parquet", "--sum", "age:0:9", "--mu", "1", "--out", "people.csv/inside"
     )
@@ -310,7 +310,7 @@ def test_an_unforeseen_error_shows_nothing_of_the_data(
         raise failure("the salary of Ada is 4242")
 
     monkeypatch.delenv("GAUSSMITH_DEBUG", raising=False)
-    monkeypatch.setattr(mechanism, "total_table", explode)
+    monkeypatch.setattr(mechanism, "total", explode)
     for extra in ([], ["--json"]):
         code, out, err = run(capsys, "release", "people.parquet", *SUM, *GUARANTEE, *extra)
         assert (code, out) == (4, "")
@@ -325,13 +325,13 @@ def test_all_output_depends_on_data_through_the_released_values_alone(
 ) -> None:
     """With the same noisy sums, two very different files give the same bytes everywhere."""
     totals: list[object] = []
-    real = mechanism.total_table
+    real = mechanism.total
 
     def frozen(*arguments: object, **keywords: object) -> object:
         totals.append(real(*arguments, **keywords))  # type: ignore[arg-type]
         return totals[0]
 
-    monkeypatch.setattr(mechanism, "total_table", frozen)
+    monkeypatch.setattr(mechanism, "total", frozen)
     monkeypatch.setattr(mechanism, "normal_integers", lambda size, bits=52: np.full(size, 1 << 50))
     seen = []
     for name, ages in (("one", [1.0] * 5000), ("two", [None, math.nan, math.inf, 90.0, -5.0])):

@@ -94,7 +94,7 @@ def test_a_plan_says_what_would_be_left_and_charges_nothing(
     def opened(*_: object, **__: object) -> None:
         raise AssertionError("data was read")
 
-    monkeypatch.setattr(mechanism, "total_table", opened)
+    monkeypatch.setattr(mechanism, "total", opened)
     words = ["plan", "visits.parquet", *VISITS, *SPEND, "--ledger", "study.ledger"]
     code, out, _ = run(capsys, *words)
     assert code == 0

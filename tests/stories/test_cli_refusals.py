@@ -67,7 +67,7 @@ REFUSALS = {
 def test_a_wrong_request_is_refused_before_any_data_is_read(
     story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanism, "total_table", unread)
+    monkeypatch.setattr(mechanism, "total", unread)
     words, message = REFUSALS[story]
     code, out, err = run(capsys, "release", "people.parquet", *words, "--out", "out")
     assert (code, out) == (2, "")
@@ -93,7 +93,7 @@ SOURCES = {
 def test_a_source_that_cannot_be_opened_is_refused(
     story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanism, "total_table", unread)
+    monkeypatch.setattr(mechanism, "total", unread)
     Path("broken.parquet").write_bytes(b"PAR1 this is not Parquet")
     Path("people.xyz").write_bytes(b"?")
     source, message = SOURCES[story]
@@ -130,7 +130,7 @@ REQUESTS = {
 def test_a_wrong_request_file_is_refused(
     story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanism, "total_table", unread)
+    monkeypatch.setattr(mechanism, "total", unread)
     text, message = REQUESTS[story]
     Path("r.toml").write_text(text)
     for command in ("plan", "release"):

@@ -200,7 +200,7 @@ def group_release(**fields: object) -> gm.Release:
     )
     (draw,) = request.plan.draws
     features = np.full((2, draw.block.shape.features.shape[0]), 700.0)
-    return noisy_release(request.plan, features, reading=draw.reading)
+    return noisy_release(request.plan, features, row_rule=draw.row_rule)
 
 
 def test_the_error_of_a_mean_in_groups_is_told_over_n() -> None:
@@ -218,7 +218,7 @@ def questions(**fields: object) -> gm.Release:
     asked = [{"name": "spending", "sums": {"income": (0, 500_000)}}, {"name": "people", "count": True}]
     request = gm.Request("folder/visits.csv", unit="person", questions=asked, guarantee=G, **fields)  # type: ignore[arg-type]
     (draw,) = request.plan.draws
-    return noisy_release(request.plan, [7e7, 900.0], reading=draw.reading)
+    return noisy_release(request.plan, [7e7, 900.0], row_rule=draw.row_rule)
 
 
 def test_a_question_is_compared_within_what_it_was_planned_with() -> None:
@@ -235,8 +235,8 @@ def test_a_question_is_compared_within_what_it_was_planned_with() -> None:
 
 def test_the_page_is_named_after_its_source_and_says_which_version_made_it() -> None:
     release = group_release(count=True)
-    assert release.reading is not None
-    named = noisy_release(release.plan, *release.noisy, reading=release.reading.opened("visits.csv", True, []))
+    assert release.row_rule is not None
+    named = noisy_release(release.plan, *release.noisy, row_rule=release.row_rule.opened("visits.csv", True, []))
     text = page(named)
     assert f"<title>visits.csv · a private release · Gaussmith {gm.__version__}</title>" in text
     assert '<p class="brand">visits.csv · a private release</p>' in text

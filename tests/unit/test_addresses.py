@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import gaussmith as gm
-from gaussmith.addresses import HIDDEN, location_of, short_name, without_secrets
+from gaussmith.engines.addresses import HIDDEN, location_of, short_name, without_secrets
 from gaussmith.errors import GaussmithError
 from gaussmith.job import source_name
 

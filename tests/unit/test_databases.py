@@ -12,16 +12,18 @@ import pytest
 
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
+from gaussmith.engines.registry import open_source
+from gaussmith.engines.source import check_columns
 from gaussmith.errors import SourceError
 from gaussmith.job import request_hash
-from gaussmith.sums import check_columns, open_source, total
+from gaussmith.totals.records import total_records
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])
 G = gm.Guarantee(mu=1)
 
 
 def add(source: Any, column: str = "a", engine: str | None = None) -> float:
-    return total(open_source(source, engine), ONE, [column]).sums[0] / float(ONE.scale[0])
+    return total_records(open_source(source, engine), ONE, [column]).sums[0] / float(ONE.scale[0])
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def database(tmp_path: Path) -> Path:
 
 
 def test_tables_views_and_queries_of_a_database(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert open_source(f"duckdb://{database}?table=visits").kind == "duckdb"
+    assert open_source(f"duckdb://{database}?table=visits").engine.name == "duckdb"
     assert add(f"duckdb://{database}?table=visits") == 45.0
     assert add(f"duckdb://{database}?table=evens") == 20.0
     assert add(f"duckdb://{database}?table=old.visits") == 1.0
@@ -164,7 +166,7 @@ def test_where_duckdb_is_not_installed(package: str, database: Path, monkeypatch
 def test_columns_of_duckdb_that_hold_no_numbers_and_columns_without_any_value() -> None:
     relation = duckdb.sql("select null as v, interval 1 day as i, 'x' as t, [1] as l")
     source = open_source(relation)
-    assert total(source, BoxCodes.for_bounds([0], [1], [1]), ["v"]).sums[0] == 2**41
+    assert total_records(source, BoxCodes.for_bounds([0], [1], [1]), ["v"]).sums[0] == 2**41
     for name, message in {"i": "is of", "t": "is text", "l": "is of type List"}.items():
         with pytest.raises(SourceError, match=f"column='{name}' {message}"):
             check_columns(source, [name], 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from small_sources import FRAME, SOURCES, ask, parquet
 
 import gaussmith as gm
 from gaussmith import cli
+from gaussmith.engines.failures import OURS
+from gaussmith.engines.registry import open_source
 from gaussmith.errors import DataError, InternalError, SourceError
 from gaussmith.ledger import Ledger
-from gaussmith.sums import open_source
-from gaussmith.sums.failures import OURS
-from gaussmith.sums.rehearsals import SAMPLES, reads_sample
+from gaussmith.totals.rehearsal import SAMPLES, reads_sample
 
 
 @pytest.fixture
@@ -43,18 +44,18 @@ def fail(error: type[Exception]) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("kind", "broken", "more"),
     [
-        ("polars", "gaussmith.sums.streams.collect_batches", {}),
+        ("polars", "gaussmith.engines.polars.collect_batches", {}),
         ("polars", "polars.LazyFrame.collect", {"unit": "person"}),
         ("polars", "narwhals.LazyFrame.group_by", {"unit": "person"}),
-        ("polars", "gaussmith.sums.groups.key_table", {"by": {"person": ["Ada"]}}),
-        ("polars", "gaussmith.sums.sources.derive", {"where": "age > 3"}),
+        ("polars", "gaussmith.engines.polars.Polars.key_table", {"by": {"person": ["Ada"]}}),
+        ("polars", "gaussmith.engines.polars.derive", {"where": "age > 3"}),
         ("pandas", "polars.LazyFrame.select", {}),
         ("pyarrow", "polars.from_arrow", {}),
-        ("duckdb", "gaussmith.sums.streams.arrow_batches", {}),
+        ("duckdb", "gaussmith.engines.duckdb.arrow_batches", {}),
         ("duckdb", "narwhals.LazyFrame.group_by", {"unit": "person"}),
         ("parquet", "polars.scan_parquet", {}),
         ("csv", "polars.scan_csv", {}),
-        ("json lines", "gaussmith.sums.files._scan_objects", {}),
+        ("json lines", "gaussmith.engines.files._scan_objects", {}),
     ],
 )
 def test_a_call_that_fails_is_found_before_the_charge(
@@ -92,19 +93,17 @@ def with_rows(real: Callable[..., Any], error: type[Exception]) -> Callable[...,
 
 
 @pytest.mark.parametrize("error", OURS)
-@pytest.mark.parametrize(("kind", "function"), [("polars", "_columns_of"), ("duckdb", "_columns_of_arrow")])
+@pytest.mark.parametrize("kind", ["polars", "duckdb"])
 def test_an_error_of_ours_after_the_charge_is_no_fault_of_the_data(
     kind: str,
-    function: str,
     error: type[Exception],
     ledger: Ledger,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from gaussmith.sums import streams
-
+    engine = import_module(f"gaussmith.engines.{kind}")
     monkeypatch.delenv("GAUSSMITH_DEBUG", raising=False)
-    monkeypatch.setattr(streams, function, with_rows(getattr(streams, function), error))
+    monkeypatch.setattr(engine, "_columns_of", with_rows(engine._columns_of, error))
     with pytest.raises(InternalError) as caught:
         gm.release(ask(SOURCES[kind](tmp_path)), ledger=ledger)
     assert str(caught.value) == SAID.format("a charge stays")
@@ -115,10 +114,10 @@ def test_an_error_of_ours_after_the_charge_is_no_fault_of_the_data(
 def test_the_command_line_says_that_it_is_an_error_of_ours(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from gaussmith.sums import streams
+    from gaussmith.engines import polars as engine
 
     monkeypatch.delenv("GAUSSMITH_DEBUG", raising=False)
-    monkeypatch.setattr(streams, "_columns_of", with_rows(streams._columns_of, TypeError))
+    monkeypatch.setattr(engine, "_columns_of", with_rows(engine._columns_of, TypeError))
     words = ["release", parquet(tmp_path), "--sum", "age:0:100", "--mu", "0.5"]
     assert cli.main(words) == 4
     out, err = capsys.readouterr()

@@ -18,15 +18,17 @@ from store import Store, serve
 
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
+from gaussmith.engines.registry import open_source
+from gaussmith.engines.source import check_columns
 from gaussmith.errors import DataError, SourceError
-from gaussmith.sums import check_columns, open_source, total
+from gaussmith.totals.records import total_records
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])
 G = gm.Guarantee(mu=1)
 
 
 def add(source: Any, column: str = "a", engine: str | None = None) -> float:
-    return total(open_source(source, engine), ONE, [column]).sums[0] / float(ONE.scale[0])
+    return total_records(open_source(source, engine), ONE, [column]).sums[0] / float(ONE.scale[0])
 
 
 def damage(path: Path, column: int) -> None:
@@ -61,9 +63,9 @@ def visits(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("pattern", ["", "**/*.parquet", "*/*/*.parquet", "year=*/**/*.parquet"])
 def test_partitions_are_columns(pattern: str, engine: str, visits: Path) -> None:
     source = open_source(str(visits / pattern), engine)
-    assert source.kind == engine and set(source.names or ()) == {"a", "note", "year", "region"}
-    assert total(source, ONE, ["a"]).sums[0] / ONE.scale[0] == 4 * (22 + 23 + 24)
-    assert total(source, ONE, ["year"]).sums[0] / ONE.scale[0] == 8 * (2022 + 2023 + 2024)
+    assert source.engine.name == engine and set(source.names or ()) == {"a", "note", "year", "region"}
+    assert total_records(source, ONE, ["a"]).sums[0] / ONE.scale[0] == 4 * (22 + 23 + 24)
+    assert total_records(source, ONE, ["year"]).sums[0] / ONE.scale[0] == 8 * (2022 + 2023 + 2024)
 
 
 def test_patterns_within_partitions_and_single_files(visits: Path) -> None:
@@ -151,7 +153,7 @@ def test_columns_that_differ_between_files_are_refused_and_others_are_not(tmp_pa
     pl.DataFrame({"a": [2.0], "b": ["secret"], "d": ["x"], "e": [1.0]}).write_parquet(tmp_path / "1.parquet")
     source = open_source(str(tmp_path / "*.parquet"))
     assert source.names == ("a", "d") and source.uneven == {"b", "c"}
-    assert total(source, ONE, ["a"]).sums[0] / ONE.scale[0] == 3.0
+    assert total_records(source, ONE, ["a"]).sums[0] / ONE.scale[0] == 3.0
     for name in "bc":
         with pytest.raises(SourceError, match=f"column='{name}' · it is missing or of another type in some files"):
             check_columns(source, [name], 1)
@@ -166,7 +168,7 @@ def test_files_without_a_column_in_common_are_counted_and_suffixes_are_written_i
     pl.DataFrame({"a": [1.0, 2.0]}).write_parquet(tmp_path / "0.parquet")
     pl.DataFrame({"b": [1.0, 2.0, 3.0]}).write_parquet(tmp_path / "1.PARQUET")
     source = open_source(tmp_path, engine)
-    assert source.names == () and total(source, BoxCodes.for_bounds([], [], []), []).records == 5
+    assert source.names == () and total_records(source, BoxCodes.for_bounds([], [], []), []).records == 5
 
 
 def test_headers_of_all_csv_files_are_looked_at(tmp_path: Path) -> None:
@@ -174,7 +176,7 @@ def test_headers_of_all_csv_files_are_looked_at(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("b,c\n3,4\n")
     source = open_source(str(tmp_path / "*.csv"))
     with pytest.raises(SourceError, match="column='a' · it is missing or of another type in some files"):
-        total(source, ONE, ["a"])
+        total_records(source, ONE, ["a"])
     assert add(source, "b") == 5.0
 
 
@@ -185,7 +187,7 @@ def test_thousands_of_files_are_opened_in_a_moment(tmp_path: Path) -> None:
     start = time.process_time()
     source = open_source(tmp_path)
     assert time.process_time() - start < 5
-    assert total(source, ONE, ["a"]).records == 2000
+    assert total_records(source, ONE, ["a"]).records == 2000
 
 
 # ---- stores ----------------------------------------------------------------------------------------------------------

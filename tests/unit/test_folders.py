@@ -13,19 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaussmith.codes import BoxCodes
+from gaussmith.engines.partitions import MISSING, decode_name
+from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import kinds_of, plan_derivation
-from gaussmith.sums import open_source, total
-from gaussmith.sums.features import Units
-from gaussmith.sums.partitions import MISSING, decode_name
-from gaussmith.sums.people import total_people
+from gaussmith.totals.features import Units
+from gaussmith.totals.people import total_people
+from gaussmith.totals.records import total_records
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])
 ENGINES = ["polars", "duckdb"]
 
 
 def add(source: Any, engine: str | None = None) -> float:
-    return total(open_source(source, engine), ONE, ["a"]).sums[0] / float(ONE.scale[0])
+    return total_records(open_source(source, engine), ONE, ["a"]).sums[0] / float(ONE.scale[0])
 
 
 def people(source: Any, engine: str, unit: str) -> int:

@@ -219,7 +219,7 @@ def test_ids_in_toml_and_on_the_command_line(visits: Path, capsys: pytest.Captur
             assert note in " ".join(capsys.readouterr().out.split())
         assert main(["release", str(visits), *flags, *said, "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
-        assert document["draws"][0]["reading"]["ids"] == (said[1] if said else "as text")
+        assert document["draws"][0]["row_rule"]["ids"] == (said[1] if said else "as text")
         assert round(gm.Release.from_json(json.dumps(document))["count"].value) == people
     assert main(["release", str(file), "--ids", "text"]) == 2
     assert "--ids beside" in capsys.readouterr().err
@@ -228,8 +228,8 @@ def test_ids_in_toml_and_on_the_command_line(visits: Path, capsys: pytest.Captur
 def test_what_is_told_of_ids(visits: Path) -> None:
     def notes(source: Any) -> list[str]:
         made = gm.release(gm.Request(source, unit="person", count=True, guarantee=G))
-        assert gm.read(made.to_json()).reading == made.reading
-        return list(made.reading.notes())
+        assert gm.read(made.to_json()).row_rule == made.row_rule
+        return list(made.row_rule.notes())
 
     assert AS_TEXT in notes(visits) and AS_INTEGERS in notes({"path": visits, "ids": "integer"})
     assert "as was said: the same characters are the same person" in str(notes({"path": visits, "ids": "text"}))

@@ -78,7 +78,7 @@ def test_no_data_is_read_for_a_refused_unit(ledger: gm.Ledger, monkeypatch: pyte
     def opened(*_: object, **__: object) -> None:
         raise AssertionError("data was read")
 
-    monkeypatch.setattr("gaussmith.mechanism.total_table", opened)
+    monkeypatch.setattr("gaussmith.mechanism.total", opened)
     with pytest.raises(LedgerError, match="whose unit is each row"):
         gm.release(ask("person"), ledger=ledger)
 

@@ -11,8 +11,8 @@ import pytest
 
 import gaussmith as gm
 from gaussmith.cli import main
+from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
-from gaussmith.sums import open_source
 
 G = gm.Guarantee(mu=1)
 TOLD = "the table was the result of a query: the promise is about its rows"
@@ -135,8 +135,8 @@ def test_a_query_is_judged_without_a_look_at_the_data(tmp_path: Path) -> None:
 def test_what_is_told_of_queries(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     def notes(source: Any) -> list[str]:
         made = gm.release(gm.Request(source, sums={"a": (0, 9)}, guarantee=G))
-        assert gm.read(made.to_json()).reading == made.reading
-        return list(made.reading.notes())
+        assert gm.read(made.to_json()).row_rule == made.row_rule
+        return list(made.row_rule.notes())
 
     frame = pl.DataFrame({"a": [1.0]})
     assert TOLD not in notes(frame) and TOLD not in notes(f"{database}?table=visits")
@@ -161,8 +161,8 @@ def test_what_is_told_where_a_plan_is_released(tmp_path: Path) -> None:
     told = plan.release(tmp_path / "baskets.csv", columns=["who", "what"], form="pairs")
     assert "ids in who were compared as text" in str(told) and TOLD not in str(told)
     lazy = plan.release(frame.lazy(), columns=["who", "what"], form="pairs")
-    assert TOLD in " ".join(str(lazy).split()) and gm.read(lazy.to_json()).reading == lazy.reading
+    assert TOLD in " ".join(str(lazy).split()) and gm.read(lazy.to_json()).row_rule == lazy.row_rule
     assert TOLD in lazy.report(tmp_path / "report.html").read_text("utf-8")
     box = gm.plan(gm.Box({"a": (0, 9)}), G)
-    assert box.release(pl.DataFrame({"a": [1.0]})).reading is None
+    assert box.release(pl.DataFrame({"a": [1.0]})).row_rule is None
     assert TOLD in " ".join(str(box.release(pl.LazyFrame({"a": [1.0]}))).split())

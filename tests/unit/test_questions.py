@@ -258,7 +258,7 @@ def test_filters_of_request_and_question_both_hold() -> None:
     questions = [{"where": "region == 'south' or spent > 300", "count": True}, gm.Question("all", count=True)]
     r = ask(unit="person", where="age >= 18", questions=questions)
     assert (rounded(r["1"]), rounded(r["all"])) == ({"count": 1}, {"count": 2})
-    assert r["1"].reading.where == "(age >= 18) and (region == 'south' or spent > 300)"
+    assert r["1"].row_rule.where == "(age >= 18) and (region == 'south' or spent > 300)"
 
 
 def test_the_joint_table_and_record_hold_every_question() -> None:
@@ -318,7 +318,7 @@ def test_toml_says_the_same(tmp_path: Any) -> None:
         means={"age": (0, 100)}, by={"plan": ["free", "family"]}, groups_per_unit=2,
         columns={"bmi": "weight / (height * height)"},
     )  # fmt: skip
-    assert request.plan.groups is not None and request.plan.draws[0].reading is not None
+    assert request.plan.groups is not None and request.plan.draws[0].row_rule is not None
     assert request.plan == twin.plan and request.plan.to_dict() == twin.plan.to_dict()
 
 

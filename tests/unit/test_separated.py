@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
+from gaussmith.engines.csv_files import header_of, look_at, scan_line_by_line, scan_lines, splitter
+from gaussmith.engines.files import find_files, names_of, scan_files
+from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
-from gaussmith.sums import open_source, total
-from gaussmith.sums.files import find_files, names_of, scan_files
-from gaussmith.sums.separated import header_of, look_at, scan_line_by_line, scan_lines, splitter
+from gaussmith.totals.records import total_records
 
 ONE = BoxCodes.for_bounds([0], [8], [0])
 
@@ -95,7 +96,7 @@ def test_a_stray_quote_costs_its_own_record_alone(added: str, at: int, tmp_path:
     rows = ["1,x" if j % 3 else '1,"x, ""y"""' for j in range(12)]
     for name, text in (("a.csv", rows), ("b.csv", [*rows[:at], added, *rows[at:]])):
         (tmp_path / name).write_text("\n".join(["a,b", *text, ""]))
-    found = [total(open_source(tmp_path / name), ONE, ["a"]) for name in ("a.csv", "b.csv")]
+    found = [total_records(open_source(tmp_path / name), ONE, ["a"]) for name in ("a.csv", "b.csv")]
     assert found[1].records - found[0].records == 1
     assert 0 <= found[1].sums[0] - found[0].sums[0] <= ONE.steps[0]
 
@@ -120,9 +121,9 @@ def test_files_that_are_read_differently_are_one_table(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text('a,b\n1,"two\nlines"\n')
     (tmp_path / "2.csv").write_text('b,a\n5\'10",1\n"x,1\n')
     (tmp_path / "3.csv").write_text("a\n1\n")
-    found = total(open_source(str(tmp_path / "*.csv")), ONE, ["a"])
+    found = total_records(open_source(str(tmp_path / "*.csv")), ONE, ["a"])
     assert (found.records, found.sums[0] / ONE.scale[0]) == (4, 4.0)
-    assert total(open_source(str(tmp_path / "*.csv")), BoxCodes.for_bounds([], [], []), []).records == 4
+    assert total_records(open_source(str(tmp_path / "*.csv")), BoxCodes.for_bounds([], [], []), []).records == 4
 
 
 def test_a_header_may_span_lines_and_hold_quotes(tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ import pyarrow as pa
 import pytest
 
 import gaussmith as gm
+from gaussmith.engines.registry import open_source
 from gaussmith.mechanism import prepare, prepare_request
-from gaussmith.sums import open_source
-from gaussmith.sums.forms import total_form
-from gaussmith.sums.readings import total_table
+from gaussmith.totals.opened import total
 
 G = gm.Guarantee(mu=1)
 VALUE = 7316.25
@@ -39,17 +38,18 @@ def test_what_is_shown_of_what_holds_data(kind: str) -> None:
     prepared = prepare(plan, data)
     (opened,) = prepared.sources
     held = [gm.Request(data, sums={"a": (0, 10_000)}, guarantee=G), open_source(data), prepared, opened]
-    held += [total_form(opened), plan]
+    held += [total(opened), plan]
     if kind not in ("array", "list"):
         request = gm.Request(data, sums={"a": (0, 10_000)}, count=True, guarantee=G)
         prepared = prepare_request(request.plan, data)
         (table,) = prepared.sources
-        held += [prepared, table, total_table(table, None), request.plan]
+        held += [prepared, table, total(table, None), request.plan]
     for each in held:
         for said in (repr(each), str(each), f"{each}", repr([each])):
             assert not [secret for secret in SECRETS if secret in said], type(each)
-    code = str(total_form(opened).sums[0])
-    assert code not in repr(total_form(opened)) and len(code) > 8
+    (found,) = total(opened)
+    code = str(found.sums[0])
+    assert code not in repr(found) and len(code) > 8
 
 
 def test_what_is_shown_of_addresses(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_what_is_shown_of_addresses(tmp_path: Path) -> None:
     prepared = prepare_request(request.plan, request.source)
     (table,) = prepared.sources
     (draw,) = request.plan.draws
-    held = [request, ledger, prepared, table, table.source, table.source.files, release, draw.reading, ledger.verify()]
+    held = [request, ledger, prepared, table, table.source, table.source.files, release, draw.row_rule, ledger.verify()]
     for each in held:
         assert "hush" not in repr(each) + str(each), type(each)
     assert "hush" not in release.to_json() and "hush" not in ledger.where

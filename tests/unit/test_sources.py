@@ -16,10 +16,15 @@ from adding import PAIR, STEP, add
 from pyarrow import dataset
 
 import gaussmith as gm
+from gaussmith import mechanism
 from gaussmith.codes import BoxCodes
+from gaussmith.engines.failures import data_error
+from gaussmith.engines.registry import open_source
+from gaussmith.engines.source import check_columns
+from gaussmith.engines.versions import has_unreadable_views
 from gaussmith.errors import DataError, SourceError
-from gaussmith.sums import check_columns, data_error, open_source, total
-from gaussmith.sums.versions import has_unreadable_views
+from gaussmith.totals.opened import total
+from gaussmith.totals.records import total_records
 
 
 @pytest.fixture
@@ -133,7 +138,7 @@ def test_directories(tmp_path: Path) -> None:
 
 def test_schema_is_read_and_no_value(people: Path) -> None:
     source = open_source(people)
-    assert (source.kind, source.names, source.width) == ("polars", ("age", "income", "name"), 3)
+    assert (source.engine.name, source.names, source.width) == ("polars", ("age", "income", "name"), 3)
     assert source.types == {"age": "Int64", "income": "Float64", "name": "String"}
     assert "1.5" not in repr(source)
 
@@ -156,15 +161,15 @@ def test_wrong_columns(columns: list[str] | None, message: str, people: Path) ->
 def test_a_column_may_be_summed_twice_under_different_bounds_and_records_counted_without_columns(people: Path) -> None:
     for source in (people, pl.read_parquet(people), pl.read_parquet(people).to_pandas()):
         opened = open_source(source)
-        whole = total(opened, BoxCodes.for_bounds([0], [1000], [0]), ["age"])
-        twice = total(opened, BoxCodes.for_bounds([0, 0], [1000, 1000], [0, 0]), ["age", "age"])
+        whole = total_records(opened, BoxCodes.for_bounds([0], [1000], [0]), ["age"])
+        twice = total_records(opened, BoxCodes.for_bounds([0, 0], [1000, 1000], [0, 0]), ["age", "age"])
         assert twice.sums == whole.sums * 2
-        assert total(opened, BoxCodes.for_bounds([], [], []), []).records == whole.records
+        assert total_records(opened, BoxCodes.for_bounds([], [], []), []).records == whole.records
 
 
 def test_arrays_have_a_width_and_no_names() -> None:
     source = open_source(np.zeros((4, 3)))
-    assert (source.kind, source.names, source.width, source.types) == ("array", None, 3, {})
+    assert (source.engine.name, source.names, source.width, source.types) == ("numpy", None, 3, {})
     with pytest.raises(SourceError, match="the array has 3 columns · the domain has 2 coordinates"):
         check_columns(source, None, 2)
     with pytest.raises(SourceError, match=r"columns=\['a'\] for an array · an array's columns have no names · leave"):
@@ -226,7 +231,8 @@ def test_duplicate_names(tmp_path: Path) -> None:
 def test_columns_of_pandas_that_cannot_be_typed_are_in_nobodys_way(column: Any) -> None:
     frame = pd.DataFrame({"note": column, "a": [1.0, 2.0]})
     assert add(frame, ["a", "a"]) == [3.0, 3.0]
-    assert total(open_source(frame), BoxCodes.for_bounds([], [], []), []).records == 2  # told from the first column
+    counted = total_records(open_source(frame), BoxCodes.for_bounds([], [], []), [])
+    assert counted.records == 2  # told from the first column
     with pytest.raises(SourceError, match=r"column='note' (is text|holds Python objects|is of a type)") as caught:
         check_columns(open_source(frame), ["note"], 1)
     assert "42" not in str(caught.value) and caught.value.__context__ is None
@@ -314,7 +320,7 @@ def failing_sources(tmp_path: Path) -> list[Any]:
 def test_failures_after_opening_say_one_thing(case: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     source = open_source(failing_sources(tmp_path)[case])
     with pytest.raises(DataError) as caught:
-        total(source, PAIR, ["a", "b"])
+        total_records(source, PAIR, ["a", "b"])
     assert str(caught.value) == str(data_error())
     assert str(caught.value).startswith("the data could not be read to its end · nothing more is said, because")
     assert caught.value.__context__ is None and caught.value.__cause__ is None
@@ -329,7 +335,7 @@ def test_records_are_not_counted_in_32_bits(people: Path, monkeypatch: pytest.Mo
     monkeypatch.delattr(pl, "len")
     nothing, frame = BoxCodes.for_bounds([], [], []), pl.read_parquet(people)
     for source in (people, frame, frame.to_arrow(), duckdb.from_arrow(frame.to_arrow())):
-        assert total(open_source(source), nothing, []).records == len(frame)
+        assert total_records(open_source(source), nothing, []).records == len(frame)
 
 
 @pytest.mark.parametrize("kind", [pa.string_view(), pa.string()])
@@ -349,18 +355,21 @@ def test_progress_tells_bytes_and_never_rows(tmp_path: Path) -> None:
     for i in range(5):
         pl.DataFrame({"a": np.ones(10**i), "b": np.ones(10**i)}).write_parquet(tmp_path / f"{i}.parquet")
     told: list[float | None] = []
-    found = total(open_source(str(tmp_path / "*.parquet")), PAIR, progress=told.append)
+    plan = gm.plan(gm.Box({"a": (0, 100), "b": (0, 100)}), gm.Guarantee(mu=1))
+    (opened,) = mechanism.prepare(plan, str(tmp_path / "*.parquet")).sources
+    (found,) = total(opened, told.append)
     assert found.records == 11111 and found.sums == [11111 * STEP] * 2
     assert told[0] is None and told[-1] == 1.0
     fractions = [f for f in told if f is not None]
     assert fractions == sorted(fractions) and all(0 < f <= 1 for f in fractions)
     told.clear()
-    assert total(open_source(np.ones((9, 2))), PAIR, progress=told.append).records == 9
+    (opened,) = mechanism.prepare(plan, np.ones((9, 2))).sources
+    assert [found.records for found in total(opened, told.append)] == [9]
     assert told == [None, 1.0]
 
 
 def test_nothing_is_printed(people: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    total(open_source(people), PAIR, ["age", "income"])
+    total_records(open_source(people), PAIR, ["age", "income"])
     assert capfd.readouterr() == ("", "")
 
 
@@ -373,4 +382,4 @@ def test_an_interrupt_is_not_mistaken_for_bad_data(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        total(open_source(str(tmp_path / "*.parquet")), PAIR, progress=interrupt)
+        total_records(open_source(str(tmp_path / "*.parquet")), PAIR, progress=interrupt)

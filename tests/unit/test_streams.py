@@ -10,8 +10,8 @@ import pytest
 from adding import add
 
 import gaussmith as gm
+from gaussmith.engines.registry import open_source
 from gaussmith.errors import DataError, SourceError
-from gaussmith.sums import open_source
 
 
 def test_a_stream_can_be_read_once() -> None:

@@ -11,7 +11,9 @@ import pytest
 from adding import PAIR, STEP, add
 
 from gaussmith.codes import BoxCodes
-from gaussmith.sums import open_source, total, versions
+from gaussmith.engines import versions
+from gaussmith.engines.registry import open_source
+from gaussmith.totals.records import total_records
 
 packed = pytest.mark.skipif(versions._polars() < (1, 37), reason="Polars 1.36 cannot tell an empty compressed file")
 
@@ -21,7 +23,7 @@ def test_csv_is_text_and_read_by_our_rule(tmp_path: Path) -> None:
     path.write_bytes(b'a,b,c\n1, 2 ,x\n"3",4e0\n5,6,7,8\nnan,oops,\n1_000,1e400,\xff\n\n+.5,TRUE,\n"1,5",-inf,\n')
     source = open_source(path)
     assert source.types == {"a": "String", "b": "String", "c": "String"}
-    found = total(source, PAIR, ["a", "b"])
+    found = total_records(source, PAIR, ["a", "b"])
     assert ([s / STEP for s in found.sums], found.records) == ([9.5, 113.0], 8)
 
 
@@ -60,7 +62,7 @@ def test_no_record_of_a_csv_file_swallows_others(note: str, suffix: str, tmp_pat
     source = open_source(tmp_path / f"a.{suffix}")
     for columns in ([], ["a"]):
         codes = BoxCodes.for_bounds([0] * len(columns), [8] * len(columns), [0] * len(columns))
-        found = total(source, codes, columns)
+        found = total_records(source, codes, columns)
         assert (found.records, [s / codes.scale[0] for s in found.sums]) == (12, [12.0] * len(columns))
 
 
@@ -81,7 +83,7 @@ def test_json_lines_are_read_line_by_line(tmp_path: Path) -> None:
     ]
     path = tmp_path / "a.jsonl"
     path.write_bytes("\n".join(lines).encode() + b'\n{"a": "\xff"}\n')
-    found = total(open_source(path, columns=["a", "b"]), PAIR, ["a", "b"])
+    found = total_records(open_source(path, columns=["a", "b"]), PAIR, ["a", "b"])
     assert ([s / STEP for s in found.sums], found.records) == ([2 + 3 + 100 + 4 + 5, 1 + 1 + 0.5], 12)
 
 

@@ -124,14 +124,14 @@ def test_stand_ins_are_told_where_numbers_are_text_or_where_they_were_said(tmp_p
     assert f"{told}0 in the sum of usd, 5 in the mean of usd" in " ".join(str(both).split())
     assert "counts as" not in str(ask(means={"score": (0, 100)}))
     said = gm.Request("a.parquet", means={"score": (0, 100)}, missing={"score": 7}, guarantee=G)
-    assert said.plan.draws[0].reading.notes() == ["each row is one person", "a missing value counts as 7 in score"]
+    assert said.plan.draws[0].row_rule.notes() == ["each row is one person", "a missing value counts as 7 in score"]
     assert "a missing value counts as 7 in score" in str(ask(means={"score": (0, 100)}, missing={"score": 7}))
     asked = [{"name": "usd", "means": {"usd": (0, 10)}}, {"name": "n", "count": True}]
     joint = ask(str(file), questions=asked)
-    assert f"{told}5 in usd" in str(joint["usd"].reading) and "counts as" not in str(joint["n"].reading)
+    assert f"{told}5 in usd" in str(joint["usd"].row_rule) and "counts as" not in str(joint["n"].row_rule)
     again = gm.read(joint.to_json())
     assert again == joint and str(again) == str(joint)
-    assert joint["usd"].reading.source == "spent.csv" and '"source": "spent.csv"' in joint.to_json()
+    assert joint["usd"].row_rule.source == "spent.csv" and '"source": "spent.csv"' in joint.to_json()
 
 
 def test_values_that_are_not_declared_are_told(tmp_path: Path) -> None:

@@ -23,9 +23,10 @@ from small_sources import SOURCES, G, ask, parquet
 
 import gaussmith as gm
 from gaussmith import cli
+from gaussmith.engines import versions
+from gaussmith.engines.registry import open_source, packages_needed
 from gaussmith.errors import DataError, SourceError
 from gaussmith.ledger import Ledger
-from gaussmith.sums import open_source, versions
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,7 +115,7 @@ def test_versions_within_the_range_are_taken(end: int, tmp_path: Path, monkeypat
         if package != "pyspark":
             monkeypatch.setattr(f"{package}.__version__", newest[package] if end else oldest)
     for make in SOURCES.values():
-        versions.check_versions(make(tmp_path))
+        versions.check_versions(packages_needed(make(tmp_path)))
         (tmp_path / "study.db").unlink(missing_ok=True)
 
 

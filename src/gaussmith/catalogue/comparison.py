@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.addresses import without_secrets
 from gaussmith.catalogue.candidates import Asked, candidates
 from gaussmith.catalogue.entry import Entry
 from gaussmith.domains import GaussianData
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import GaussmithError, PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects

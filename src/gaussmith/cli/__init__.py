@@ -82,7 +82,7 @@ def _run(words: list[str]) -> int:
         return 0
     name = words[0]
     if name not in COMMANDS:
-        from gaussmith.addresses import without_secrets
+        from gaussmith.engines.addresses import without_secrets
         from gaussmith.errors import RequestError, nearest
 
         raise RequestError(

@@ -14,9 +14,9 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.addresses import without_secrets
 from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold, struck, wrapped
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError, nearest
 from gaussmith.texts import printable
 

@@ -14,9 +14,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaussmith.addresses import without_secrets
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.terminal import bold, dim, labelled, wrapped
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:

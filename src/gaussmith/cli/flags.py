@@ -8,8 +8,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.addresses import without_secrets
 from gaussmith.cli.parser import Parser, number
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import DomainError, RequestError
 
 if TYPE_CHECKING:

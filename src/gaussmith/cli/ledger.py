@@ -17,10 +17,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.addresses import without_secrets
 from gaussmith.cli.flags import add_guarantee_flags, guarantee_from
 from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError, nearest
 from gaussmith.texts import printable, printable_json
 

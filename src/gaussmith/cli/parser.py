@@ -1,4 +1,4 @@
-"""Reading words into flags: argparse, with errors that read like all others."""
+"""RowRule words into flags: argparse, with errors that read like all others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Sequence
 from typing import NoReturn
 
-from gaussmith.addresses import without_secrets
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError, nearest
 
 

@@ -19,10 +19,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.addresses import without_secrets
 from gaussmith.cli.flags import add_request_flags, request_from
 from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold, wrapped
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError
 from gaussmith.texts import printable, printable_json
 
@@ -49,8 +49,8 @@ def run(arguments: Namespace) -> int:
     rows = _rows(arguments.rows)
     request = request_from(arguments, arguments.request, needs_source=False)
     plan = request.plan
-    planned = tuple(draw.reading for draw in plan.draws)
-    readings = read_schema(request) if arguments.request else planned
+    planned = tuple(draw.row_rule for draw in plan.draws)
+    row_rules = read_schema(request) if arguments.request else planned
     book = open_ledger(arguments.ledger, None)
     if book is not None and arguments.request:
         book.check_dataset(source_name(request.source))
@@ -59,10 +59,10 @@ def run(arguments: Namespace) -> int:
     _save_all(plan, {"--save": arguments.save, "--certificate": arguments.certificate})
     if not arguments.json:
         print(plan_text(plan, rows))
-        told = readings or planned
+        told = row_rules or planned
         if len(told) == 1 and told[0] is not None:
             print(wrapped("\n".join(map(printable, told[0].notes()))))
-        if readings is None:
+        if row_rules is None:
             print(wrapped(f"columns were not checked: {printable(source_name(request.source))} is not on this machine"))
         print("\n" + bold("Why this noise"))
         plain = len(plan) == 1 and plan.groups is None

@@ -49,12 +49,12 @@ def line(share: float | None, seconds: float) -> str:
     """What is drawn.
 
     >>> line(0.5, 75)
-    'Reading  ━━━━━━━━━━━━────────────   50 %  1:15'
+    'RowRule  ━━━━━━━━━━━━────────────   50 %  1:15'
     >>> line(None, 3)
-    'Reading  0:03'
+    'RowRule  0:03'
     """
     clock = f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
     if share is None:
-        return f"Reading  {clock}"
+        return f"RowRule  {clock}"
     full = round(BAR * min(max(share, 0.0), 1.0))
-    return f"Reading  {'━' * full}{'─' * (BAR - full)}  {100 * min(max(share, 0.0), 1.0):3.0f} %  {clock}"
+    return f"RowRule  {'━' * full}{'─' * (BAR - full)}  {100 * min(max(share, 0.0), 1.0):3.0f} %  {clock}"

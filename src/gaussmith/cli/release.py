@@ -21,11 +21,11 @@ import sys
 from argparse import Namespace
 from contextlib import suppress
 
-from gaussmith.addresses import without_secrets
 from gaussmith.cli.flags import add_request_flags, request_from
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.progress import reading
 from gaussmith.cli.terminal import wrapped
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import LedgerError
 from gaussmith.texts import printable, printable_json
 

@@ -17,9 +17,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.addresses import without_secrets
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.terminal import bold, wrapped
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import PlanError, RequestError
 from gaussmith.texts import printable
 

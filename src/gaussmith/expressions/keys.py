@@ -39,12 +39,12 @@ _ACCEPTED = {
 class GroupKeys:
     """The declared groups in their order: `keys` as they were written, `codes` as what columns are matched with.
 
-    `readings` says for each column how its values are read: "text", "object" (a text too), "number" or "date".
+    `kinds` says for each column how its values are compared: as "text", "object" (a text too), "number" or "date".
     """
 
     columns: tuple[str, ...]
     keys: tuple[tuple[Key, ...], ...]
-    readings: tuple[str, ...]
+    kinds: tuple[str, ...]
     codes: tuple[tuple[str | float, ...], ...]
 
 
@@ -57,13 +57,13 @@ def declare_groups(columns: Sequence[str], labels: Sequence[tuple[Any, ...]], ki
     ((2023.0, 'f'), (2024.0, 'm'))
     """
     columns, labels = tuple(columns), tuple(map(tuple, labels))
-    readings = []
+    compared = []
     for j, name in enumerate(columns):
         if name not in kinds:
             raise RequestError(f"by: column {name!r}", "the source has no such column", nearest_column(name, kinds))
-        readings.append(_reading(name, kinds[name], [key[j] for key in labels]))
+        compared.append(_compared_as(name, kinds[name], [key[j] for key in labels]))
     codes = tuple(
-        tuple(_code(name, value, reading) for name, value, reading in zip(columns, key, readings, strict=True))
+        tuple(_code(name, value, kind) for name, value, kind in zip(columns, key, compared, strict=True))
         for key in labels
     )
     seen: set[tuple[str | float, ...]] = set()
@@ -71,10 +71,10 @@ def declare_groups(columns: Sequence[str], labels: Sequence[tuple[Any, ...]], ki
         if code in seen:
             raise RequestError(f"by: key {', '.join(map(repr, key))}", "it is declared twice", "name each group once")
         seen.add(code)
-    return GroupKeys(columns, labels, tuple(readings), codes)
+    return GroupKeys(columns, labels, tuple(compared), codes)
 
 
-def _reading(name: str, kind: str, values: Sequence[Any]) -> str:
+def _compared_as(name: str, kind: str, values: Sequence[Any]) -> str:
     """How the values of a column are read to be matched with these keys."""
     if kind == "object":  # a text is never a number there, but answers are named alike
         if len({str(value) for value in values}) < len({*values}):
@@ -103,16 +103,16 @@ def _misfit(kind: str, wanted: str, values: Sequence[Any]) -> tuple[str, str]:
     return f"its keys are {said[kind]}, and {values[0]!r} is none of these", "mend the keys"
 
 
-def _code(name: str, value: Any, reading: str) -> str | float:
+def _code(name: str, value: Any, kind: str) -> str | float:
     """A key as what the column's values are compared with."""
-    if reading == "object":
+    if kind == "object":
         code = object_code(value)
         if code is None:
             raise RequestError(f"by: key {value!r} of {name!r}", "it is the name of nothing", "use texts and numbers")
         return code
-    if reading == "text":
+    if kind == "text":
         return str(value)
-    if reading == "date":
+    if kind == "date":
         text = value if isinstance(value, str) else value.isoformat()[:LONGEST_DATE]
         number = date_number(text)
         if number is None or len(text) > LONGEST_DATE:
@@ -129,11 +129,11 @@ def match_keys(groups: GroupKeys, kinds: Mapping[str, str]) -> dict[str, nw.Expr
     import narwhals as nw
 
     matched: dict[str, nw.Expr] = {}
-    for j, (name, reading) in enumerate(zip(groups.columns, groups.readings, strict=True)):
-        if reading in ("text", "object"):
+    for j, (name, kind) in enumerate(zip(groups.columns, groups.kinds, strict=True)):
+        if kind in ("text", "object"):
             matched[f"k{j}"] = nw.col(name).cast(nw.String)
             continue
-        number = as_date(name, kinds[name]) if reading == "date" else as_number(name, kinds[name])
+        number = as_date(name, kinds[name]) if kind == "date" else as_number(name, kinds[name])
         known = nw.when(number.is_finite()).then(number)
         matched[f"k{j}"] = nw.when(number == 0).then(nw.lit(0.0)).otherwise(known)
     return matched

@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
-from gaussmith.addresses import without_secrets
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import DataError, LedgerError
 from gaussmith.ledger.chain import Entry, Receipt, check_seal, digest, follow
 from gaussmith.ledger.history import charge_rows

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from gaussmith.addresses import without_secrets
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import LedgerError
 from gaussmith.ledger.chain import Entry, Receipt
 from gaussmith.ledger.failpoints import failpoint

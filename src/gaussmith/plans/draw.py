@@ -26,9 +26,9 @@ from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.exact import fraction_down, sqrt_upward
 from gaussmith.plans.block import Block
 from gaussmith.plans.choice import plan_answers
-from gaussmith.readings import Reading
+from gaussmith.plans.row_rule import RowRule
 
-_FIELDS = {"block", "guarantee", "neighbours", "groups", "reading"}
+_FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Draw:
     guarantee: Guarantee
     neighbours: str
     groups: Groups | None = None
-    reading: Reading | None = None
+    row_rule: RowRule | None = None
     """How the records come from a table; None for plain data."""
 
     @property
@@ -112,7 +112,7 @@ class Draw:
             "guarantee": self.guarantee.to_dict(),
             "neighbours": self.neighbours,
             "groups": None if self.groups is None else self.groups.to_dict(),
-            "reading": None if self.reading is None else self.reading.to_dict(),
+            "row_rule": None if self.row_rule is None else self.row_rule.to_dict(),
         }
 
     @classmethod
@@ -128,7 +128,7 @@ class Draw:
             Guarantee.from_dict(fields["guarantee"]),
             check(fields["neighbours"]),
             None if fields["groups"] is None else Groups.from_dict(fields["groups"], block.domain),
-            None if fields["reading"] is None else Reading.from_dict(fields["reading"]),
+            None if fields["row_rule"] is None else RowRule.from_dict(fields["row_rule"]),
         )
 
 

@@ -16,7 +16,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Plan
 from gaussmith.plans.error_distribution import normal_width
-from gaussmith.readings import Reading
+from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.intervals import check_method
 from gaussmith.releases.readout import Readout
 from gaussmith.releases.table import answer_columns
@@ -53,7 +53,7 @@ class Release:
     """The noisy features of each draw: groups × features, one row where there are no groups."""
     records: tuple[int | None, ...]
     """The number of records of each draw, where it is public."""
-    readings: tuple[Reading | None, ...]
+    row_rules: tuple[RowRule | None, ...]
     """How the records of each draw came from a table; None for plain data."""
     id: str | None = None
     receipt: str | None = None
@@ -71,13 +71,13 @@ class Release:
         return self.plan.guarantee
 
     @property
-    def reading(self) -> Reading | None:
+    def row_rule(self) -> RowRule | None:
         """How the records of the only question came from a table; None for plain data."""
-        reading, block = self.readings[self.plan.slot.draw], self.block
-        if reading is None or len(self.plan.slots) == 1:
-            return reading
-        places = block.answers.index.tolist() if reading.histogram is None else []
-        return reading.about({reading.features[j][1] for j in places})
+        row_rule, block = self.row_rules[self.plan.slot.draw], self.block
+        if row_rule is None or len(self.plan.slots) == 1:
+            return row_rule
+        places = block.answers.index.tolist() if row_rule.histogram is None else []
+        return row_rule.about({row_rule.features[j][1] for j in places})
 
     # -- narrowing --------------------------------------------------------------------------------------------------
 

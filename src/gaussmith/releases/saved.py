@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.addresses import without_secrets
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import GaussmithError, PlanError, RequestError
 from gaussmith.plans import Plan
-from gaussmith.readings import Reading
+from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.release import Release, View
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "confidence": 0.95,
         "intervals_cover": COVERS,
         "draws": [
-            {"features": noisy.tolist(), "records": records, "reading": reading and reading.to_dict()}
-            for noisy, records, reading in zip(release.noisy, release.records, release.readings, strict=True)
+            {"features": noisy.tolist(), "records": records, "row_rule": row_rule and row_rule.to_dict()}
+            for noisy, records, row_rule in zip(release.noisy, release.records, release.row_rules, strict=True)
         ],
         "view": {
             "question": plan.questions[0] if len(plan) < len(plan.slots) else None,
@@ -126,12 +126,12 @@ def _release(fields: dict[str, Any]) -> Release:
             np.array(saved["features"], float).reshape(draw.size, draw.block.shape.features.shape[0])
             for saved, draw in zip(fields["draws"], plan.draws, strict=True)
         )
-        readings = (saved["reading"] for saved in fields["draws"])
+        row_rules = (saved["row_rule"] for saved in fields["draws"])
         made = Release(
             plan,
             noisy,
             tuple(saved["records"] for saved in fields["draws"]),
-            tuple(None if reading is None else Reading.from_dict(reading) for reading in readings),
+            tuple(None if row_rule is None else RowRule.from_dict(row_rule) for row_rule in row_rules),
             fields.get("id"),
             fields.get("receipt"),
             fields.get("gaussmith"),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaussmith.addresses import without_secrets
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import DataError, RequestError
 from gaussmith.report.page import page
 from gaussmith.texts import spreadsheet_text

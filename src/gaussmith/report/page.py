@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.addresses import without_secrets
 from gaussmith.domains import Box, Counts, GaussianData, People
+from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans.error_distribution import normal_width
+from gaussmith.plans.row_rule import MEAN, ROW_SUM, ROWS, TOTAL, RowRule
 from gaussmith.plans.standard_gaussian import compare_block, compare_release
-from gaussmith.readings import MEAN, ROW_SUM, ROWS, TOTAL, Reading
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
 from gaussmith.report.spectra import errors_spec, spectrum_spec
@@ -100,7 +100,7 @@ def page(release: Release, columns: Sequence[str] | None = None) -> str:
 
 def _title(release: Release) -> str:
     """What the page is called: after the source, where that has a name."""
-    first = release.readings[0]
+    first = release.row_rules[0]
     named = first is not None and first.source
     return f"{named} · a private release" if named else "A private release"
 
@@ -125,9 +125,9 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
         ("shape", "The shape of the noise", _shape(block, columns)),
         ("covers", "What the intervals cover", _covers(release)),
         ("why", "Why this noise", _why(block)),
-        ("bounds", "Bounds and missing values", _bounds(block, release.reading)),
+        ("bounds", "Bounds and missing values", _bounds(block, release.row_rule)),
     ]
-    said = [_plain_unit(block)] if release.reading is None else release.reading.notes()
+    said = [_plain_unit(block)] if release.row_rule is None else release.row_rule.notes()
     notes = "".join(f"<li>{_text(note)}</li>" for note in said)
     sections.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))
     return sections
@@ -317,7 +317,7 @@ def _why(block: Block) -> str:
     )
 
 
-def _bounds(block: Block, reading: Reading | None) -> str:
+def _bounds(block: Block, row_rule: RowRule | None) -> str:
     domain = block.domain
     odd = (
         "<p>Infinite values count as the bound they lie beyond. Empty cells, values that are not numbers, and text "
@@ -332,8 +332,8 @@ def _bounds(block: Block, reading: Reading | None) -> str:
         boxes = [box for box in (domain.own, domain.rows) if box is not None]
     if boxes:
         lower, upper = (np.concatenate([getattr(box, end) for box in boxes]) for end in ("lower", "upper"))
-        units = reading is not None and reading.unit is not None
-        kinds = [_OF[kind] for kind, _ in reading.features] if reading is not None and units else []
+        units = row_rule is not None and row_rule.unit is not None
+        kinds = [_OF[kind] for kind, _ in row_rule.features] if row_rule is not None and units else []
         places = [j for j in range(len(lower)) if asked is None or j in asked]
         rows = [
             [

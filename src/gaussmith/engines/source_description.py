@@ -14,7 +14,7 @@ IDS = ("text", "integer")
 
 
 @dataclass(frozen=True, eq=False)
-class SourceTable:
+class SourceDescription:
     """A source and what was said of it.
 
     data:            a path, an address or a frame
@@ -35,14 +35,14 @@ class SourceTable:
         return {name: value for name, value in told.items() if value}
 
 
-def read_source(source: Any) -> SourceTable:
+def read_source(source: Any) -> SourceDescription:
     """The source that a path, a frame or a table with a path (in Python also with a frame) names.
 
     >>> read_source({"path": "visits.csv", "ids": "integer"}).said, read_source("visits.csv").said
     ({'ids': 'integer'}, {})
     """
     if not isinstance(source, Mapping):
-        return source if isinstance(source, SourceTable) else SourceTable(source)
+        return source if isinstance(source, SourceDescription) else SourceDescription(source)
     for key in source:
         if key not in KEYS:
             raise SourceError(f"unknown key {key!r} in source", "a source has no such key", nearest(str(key), KEYS))
@@ -55,7 +55,7 @@ def read_source(source: Any) -> SourceTable:
     for name, promise in zip(KEYS[2:], promises, strict=True):
         if not isinstance(promise, bool):
             raise SourceError(f"{name}={promise!r} in source", "it is true or false", f"write {name} = true")
-    return SourceTable(source["path"], ids, *promises)
+    return SourceDescription(source["path"], ids, *promises)
 
 
 def with_path(source: Any, path: str | os.PathLike[str]) -> Any:

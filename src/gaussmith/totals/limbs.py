@@ -11,7 +11,7 @@ are found by long division. No engine's integer division is used, for Spark's go
 of doubles is a guess that is off by one at most, and the remainder, in integers, puts it right.
 
 **Rules.** Rows without a unit are left out, hence add nothing. Without a unit column every row is a unit, and its
-UnitTotal is then its plain code, so that the totals equal those of `gaussmith.sums.total`.
+UnitTotal is then its plain code, so that the totals equal those of `total_records`.
 Rows are counted by adding 64-bit ones: Polars counts in 32 bits.
 """
 
@@ -22,10 +22,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.errors import SourceError
+from gaussmith.engines.engine import Engine, Totals, Unsteady
 from gaussmith.expressions import as_id, as_number, kinds_of
-from gaussmith.sums.arrays import Totals, Unsteady
-from gaussmith.sums.features import Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
+from gaussmith.totals.features import Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -35,14 +34,11 @@ if TYPE_CHECKING:
 TOTAL_LIMB, CODE_LIMB = 23, 21
 """Bits of the lower limb of a row's integer, for totals and for codes."""
 
-BLOCK_FEATURES = {"polars": 32, "duckdb": 16, "spark": 4}
-"""Features per query: DuckDB and Spark are slow at planning wide ones."""
-
 Layout = tuple[tuple[tuple[str, int], ...], ...]
 """For each feature the columns that hold its limbs, each with the number of bits it is shifted by."""
 
 
-def unit_totals(frame: Frame, units: Units) -> Totals:
+def unit_totals(frame: Frame, units: Units, engine: Engine) -> Totals:
     """The exact totals of the features over all units of a narwhals frame.
 
         sums_j = Σ_units feature_j(rows of the unit)
@@ -53,21 +49,21 @@ def unit_totals(frame: Frame, units: Units) -> Totals:
 
     >>> import narwhals as nw, polars as pl
     >>> from gaussmith.codes import BoxCodes
-    >>> from gaussmith.sums.features import Coding
+    >>> from gaussmith.engines.polars import POLARS
+    >>> from gaussmith.totals.features import Coding
     >>> visits = nw.from_native(pl.LazyFrame({"person": [1, 1, 2, None], "spent": [30.0, 40.0, 5.0, 9.0]}))
     >>> spent = UnitTotal("spent", Coding.of(BoxCodes.for_bounds([0], [64], [0])))
-    >>> totals = unit_totals(visits, Units((spent,), "person"))
+    >>> totals = unit_totals(visits, Units((spent,), "person"), POLARS)
     >>> totals.sums[0] / spent.coding.scale, totals.records      # 64 of the one person, 5 of the other
     (69.0, 2)
     """
     sums: list[int] = []
     records = 0
-    engine = engine_of(frame)
-    for block in blocks_of(units, engine):
+    for block in blocks_of(units, engine.max_features):
         limbs = code_rows(select_rows(frame.lazy(), block), block, ())
         if block.unit is not None:
             limbs = combine_rows(limbs, block, ("u",))
-        found = add_up(*feature_limbs(limbs, block, ()))
+        found = add_up(*feature_limbs(limbs, block, ()), engine)
         totals = found.get((), Totals([0] * len(block.features), 0))
         check_steady([totals.records], [records] if sums else None)
         sums += totals.sums
@@ -84,22 +80,8 @@ def check_steady(found: Sequence[int], before: Sequence[int] | None) -> None:
 # ── the steps, in their order; `groups` takes them too ──
 
 
-def engine_of(frame: Frame) -> str:
-    """The engine under a narwhals frame: polars, duckdb or spark."""
-    kind = frame.implementation
-    if kind.is_polars():
-        return "polars"
-    if kind.is_duckdb():
-        return "duckdb"
-    if kind.is_spark_like():
-        return "spark"
-    rule = "people are added up by Polars, DuckDB or Spark"
-    raise SourceError(f"engine {str(kind).lower()!r}", rule, "turn the data into a Polars frame")
-
-
-def blocks_of(units: Units, engine: str) -> Iterator[Units]:
+def blocks_of(units: Units, step: int) -> Iterator[Units]:
     """The features in blocks, one per query; at least one, so that units are counted even if nothing else is."""
-    step = BLOCK_FEATURES[engine]
     for start in range(0, max(1, len(units.features)), step):
         yield replace(units, features=units.features[start : start + step])
 
@@ -268,7 +250,7 @@ def _feature_code(feature: Feature, inputs: Mapping[Feature, int], k: int) -> nw
     return (high * (1 << TOTAL_LIMB) + low - grid.zero).clip(0, grid.levels) * (1 << grid.shift)
 
 
-def add_up(limbs: Frame, layout: Layout, by: Sequence[str]) -> dict[tuple[Any, ...], Totals]:
+def add_up(limbs: Frame, layout: Layout, by: Sequence[str], engine: Engine) -> dict[tuple[Any, ...], Totals]:
     """The totals for each value of the columns `by` that has units: one query, a row per value comes back."""
     import narwhals as nw
 
@@ -276,18 +258,9 @@ def add_up(limbs: Frame, layout: Layout, by: Sequence[str]) -> dict[tuple[Any, .
     summed = [nw.col(name).sum() for name in columns]
     frame = limbs.group_by(*by).agg(*summed) if by else limbs.select(*summed)
     totals: dict[tuple[Any, ...], Totals] = {}
-    for row in fetch_rows(frame.select(*by, *columns)):
+    for row in engine.fetch(frame.select(*by, *columns)):
         values = dict(zip([*by, *columns], row, strict=True))
         whole = {name: int(values[name] or 0) for name in columns}
         sums = [sum(whole[name] << shift for name, shift in parts) for parts in layout]
         totals[tuple(values[name] for name in by)] = Totals(sums, whole["n"])
     return totals
-
-
-def fetch_rows(frame: Frame) -> list[tuple[Any, ...]]:
-    """Run a query on its engine and bring its few rows here. Polars streams: the data need not fit into memory."""
-    native: Any = frame.to_native()
-    engine = engine_of(frame)
-    if engine == "polars":
-        return list(native.collect(engine="streaming").rows())
-    return [tuple(row) for row in (native.fetchall() if engine == "duckdb" else native.collect())]

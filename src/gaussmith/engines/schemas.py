@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from gaussmith.addresses import without_secrets
+from gaussmith.engines.addresses import without_secrets
+from gaussmith.engines.failures import attempt
+from gaussmith.engines.files import Files, names_of
+from gaussmith.engines.partitions import check_keys
 from gaussmith.errors import SourceError
-from gaussmith.sums.failures import attempt
-from gaussmith.sums.files import Files, names_of
-from gaussmith.sums.partitions import check_keys
 
 MOST = 10_000
 """Files beyond so many are not looked at before they are read."""

@@ -5,10 +5,9 @@ A version outside the range is refused before anything is read or charged. Every
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,7 +15,6 @@ from queue import Full, Queue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.addresses import scheme_of
 from gaussmith.errors import SourceError
 
 if TYPE_CHECKING:
@@ -38,15 +36,6 @@ RANGES: dict[str, tuple[str, str | None]] = {
 The same as in pyproject.toml. The oldest ones are installed and tested by `./run test --lowest`.
 """
 
-NEEDED: dict[str, tuple[str, ...]] = {
-    "polars": ("polars", "narwhals"),
-    "pandas": ("pandas", "polars", "narwhals"),
-    "pyarrow": ("pyarrow", "polars", "narwhals"),
-    "duckdb": ("duckdb", "pyarrow", "polars", "narwhals"),
-    "pyspark": ("pyspark", "polars", "narwhals"),
-}
-"""The packages that work together on data of each kind."""
-
 VIEWS = (25,)
 """The first version of PyArrow whose views Polars can read: earlier ones end the process with a segmentation fault."""
 
@@ -54,14 +43,8 @@ PATIENCE = 0.1
 """Seconds between two looks whether anyone still waits for batches."""
 
 
-def check_versions(source: object, engine: str | None = None) -> None:
-    """Refuse a source whose engine has a version that is not supported. Looks at the source's type, not into it."""
-    if isinstance(source, (str, os.PathLike)):
-        elsewhere = "duckdb" if scheme_of(os.fspath(source)) == "duckdb" else engine
-        kinds = ["polars", {"duckdb": "duckdb", "spark": "pyspark"}.get(elsewhere or "", "polars")]
-    else:
-        kinds = [type(source).__module__.split(".")[0].lstrip("_")]
-    packages = [package for kind in kinds for package in NEEDED.get(kind, ())]
+def check_versions(packages: Iterable[str]) -> None:
+    """Refuse a version of numpy or of one of these packages that is not supported."""
     for package in dict.fromkeys(["numpy", *packages]):
         check_version(package)
 

@@ -1,20 +1,18 @@
-"""DuckDB: a table or a query of a database by its address, opened for reading only, and Parquet files read by it."""
+"""What DuckDB opens by name: a table or a query of a database, for reading only, and Parquet files."""
 
 from __future__ import annotations
 
 import glob
 import importlib.util
 import os
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gaussmith.addresses import Database
+from gaussmith.engines.addresses import Database
+from gaussmith.engines.duckdb_queries import is_row_by_row
+from gaussmith.engines.failures import attempt
+from gaussmith.engines.files import Files
+from gaussmith.engines.partitions import PATH, check_keys, folder_table, list_store
 from gaussmith.errors import SourceError, nearest
-from gaussmith.sums.failures import attempt
-from gaussmith.sums.files import Files
-from gaussmith.sums.partitions import PATH, check_keys, folder_table, list_store
-from gaussmith.sums.queries import is_row_by_row
-from gaussmith.sums.times import bounds_of
 
 INSTALL = "pip install gaussmith[duckdb]"
 
@@ -122,54 +120,6 @@ def _open_table(connection: Any, table: str, said: str) -> Any:
             said, f"{table!r} is a view that DuckDB cannot open within this file", "read other files by themselves"
         )
     return attempt(lambda: connection.table(table), problem)
-
-
-def plain_relation(relation: Any, columns: Sequence[str], ids: Mapping[str, str] | None = None) -> Any:
-    """Some columns of a relation, without what DuckDB alone has: collations, parts of a day that round up, infinities.
-
-    Under a collation 'Ada' equals 'ada': one record would be in two groups, and how one is written would decide where
-    others are counted. Times in nanoseconds are cut to microseconds, as other engines do, not rounded; `ids` names
-    columns of them that are kept whole, as integers, under another name. Times outside the years 1 to 9999 are null.
-    """
-    kinds = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
-    chosen = [f"{_plainly(quote(name), kinds[name])} as {quote(name)}" for name in columns]
-    chosen += [f"{_nanoseconds(quote(name))} as {quote(whole)}" for name, whole in (ids or {}).items()]
-    return relation.project(", ".join(chosen))
-
-
-def exact_ids(relation: Any, unit: str, columns: Sequence[str]) -> dict[str, str]:
-    """The column of ids that would be cut, with another name for it; none where the column is whole as it is."""
-    kinds = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
-    if kinds.get(unit) != "TIMESTAMP_NS":
-        return {}
-    name, taken = f"{unit} in nanoseconds", {other.lower() for other in (*columns, *relation.columns)}
-    while name.lower() in taken:
-        name += "_"
-    return {unit: name}
-
-
-def _plainly(column: str, kind: str) -> str:
-    if kind == "VARCHAR" or kind.startswith("ENUM"):
-        return f'cast({column} as varchar) collate "binary"'
-    if kind in ("DOUBLE", "FLOAT"):
-        # The ends of Parquet files say nothing of NaN: by their numbers DuckDB would decide isnan(x) and x > 0 for all
-        # rows at once. A list of one has no statistics.
-        return f"list_extract([{column}], 1)"
-    if kind == "TIMESTAMP_NS":
-        whole = _nanoseconds(column)
-        return f"make_timestamp(({whole} - (({whole} % 1000) + 1000) % 1000) // 1000)"
-    if kind == "DATE":
-        return f"case when {column} between date '0001-01-01' and date '9999-12-31' then {column} end"
-    if kind in ("TIMESTAMP", "TIMESTAMP_MS", "TIMESTAMP_S"):  # the input of the cast is guarded, which would fail
-        inside = f"{column} >= {kind} '0001-01-01' and {column} < {kind} '10000-01-01'"
-        return f"cast(case when {inside} then {column} end as timestamp)"
-    return column
-
-
-def _nanoseconds(column: str) -> str:
-    """A time in nanoseconds from 1970, null where it is infinite: some versions have a number for that."""
-    low, high = bounds_of("ns")
-    return f"(case when epoch_ns({column}) between {low} and {high} then epoch_ns({column}) end)"
 
 
 def quote(name: str) -> str:

@@ -1,6 +1,6 @@
-"""How the rows of a table become the records of a plan: which rows, whose they are, what each person adds.
+"""The rule by which the rows of a table become the records of a plan: which rows, whose they are, what each adds.
 
-A reading is public. It names columns and rules and holds nothing of the data; every release carries the one it used.
+A rule is public. It names columns and holds nothing of the data; every release carries the one it used.
 """
 
 from __future__ import annotations
@@ -14,8 +14,17 @@ TOTAL, MEAN, ROW_SUM, ROWS, VALUES = "total", "mean", "row sum", "rows", "values
 """What a coordinate is made of: a person's total, the mean of a person's rows, a sum over rows, the number of rows; or
 which declared values of a column a person has, one coordinate for each."""
 
-MOST_TOLD = 8
-"""So many stand-ins are listed in a note."""
+NUMBERS, CATEGORIES, ORDER, PAIRS = "numbers", "categories", "order", "pairs"
+"""The forms of plain data, of which each row is a record, or in pairs an item of one.
+
+    numbers     one column of numbers per coordinate: 0/1 marks, ranks, sparse vectors, points
+    categories  one category column per attribute of the cells
+    order       ballots as lists: the first choice, the second, …
+    pairs       a long table of persons and items, any number of rows each
+"""
+
+MAX_LISTED = 8
+"""Limit on the stand-ins listed in a note."""
 
 _COMPARED = {
     "as text": 'were compared as text: 17, 017 and 17.0 are three people (ids = "integer" makes them one)',
@@ -26,7 +35,7 @@ _PROMISED = {"rows": "", "promised": ", each of which, as was said, depends on t
 
 
 @dataclass(frozen=True)
-class Reading:
+class RowRule:
     """The table as a plan sees it.
 
     features:        for each coordinate of the plan what it is made of and the column it is about
@@ -40,8 +49,9 @@ class Reading:
     source, is_text: once a source was opened, its name without folders and secrets, and whether its numbers are text
     ids:             how ids are compared: "text" or "integer" as was said, "as text" in a file of text; else ""
     query:           "rows" where the source is a query, view or lazy frame, "promised" if row by row; else ""
+    form:            the form of plain data; "" for a table of which the rest of the rule says what a person adds
 
-    >>> print(Reading(((TOTAL, "visits"),), unit="person", where="age >= 18"))
+    >>> print(RowRule(((TOTAL, "visits"),), unit="person", where="age >= 18"))
     a person is all rows with the same person; rows without one are left out
     only rows where age >= 18
     """
@@ -59,6 +69,7 @@ class Reading:
     is_text: bool = False
     ids: str = ""
     query: str = ""
+    form: str = ""
 
     @property
     def histogram(self) -> str | None:
@@ -76,7 +87,7 @@ class Reading:
         """The column of each coordinate; the number of rows has none."""
         return tuple(column for kind, column in self.features if kind != ROWS)
 
-    def opened(self, source: str | None, is_text: bool, stand_ins: Iterable[float]) -> Reading:
+    def opened(self, source: str | None, is_text: bool, stand_ins: Iterable[float]) -> RowRule:
         """The same of a source that was opened; `stand_ins` has one for each coordinate."""
         if not is_text:
             return replace(self, source=source)
@@ -93,11 +104,11 @@ class Reading:
         ]
         return replace(self, source=source, is_text=True, stand_ins=tuple(dict.fromkeys((*self.stand_ins, *told))))
 
-    def identified(self, ids: str, query: str) -> Reading:
+    def identified(self, ids: str, query: str) -> RowRule:
         """The same of a source whose ids are compared so, and whose rows come from such a query."""
         return replace(self, ids=ids if self.unit is not None else "", query=query)
 
-    def about(self, columns: Container[str]) -> Reading:
+    def about(self, columns: Container[str]) -> RowRule:
         """The same as far as some columns go."""
         kept = [
             (of, v) for of, v in self.stand_ins if re.sub("^the (sum|mean) of ", "", of) in columns or of in columns
@@ -135,8 +146,8 @@ class Reading:
         if self.stand_ins:
             what = "a missing value"
             what += ", or text that is no plain number (45%, $5, 1,5)," if self.is_text else ""
-            shown = [f"{value:,.12g} in {column}" for column, value in self.stand_ins[:MOST_TOLD]]
-            lines.append(f"{what} counts as {', '.join(shown)}{', …' if self.stand_ins[MOST_TOLD:] else ''}")
+            shown = [f"{value:,.12g} in {column}" for column, value in self.stand_ins[:MAX_LISTED]]
+            lines.append(f"{what} counts as {', '.join(shown)}{', …' if self.stand_ins[MAX_LISTED:] else ''}")
         if self.query:
             lines.append(f"the table was the result of a query: the promise is about its rows{_PROMISED[self.query]}")
         return lines
@@ -146,7 +157,7 @@ class Reading:
 
     def to_dict(self) -> dict[str, Any]:
         fields = asdict(self)
-        for name in ("stand_ins", "source", "is_text", "ids", "query"):  # written where they say something
+        for name in ("stand_ins", "source", "is_text", "ids", "query", "form"):  # written where they say something
             if not fields[name]:
                 del fields[name]
         if self.stand_ins:
@@ -154,8 +165,8 @@ class Reading:
         return fields | {"features": [list(pair) for pair in self.features], "columns": dict(self.columns)}
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Reading:
-        """The reading that `to_dict` described."""
+    def from_dict(cls, fields: dict[str, Any]) -> RowRule:
+        """The rule that `to_dict` described."""
         return cls(
             tuple((str(kind), str(column)) for kind, column in fields["features"]),
             fields["unit"],
@@ -170,4 +181,5 @@ class Reading:
             bool(fields.get("is_text", False)),
             str(fields.get("ids", "")) if fields.get("ids", "") in _COMPARED else "",
             str(fields.get("query", "")) if fields.get("query", "") in _PROMISED else "",
+            str(fields.get("form", "")),
         )

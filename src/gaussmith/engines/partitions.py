@@ -21,18 +21,18 @@ from dataclasses import replace
 from functools import reduce
 from urllib.parse import unquote_to_bytes
 
-from gaussmith.addresses import fixed_part
+from gaussmith.engines.addresses import fixed_part
+from gaussmith.engines.failures import attempt
+from gaussmith.engines.table_formats import check_store
+from gaussmith.engines.versions import scan_csv
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, Formula, columns_used, evaluate
 from gaussmith.expressions.grammar import Literal, Node, Operation
-from gaussmith.sums.failures import attempt
-from gaussmith.sums.table_formats import check_store
-from gaussmith.sums.versions import scan_csv
 
 if typing.TYPE_CHECKING:
     import polars as pl
 
-    from gaussmith.sums.files import Files
+    from gaussmith.engines.files import Files
 
 MISSING = "__HIVE_DEFAULT_PARTITION__"
 """What writers call the folder of rows without a value."""

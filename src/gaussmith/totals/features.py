@@ -35,8 +35,8 @@ from fractions import Fraction
 from gaussmith.codes import BoxCodes
 from gaussmith.errors import RequestError, SourceError, nearest_column
 
-MOST_ROWS_PER_UNIT = 1 << 20
-"""The largest `rows_per_unit`: so many codes of 42 bits add up in 64."""
+MAX_ROWS_PER_UNIT = 1 << 20
+"""Limit on `rows_per_unit`: so many codes of 42 bits add up in 64."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ class Units:
 
     def __post_init__(self) -> None:
         k = self.rows_per_unit
-        if not (isinstance(k, int) and not isinstance(k, bool) and 1 <= k <= MOST_ROWS_PER_UNIT):
-            rule = f"it is a whole number from 1 to {MOST_ROWS_PER_UNIT}"
+        if not (isinstance(k, int) and not isinstance(k, bool) and 1 <= k <= MAX_ROWS_PER_UNIT):
+            rule = f"it is a whole number from 1 to {MAX_ROWS_PER_UNIT}"
             raise RequestError(f"rows_per_unit={k!r}", rule, "give the number of rows that hardly anyone exceeds")
 
     @property

@@ -1,4 +1,4 @@
-"""What was opened and can be summed: names and types of its columns, checked before anything is charged."""
+"""An opened table: its engine, and the names and types of its columns, checked before anything is charged."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gaussmith.engines.engine import Engine
+from gaussmith.engines.files import Files
+from gaussmith.engines.partitions import narrow_files
 from gaussmith.errors import SourceError, nearest_column
-from gaussmith.expressions import CODED_INTEGER, INTEGER, Derivation, as_number, check_ids, derive, kinds_of
-from gaussmith.sums.databases import exact_ids, plain_relation
-from gaussmith.sums.features import Units
-from gaussmith.sums.files import Files, scan_files
-from gaussmith.sums.partitions import narrow_files
-from gaussmith.sums.times import plain_frame, plain_spark
+from gaussmith.expressions import Derivation, check_ids, kinds_of
 
 if typing.TYPE_CHECKING:
     import narwhals as nw
-    import polars as pl
+
+
+SUPPORTED = "pass a numpy array, a list of rows, a path, or a frame of Polars, pandas, PyArrow, DuckDB or Spark"
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
     """Data that can be summed: its engine, and the names and types of its columns. Holds no value of its own.
 
-    `kind` is the engine: "array", "polars", "duckdb" or "spark". `names` is None for an array, which has only a width.
+    `native` is what the engine reads: an array, a function that scans some columns with Polars, a relation of DuckDB,
+    a frame of Spark. `names` is None for an array, which has only a width.
     """
 
-    kind: str
+    engine: Engine = field(repr=False)
     native: Any = field(repr=False)
     width: int
     names: tuple[str, ...] | None = None
@@ -73,6 +74,13 @@ class Source:
         """Whether its rows come from a query: "", "rows" (the promise is about them), or "promised" (row by row)."""
         return "" if not self.of_query else "promised" if self.row_per_row else "rows"
 
+    def without(self, uneven: frozenset[str]) -> Source:
+        """The source without the columns that are not the same in all its files."""
+        if not uneven:
+            return self
+        schema = {name: dtype for name, dtype in self.schema.items() if name not in uneven}
+        return replace(self, width=len(schema), names=tuple(schema), schema=schema, uneven=uneven)
+
     @property
     def types(self) -> dict[str, str]:
         """The type of each column, in words such as Float64, String, Date."""
@@ -114,6 +122,33 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
     return chosen
 
 
+def check_names(names: Sequence[str], said: str) -> None:
+    """Refuse names that occur twice, and those that Polars takes for a pattern; `said` is what holds them."""
+    seen: set[str] = set()
+    for name in names:
+        if name == "*" or (name[:1] == "^" and name[-1:] == "$"):
+            raise SourceError(
+                f"column={name!r} in {said}", "Polars takes such a name for a pattern of names", "rename it"
+            )
+        if name in seen:
+            raise SourceError(f"column={name!r} occurs twice in {said}", "names of columns are distinct", "rename one")
+        seen.add(name)
+
+
+def unknown_source(source: object) -> SourceError:
+    """What is said of data that no engine opens."""
+    return SourceError(f"source of type {type(source).__qualname__}", "this type of data is not known", SUPPORTED)
+
+
+def unreadable_source(source: object) -> SourceError:
+    """What is said of data whose schema an engine cannot tell."""
+    return SourceError(
+        f"source of type {type(source).__qualname__} whose columns cannot be told",
+        "the names and types of the columns must be known before any data is read",
+        "check that the frame can be collected",
+    )
+
+
 def check_once(source: Source, queries: int) -> None:
     """Refuse a source that can be read once where more queries are needed."""
     if source.once and queries > 1:
@@ -122,43 +157,6 @@ def check_once(source: Source, queries: int) -> None:
             f"it can be read once, and {queries} queries are needed",
             "pass a table, such as reader.read_all(), or a dataset",
         )
-
-
-def scan(source: Source, columns: Sequence[str], files: Files | None = None) -> pl.LazyFrame:
-    """A Polars lazy frame of some columns of a "polars" source; of some of its files, if these are given."""
-    columns = list(dict.fromkeys(columns))  # one may be asked twice, under different bounds
-    lazy: pl.LazyFrame = source.native(columns) if files is None else scan_files(files, columns)
-    return lazy.select(*columns)
-
-
-def check_spelling(source: Source, columns: Sequence[str]) -> None:
-    """Refuse names that Spark would take for something else in expressions: those of people, groups and filters."""
-    for name in columns if source.kind == "spark" else ():
-        if name in source.schema and any(sign in name for sign in ".`*"):
-            raise SourceError(
-                f"column={name!r}",
-                "Spark reads dots, backticks and stars in a name as part of an expression",
-                "rename it first, for example with toDF or withColumnRenamed",
-            )
-
-
-def narwhals_frame(source: Source, columns: Sequence[str], ids: Mapping[str, str] | None = None) -> nw.LazyFrame[Any]:
-    """A narwhals lazy frame of some columns of any source but an array: what expressions are evaluated on.
-
-    `ids` are those of `identified`. Dates and times outside the years 1 to 9999 are missing.
-    """
-    import narwhals as nw
-
-    if source.kind == "polars":
-        return nw.from_native(plain_frame(scan(source, columns), source.schema, columns))
-    columns = tuple(dict.fromkeys(columns))
-    if source.kind == "duckdb":
-        native = plain_relation(source.native, columns, ids)
-        columns = (*columns, *(ids or {}).values())
-    else:
-        native = plain_spark(source.native, source.schema, columns)
-    frame: nw.LazyFrame[Any] = nw.from_native(native).lazy().select(*columns)
-    return frame
 
 
 def narrowed(source: Source, derivation: Derivation) -> tuple[Source, Derivation]:
@@ -173,29 +171,6 @@ def narrowed(source: Source, derivation: Derivation) -> tuple[Source, Derivation
     return source if same else replace(source, native=source.reopen(files), files=files), rest
 
 
-def numbered(source: Source, columns: Sequence[str]) -> Source:
-    """A relation of DuckDB or a frame of Spark with numbers in those of the columns that hold them as text."""
-    import narwhals as nw
-
-    found = [name for name in dict.fromkeys(columns) if name in source.texts]
-    if not found:
-        return source
-    frame = narwhals_frame(source, columns).with_columns(*(as_number(name, "text").alias(name) for name in found))
-    return replace(source, native=frame.to_native(), schema={**source.schema, **dict.fromkeys(found, nw.Float64())})
-
-
-def identified(source: Source, units: Units, taken: Sequence[str] = ()) -> tuple[Units, dict[str, str]]:
-    """The units with what the source says of their ids, by the column that holds them whole, and that column's name.
-
-    `taken` are names of derived columns.
-    """
-    if units.unit is None:
-        return units, {}
-    ids = CODED_INTEGER if source.ids == INTEGER and units.unit in source.objects else source.ids
-    whole = exact_ids(source.native, units.unit, taken) if source.kind == "duckdb" else {}
-    return replace(units, unit=whole.get(units.unit, units.unit), ids=ids), whole
-
-
 def check_identity(source: Source, unit: str | None, kinds: Mapping[str, str]) -> None:
     """Refuse ids of a type that what is said of them does not fit. Looks at names and types alone."""
     kind = "other" if unit is None else kinds[unit]
@@ -208,15 +183,7 @@ def derived(source: Source, derivation: Derivation) -> Source:
 
     kinds = {"number": nw.Float64(), "truth": nw.Boolean()}
     schema = {**source.schema, **{name: kinds[formula.kind] for name, formula in derivation.columns}}
-    native: Any
-    if source.kind == "polars":
-
-        def native(columns: Sequence[str]) -> Any:
-            read = [*derivation.columns_used, *(name for name in columns if name in source.schema)]
-            return derive(narwhals_frame(source, read or (source.names or ())[:1]), derivation).to_native()
-
-    else:
-        native = derive(narwhals_frame(source, source.names or ()), derivation).to_native()
+    native = source.engine.derive(source, derivation)
     return replace(source, native=native, width=len(schema), names=tuple(schema), schema=schema, files=None)
 
 

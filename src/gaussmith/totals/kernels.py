@@ -1,4 +1,4 @@
-"""The numpy kernels: columns of numbers in, exact integer sums of their codes out.
+"""Kernels in numpy: columns of numbers in, exact integer sums of their codes out.
 
 Work goes in pieces that stay in the processor's cache, in buffers made once. Every step is one rounded operation on
 doubles, in the order written in `gaussmith.codes`, so that the integers are those of any other engine, bit for bit.
@@ -8,24 +8,19 @@ Nothing here can fail on a value: all doubles have a code.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
+from gaussmith.engines.engine import PIECE_ROWS, Columns, Totals
 from gaussmith.tallies import RowCodes, sum_rows
 
-Columns = Sequence[npt.NDArray[Any]] | npt.NDArray[Any]
-"""One array per column, all of one length: a list, or the rows of a two-dimensional array."""
-
-PIECE_ROWS = 1 << 14
-"""Rows coded at a time, and columns: two megabytes of doubles, about the cache of one processor core."""
-
 PIECE_COLUMNS = 16
+"""Columns coded at a time."""
 
 EXACT_ROWS = 1 << 11
 """So many codes add up exactly in doubles: 2^11 · 2^42 = 2^53."""
@@ -33,25 +28,7 @@ EXACT_ROWS = 1 << 11
 WORKERS = 2
 """Threads that code pieces: numpy leaves the interpreter free while it computes. More than two gained nothing."""
 
-FEW_ROWS = 64
-"""An array of so few records, however wide, is coded in one go."""
-
-SMALL = 1 << 16
-"""Arrays of fewer numbers than this are summed without threads."""
-
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Exact sums of the codes, one integer per code column, and the number of records: both secret."""
-
-    sums: list[int] | npt.NDArray[np.int64] = field(repr=False)
-    records: int = field(repr=False)
-
-
-class Unsteady(Exception):
-    """Two queries over one source saw different numbers of records."""
 
 
 class Kernel(Protocol):
@@ -227,8 +204,9 @@ def _fill(buffer: npt.NDArray[np.float64], columns: Columns, which: slice, start
             np.copyto(row, column[start:stop], casting="unsafe")
 
 
-def add_up(pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes, workers: int = WORKERS) -> Totals:
+def add_up(pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes, workers: int | None = None) -> Totals:
     """The exact totals of all pieces, coded by a few threads that take pieces in turn; the order does not matter."""
+    workers = workers or WORKERS
     turn, stopped = threading.Lock(), threading.Event()
 
     def work() -> Kernel:
@@ -252,15 +230,3 @@ def add_up(pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes
                 stopped.set()  # after a failure or an interrupt the other threads finish their piece and leave
     sums = [sum(column) for column in zip(*(kernel.sums for kernel in kernels), strict=True)]
     return Totals(sums, sum(kernel.records for kernel in kernels))
-
-
-def total_array(rows: npt.NDArray[Any], codes: Codes) -> Totals:
-    """The exact totals of an array of records (rows × columns) of any numeric dtype and memory layout."""
-    if not codes.width or not rows.size:  # nothing to code: no columns are asked, or there are no records
-        return Totals([0] * codes.width, len(rows))
-    if isinstance(codes, BoxCodes) and len(rows) <= FEW_ROWS:
-        with np.errstate(all="ignore"):  # pieces of columns would be too short to be worth their overhead
-            return Totals(codes.encode(rows.astype(np.float64, copy=False)).sum(axis=0).tolist(), len(rows))
-    step = 4 * PIECE_ROWS
-    pieces = (rows[start : start + step].T for start in range(0, len(rows), step))
-    return add_up(pieces, lambda piece: piece, codes, workers=1 if rows.size < SMALL else WORKERS)

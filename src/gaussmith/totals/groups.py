@@ -16,17 +16,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.engines.engine import Engine, Totals
 from gaussmith.errors import RequestError
 from gaussmith.expressions import GroupKeys, kinds_of, match_keys
-from gaussmith.sums.arrays import Totals
-from gaussmith.sums.features import Units
-from gaussmith.sums.units import (
+from gaussmith.totals.features import Units
+from gaussmith.totals.limbs import (
     add_up,
     blocks_of,
     check_steady,
     code_rows,
     combine_rows,
-    engine_of,
     feature_limbs,
     select_rows,
 )
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
 
     Frame = nw.LazyFrame[Any]
 
-MOST_RANKED_ROWS = 1 << 38
-"""Rows of a unit in a group up to which groups are ranked by them."""
+MAX_RANKED_ROWS = 1 << 38
+"""Limit on the rows of a unit in a group by which its groups are ranked."""
 
 
 def check_groups_per_unit(groups_per_unit: int) -> None:
@@ -48,7 +47,9 @@ def check_groups_per_unit(groups_per_unit: int) -> None:
         raise RequestError(f"groups_per_unit={m!r}", rule, "give the number of groups that a person may count in")
 
 
-def group_totals(frame: Frame, units: Units, groups: GroupKeys, groups_per_unit: int = 1) -> list[Totals]:
+def group_totals(
+    frame: Frame, units: Units, groups: GroupKeys, engine: Engine, groups_per_unit: int = 1
+) -> list[Totals]:
     """The exact totals of the features in each declared group, in declared order, of a narwhals frame.
 
         totals_g = Σ_units feature(rows of the unit in g)   over the units that keep g
@@ -58,28 +59,28 @@ def group_totals(frame: Frame, units: Units, groups: GroupKeys, groups_per_unit:
     Requires: columns that `check_units` accepts, keys from `declare_groups`; fewer than 2^40 rows.
 
     >>> import narwhals as nw, polars as pl
+    >>> from gaussmith.engines.polars import POLARS
     >>> from gaussmith.expressions import declare_groups
     >>> rows = {"person": [1, 1, 1, 2, 2], "region": ["south", "north", "south", "east", "north"]}
     >>> frame = nw.from_native(pl.LazyFrame(rows))
     >>> regions = declare_groups(["region"], [("north",), ("south",), ("west",)], {"region": "text"})
-    >>> [totals.records for totals in group_totals(frame, Units((), "person"), regions)]
+    >>> [totals.records for totals in group_totals(frame, Units((), "person"), regions, POLARS)]
     [1, 1, 0]
-    >>> [totals.records for totals in group_totals(frame, Units((), "person"), regions, groups_per_unit=2)]
+    >>> [totals.records for totals in group_totals(frame, Units((), "person"), regions, POLARS, 2)]
     [2, 1, 0]
     """
     check_groups_per_unit(groups_per_unit)
-    engine = engine_of(frame)
     keyed = match_keys(groups, kinds_of(frame.collect_schema()))
     answers = [Totals([], 0) for _ in groups.keys]
-    for block in blocks_of(units, engine):
+    for block in blocks_of(units, engine.max_features):
         rows = select_rows(frame.lazy(), block, keyed)
-        rows = rows.join(key_table(rows, groups, engine), on=list(keyed), how="inner")
+        rows = rows.join(engine.key_table(rows, groups), on=list(keyed), how="inner")
         limbs = code_rows(rows, block, ("g",))
         if block.unit is not None:
             limbs = combine_rows(limbs, block, ("u", "g"))
             if groups_per_unit < len(groups.keys):
                 limbs = keep_groups(limbs, groups_per_unit, len(groups.keys))
-        found = add_up(*feature_limbs(limbs, block, ("g",)))
+        found = add_up(*feature_limbs(limbs, block, ("g",)), engine)
         empty = Totals([0] * len(block.features), 0)
         blocks = [found.get((g,), empty) for g in range(len(groups.keys))]
         check_steady([b.records for b in blocks], [a.records for a in answers] if answers[0].sums else None)
@@ -95,38 +96,7 @@ def keep_groups(combined: Frame, groups_per_unit: int, groups: int) -> Frame:
     """
     import narwhals as nw
 
-    rows = nw.when(nw.col("n") < MOST_RANKED_ROWS).then(nw.col("n")).otherwise(nw.lit(MOST_RANKED_ROWS))
+    rows = nw.when(nw.col("n") < MAX_RANKED_ROWS).then(nw.col("n")).otherwise(nw.lit(MAX_RANKED_ROWS))
     ranked = combined.with_columns((rows * groups - nw.col("g")).alias("weight"))
     place = nw.col("weight").rank("ordinal", descending=True).over("u")
     return ranked.with_columns(place.alias("place")).filter(nw.col("place") <= groups_per_unit).drop("weight", "place")
-
-
-def key_table(rows: Frame, groups: GroupKeys, engine: str) -> Frame:
-    """The declared keys k0, k1 … with their place g, as a table of the engine that holds the rows."""
-    import narwhals as nw
-
-    columns: dict[str, list[Any]] = {f"k{j}": [code[j] for code in groups.codes] for j in range(len(groups.columns))}
-    types = ["text" if reading in ("text", "object") else "number" for reading in groups.readings]
-    places = list(range(len(groups.codes)))
-    native: Any = rows.to_native()
-    if engine == "polars":
-        import polars as pl
-
-        schema = {name: pl.String if kind == "text" else pl.Float64 for name, kind in zip(columns, types, strict=True)}
-        return nw.from_native(pl.LazyFrame({**columns, "g": places}, schema={**schema, "g": pl.Int64}))
-    if engine == "duckdb":
-        import duckdb
-
-        # A table on the connection of the rows, whatever it is: the one row of a count, turned into the lists' rows.
-        values = [*columns.values(), places]
-        kinds = [*("VARCHAR" if kind == "text" else "DOUBLE" for kind in types), "BIGINT"]
-        unnested = [
-            duckdb.FunctionExpression("unnest", duckdb.ConstantExpression(value)).cast(kind).alias(name)
-            for name, value, kind in zip([*columns, "g"], values, kinds, strict=True)
-        ]
-        table: Frame = nw.from_native(native.limit(0).aggregate("count(*)").select(*unnested))
-        return table
-    fields = [f"{name} {'string' if kind == 'text' else 'double'}" for name, kind in zip(columns, types, strict=True)]
-    records = list(zip(*columns.values(), places, strict=True))
-    table = nw.from_native(native.sparkSession.createDataFrame(records, ", ".join([*fields, "g long"])))
-    return table

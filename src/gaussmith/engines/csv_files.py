@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.sums.versions import collect_batches, scan_csv
+from gaussmith.engines.versions import collect_batches, scan_csv
 
 if typing.TYPE_CHECKING:
     import polars as pl

@@ -20,10 +20,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from gaussmith.addresses import STORES, fixed_part, location_of, scheme_of, without_secrets
-from gaussmith.errors import SourceError, nearest
-from gaussmith.sums.partitions import PATH, Values, attach_values, read_folders
-from gaussmith.sums.separated import (
+from gaussmith.engines.addresses import STORES, fixed_part, location_of, scheme_of, without_secrets
+from gaussmith.engines.arrow_tables import scan_feather
+from gaussmith.engines.csv_files import (
     QUOTE,
     REPLACEMENT,
     Look,
@@ -33,8 +32,9 @@ from gaussmith.sums.separated import (
     scan_lines,
     scan_well_formed,
 )
-from gaussmith.sums.table_formats import check_plain
-from gaussmith.sums.tables import scan_feather
+from gaussmith.engines.partitions import PATH, Values, attach_values, read_folders
+from gaussmith.engines.table_formats import check_plain
+from gaussmith.errors import SourceError, nearest
 
 if typing.TYPE_CHECKING:
     import msgspec

@@ -1,0 +1,144 @@
+"""The protocol that every engine follows, and what an engine returns: exact totals.
+
+What counts as missing is the same on all of them: null, NaN, text that is no number; ±inf is clamped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.codes import Codes
+from gaussmith.expressions import Derivation, GroupKeys
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+    from gaussmith.engines.files import Files
+    from gaussmith.engines.source import Source
+
+    Frame = nw.LazyFrame[Any]
+
+T = TypeVar("T")
+
+Words = npt.NDArray[np.int64]
+
+Columns = Sequence[npt.NDArray[Any]] | npt.NDArray[Any]
+"""One array per column, all of one length: a list, or the rows of a two-dimensional array."""
+
+Progress = Callable[[float | None], None]
+"""Called with the fraction of the bytes read so far, or None where that is not known; never anything about rows."""
+
+PIECE_ROWS = 1 << 14
+"""Rows coded at a time: with 16 columns two megabytes of doubles, about the cache of one processor core."""
+
+BATCH_ROWS = 1 << 17
+"""Rows that an engine hands over at a time, where it does not say otherwise."""
+
+MAX_BATCH_NUMBERS = 1 << 26
+"""Limit on the numbers in a batch: half a gigabyte."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Exact sums of the codes, one integer per code column, and the number of records: both secret."""
+
+    sums: list[int] | Words = field(repr=False)
+    records: int = field(repr=False)
+
+
+class Unsteady(Exception):
+    """Two queries over one source saw different numbers of records."""
+
+
+class AddUp(Protocol):
+    """What adds up the codes of numbers that an engine hands over in pieces: `gaussmith.totals.kernels.add_up`."""
+
+    def __call__(
+        self, pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes, workers: int | None = None
+    ) -> Totals: ...
+
+
+class Engine(Protocol):
+    """Where rows live. An engine holds nothing itself: the rows are the `native` of a `Source`.
+
+    The integers that come back are the same from every engine. Nothing is read before `total`, `places` or `fetch`.
+    """
+
+    @property
+    def name(self) -> str:
+        """What users call it: engine="duckdb"."""
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The Python packages whose objects it opens."""
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The Python packages it needs, whose versions are checked."""
+
+    @property
+    def max_features(self) -> int:
+        """Limit on the features that one query adds up."""
+
+    def open(self, data: Any) -> Source:
+        """A frame, a relation, an array … as a source. Reads names and types of columns, no data value."""
+
+    def open_files(self, files: Files, columns: Sequence[str] | None, master: str | None) -> Source:
+        """Files as a source. `columns` are those that will be asked for, `master` says where Spark runs."""
+
+    def check_names(self, source: Source, columns: Sequence[str]) -> None:
+        """Refuse names of columns that cannot be used in expressions."""
+
+    def frame(self, source: Source, columns: Sequence[str], ids: Mapping[str, str] | None = None) -> Frame:
+        """A narwhals lazy frame of some columns, on which expressions are evaluated.
+
+        Dates and times outside the years 1 to 9999 are missing. `ids` are those of `exact_ids`.
+        """
+
+    def exact_ids(self, source: Source, unit: str, taken: Sequence[str]) -> dict[str, str]:
+        """The column of ids that `frame` would cut, with another name under which it is whole; usually none.
+
+        `taken` are names of other columns.
+        """
+
+    def derive(self, source: Source, derivation: Derivation) -> Any:
+        """What the source's `native` is with its derived columns, and without the rows that the filter drops."""
+
+    def total(
+        self, source: Source, codes: Codes, columns: Sequence[str], add_up: AddUp, progress: Progress | None
+    ) -> Totals:
+        """The exact sums of the codes of all records. Numbers that it hands over are added up by `add_up`."""
+
+    def places(
+        self, source: Source, columns: Sequence[str] | None, keys: Sequence[GroupKeys]
+    ) -> Iterator[tuple[Words, Words | None]]:
+        """Where the values of each row stand among the declared ones (rows × columns), −1 for all others, in batches.
+
+        Beside each batch, where the engine counted equal rows, how often each occurs.
+        """
+
+    def key_table(self, rows: Frame, keys: GroupKeys) -> Frame:
+        """The declared keys k0, k1 … with their place g, as a table that can be joined with the rows."""
+
+    def fetch(self, frame: Frame) -> list[tuple[Any, ...]]:
+        """Run a query and bring its few rows here."""
+
+    def without_rows(self, source: Source) -> Source | None:
+        """A source with the same columns and no rows, for a rehearsal; None where there is none. Touches no rows."""
+
+
+def rows_per_batch(columns: int, rows: int = BATCH_ROWS) -> int:
+    """Rows in a batch of so many columns."""
+    return min(rows, max(PIECE_ROWS, MAX_BATCH_NUMBERS // columns))
+
+
+def key_columns(keys: GroupKeys) -> tuple[dict[str, list[Any]], list[bool]]:
+    """The columns of `Engine.key_table`: the codes of the keys by name, then their places as g; and which are text."""
+    columns: dict[str, list[Any]] = {f"k{j}": [code[j] for code in keys.codes] for j in range(len(keys.columns))}
+    is_text = [kind in ("text", "object") for kind in keys.kinds]
+    return {**columns, "g": list(range(len(keys.codes)))}, is_text

@@ -1,0 +1,314 @@
+"""Polars: frames, files, and all that becomes a Polars frame when it is opened (pandas, PyArrow).
+
+Rows are streamed: Polars reads, numpy codes, in memory that does not grow with the data. The `native` of a source is a
+function from names of columns to a lazy frame, so that a column is converted or read only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gaussmith.codes import Codes
+from gaussmith.engines.addresses import without_secrets
+from gaussmith.engines.arrow_tables import is_table, lazy_from_arrow, unheld_columns, was_read
+from gaussmith.engines.dates import bounds_of, dates_in
+from gaussmith.engines.declared_values import frame_places, matched_columns
+from gaussmith.engines.engine import (
+    BATCH_ROWS,
+    AddUp,
+    Columns,
+    Progress,
+    Totals,
+    Words,
+    key_columns,
+    rows_per_batch,
+)
+from gaussmith.engines.failures import attempt
+from gaussmith.engines.files import Files, group_files, names_of, scan_files
+from gaussmith.engines.pandas_columns import has_object_categories, series_from_pandas, type_of_pandas
+from gaussmith.engines.partitions import check_keys, find_with_polars, list_store
+from gaussmith.engines.schemas import uneven_columns
+from gaussmith.engines.source import Source, check_names, unknown_source, unreadable_source
+from gaussmith.engines.versions import check_packed, check_views, collect_batches
+from gaussmith.errors import SourceError
+from gaussmith.expressions import Derivation, GroupKeys, as_number, derive, kind_of
+
+if typing.TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+    from gaussmith.engines.engine import Frame
+
+
+class Polars:
+    """Lazy frames and files, read by Polars within this process."""
+
+    name = "polars"
+    modules = ("polars", "pandas", "pyarrow")
+    packages = ("polars", "narwhals")
+    max_features = 32
+
+    def open(self, data: Any) -> Source:
+        opener = {"pandas": _open_pandas, "pyarrow": _open_arrow}.get(type(data).__module__.split(".")[0], _open_frame)
+        return opener(data)
+
+    def open_files(self, files: Files, columns: Sequence[str] | None = None, master: str | None = None) -> Source:
+        return _open_files(files, columns)
+
+    def check_names(self, source: Source, columns: Sequence[str]) -> None:
+        """All names that `open` accepts can be used."""
+
+    def frame(self, source: Source, columns: Sequence[str], ids: Mapping[str, str] | None = None) -> Frame:
+        import narwhals as nw
+
+        return nw.from_native(_with_plain_dates(scan(source, columns), source.schema, columns))
+
+    def exact_ids(self, source: Source, unit: str, taken: Sequence[str]) -> dict[str, str]:
+        return {}
+
+    def derive(self, source: Source, derivation: Derivation) -> Any:
+        def scan_derived(columns: Sequence[str]) -> Any:
+            read = [*derivation.columns_used, *(name for name in columns if name in source.schema)]
+            return derive(self.frame(source, read or (source.names or ())[:1]), derivation).to_native()
+
+        return scan_derived
+
+    def total(
+        self, source: Source, codes: Codes, columns: Sequence[str], add_up: AddUp, progress: Progress | None
+    ) -> Totals:
+        if not columns:
+            return Totals([], _count(source))
+        return add_up(_batches(source, columns, progress), _columns_of, codes)
+
+    def places(
+        self, source: Source, columns: Sequence[str] | None, keys: Sequence[GroupKeys]
+    ) -> Iterator[tuple[Words, Words | None]]:
+        matched: pl.LazyFrame = matched_columns(self.frame(source, columns or ()), keys).to_native()
+        for batch in collect_batches(matched, BATCH_ROWS):
+            yield frame_places(batch, keys), None
+
+    def key_table(self, rows: Frame, keys: GroupKeys) -> Frame:
+        import narwhals as nw
+        import polars as pl
+
+        columns, is_text = key_columns(keys)
+        types = [*(pl.String if text else pl.Float64 for text in is_text), pl.Int64]
+        return nw.from_native(pl.LazyFrame(columns, schema=dict(zip(columns, types, strict=True))))
+
+    def fetch(self, frame: Frame) -> list[tuple[Any, ...]]:
+        """Streamed: the data need not fit into memory."""
+        native: Any = frame.to_native()
+        return list(native.collect(engine="streaming").rows())
+
+    def without_rows(self, source: Source) -> Source | None:
+        """
+        >>> frame = __import__("polars").DataFrame({"age": [36, 17], "name": ["Ada", "Bob"]})
+        >>> POLARS.without_rows(POLARS.open(frame)).native(()).collect().shape
+        (0, 2)
+        """
+        import polars as pl
+
+        empty = pl.LazyFrame(schema={name: _polars_type(dtype) for name, dtype in source.schema.items()})
+        return replace(source, native=lambda columns: empty, files=None, once=False)
+
+
+POLARS = Polars()
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+def scan(source: Source, columns: Sequence[str], files: Files | None = None) -> pl.LazyFrame:
+    """A lazy frame of some columns of a source; of some of its files, if these are given."""
+    columns = list(dict.fromkeys(columns))  # one may be asked twice, under different bounds
+    lazy: pl.LazyFrame = source.native(columns) if files is None else scan_files(files, columns)
+    return lazy.select(*columns)
+
+
+def _with_plain_dates(
+    lazy: pl.LazyFrame, schema: Mapping[str, nw.dtypes.DType], columns: Sequence[str]
+) -> pl.LazyFrame:
+    """A lazy frame in which dates and times outside the years 1 to 9999 are null."""
+    import polars as pl
+
+    inside = []
+    for name in dates_in(schema, columns):
+        low, high = bounds_of(getattr(schema[name], "time_unit", None))
+        column = pl.col(name)
+        inside.append(pl.when(column.to_physical().is_between(low, high)).then(column).alias(name))
+    return lazy.with_columns(*inside) if inside else lazy
+
+
+def _count(source: Source) -> int:
+    """The number of records."""
+    import polars as pl
+
+    if not source.names:  # the files have no column in common
+        lazy = source.native(()).select(pl.len())
+    else:  # Polars' own count has 32 bits
+        lazy = scan(source, source.names[:1]).select((pl.first().is_null().cast(pl.Int64) | 1).sum())
+    return int(lazy.collect(engine="streaming").item())
+
+
+def _batches(source: Source, columns: Sequence[str], progress: Progress | None) -> Iterator[pl.DataFrame]:
+    if progress is None or source.files is None or source.files.remote or len(source.files.paths) == 1:
+        yield from _numbers(source, scan(source, columns), columns)
+        return
+    for group, fraction in group_files(source.files):
+        yield from _numbers(source, scan(source, columns, group), columns)
+        progress(fraction)
+
+
+def _numbers(source: Source, lazy: pl.LazyFrame, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """The columns as doubles, in batches of any order."""
+    import narwhals as nw
+    import polars as pl
+
+    kinds = {kind_of(source.schema[name]) for name in columns}
+    numbers: pl.LazyFrame
+    if kinds <= {"number", "truth"}:  # the cast that `as_number` spells, told to Polars itself: wide tables plan faster
+        numbers = lazy.select(pl.col(name).cast(pl.Float64).alias(f"x{j}") for j, name in enumerate(columns))
+    else:
+        exprs = (as_number(name, kind_of(source.schema[name])).alias(f"x{j}") for j, name in enumerate(columns))
+        numbers = nw.from_native(lazy).select(*exprs).to_native()
+    yield from collect_batches(numbers, rows_per_batch(len(columns)))
+
+
+def _columns_of(batch: pl.DataFrame) -> Columns:
+    return [column.to_numpy() for column in batch]
+
+
+def _polars_type(dtype: Any) -> Any:
+    """The type of a column in Polars; what has none there is never added up, and may be text."""
+    import narwhals as nw
+    import polars as pl
+
+    if isinstance(dtype, (nw.Object, nw.Unknown)):
+        return pl.String
+    return nw.Schema({"": dtype}).to_polars()[""]
+
+
+# ---- opening ---------------------------------------------------------------------------------------------------------
+
+
+def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
+    import narwhals as nw
+
+    first = files.said if len(files.paths) == 1 else without_secrets(files.paths[0])
+    problem = SourceError(
+        f"source={first!r} cannot be opened as {files.format}",
+        "its beginning or end is missing, damaged or not of this format",
+        "check the file, or give it the suffix of its format",
+    )
+    if files.remote:
+        problem = SourceError(
+            f"source={files.said!r} cannot be opened",
+            "the store must answer, and hold data under this address",
+            "check the address, and the credentials in the environment that Polars takes them from",
+        )
+    if files.is_text:
+        check_packed(files.paths)
+    uneven = uneven_columns(files)
+    if files.is_text:
+        names = (
+            _names_in_lines(files, columns)
+            if files.format == "JSON lines"
+            else attempt(lambda: names_of(files), problem)
+        )
+        check_names(names, repr(files.said))
+        opened = Source(
+            POLARS,
+            lambda columns: scan_files(files, columns),
+            len(names),
+            names,
+            dict.fromkeys(names, nw.String()),
+            files,
+            texts=frozenset(names),
+        )
+    else:
+        if files.is_unknown:
+            files = list_store(files, find_with_polars, problem)
+            check_keys(files, attempt(lambda: scan_files(files, ()).collect_schema().names(), problem))
+        opened = _open_lazy(lambda: scan_files(files), problem, files)
+        opened = replace(opened, native=_scanner(files), texts=frozenset(files.keys), reopen=_scanner)
+    return opened.without(uneven)
+
+
+def _names_in_lines(files: Files, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The columns of JSON lines: those that are asked for. No record says which there are."""
+    if columns is None:
+        raise SourceError(
+            f"source={files.said!r}: columns of JSON lines",
+            "they are those that are asked for: no record says which there are",
+            'name them: columns=["age", …]',
+        )
+    return tuple(dict.fromkeys(columns))
+
+
+def _scanner(files: Files) -> Callable[[Sequence[str]], pl.LazyFrame]:
+    """What scans columns of these files."""
+    return lambda columns: scan_files(files, columns)
+
+
+def _open_lazy(make: Callable[[], pl.LazyFrame], problem: SourceError, files: Files | None = None) -> Source:
+    import narwhals as nw
+    import polars as pl
+
+    lazy = attempt(make, problem)
+    schema = attempt(lambda: dict(nw.from_native(lazy).collect_schema()), problem)
+    check_names(list(schema), "the frame" if files is None else repr(files.said))
+    for name, dtype in lazy.collect_schema().items():
+        if dtype == pl.Null:  # a column without any value: as a number it is missing everywhere
+            schema[name] = nw.Float64()
+    return Source(POLARS, lambda columns: lazy, len(schema), tuple(schema), schema, files)
+
+
+def _open_frame(source: Any) -> Source:
+    import polars as pl
+
+    frame = source.to_frame() if isinstance(source, pl.Series) else source
+    if not isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
+        raise unknown_source(source)
+    return replace(_open_lazy(frame.lazy, unreadable_source(source)), of_query=isinstance(source, pl.LazyFrame))
+
+
+def _open_arrow(source: Any) -> Source:
+    import narwhals as nw
+
+    check_names(getattr(getattr(source, "schema", None), "names", ()), "the table")
+    if was_read(source):
+        raise SourceError("a reader of record batches", "it can be read once, and was", "open it anew")
+    check_views([column.type for column in getattr(source, "schema", ())])
+    here = is_table(source)  # its columns are converted when they are asked for
+    lazy = attempt(lambda: lazy_from_arrow(source.schema.empty_table() if here else source), unreadable_source(source))
+    if lazy is None:
+        raise unknown_source(source)
+    opened = _open_lazy(lambda: lazy, unreadable_source(source))
+    if here:
+        opened = replace(opened, native=lambda columns: lazy_from_arrow(source.select([*columns])))
+    unheld = unheld_columns(source)  # there, all null, so that rows can be counted; nothing can be asked of them
+    schema = {name: nw.Unknown() if name in unheld else dtype for name, dtype in opened.schema.items()}
+    return replace(opened, schema=schema, once=hasattr(source, "read_next_batch"))
+
+
+def _open_pandas(source: Any) -> Source:
+    import narwhals as nw
+    import polars as pl
+
+    if getattr(source, "ndim", 0) not in (1, 2) or not hasattr(source, "iloc"):
+        raise unknown_source(source)
+    frame = source.to_frame() if source.ndim == 1 else source
+    names = tuple(str(name) for name in frame.columns)
+    check_names(names, "the frame")
+    kinds = {name: type_of_pandas(frame.iloc[:0, j]) for j, name in enumerate(names)}
+    schema = dict(nw.from_native(pl.LazyFrame(schema=kinds)).collect_schema())
+
+    def convert(columns: Sequence[str]) -> pl.LazyFrame:
+        found = {c: series_from_pandas(frame.iloc[:, names.index(c)], kinds[c] == pl.Object) for c in columns}
+        return pl.DataFrame(found).lazy()
+
+    objects = frozenset(name for j, name in enumerate(names) if has_object_categories(frame.dtypes.iloc[j]))
+    return Source(POLARS, convert, len(names), names, schema, objects=objects)

@@ -1,0 +1,277 @@
+"""Plain data in the forms that counted records come in: opened and checked without a look at it, then added up exactly.
+
+The forms are listed in `gaussmith.plans.row_rule`. Every rule looks at one record alone (of pairs: at the rows of one
+person) and holds for whatever values there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.codes import Codes
+from gaussmith.domains import Cells, Counts, Domain, Tallied, Votes
+from gaussmith.domains.labels import Label
+from gaussmith.engines.engine import Progress, Totals
+from gaussmith.engines.failures import attempt, data_error
+from gaussmith.engines.numpy import row_of
+from gaussmith.engines.registry import open_source
+from gaussmith.engines.source import Source, check_identity, check_once
+from gaussmith.engines.source_description import read_source
+from gaussmith.errors import RequestError, SourceError, nearest, nearest_column
+from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, object_code
+from gaussmith.plans.row_rule import CATEGORIES, NUMBERS, ORDER, PAIRS
+from gaussmith.tallies import CellCodes, CountCodes, VoteCodes
+from gaussmith.totals.features import Units, check_units
+from gaussmith.totals.limbs import combine_rows, select_rows
+from gaussmith.totals.people import identified
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Values = Sequence[Label] | range
+
+
+def forms_of(domain: Domain) -> list[str]:
+    """The forms that records of a domain come in, the usual one first."""
+    if isinstance(domain, Cells):
+        return [CATEGORIES]
+    if isinstance(domain, Counts):
+        return [NUMBERS, PAIRS]
+    return [NUMBERS, ORDER] if isinstance(domain, Votes) else [NUMBERS]
+
+
+def choose_form(domain: Domain, form: str | None) -> str:
+    """The form that was asked for, or the usual one; refuses one that the domain does not have."""
+    known = forms_of(domain)
+    if form is not None and form not in known:
+        raise SourceError(
+            f"form={form!r}", f"{type(domain).__name__} is read as {' or '.join(known)}", nearest(form, known)
+        )
+    return known[0] if form is None else form
+
+
+def usual_columns(domain: Domain) -> Sequence[str] | None:
+    """The columns of numbers that a domain is about; None where it does not name them."""
+    return domain.columns if isinstance(domain, Tallied) else domain.names
+
+
+def open_cells(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, CellCounts]:
+    """Category columns, one for each attribute."""
+    assert isinstance(domain, Cells)
+    usual = None if isinstance(data, list | tuple | np.ndarray) else domain.columns  # there by their order
+    values = [_values(v, n) for v, n in zip(domain.values, domain.sizes, strict=True)]
+    source = open_categories(data, values, columns or usual)
+    chosen = _chosen(source, columns, usual, len(values), "one for each attribute")
+    return source, CellCounts(chosen, declare_values(source, chosen, values))
+
+
+def open_ballots(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Ballots]:
+    """Ballots: the first choice, the second, …"""
+    assert isinstance(domain, Votes)
+    values = [_values(domain.labels, domain.dimension)] * domain.dimension
+    source = open_categories(data, values, columns)
+    chosen = _chosen(source, columns, None, len(values), "one for each attribute")
+    return source, Ballots(chosen, declare_values(source, chosen, values))
+
+
+def open_pairs(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Pairs]:
+    """A table of persons and items."""
+    assert isinstance(domain, Counts)
+    labels = _values(domain.labels, domain.dimension)
+    source = open_categories(data, [None, labels], columns)
+    if source.names is None:
+        raise SourceError("pairs in an array", "an array's columns have no names", "pass a frame of person and item")
+    chosen = _chosen(source, columns, None, 2, "the one that names the person, and the one that names the item")
+    assert chosen is not None
+    check_units(Units((), chosen[0]), source.kinds)
+    check_identity(source, chosen[0], source.kinds)
+    check_once(source, 2)
+    return source, Pairs(chosen, declare_values(source, chosen[1:], [labels])[0])
+
+
+def _values(labels: Any, size: int) -> Values:
+    return range(size) if labels is None else labels
+
+
+def open_categories(data: Any, values: Sequence[Values | None], columns: Sequence[str] | None = None) -> Source:
+    """A source of category columns: as `open_source`, and lists or arrays of texts too.
+
+    Each value of a list is an object of its own: 1 and 1.0 are one, 1 and "1" are two, whatever the labels are.
+    `values` has one entry for each column, None for a column without labels.
+    """
+    told = read_source(data)
+    data = told.data
+    if isinstance(data, np.ndarray) and data.dtype.kind in "UT" and data.ndim in (1, 2):
+        data = data.tolist()
+    if not isinstance(data, list | tuple):
+        return open_source(told if told.said else data, columns=columns)
+    found = [(row_of(row), row) for row in data]
+    rows = [[value] if row is None else row for row, value in found]  # a value that is no row stands alone
+    lengths = {len(row) for row in rows}
+    if len(lengths) > 1:
+        raise SourceError("rows of different lengths", "every record has as many values", "mend the rows")
+    if lengths - {len(values)}:
+        raise SourceError(
+            f"a list of {lengths.pop()} columns", f"every record has {len(values)} of them", "mend the rows"
+        )
+    by_column = zip(*rows, strict=True) if rows else [()] * len(values)
+    opened = open_source(_frame_of(by_column))
+    return replace(opened, objects=frozenset(opened.names or ()), ids=told.ids)
+
+
+def _frame_of(columns: Iterable[Sequence[object]]) -> pl.DataFrame:
+    """Lists as columns of codes. Each value is coded by itself: no record changes what another one is read as."""
+    import polars as pl
+
+    coded = {str(j): pl.Series(list(map(object_code, column)), dtype=pl.String) for j, column in enumerate(columns)}
+    return pl.DataFrame(coded)
+
+
+def declare_values(source: Source, columns: Sequence[str] | None, values: Sequence[Values]) -> tuple[GroupKeys, ...]:
+    """What the values of each column are matched with; refuses labels that do not fit a column. Reads no data."""
+    kinds = {} if source.names is None else source.kinds
+    declared = []
+    for j, labels in enumerate(values):
+        name = str(j) if columns is None else columns[j]
+        kind = {name: "number"} if source.names is None else kinds
+        try:
+            declared.append(declare_groups([name], [(label,) for label in labels], kind))
+        except RequestError as error:
+            raise SourceError(error.what.removeprefix("by: "), error.rule, error.remedy) from None
+    return tuple(declared)
+
+
+def _chosen(
+    source: Source, columns: Sequence[str] | None, usual: Sequence[str] | None, wanted: int, which: str
+) -> tuple[str, ...] | None:
+    """The columns to read, or None for those of an array; refuses what does not fit."""
+    if source.names is None:
+        if columns is not None:
+            raise SourceError(
+                f"columns={list(columns)!r} for an array", "an array's columns have no names", "leave columns out"
+            )
+        if source.width and source.width != wanted:
+            raise SourceError(
+                f"an array of {source.width} columns", f"there must be {wanted}: {which}", "mend the array"
+            )
+        return None
+    chosen = tuple(columns if columns is not None else usual if usual is not None else source.names)
+    for name in chosen:
+        if name not in source.names:
+            raise SourceError(
+                f"column={name!r}", "the source has no such column", nearest_column(str(name), source.names)
+            )
+    if len(chosen) != wanted:
+        raise SourceError(
+            f"{len(chosen)} column{'s' if len(chosen) != 1 else ''}",
+            f"there must be {wanted}: {which}",
+            f"name them: columns={[*source.names[:wanted]]!r}",
+        )
+    source.engine.check_names(source, chosen)
+    return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class CellCounts:
+    """How many records are in each cell."""
+
+    columns: tuple[str, ...] | None
+    keys: tuple[GroupKeys, ...]
+
+    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+        return [attempt(lambda: _count_cells(self, source, codes), data_error())]
+
+    def rehearsed(self, source: Source) -> CellCounts:
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Ballots:
+    """The codes of ballots that list candidates in order of preference."""
+
+    columns: tuple[str, ...] | None
+    keys: tuple[GroupKeys, ...]
+
+    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+        return [attempt(lambda: _add_ballots(self, source, codes), data_error())]
+
+    def rehearsed(self, source: Source) -> Ballots:
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """How many people have each item, from a table of persons and items."""
+
+    columns: tuple[str, ...]
+    keys: GroupKeys
+
+    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+        return [attempt(lambda: _count_pairs(self, source, codes), data_error())]
+
+    def rehearsed(self, source: Source) -> Pairs:
+        return self
+
+
+def _count_cells(cells: CellCounts, source: Source, codes: Codes) -> Totals:
+    assert isinstance(codes, CellCodes)
+    counts, records = np.zeros(codes.width, np.int64), 0
+    for places, weights in source.engine.places(source, cells.columns, cells.keys):
+        codes.add_counts(counts, places, weights)
+        records += len(places) if weights is None else int(weights.sum())
+    return Totals(counts, records)
+
+
+def _add_ballots(ballots: Ballots, source: Source, codes: Codes) -> Totals:
+    assert isinstance(codes, VoteCodes)
+    sums, records = np.zeros(codes.width, np.int64), 0
+    for places, weights in source.engine.places(source, ballots.columns, ballots.keys):
+        ranks = ranks_of(places)
+        once = np.ones(len(places), np.int64) if weights is None else weights
+        sums += once @ codes.encode(ranks)
+        records += int(once.sum())
+    return Totals(sums.tolist(), records)
+
+
+def ranks_of(places: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """From the candidates in order of preference to the rank of each candidate; NaN for one that is not on the ballot.
+
+    >>> ranks_of(np.array([[2, 0, 1], [1, 1, -1]])).tolist()
+    [[2.0, 3.0, 1.0], [nan, 2.0, nan]]
+    """
+    n, d = places.shape
+    ranks = np.full((n, d + 1), np.nan)  # one column too many, for candidates that were not declared
+    for j in range(d):
+        ranks[np.arange(n), places[:, j]] = j + 1.0
+    return ranks[:, :d]
+
+
+def _count_pairs(pairs: Pairs, source: Source, codes: Codes) -> Totals:
+    """Distinct items of each person, the first k in declared order; on the engine that holds the rows.
+
+    Rows without a person are left out; a person whose items are all undeclared is a record without any.
+    """
+    import narwhals as nw
+
+    assert isinstance(codes, CountCodes)
+    engine = source.engine
+    units, ids = identified(source, Units((), pairs.columns[0]))
+    frame = engine.frame(source, pairs.columns, ids)
+    rows = select_rows(frame, units, match_keys(pairs.keys, kinds_of(frame.collect_schema())))
+    people = rows.select("u").unique().with_columns(nw.lit(1).cast(nw.Int64).alias("n")).select(nw.col("n").sum())
+    records = engine.fetch(people)[0][0]
+    held = rows.join(engine.key_table(rows, pairs.keys), on=["k0"], how="inner")
+    once = combine_rows(held.select("u", "g", "n"), units, ("u", "g"))
+    if codes.at_most < codes.columns:
+        place = nw.col("g").rank("ordinal").over("u")
+        once = once.with_columns(place.alias("place")).filter(nw.col("place") <= codes.at_most)
+    counted = once.with_columns(nw.lit(1).cast(nw.Int64).alias("n")).group_by("g").agg(nw.col("n").sum())
+    sums = [0] * codes.width
+    for g, n in engine.fetch(counted.select("g", "n")):
+        sums[int(g)] = int(n)
+    return Totals(sums, int(records or 0))

@@ -1,0 +1,209 @@
+"""The one door for data: `open_data` checks it against a draw without a look at its values, `total` adds it up.
+
+    data, draw ──open_data──▶ Opened: source, codes, row rule, summation ──total──▶ Totals of every group: secret
+
+Where each row is a record, as it stands or filtered, it goes through the kernels; people and groups are combined by the
+engine that holds the rows. Both give the same integers for the same records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from gaussmith.codes import BoxCodes, Codes
+from gaussmith.domains import Cells, Counts, Domain
+from gaussmith.engines.engine import Progress, Totals
+from gaussmith.engines.registry import open_source
+from gaussmith.engines.source import Source, check_columns, check_once, narrowed
+from gaussmith.errors import PlanError, SourceError
+from gaussmith.expressions import Derivation, check_ids, columns_used, declare_groups, parse, plan_derivation
+from gaussmith.plans import Draw
+from gaussmith.plans.row_rule import CATEGORIES, MEAN, ORDER, PAIRS, ROW_SUM, ROWS, TOTAL, RowRule
+from gaussmith.totals.categories import (
+    Ballots,
+    CellCounts,
+    Pairs,
+    choose_form,
+    open_ballots,
+    open_cells,
+    open_pairs,
+    usual_columns,
+)
+from gaussmith.totals.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
+from gaussmith.totals.limbs import blocks_of
+from gaussmith.totals.people import Histogram, People, check_people
+from gaussmith.totals.records import Records
+
+
+class Summation(Protocol):
+    """How the rows of a source are added up: what is asked of its engine, all checked before."""
+
+    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+        """The exact totals, of each declared group in order or of all records alone."""
+
+    def rehearsed(self, source: Source) -> Summation:
+        """What asks the engine in the same ways, of less."""
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A source that was opened and found to fit its row rule; no data value has been read."""
+
+    source: Source
+    codes: Codes
+    rule: RowRule
+    summation: Summation
+
+    def told_rule(self, stand_ins: Iterable[float]) -> RowRule | None:
+        """The row rule with what the schema says; None for plain data of which nothing is to be said.
+
+        That is: how ids are compared, whether the rows are those of a query, and what stands in for missing text.
+        """
+        source, rule = self.source, self.rule
+        if rule.form:
+            told = RowRule((), rule.unit).identified(source.told_ids(rule.unit), source.told_query)
+            return told if told.ids or told.query else None
+        told = rule.identified(source.told_ids(rule.unit), source.told_query)
+        is_text = source.is_text or not source.texts.isdisjoint(rule.names)
+        return told.opened(source.name, is_text, stand_ins)
+
+
+def open_data(data: Any, draw: Draw) -> Opened:
+    """The opened source, checked against the draw: names and types of columns, labels, expressions, keys.
+
+    Reads no data. The draw says by which rule rows become records; `data` may be a source that is open.
+    """
+    rule, codes = draw.row_rule, draw.block.codes
+    if rule is None:
+        raise PlanError("a plan that is not a request's", "it does not say how a table is read", "use plan.release")
+    if rule.form in _PLAIN:
+        source, summation = _PLAIN[rule.form](data, draw.block.domain, rule.names or None)
+        unit = summation.columns[0] if rule.form == PAIRS and summation.columns else None
+        return Opened(source, codes, replace(rule, unit=unit), summation)
+    usual = usual_columns(draw.block.domain) if rule.form and not rule.features else rule.names
+    source = open_source(data, columns=usual if rule.form else columns_read(rule))
+    if source.names is None:
+        _refuse_array(rule)
+    if rule.unit is None and not rule.form:
+        check_ids(source.ids, None, "other", None)
+    if rule.is_plain:
+        named = rule.names or None if rule.form else None  # an array is refused names that were said for it
+        used = check_columns(source, named if source.names is None else usual, codes.columns)
+        return Opened(source, codes, rule, Records(None if source.names is None else used))
+    derivation = plan_derivation(dict(rule.columns), rule.where, source.kinds)
+    source, derivation = narrowed(source, derivation)
+    open_rest = _open_people if rule.histogram is None else _open_histogram
+    return Opened(source, codes, rule, open_rest(source, draw, rule, derivation))
+
+
+_PLAIN: dict[str, Callable[[Any, Domain, Sequence[str] | None], tuple[Source, CellCounts | Ballots | Pairs]]] = {
+    CATEGORIES: open_cells,
+    ORDER: open_ballots,
+    PAIRS: open_pairs,
+}
+
+
+def total(opened: Opened, progress: Progress | None = None) -> list[Totals]:
+    """The exact totals: of each declared group in order, or of all records alone. No error speaks of the data."""
+    if progress is not None:
+        progress(None)
+    found = opened.summation.total(opened.source, opened.codes, progress)
+    if progress is not None:
+        progress(1.0)
+    return found
+
+
+def plain_rule(draw: Draw, columns: Sequence[str] | None = None, form: str | None = None) -> RowRule:
+    """The rule of plain data, of which each row is a record: of numbers, or in another form.
+
+    `columns` names the columns of the domain's coordinates where they differ from its own names.
+    """
+    domain = draw.block.domain
+    chosen = choose_form(domain, form)
+    columns = (columns,) if isinstance(columns, str) else columns  # a name is one column, not its letters
+    if draw.groups is None:
+        return RowRule(tuple((TOTAL, name) for name in columns or ()), form=chosen)
+    names = [domain.name(j) for j in range(domain.dimension)] if columns is None else columns
+    return RowRule(tuple((TOTAL, name) for name in names), by=draw.groups.columns)
+
+
+def columns_read(rule: RowRule) -> tuple[str, ...]:
+    """The columns of the source that a rule names, in features, filters, derived columns, unit and keys.
+
+    >>> columns_read(RowRule(((TOTAL, "bmi"),), unit="person", columns=(("bmi", "weight / 2"),), where="age >= 18"))
+    ('weight', 'age', 'person')
+    """
+    derived = {name for name, _ in rule.columns}
+    formulas = [text for _, text in rule.columns] + ([] if rule.where is None else [rule.where])
+    named = [*rule.names, *(name for text in formulas for name in columns_used(parse(text)))]
+    named += [*rule.by, *([] if rule.unit is None else [rule.unit])]
+    return tuple(dict.fromkeys(name for name in named if name not in derived))
+
+
+def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Records | People:
+    codes, stand_ins, groups = draw.block.codes, draw.block.substitutes, draw.groups
+    if not isinstance(codes, BoxCodes):
+        raise PlanError("people or groups of a ball", "they are made for boxes", "plan with a gaussmith.Box")
+    derived = {name for name, _ in rule.columns}
+    read = list(dict.fromkeys(name for name in rule.names if name not in derived))
+    check_columns(source, read, len(read))  # as for plain rows: text in a typed file is no number
+    features = tuple(
+        _feature(kind, name, Coding.of(codes, j), float(stand_ins[j])) for j, (kind, name) in enumerate(rule.features)
+    )
+    units = Units(features, rule.unit, rule.rows_per_unit or 1)
+    keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
+    check_people(source, units, derivation, keys, rule.groups_per_unit)
+    if keys is None and rule.unit is None and all(kind == TOTAL for kind, _ in rule.features):
+        check_once(source, 1)
+        return Records(tuple(name for _, name in rule.features), derivation)
+    check_once(source, len(list(blocks_of(units, source.engine.max_features))))
+    return People(units, derivation, keys, rule.groups_per_unit)
+
+
+def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Histogram:
+    assert rule.histogram is not None
+    if source.names is None:
+        raise SourceError("a histogram of an array", "an array's columns have no names", "pass a frame")
+    units = Units((), rule.unit)
+    labels = [(value,) for value in _values(draw.block.domain)]
+    keys = declare_groups([rule.histogram], labels, derivation.kinds)
+    check_people(source, units, derivation, keys, rule.values_per_unit)
+    check_once(source, 2)
+    return Histogram(People(units, derivation, keys, rule.values_per_unit))
+
+
+def _values(domain: Domain) -> Sequence[Any]:
+    """The declared values of a histogram."""
+    labels = domain.values[0] if isinstance(domain, Cells) else domain.labels if isinstance(domain, Counts) else None
+    if labels is None:
+        raise PlanError("a histogram without values", "they are declared in the plan", "plan the request again")
+    return labels
+
+
+def _feature(kind: str, column: str, coding: Coding, stand_in: float) -> Feature:
+    if kind == TOTAL:
+        return UnitTotal(column, coding, stand_in)  # of a row: it may lie outside the bounds of the total
+    features: dict[str, Feature] = {
+        MEAN: UnitMean(column, coding),
+        ROW_SUM: RowSum(column, coding),
+        ROWS: RowCount(),
+    }
+    return features[kind]
+
+
+def _refuse_array(rule: RowRule) -> None:
+    named: Sequence[tuple[str, object]] = (
+        ("unit", rule.unit),
+        ("by", rule.by),
+        ("where", rule.where),
+        ("columns", rule.columns),
+    )
+    for word, value in named:
+        if value:
+            raise SourceError(
+                f"{word} for an array",
+                "an array's columns have no names",
+                "pass a frame, such as polars.DataFrame(array, names)",
+            )

@@ -1,0 +1,43 @@
+"""A rehearsal: what a release will ask of its engine, run once on a table without rows, before the charge.
+
+A call that this version of an engine does not know fails here, where nothing has been read and nothing is spent.
+Spark is not rehearsed, for each of its queries takes a second or more: its version alone is checked.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from gaussmith.engines.failures import attempt
+from gaussmith.engines.files import Files, scan_files
+from gaussmith.errors import internal_error
+from gaussmith.totals.opened import Opened
+
+SAMPLES = {"CSV": ("a.csv", "a,b\n1,2\n"), "TSV": ("a.tsv", "a\tb\n1\t2\n"), "JSON lines": ("a.ndjson", '{"a": 1}\n')}
+"""A file of one record for each format that is read by rules of ours; its column a holds the text 1."""
+
+
+def rehearse(opened: Opened) -> None:
+    """Add up a source without rows, as `total` will the real one. Reads no data."""
+    source = opened.source
+    problem = internal_error("nothing was charged")
+    if source.files is not None and source.files.format in SAMPLES:
+        sample = source.files.format
+        if not attempt(lambda: reads_sample(sample), problem):
+            raise problem
+    empty = attempt(lambda: source.engine.without_rows(source), problem)
+    if empty is not None:
+        attempt(lambda: opened.summation.rehearsed(source).total(empty, opened.codes, None), problem)
+
+
+@cache
+def reads_sample(format: str) -> bool:
+    """Whether this version of Polars reads a text file of ours as it should."""
+    name, text = SAMPLES[format]
+    with tempfile.TemporaryDirectory(prefix="gaussmith-") as folder:
+        path = Path(folder) / name
+        path.write_text(text, "utf-8")
+        frame = scan_files(Files(name, format, (str(path),)), ["a"]).select("a").collect(engine="streaming")
+    return frame.to_dict(as_series=False) == {"a": ["1"]}
