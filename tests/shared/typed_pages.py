@@ -39,16 +39,9 @@ def check(folder: Path) -> int:
     }
     (folder / "pyrightconfig.json").write_text(json.dumps(settings), "utf-8")
     environment = {**os.environ, "MYPYPATH": str(ROOT / "src")}
+    lenient = ["--ignore-missing-imports", "--follow-imports=silent", "--no-error-summary"]
     commands = [
-        [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--follow-imports=silent", "--no-error-summary", ".",],
-            sys.executable,
-            "-m",
-            "mypy",
-            "--ignore-missing-imports",
-            "--follow-imports=silent",
-            "--no-error-summary",
-            ".",
-        ],
+        [sys.executable, "-m", "mypy", *lenient, "."],
         [sys.executable, "-m", "basedpyright", "--project", str(folder), "--pythonpath", sys.executable],
     ]
     return sum(subprocess.run(command, cwd=folder, env=environment).returncode != 0 for command in commands)
