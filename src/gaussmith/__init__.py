@@ -43,13 +43,13 @@ _PUBLIC = {
         "InternalError", "LedgerError", "PlanError", "RequestError", "SourceError",
     ),
     "gaussmith.guarantee": ("Guarantee",),
-    "gaussmith.job": ("release",),
+    "gaussmith.charged_release": ("release",),
     "gaussmith.ledger": ("Ledger",),
     "gaussmith.plans": ("Plan",),
     "gaussmith.plans.planner": ("plan",),
-    "gaussmith.questions": ("Question",),
+    "gaussmith.requests.question": ("Question",),
     "gaussmith.releases": ("Release", "read"),
-    "gaussmith.request": ("Request",),
+    "gaussmith.requests.request": ("Request",),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
 """Where each public name is; imported when it is used, so that a start costs little."""
@@ -59,6 +59,7 @@ _ROOMS = {"catalogue", "workloads"}
 
 if TYPE_CHECKING:
     from gaussmith.catalogue import compare
+    from gaussmith.charged_release import release
     from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, Groups, Points, Records, SparseSum, Votes
     from gaussmith.errors import (
         BudgetError,
@@ -74,13 +75,12 @@ if TYPE_CHECKING:
         SourceError,
     )
     from gaussmith.guarantee import Guarantee
-    from gaussmith.job import release
     from gaussmith.ledger import Ledger
     from gaussmith.plans import Plan
     from gaussmith.plans.planner import plan
-    from gaussmith.questions import Question
     from gaussmith.releases import Release, read
-    from gaussmith.request import Request
+    from gaussmith.requests.question import Question
+    from gaussmith.requests.request import Request
 
 __all__ = [
     "Ball", "Box", "BudgetError", "Cells", "Counts", "DataError", "DomainError", "ExpressionError", "GaussianData",

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
+from gaussmith.charged_release import request_hash
 from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
 from gaussmith.errors import SourceError
-from gaussmith.job import request_hash
 from gaussmith.totals.records import total_records
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])

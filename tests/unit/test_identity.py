@@ -20,10 +20,10 @@ import pyarrow.dataset as ds
 import pytest
 
 import gaussmith as gm
+from gaussmith.charged_release import request_hash
 from gaussmith.cli import main
 from gaussmith.errors import GaussmithError, LedgerError, SourceError
 from gaussmith.expressions import object_code
-from gaussmith.job import request_hash
 
 G = gm.Guarantee(mu=1e6)
 AS_TEXT = 'ids in person were compared as text: 17, 017 and 17.0 are three people (ids = "integer" makes them one)'

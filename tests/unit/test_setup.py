@@ -312,7 +312,7 @@ def test_what_the_code_imports_is_what_is_declared() -> None:
         ("plans/plan.py", "def f():\n    import gaussmith.totals"),
         ("request.py", "import gaussmith.mechanism"),
         ("report/__init__.py", "import gaussmith.totals"),
-        ("report/__init__.py", "import gaussmith.job"),
+        ("report/__init__.py", "import gaussmith.charged_release"),
         ("cli/__init__.py", "import gaussmith.engines.source"),
         ("releases/saved.py", "import gaussmith.engines.registry"),
         ("engines/addresses.py", "def f():\n    import gaussmith.engines.files"),

@@ -21,7 +21,7 @@ from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
     from gaussmith.releases import Release
-    from gaussmith.request import Request
+    from gaussmith.requests.request import Request
 
 FOLDER = "gaussmith-demo"
 
@@ -55,14 +55,14 @@ def demo_request() -> Request:
     from importlib import resources
 
     from gaussmith.guarantee import Guarantee
-    from gaussmith.request import Request
+    from gaussmith.requests.request import Request
 
     source = str(resources.files("gaussmith") / "data" / "randhie.parquet")
     return Request(source, sums=SUMS, means=MEANS, count=True, guarantee=Guarantee(epsilon=1, delta=1e-6))
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.job import release
+    from gaussmith.charged_release import release
     from gaussmith.report import check_folder, write_folder
 
     request = demo_request()

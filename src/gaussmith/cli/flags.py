@@ -14,7 +14,7 @@ from gaussmith.errors import DomainError, RequestError
 
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
-    from gaussmith.request import Request
+    from gaussmith.requests.request import Request
 
 ASKING = (
     "sum", "mean", "count", "count_rows", "histogram", "by", "unit", "rows_per_unit", "groups_per_unit",
@@ -106,7 +106,7 @@ def guarantee_from(arguments: Namespace) -> Guarantee:
 
 def request_from(arguments: Namespace, sources: Sequence[str], needs_source: bool = True) -> Request:
     """The request in a .toml file, or in the flags."""
-    from gaussmith.request import Request
+    from gaussmith.requests.request import Request
 
     if len(sources) > 1:
         raise RequestError(

@@ -42,7 +42,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.job import ledger_unit, open_ledger, read_schema, source_name
+    from gaussmith.charged_release import ledger_unit, open_ledger, read_schema, source_name
     from gaussmith.words.blocks import explain_choice
     from gaussmith.words.plans import plan_text
 

@@ -41,7 +41,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.job import release
+    from gaussmith.charged_release import release
 
     request = request_from(arguments, arguments.source)
     if arguments.out:

@@ -274,7 +274,7 @@ class Plan(StatedErrors):
         `columns` names the columns of the domain's coordinates where they differ from its own names. `form` says how
         items and ballots are written: "pairs" (columns: person, item) or "order" (first choice, …).
         """
-        from gaussmith.job import release_plan
+        from gaussmith.charged_release import release_plan
 
         return release_plan(self, data, columns, ledger, id, form=form)
 

@@ -15,8 +15,8 @@ from gaussmith.expressions import parse
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan, Slot
-from gaussmith.question_plans import asked_of, plan_question
-from gaussmith.questions import Bounds, Question, read_values
+from gaussmith.requests.question import Bounds, Question, read_values
+from gaussmith.requests.translation import asked_of, plan_question
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share"))
 """What may stand in the request itself, or in a question."""

@@ -18,7 +18,7 @@ from gaussmith.errors import LedgerError, RequestError
 from gaussmith.plans import Plan
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases import Release
-from gaussmith.request import Request
+from gaussmith.requests.request import Request
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger

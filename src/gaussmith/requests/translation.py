@@ -29,7 +29,7 @@ from gaussmith.plans.choice import plan_answers
 from gaussmith.plans.draw import draw_groups
 from gaussmith.plans.row_rule import MEAN as OWN_MEAN
 from gaussmith.plans.row_rule import ROW_SUM, ROWS, TOTAL, VALUES, RowRule
-from gaussmith.questions import Question, is_number
+from gaussmith.requests.question import Question, is_number
 
 Asked = tuple[str, str, float, float]
 """One answer: "sum" or "mean", the column, its bounds."""
