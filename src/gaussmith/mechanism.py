@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.addresses import short_name
-from gaussmith.domains import Cells, Counts, People
 from gaussmith.errors import PlanError
 from gaussmith.noise import normal_integers
 from gaussmith.numerics.linear import Array, Integers, Words
@@ -45,12 +44,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
     plan.certify()  # before anything is opened
     draw = plan.draw
     block = draw.block
-    if isinstance(block.domain, People):
-        raise PlanError(
-            "a plan for people with many rows",
-            "it must be said whose rows are whose",
-            "release the request it came from: gaussmith.release(request)",
-        )
+    block.domain.check_plain()
     if form == PAIRS and block.public_count:
         raise PlanError(
             'form="pairs" under replace-one',
@@ -96,8 +90,7 @@ def _open_draw(draw: Draw, data: Any | Source) -> Table:
 
 def _values(block: Block) -> Sequence[Any]:
     """The declared values of a histogram."""
-    domain = block.domain
-    labels = domain.values[0] if isinstance(domain, Cells) else domain.labels if isinstance(domain, Counts) else None
+    labels = block.domain.declared_values
     if labels is None:
         raise PlanError("a histogram without values", "they are declared in the plan", "plan the request again")
     return labels

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains import Cells
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
@@ -71,10 +70,9 @@ def _labels(release: Release) -> Sequence[tuple[Any, ...]]:
 
 def marginal(block: Block, values: Array, attributes: Sequence[str | int]) -> Array:
     """The table of one marginal among the values of a release, an axis per attribute, in the order given."""
-    work, domain = block.answers.workload, block.domain
-    if not isinstance(work, Marginals) or not isinstance(domain, Cells):
+    work, names = block.answers.workload, block.domain.attribute_names
+    if not isinstance(work, Marginals):
         raise PlanError("a marginal of other answers", "the plan was not made for marginals", "use release.values")
-    names = [domain.attribute_name(i) for i in range(len(domain.sizes))]
     for name in attributes:
         if str(name) not in names:
             raise PlanError(f"attribute {name!r}", "the cells have no such attribute", nearest(str(name), names))

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
-from gaussmith.tallies import RowCodes, sum_rows
+from gaussmith.domains import RowCodes
 
 Columns = Sequence[npt.NDArray[Any]] | npt.NDArray[Any]
 """One array per column, all of one length: a list, or the rows of a two-dimensional array."""
@@ -166,7 +166,7 @@ class BallKernel:
 class RowKernel:
     """Adds up the codes of records whose rule needs the whole record: pieces of rows go through `encode`.
 
-    >>> from gaussmith.tallies import CountCodes
+    >>> from gaussmith.domains.counts import CountCodes
     >>> items = RowKernel(CountCodes(3, at_most=1))
     >>> items.add([np.array([0.0, 1.0]), np.array([1.0, 1.0]), np.array([1.0, np.nan])])
     >>> items.sums, items.records
@@ -186,7 +186,7 @@ class RowKernel:
             with np.errstate(all="ignore"):
                 _fill(piece, columns, slice(0, len(columns)), start, stop)
                 # Codes have at most 42 bits and pieces 2^14 rows: 64 bits hold the sum.
-                found = sum_rows(self.codes, piece.T)
+                found = self.codes.sum_rows(piece.T)
             self.sums = [total + s for total, s in zip(self.sums, found.tolist(), strict=True)]
         self.records += rows
 

@@ -18,7 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.codes import Codes
-from gaussmith.domains import Cells, Counts, Domain, Tallied, Votes
+from gaussmith.domains import Cells, Counts, Domain, Votes
+from gaussmith.domains.cell_codes import CellCodes
+from gaussmith.domains.counts import CountCodes
+from gaussmith.domains.votes import VoteCodes
 from gaussmith.errors import SourceError, nearest, nearest_column
 from gaussmith.expressions import GroupKeys, kinds_of, match_keys
 from gaussmith.sums import Progress, total
@@ -38,7 +41,6 @@ from gaussmith.sums.sources import (
     narwhals_frame,
 )
 from gaussmith.sums.units import combine_rows, engine_of, fetch_rows, select_rows
-from gaussmith.tallies import CellCodes, CountCodes, VoteCodes
 
 NUMBERS, CATEGORIES, ORDER, PAIRS = "numbers", "categories", "order", "pairs"
 
@@ -100,11 +102,7 @@ def total_form(opened: Opened, progress: Progress | None = None) -> Totals:
 
 def _forms(domain: Domain) -> list[str]:
     """The forms that records of a domain come in, the usual one first."""
-    if isinstance(domain, Cells):
-        return [CATEGORIES]
-    if isinstance(domain, Counts):
-        return [NUMBERS, PAIRS]
-    return [NUMBERS, ORDER] if isinstance(domain, Votes) else [NUMBERS]
+    return list(domain.forms)
 
 
 def _lists(domain: Cells) -> list[tuple[Any, int]]:
@@ -116,7 +114,7 @@ def _values(labels: Any, size: int) -> Values:
 
 
 def _open_numbers(data: Any, domain: Domain, codes: Codes, columns: Sequence[str] | None) -> Opened:
-    usual = domain.columns if isinstance(domain, Tallied) else domain.names
+    usual = domain.columns
     source = open_source(data, columns=usual if columns is None else columns)
     if columns is None and source.names is not None:
         columns = usual

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from gaussmith.addresses import without_secrets
 from gaussmith.codes import Codes
+from gaussmith.domains.points import PointCodes
 from gaussmith.errors import SourceError
 from gaussmith.expressions import kind_of
 from gaussmith.sums.arrays import Totals, Unsteady
@@ -38,7 +39,6 @@ from gaussmith.sums.sql import (
     spell_sums,
 )
 from gaussmith.sums.versions import check_range, check_version
-from gaussmith.tallies import PointCodes
 
 if typing.TYPE_CHECKING:
     import narwhals as nw

@@ -1,7 +1,7 @@
 """Laws on the differences of neighbours: each proves that no Gaussian noise has a total below (tr M^{1/2})².
 
 M = E[s sᵀ] for a difference s drawn from the law, each answer scaled to its weight. A law is written down so that
-somebody else can compute M from it; the kinds are listed in `gaussmith.certificate.proofs`.
+somebody else can compute M from it; the kinds are listed in `gaussmith.proofs`.
 """
 
 from __future__ import annotations
@@ -40,14 +40,30 @@ class Law:
         return cls(str(fields["kind"]), float(fields["lower"]), numbers)
 
 
-def root_of(moment: Array) -> float:
-    """tr M^{1/2} of a symmetric positive semi-definite matrix, less what rounding of its eigenvalues can add.
+def even_moment(law: Law, dimension: int, secret_count: bool, counted: bool) -> Array:
+    """E[s sᵀ] of a law that is alike in all coordinates; with the number of records as one more coordinate if asked."""
+    d = dimension
+    if law.kind == "rankings":
+        size, total = (d - 1) * (2 * d - 1) / 6, d * (d - 1) / 2  # E x_j², Σ x_j
+        own, other = size, (total * total - d * size) / (d * (d - 1))
+        if not secret_count:  # s = 2 (x − mean)
+            own, other = 4 * (size - (total / d) ** 2), 4 * (other - (total / d) ** 2)
+        first = total / d
+    else:
+        p, q, share = law.numbers["levels"].T
+        own = float(share @ (p + q)) / d
+        other = float(share @ ((p - q) ** 2 - (p + q))) / (d * (d - 1)) if d > 1 else 0.0
+        first = float(share @ p) / d
+    M = np.full((d, d), other)
+    np.fill_diagonal(M, own)
+    if counted:
+        M = np.pad(M, ((0, 1), (0, 1)))
+        M[-1, :d] = M[:d, -1] = first
+        M[-1, -1] = 1.0
+    return M
 
-    Eigenvalues of a symmetric matrix are off by a few roundings of the largest one each; so much is taken off all.
 
-    >>> 1 - root_of(np.diag([4.0, 9.0])) / 5 < 1e-12
-    True
-    """
-    values = np.linalg.eigvalsh(moment)
-    slack = 32.0 * len(values) * 2.0**-52 * float(np.abs(values).max(initial=0.0))
-    return float(np.sqrt(np.clip(values - slack, 0.0, None)).sum()) * (1.0 - 2.0**-40)
+def check_law(holds: bool) -> None:
+    """Refuse a law that is not one of differences of neighbours."""
+    if not holds:
+        raise PlanError("a law that is not one of differences", "its numbers must fit the domain", "plan again")
