@@ -12,7 +12,7 @@ from terminal import run
 
 import gaussmith as gm
 from gaussmith import certificate
-from gaussmith.problem import Law
+from gaussmith.shapes.laws import Law
 
 ASKED = ["--sum", "income:0:200000", "--mean", "age:0:100", "--count", "--epsilon", "1", "--delta", "1e-6"]
 

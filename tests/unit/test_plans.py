@@ -10,8 +10,8 @@ from gaussmith.grid import NOISE_BITS, Grid
 from gaussmith.joint_plans import read_plan
 
 import gaussmith as gm
+from gaussmith.certificate import verify
 from gaussmith.errors import DomainError, PlanError, RequestError
-from gaussmith.plans.certificate import verify
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 BOX = gm.Box({"age": (0, 100), "income": (0, 2e5)})

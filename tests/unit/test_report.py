@@ -11,12 +11,11 @@ import pytest
 from gaussmith.explanation import plan_table
 
 import gaussmith as gm
-from gaussmith.domains.outlines import ellipse, zonotope
 from gaussmith.errors import PlanError
 from gaussmith.plans.standard_gaussian import compare_plan, compare_release, share_of_standard, standard_plan
 from gaussmith.report import charts
 from gaussmith.report.drawing import draw
-from gaussmith.report.geometry import differences, noise_covariance, pair
+from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair, zonotope
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 SQUARE = gm.Box({"a": (0, 1), "b": (0, 1)})
