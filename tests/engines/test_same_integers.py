@@ -13,6 +13,11 @@ import pytest
 from engines import ENGINES, duckdb_relation
 
 from gaussmith.codes import BallCodes, BoxCodes
+from gaussmith.domains import RowCodes
+from gaussmith.domains.counts import CountCodes
+from gaussmith.domains.points import PointCodes
+from gaussmith.domains.sparse import SparseCodes
+from gaussmith.domains.votes import VoteCodes
 from gaussmith.errors import SourceError
 from gaussmith.expressions import as_number, kinds_of, plan_derivation
 from gaussmith.readings import TOTAL, Reading
@@ -20,7 +25,6 @@ from gaussmith.sums import Source, Totals, open_source, total
 from gaussmith.sums.features import Coding, Units, UnitTotal
 from gaussmith.sums.people import total_people
 from gaussmith.sums.readings import open_table, total_table
-from gaussmith.tallies import CountCodes, PointCodes, RowCodes, SparseCodes, VoteCodes
 
 NASTY = [0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), None]
 NASTY += [100.0, np.nextafter(100, 0), np.nextafter(0, -1), 1 / 3, 49.999999999999993, -1e-9, 2.0**53 + 1, 17.25]

@@ -9,11 +9,12 @@ import numpy.typing as npt
 import pytest
 
 from gaussmith.codes import BallCodes, BoxCodes
+from gaussmith.domains.counts import CountCodes
+from gaussmith.domains.sparse import SparseCodes
 from gaussmith.sums import Totals, open_source, total
 from gaussmith.sums.arrays import Unsteady
 from gaussmith.sums.spark import total_spark
 from gaussmith.sums.sql import BLOCK_COLUMNS, read_numbers, spell_codes
-from gaussmith.tallies import CountCodes, SparseCodes
 
 EDGES = [0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan, 1.0, 2.0**53 + 1]
 

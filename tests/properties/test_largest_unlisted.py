@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gaussmith.group_plans import GroupPlan
 from lifts import (
     Vector,
     bordered,
@@ -31,7 +30,6 @@ from lifts import (
 from planting import plant
 
 import gaussmith as gm
-from gaussmith import group_plans
 from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, Groups
 from gaussmith.domains.ball import _repeats
 from gaussmith.errors import PlanError
@@ -39,6 +37,8 @@ from gaussmith.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
 from gaussmith.numerics import residuals as residuals_module
 from gaussmith.numerics.linear import Bordered, Dense, Matrix
 from gaussmith.numerics.residual_maps import ResidualLift, Residuals
+from gaussmith.plans import Draw
+from gaussmith.plans import draw as draw_module
 
 DRAWS = 150
 
@@ -257,7 +257,7 @@ def worst_person(unit: Fraction, change: Fraction, groups: int, at_most: int, ne
 
 
 def check_groups(groups: int, at_most: int, neighbours: str, rng: np.random.Generator, draws: int = 12) -> None:
-    """A plan of groups is accepted up to the share of μ that brute force finds, and refused just above it."""
+    """A draw of groups is accepted up to the share of μ that brute force finds, and refused just above it."""
     domains: list[tuple[Any, list[Any]]] = [
         (Box([0, -1], [1, 3]), list(itertools.product((-1, 1), repeat=2))),
         (Counts(3, 2), [z for z in itertools.product((0, 1), repeat=3) if sum(z) <= 2]),
@@ -265,7 +265,7 @@ def check_groups(groups: int, at_most: int, neighbours: str, rng: np.random.Gene
     for domain, records in domains:
         cores = [[Fraction(x) for x in z] for z in records]
         by = Groups({"k": list(range(groups))}, domain, at_most)
-        made = gm.plan(domain, gm.Guarantee(mu=1), count=True)
+        made = gm.plan(domain, gm.Guarantee(mu=1), count=True).block
         for i in range(draws):
             lift = (diagonal, dense)[i % 2](rng, domain.dimension + 1)
             rows = entries(lift)
@@ -278,7 +278,7 @@ def check_groups(groups: int, at_most: int, neighbours: str, rng: np.random.Gene
             exact = neighbours == ADD_REMOVE or groups >= 2 * at_most or change >= 2 * unit
             for slack, kept in ((1 + 1e-9, False), (1 - 1e-9, exact)):
                 each = replace(made, guarantee=gm.Guarantee(mu=slack / share), shape=replace(made.shape, lift=lift))
-                plan = GroupPlan(by, gm.Guarantee(mu=1), neighbours, each)
+                plan = Draw(each, gm.Guarantee(mu=1), neighbours, by)
                 if slack > 1:
                     with pytest.raises(PlanError, match="share is too large"):
                         plan.certify()
@@ -305,7 +305,7 @@ def test_groups_keep_the_guarantee_together(groups: int, at_most: int, neighbour
 def test_faults_of_groups_are_found(
     groups: int, at_most: int, neighbours: str, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant(monkeypatch, group_plans._share, right, wrong)
+    plant(monkeypatch, draw_module._share, right, wrong)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         check_groups(groups, at_most, neighbours, np.random.default_rng(), 60)
 
@@ -315,7 +315,7 @@ def test_groups_of_marginals_keep_the_guarantee_when_a_record_is_replaced(sizes:
     ways = len(sizes) - 1
     by = Groups({"k": ["a", "b"]}, Cells(shape=sizes))
     plan = gm.plan(by, gm.Guarantee(mu=1), answers=gm.workloads.marginals(list(sizes), ways), neighbours=REPLACE_ONE)
-    lift, each = plan.each.shape.lift, plan.each
+    lift, each = plan.block.shape.lift, plan.block
     Y = np.array(counted_cells(sizes, lift.residuals.ways, False), float) @ lift.dense().T
     apart = np.linalg.norm(Y[:, None] - Y[None], axis=2).max()
     assert max(apart, math.sqrt(2)) * each.guarantee.mu == pytest.approx(1, rel=1e-9)

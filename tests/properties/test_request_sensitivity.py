@@ -15,16 +15,15 @@ from typing import Any
 
 import polars as pl
 import pytest
-from gaussmith.group_plans import GroupPlan
 
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.domains import Groups
-from gaussmith.plans import Plan
+from gaussmith.plans import Draw, Plan
 from gaussmith.plans.grid import NOISE_BITS
 from gaussmith.readings import Reading
 from gaussmith.sums import Totals
-from gaussmith.sums.readings import open_table, total_table
+from gaussmith.sums.readings import Table, open_table, total_table
 
 TABLES = 1500
 """For each of the seven requests: more than ten thousand in all."""
@@ -105,7 +104,9 @@ SCHEMA = {"person": pl.String, "region": pl.String, "x": pl.Float64, "y": pl.Flo
 
 def total_all(request: gm.Request, tables: list[list[dict[str, Any]]]) -> list[list[Totals]]:
     """The totals of every table, by group if there are any: one query, the table's number a further key."""
-    plan, reading = request.parts[0]
+    (draw,) = request.plan.draws
+    reading = draw.reading
+    assert reading is not None
     rows = []
     for number, table in enumerate(tables):
         for row in table:
@@ -113,10 +114,10 @@ def total_all(request: gm.Request, tables: list[list[dict[str, Any]]]) -> list[l
             rows.append({**row, "person": unit, "table": number})
     frame = pl.DataFrame(rows, schema=SCHEMA)
     labels: list[dict[str, Any]] = [{"table": number} for number in range(len(tables))]
-    if isinstance(plan, GroupPlan):
-        groups = [dict(zip(plan.groups.columns, label, strict=True)) for label in plan.groups.labels]
+    if draw.groups is not None:
+        groups = [dict(zip(draw.groups.columns, label, strict=True)) for label in draw.groups.labels]
         labels = [{**table, **group} for table in labels for group in groups]
-    each = plan.each if isinstance(plan, GroupPlan) else plan
+    each = draw.block
     by = Groups(labels, each.domain, reading.groups_per_unit)
     apart = replace(reading, by=by.columns)
     found = total_table(open_table(frame, apart, each.codes, each.substitutes, by))
@@ -124,29 +125,31 @@ def total_all(request: gm.Request, tables: list[list[dict[str, Any]]]) -> list[l
     return [found[i * size : (i + 1) * size] for i in range(len(tables))]
 
 
-def total_alone(plan: Plan | GroupPlan, reading: Reading, table: list[dict[str, Any]]) -> list[Totals]:
+def total_alone(draw: Draw, reading: Reading, table: list[dict[str, Any]]) -> list[Totals]:
     frame = pl.DataFrame([{**row, "table": 0} for row in table], schema=SCHEMA)
-    return total_table(mechanism.prepare_table(plan, frame, reading))
+    (source,) = mechanism.prepare_request(Plan.of(replace(draw, reading=reading)), frame).sources
+    assert isinstance(source, Table)
+    return total_table(source)
 
 
-def lifted(plan: Plan | GroupPlan, totals: list[Totals]) -> list[int]:
+def lifted(draw: Draw, totals: list[Totals]) -> list[int]:
     """The integers to which noise is added, all groups one after another."""
-    each = plan.each if isinstance(plan, GroupPlan) else plan
+    each = draw.block
     vectors = [each.grid.lifted(each.codes, t.sums, t.records) for t in totals]
     return [int(y) for vector in vectors for y in vector]
 
 
-def room(plan: Plan | GroupPlan) -> Fraction:
+def room(draw: Draw) -> Fraction:
     """(μ 2^52)²: noise of round(2^52 Z) hides any difference of at most this square."""
-    return (Fraction(plan.guarantee.mu) * 2**NOISE_BITS) ** 2
+    return (Fraction(draw.guarantee.mu) * 2**NOISE_BITS) ** 2
 
 
-def distances(plan: Plan | GroupPlan, pairs: list[tuple[list[Totals], list[Totals]]]) -> list[Fraction]:
+def distances(draw: Draw, pairs: list[tuple[list[Totals], list[Totals]]]) -> list[Fraction]:
     """Squared distances of neighbours' lifted integers, in units of what the guarantee leaves room for."""
     found = []
     for one, other in pairs:
-        square = sum((a - b) ** 2 for a, b in zip(lifted(plan, one), lifted(plan, other), strict=True))
-        found.append(Fraction(square) / room(plan))
+        square = sum((a - b) ** 2 for a, b in zip(lifted(draw, one), lifted(draw, other), strict=True))
+        found.append(Fraction(square) / room(draw))
     return found
 
 
@@ -154,16 +157,18 @@ def distances(plan: Plan | GroupPlan, pairs: list[tuple[list[Totals], list[Total
 def test_neighbours_stay_within_what_is_charged(name: str) -> None:
     generator = random.Random()
     request = gm.Request("table", guarantee=G, **REQUESTS[name])
-    plan, reading = request.parts[0]
+    (draw,) = request.plan.draws
+    reading = draw.reading
+    assert reading is not None
     pairs = [neighbours_of(request, generator) for _ in range(TABLES)]
     totals = total_all(request, [table for pair in pairs for table in pair])
     both = list(zip(totals[0::2], totals[1::2], strict=True))
     for (one, other), (t, u) in zip(pairs[:ALONE], both[:ALONE], strict=True):
-        assert total_alone(plan, reading, one) == t
-        assert total_alone(plan, reading, other) == u
-    if request.neighbours == "replace-one" and not isinstance(plan, GroupPlan):
+        assert total_alone(draw, reading, one) == t
+        assert total_alone(draw, reading, other) == u
+    if request.neighbours == "replace-one" and draw.groups is None:
         assert all(t[0].records == u[0].records for t, u in both)  # their number is public
-    found = distances(plan, both)
+    found = distances(draw, both)
     assert max(found) <= 1
     # Not vacuous: somebody comes close to what is charged. (Groups under replace-one are charged for what few can do.)
     assert max(found) > (Fraction(1, 4) if name.endswith("in groups, replaced") else Fraction(9, 10))
@@ -174,21 +179,25 @@ def test_rows_taken_for_people_would_be_noticed(name: str) -> None:
     """The planted mistake of a system that forgets the unit: one person's rows then count many times."""
     generator = random.Random()
     request = gm.Request("table", guarantee=G, **REQUESTS[name])
-    plan, reading = request.parts[0]
+    (draw,) = request.plan.draws
+    reading = draw.reading
+    assert reading is not None
     forgetful = replace(reading, unit=None)
     pairs = [neighbours_of(request, generator) for _ in range(40)]
-    both = [tuple(total_alone(plan, forgetful, table) for table in pair) for pair in pairs]
-    assert max(distances(plan, both)) > 1  # type: ignore[arg-type]
+    both = [tuple(total_alone(draw, forgetful, table) for table in pair) for pair in pairs]
+    assert max(distances(draw, both)) > 1  # type: ignore[arg-type]
 
 
 def test_too_many_groups_would_be_noticed() -> None:
     """The planted mistake of a system that keeps all groups of a person."""
     generator = random.Random()
     request = gm.Request("table", guarantee=G, **{**REQUESTS["groups with rows"], "groups_per_unit": 1})
-    plan, reading = request.parts[0]
+    (draw,) = request.plan.draws
+    reading = draw.reading
+    assert reading is not None
     rows = [{"person": "p", "region": region, "x": 60.0, "y": 90.0} for region in REGIONS]
     many = replace(reading, groups_per_unit=4)
-    pair = (total_alone(plan, many, []), total_alone(plan, many, rows))
-    assert distances(plan, [pair])[0] > 1
-    right = (total_alone(plan, reading, []), total_alone(plan, reading, generator.sample(rows, 4)))
-    assert distances(plan, [right])[0] <= 1
+    pair = (total_alone(draw, many, []), total_alone(draw, many, rows))
+    assert distances(draw, [pair])[0] > 1
+    right = (total_alone(draw, reading, []), total_alone(draw, reading, generator.sample(rows, 4)))
+    assert distances(draw, [right])[0] <= 1

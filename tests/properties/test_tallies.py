@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import gaussmith as gm
+from gaussmith.domains.cell_codes import CellCodes
+from gaussmith.domains.points import PointCodes
 from gaussmith.sums import open_source, total
-from gaussmith.tallies import CellCodes, PointCodes
 
 anything = st.floats(allow_nan=True, allow_infinity=True)
 likely = st.sampled_from([0.0, 1.0, 2.0, 3.0, 4.0, -0.0, -1.0, 0.5, 1e-300, np.nan, np.inf, -np.inf])

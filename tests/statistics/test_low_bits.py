@@ -58,7 +58,7 @@ def test_the_attack_finds_nothing_in_a_release():
     top = int(plan.block.codes.encode(np.array([[1.0]]))[0, 0])
 
     def outputs(totals: Totals) -> np.ndarray:
-        return np.array([mechanism.release_totals(plan, totals).values[0] for _ in range(OUTPUTS)])
+        return np.array([mechanism.release_totals(plan, [[totals]]).values[0] for _ in range(OUTPUTS)])
 
     score = attack(outputs(Totals([0], 0)), outputs(Totals([top], 1)))
     allowed = stats.norm.cdf(mu / 2)
@@ -71,7 +71,7 @@ def test_every_release_is_a_decoded_integer():
     plan = gm.plan(gm.Box([-1.0], [1.0]), gm.Guarantee(mu=1))
     entry = plan.block.shape.features.dense()[0, 0]
     for records in (0, 3):
-        value = mechanism.release_totals(plan, Totals([records * 2**40], records)).values[0]
+        value = mechanism.release_totals(plan, [[Totals([records * 2**40], records)]]).values[0]
         guess = value / entry * plan.block.grid.scale
         near = [math.floor(guess) + k for k in range(-2, 3)]
         assert any(entry * (k / plan.block.grid.scale) == value for k in near)

@@ -59,12 +59,9 @@ def test_released_noise_is_what_the_plan_claims(name):
     rows = rows_for(domain, np.random.default_rng())
     W = np.array(options.get("answers", np.eye(domain.dimension)), float)
     truth = W @ truth_of(domain, rows)
-    totals = total(open_source(rows), plan.block.codes)
+    totals = [[total(open_source(rows), plan.block.codes)]]
     releases = [mechanism.release_totals(plan, totals) for _ in range(TIMES)]
-    errors = np.array([r.values for r in releases]) - truth
-    if options.get("count"):
-        errors = np.column_stack([errors, [r.count for r in releases]])
-        errors[:, -1] -= len(rows)
+    errors = np.array([r.values for r in releases]) - (np.append(truth, len(rows)) if options.get("count") else truth)
     errors[np.abs(errors) < 1e-9] = 0.0  # exact answers are exact to the last float
     covariance = plan.covariance()
     assert not rejects(errors, covariance), verdict(errors, covariance)

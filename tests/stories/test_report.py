@@ -9,10 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from gaussmith.group_plans import GroupPlan
-from gaussmith.group_releases import GroupRelease
-from gaussmith.joint_plans import JointPlan
-from gaussmith.joint_releases import JointRelease
+from noisy import noisy_release
 
 import gaussmith as gm
 from gaussmith.report.page import page
@@ -56,7 +53,7 @@ class Tags(HTMLParser):
 def released(plan: gm.Plan) -> gm.Release:
     """A release of made-up sums: reports see nothing else of data."""
     features = np.linspace(200.0, 900.0, plan.block.shape.features.shape[0])
-    return gm.Release(plan, features, 1000 if plan.block.public_count else None)
+    return noisy_release(plan, features, records=1000 if plan.block.public_count else None)
 
 
 PEOPLE = gm.Box({"age": (0, 100), "visits": (0, 80), "smokes": (0, 1)})
@@ -161,7 +158,7 @@ def test_every_kind_of_release_has_a_page(name: str) -> None:
 def test_groups_have_a_page_with_their_keys() -> None:
     regions = ["north", "<i>south</i>"]
     plan = gm.plan(gm.Groups({"region": regions}, gm.Box({"visits": (0, 80)}), at_most=1), G, count=True)
-    release = GroupRelease(plan, np.array([[300.0, 50.0], [900.0, 100.0]]))
+    release = noisy_release(plan, [[300.0, 50.0], [900.0, 100.0]])
     text = page(release)
     words = " ".join(Tags(text).words)
     assert "north" in words and "<i>south</i>" in words and "region" in words
@@ -172,7 +169,7 @@ def test_groups_have_a_page_with_their_keys() -> None:
 
 def test_too_few_records_for_a_mean_are_said() -> None:
     plan = gm.plan(PEOPLE, G, answers="means", count=True)
-    release = gm.Release(plan, np.array([10.0, 5.0, 0.1, 3.0]))
+    release = noisy_release(plan, [10.0, 5.0, 0.1, 3.0])
     words = " ".join(Tags(page(release)).words)
     assert "unknown: too few records" in words
     assert "over ± 100 %" in words
@@ -193,7 +190,7 @@ def test_a_wide_table_pushes_its_chart_below_instead_of_hiding_its_intervals(tex
     assert ".table { overflow: visible; }" in style[style.index("@media print") :]
 
 
-def group_release(**fields: object) -> GroupRelease:
+def group_release(**fields: object) -> gm.Release:
     request = gm.Request(
         "folder/visits.csv",
         unit="person",
@@ -201,9 +198,9 @@ def group_release(**fields: object) -> GroupRelease:
         guarantee=G,
         **fields,  # type: ignore[arg-type]
     )
-    assert isinstance(request.plan, GroupPlan)
-    features = np.full((2, request.plan.each.shape.features.shape[0]), 700.0)
-    return GroupRelease(request.plan, features, reading=request.readings[0])
+    (draw,) = request.plan.draws
+    features = np.full((2, draw.block.shape.features.shape[0]), 700.0)
+    return noisy_release(request.plan, features, reading=draw.reading)
 
 
 def test_the_error_of_a_mean_in_groups_is_told_over_n() -> None:
@@ -217,13 +214,11 @@ def test_the_error_of_a_mean_in_groups_is_told_over_n() -> None:
     assert "The division of a mean" in words
 
 
-def questions(**fields: object) -> JointRelease:
+def questions(**fields: object) -> gm.Release:
     asked = [{"name": "spending", "sums": {"income": (0, 500_000)}}, {"name": "people", "count": True}]
     request = gm.Request("folder/visits.csv", unit="person", questions=asked, guarantee=G, **fields)  # type: ignore[arg-type]
-    assert isinstance(request.plan, JointPlan)
-    (part,) = request.plan.parts
-    assert isinstance(part.plan, gm.Plan)
-    return JointRelease(request.plan, (gm.Release(part.plan, np.array([7e7, 900.0]), reading=part.reading),))
+    (draw,) = request.plan.draws
+    return noisy_release(request.plan, [7e7, 900.0], reading=draw.reading)
 
 
 def test_a_question_is_compared_within_what_it_was_planned_with() -> None:
@@ -241,12 +236,12 @@ def test_a_question_is_compared_within_what_it_was_planned_with() -> None:
 def test_the_page_is_named_after_its_source_and_says_which_version_made_it() -> None:
     release = group_release(count=True)
     assert release.reading is not None
-    named = GroupRelease(release.plan, release.features, reading=release.reading.opened("visits.csv", True, []))
+    named = noisy_release(release.plan, *release.noisy, reading=release.reading.opened("visits.csv", True, []))
     text = page(named)
     assert f"<title>visits.csv · a private release · Gaussmith {gm.__version__}</title>" in text
     assert '<p class="brand">visits.csv · a private release</p>' in text
     assert "<title>A private release · Gaussmith" in page(release)
-    old = GroupRelease(release.plan, release.features, software="0.0.9")
+    old = noisy_release(release.plan, *release.noisy, software="0.0.9")
     assert "added by Gaussmith 0.0.9" in page(old) and "<footer>Gaussmith 0.0.9" in page(old)
 
 

@@ -12,7 +12,7 @@ from terminal import run
 
 import gaussmith as gm
 from gaussmith import certificate
-from gaussmith.shapes.laws import Law
+from gaussmith.problem import Law
 
 ASKED = ["--sum", "income:0:200000", "--mean", "age:0:100", "--count", "--epsilon", "1", "--delta", "1e-6"]
 
@@ -40,13 +40,14 @@ def test_a_plan_is_verified_by_its_certificate(here: Path, capsys: pytest.Captur
 def test_a_certificate_that_does_not_hold_is_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "plan", *ASKED, "--save", "plan.json", "--certificate", "proof.json")
     proof = json.loads(Path("proof.json").read_text())
-    proof["lower_bound"] *= 1.01
+    proof["proofs"][0]["lower_bound"] *= 1.01
     Path("forged.json").write_text(json.dumps(proof))
     code, out, err = run(capsys, "verify", "plan.json", "forged.json")
     assert (code, out) == (2, "")
     assert "a certificate that does not hold" in err
     plan = json.loads(Path("plan.json").read_text())
-    plan["shape"]["lift"]["matrix" if "matrix" in plan["shape"]["lift"] else "entries"] = [[1e9]]
+    lift = plan["draws"][0]["block"]["shape"]["lift"]
+    lift["matrix" if "matrix" in lift else "entries"] = [[1e9]]
     Path("broken.json").write_text(json.dumps(plan))
     assert run(capsys, "verify", "broken.json", "proof.json")[0] == 2
     for words in (["nothing.json", "proof.json"], ["plan.json", "plan.json"], ["proof.json", "proof.json"]):
@@ -65,7 +66,7 @@ def test_groups_are_verified_by_the_certificate_of_one(here: Path, capsys: pytes
         assert "groups, of which a person is in" in out and words in " ".join(out.split())
         assert json.loads(run(capsys, "verify", "plan.json", "proof.json", "--json")[1])["optimality"] < 1.001
     plan = json.loads(Path("plan.json").read_text())
-    plan["groups"]["at_most"] = 3  # a person in more groups than was planned for
+    plan["draws"][0]["groups"]["at_most"] = 3  # a person in more groups than was planned for
     Path("forged.json").write_text(json.dumps(plan))
     code, out, err = run(capsys, "verify", "forged.json", "proof.json")
     assert (code, out) == (2, "") and "a group's share is too large" in err
@@ -87,7 +88,7 @@ by = { region = ["north", "south"] }
 """
 
 
-def test_several_questions_are_verified_part_by_part(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_questions_are_verified_draw_by_draw(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("q.toml").write_text(QUESTIONS)
     code, _, err = run(capsys, "plan", "q.toml", "--save", "plan.json", "--certificate", "proof.json")
     assert (code, err) == (0, "")
@@ -96,21 +97,21 @@ def test_several_questions_are_verified_part_by_part(here: Path, capsys: pytest.
     assert "\nspending, people\n" in out and "\nregions\n" in out and "add up to no more than the guarantee" in out
     assert max(map(len, out.splitlines())) <= 80
     found = json.loads(run(capsys, "verify", "plan.json", "proof.json", "--json")[1])
-    assert [part["questions"] for part in found["parts"]] == [["spending", "people"], ["regions"]]
+    assert [part["questions"] for part in found["draws"]] == [["spending", "people"], ["regions"]]
     proof = json.loads(Path("proof.json").read_text())
-    proof["parts"][1]["lower_bound"] *= 1.01
+    proof["proofs"][1]["lower_bound"] *= 1.01
     Path("forged.json").write_text(json.dumps(proof))
-    assert "part 2: the law proves" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
-    proof["parts"].pop()
+    assert "draw 2: the law proves" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
+    proof["proofs"].pop()
     Path("forged.json").write_text(json.dumps(proof))
-    assert "not one certificate for each part" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
+    assert "not one proof for each draw" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
     run(capsys, "plan", *ASKED, "--certificate", "one.json")
-    assert "not one certificate for each part" in " ".join(run(capsys, "verify", "plan.json", "one.json")[2].split())
+    assert "not one proof for each draw" in " ".join(run(capsys, "verify", "plan.json", "one.json")[2].split())
     plan = json.loads(Path("plan.json").read_text())
     plan["guarantee"] = {"mu": 0.2}
     Path("forged.json").write_text(json.dumps(plan))
     code, out, err = run(capsys, "verify", "forged.json", "proof.json")
-    assert (code, out) == (2, "") and "parts that spend too much" in err
+    assert (code, out) == (2, "") and "draws that spend too much" in err
 
 
 def test_files_in_the_wrong_order_are_told_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,7 +143,7 @@ def test_a_plan_that_does_not_give_its_answers_is_refused() -> None:
     """Its decoder was made ten times smaller: errors look ten times smaller, and below what any noise can have."""
     plan = gm.plan(gm.Box({"a": (0, 10), "b": (-3, 5)}), gm.Guarantee(mu=1), count=True)
     fields = json.loads(plan.to_json())
-    features = fields["shape"]["features"]
+    features = fields["draws"][0]["block"]["shape"]["features"]
     for name in ("matrix", "inner", "border"):
         if name in features:
             features[name] = (np.array(features[name]) * 0.1).tolist()
@@ -154,9 +155,13 @@ def test_a_plan_that_does_not_give_its_answers_is_refused() -> None:
 def test_a_law_of_the_total_proves_nothing_of_the_worst() -> None:
     plan = gm.plan(gm.Cells(5), gm.Guarantee(mu=1), objective="worst")
     law = Law("levels", 0.0, {"levels": np.array([[1.0, 0.0, 1.0]])})
-    forged = replace(plan.certificate, law=law, lower_bound=4.9)
-    assert any("the law proves nothing" in p for p in certificate.verify(plan, forged).problems)
+
+    def problems(**changed: object) -> tuple[str, ...]:
+        proof = replace(plan.certificate.proof, **changed)  # type: ignore[arg-type]
+        return certificate.verify(plan, replace(plan.certificate, proofs=(proof,))).problems
+
+    assert problems() == ()
+    assert any("the law proves nothing" in problem for problem in problems(law=law, lower_bound=4.9))
     for numbers in ({"lower_bound": float("nan")}, {"price": float("inf")}, {"objective": "total"}):
-        assert certificate.verify(plan, replace(plan.certificate, **numbers)).problems
-    odd = replace(plan.certificate, law=Law("cells", 0.0, {"weights": np.ones((5, 1))}))
-    assert certificate.verify(plan, odd).problems
+        assert problems(**numbers)
+    assert problems(law=Law("cells", 0.0, {"weights": np.ones((5, 1))}))

@@ -50,7 +50,7 @@ def test_histograms_are_at_their_optimum():
         assert gm.plan(gm.Cells(d, or_none=True), UNIT).total_variance == pytest.approx(d, rel=1e-9)
         public = gm.plan(gm.Cells(d), UNIT, neighbours="replace-one")
         assert public.total_variance == pytest.approx(2 * (d - 1), rel=1e-9)
-        assert public.shape.features.dense()[:, :].sum(axis=0) == pytest.approx(0, abs=1e-9)  # noise ⟂ 1
+        assert public.block.shape.features.dense()[:, :].sum(axis=0) == pytest.approx(0, abs=1e-9)  # noise ⟂ 1
         apart = gm.plan(gm.Cells(d, or_none=True), UNIT, neighbours="replace-one")
         assert apart.total_variance == pytest.approx(2 * (d - 1) + 2 / (d + 1), rel=1e-9)
         assert max(public.optimality, apart.optimality) < 1 + 1e-9

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.certificate import Certificate, verify
-from gaussmith.certificate.proofs import proven
 from gaussmith.errors import PlanError
-from gaussmith.shapes.laws import Law
+from gaussmith.plans.certificate import Certificate, verify
+from gaussmith.problem import Law
+from gaussmith.proofs import prove
 
 W = gm.workloads
 UNIT = gm.Guarantee(mu=1)
@@ -42,7 +42,7 @@ PLANS: dict[str, tuple[Any, dict[str, Any]]] = {
 MADE = {name: gm.plan(domain, UNIT, **options) for name, (domain, options) in PLANS.items()}
 CORNERS = gm.Box([0] * 3, [1] * 3).corners()
 LAWS = [
-    *(plan.bounding_law for plan in MADE.values()),
+    *(plan.block.bounding_law for plan in MADE.values()),
     Law("corners", 0.0, {"corners": CORNERS, "weights": np.ones(len(CORNERS))}),
 ]
 
@@ -66,13 +66,13 @@ def forgeries(law: Law) -> list[Law]:
 def test_no_law_proves_more_than_is_true(name: str) -> None:
     """Its own law and those of all other plans, changed in every way: under other neighbours, domains, answers."""
     plan = MADE[name]
-    own = proven(plan.domain, plan.answers, plan.neighbours, plan.bounding_law)
+    own = prove(plan.block.problem, plan.block.bounding_law)
     assert plan.price * (1 - 2e-3) <= own <= plan.price  # at its limit: what follows is tight
     for law in LAWS:
         for forged in forgeries(law):
             with np.errstate(all="ignore"):
                 try:
-                    lower = proven(plan.domain, plan.answers, plan.neighbours, forged)
+                    lower = prove(plan.block.problem, forged)
                 except (PlanError, KeyError, ValueError, TypeError, IndexError, OverflowError):
                     continue  # as `verify` takes them: nothing is proven
             assert not lower > plan.price * (1 + 1e-9), (law.kind, forged)
@@ -84,14 +84,20 @@ def test_levels_are_those_of_differences(levels: list[list[float]]) -> None:
         plan = MADE[name]
         law = Law("levels", 0.0, {"levels": np.array(levels)})
         try:
-            lower = proven(plan.domain, plan.answers, plan.neighbours, law)
+            lower = prove(plan.block.problem, law)
         except PlanError:
             continue
         assert lower <= plan.price * (1 + 1e-9), name
 
 
 def forged(certificate: Any, **fields: Any) -> Certificate:
-    return Certificate.from_json(json.dumps({**certificate.to_dict(), **fields}))
+    (proof,) = certificate.to_dict()["proofs"]
+    return Certificate.from_json(json.dumps({**certificate.to_dict(), "proofs": [{**proof, **fields}]}))
+
+
+def with_block(plan: gm.Plan, block: Any) -> gm.Plan:
+    """The plan with another block in its only draw."""
+    return replace(plan, draws=(replace(plan.draw, block=block),))
 
 
 def test_a_certificate_says_nothing_that_its_plan_does_not_keep() -> None:
@@ -99,20 +105,21 @@ def test_a_certificate_says_nothing_that_its_plan_does_not_keep() -> None:
     honest = plan.certificate
     assert verify(plan, honest).problems == ()
     for fields, words in (
-        ({"price": honest.price * (1 - 1e-6)}, "the plan's price is"),
-        ({"lower_bound": honest.lower_bound * (1 + 1e-6)}, "the law proves"),
+        ({"price": honest.proof.price * (1 - 1e-6)}, "the plan's price is"),
+        ({"lower_bound": honest.proof.lower_bound * (1 + 1e-6)}, "the law proves"),
         ({"objective": "worst"}, "another objective"),
     ):
         assert any(words in problem for problem in verify(plan, forged(honest, **fields)).problems), fields
-    odd = replace(honest, lower_bound=float("nan"), price=float("nan"))
+    odd = replace(honest, proofs=(replace(honest.proof, lower_bound=float("nan"), price=float("nan")),))
     assert "the certificate's numbers are not finite" in verify(plan, odd).problems
 
 
 def test_a_plan_that_reads_too_little_from_its_noise_is_found() -> None:
     """Features made smaller by hand state errors below what any noise can have."""
     plan = MADE["counts"]
-    features = plan.shape.features.scaled(np.full(plan.shape.features.shape[1], 0.5))
-    small = replace(plan, shape=replace(plan.shape, features=features))
+    shape = plan.block.shape
+    features = shape.features.scaled(np.full(shape.features.shape[1], 0.5))
+    small = with_block(plan, replace(plan.block, shape=replace(shape, features=features)))
     found = verify(small, small.certificate)
     assert any("does not give the answers that it names" in problem for problem in found.problems)
 
@@ -120,10 +127,12 @@ def test_a_plan_that_reads_too_little_from_its_noise_is_found() -> None:
 def test_shares_of_groups_and_hashes_of_questions_are_verified() -> None:
     by = gm.plan(gm.Groups({"k": [1, 2]}, gm.Box([0], [1]), at_most=2), UNIT)
     assert verify(by, by.certificate).problems == ()
-    alone = replace(by, each=gm.plan(gm.Box([0], [1]), UNIT))
+    alone = with_block(by, gm.plan(gm.Box([0], [1]), UNIT).block)
     assert any("share is too large" in problem for problem in verify(alone, alone.certificate).problems)
     asked = [{"name": "a", "sums": {"x": (0, 5)}}, {"name": "b", "count": True, "where": "x > 1"}]
     joint = gm.Request("a.csv", questions=asked, guarantee=UNIT).plan
     assert verify(joint, joint.certificate).problems == ()
     other = replace(joint.certificate, plan_hash="0" * 64)
-    assert verify(joint, other).problems == ("the certificates are for another plan",)
+    assert verify(joint, other).problems == ("the certificate is for another plan",)
+    fewer = replace(joint.certificate, proofs=joint.certificate.proofs[:1])
+    assert verify(joint, fewer).problems == ("there is not one proof for each draw of the plan",)

@@ -27,13 +27,24 @@ NAN, INF = math.nan, math.inf
 
 
 def changed(fields: dict[str, Any], *path: str | int, to: Any) -> str:
-    """The plan as JSON with one field changed."""
+    """The plan as JSON with one field of its block changed."""
     fields = copy.deepcopy(fields)
-    place = fields
+    place = fields["draws"][0]["block"]
     for name in path[:-1]:
         place = place[name]  # type: ignore[index]
     place[path[-1]] = to  # type: ignore[index]
     return json.dumps(fields)
+
+
+def without_law(fields: dict[str, Any]) -> dict[str, Any]:
+    """The plan without what was known of other noise."""
+    (draw,) = fields["draws"]
+    return {**fields, "draws": [{**draw, "block": {**draw["block"], "law": None, "alternatives": []}}]}
+
+
+@pytest.mark.parametrize("fields", [SOLVED, LIFTED, BALL, CELLS, MARGINALS, without_law(CELLS)])
+def test_unchanged_they_are_read(fields: dict[str, Any]) -> None:
+    assert gm.Plan.from_json(json.dumps(fields)).to_dict() == fields
 
 
 @pytest.mark.parametrize(
@@ -60,7 +71,7 @@ def changed(fields: dict[str, Any], *path: str | int, to: Any) -> str:
         changed(BALL, "shape", "lift", "border", to=[0.0]),
         changed(BALL, "shape", "lift", "inner", to=[[1.0, 1.0]] * 3),
         # each record is in a cell of both marginals, and the lift was made for one cell
-        changed({**CELLS, "law": None, "alternatives": []}, "answers", to=MARGINALS["answers"]),
+        changed(without_law(CELLS), "answers", to=MARGINALS["draws"][0]["block"]["answers"]),
         changed(MARGINALS, "shape", "lift", "subsets", to=[[], [0], [0, 0]]),
         changed(MARGINALS, "shape", "lift", "subsets", to=[[], [0], [0]]),
         changed(MARGINALS, "shape", "lift", "subsets", to=[[], [0], [0, 1]]),
@@ -114,7 +125,8 @@ def test_matrices_hold_finite_numbers_in_their_places() -> None:
 def test_reading_certifies_without_assertions() -> None:
     """`python -O` leaves assertions out; reading a plan must refuse all the same."""
     fields = gm.plan(gm.Ball(2, 1.0), gm.Guarantee(mu=1e-14)).to_dict()
-    fields["guarantee"] = {"mu": 1e-17}  # no room for rounding
+    for each in (fields, fields["draws"][0], fields["draws"][0]["block"]):
+        each["guarantee"] = {"mu": 1e-17}  # no room for rounding
     code = "import sys, gaussmith as gm\ntry: gm.Plan.from_json(sys.argv[1])\nexcept ValueError: print('refused')"
     found = subprocess.run([sys.executable, "-O", "-c", code, json.dumps(fields)], capture_output=True, text=True)
     assert found.stdout == "refused\n"
@@ -123,8 +135,7 @@ def test_reading_certifies_without_assertions() -> None:
 def test_a_groups_own_plan_keeps_the_number_of_people_private() -> None:
     by = gm.Groups({"region": ["north", "south"]}, gm.Box([-1], [1]))
     fields = gm.plan(by, UNIT).to_dict()
-    fields["each"] = gm.plan(gm.Box([-1], [1]), UNIT, neighbours="replace-one").to_dict()
-    from gaussmith.group_plans import GroupPlan
-
+    public = gm.plan(gm.Box([-1], [1]), UNIT, neighbours="replace-one").to_dict()
+    fields["draws"][0]["block"] = public["draws"][0]["block"]
     with pytest.raises(PlanError, match="private"):
-        GroupPlan.from_dict(fields)
+        gm.Plan.from_dict(fields)

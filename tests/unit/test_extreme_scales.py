@@ -6,14 +6,12 @@ import math
 
 import pytest
 from extremes import plan_extreme
-from gaussmith.group_plans import GroupPlan
-from gaussmith.joint_plans import read_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gaussmith as gm
-from gaussmith.certificate import verify
 from gaussmith.errors import GaussmithError
+from gaussmith.plans.certificate import verify
 
 G = gm.Guarantee(mu=1)
 
@@ -29,8 +27,8 @@ def try_seed(seed: int, check: bool = True) -> bool:
     errors = plan.errors(rows=1000)
     assert all(math.isfinite(error) and error >= 0 for error in errors.values())
     assert str(plan) and plan.explain()
-    assert read_plan(plan.to_json()).to_json() == plan.to_json()
-    each = plan.each if isinstance(plan, GroupPlan) else plan
+    assert gm.Plan.from_json(plan.to_json()).to_json() == plan.to_json()
+    each = plan.block
     assert 0 <= each.lower_bound <= each.price * (1 + 1e-6) < math.inf
     assert 1 <= each.optimality < math.inf
     assert each.lower_bound > 0 or each.price == 0

@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gaussmith.grid import _SHRINKS, NOISE_BITS, Grid, core, make_grid
 from planting import plant
 
 import gaussmith as gm
-from gaussmith import grid as grid_module
 from gaussmith.codes import BoxCodes
 from gaussmith.domains import People
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import fraction_down
 from gaussmith.numerics.linear import Dense, Diagonal, Matrix
 from gaussmith.numerics.residual_maps import ResidualLift, Residuals
+from gaussmith.plans import grid as grid_module
+from gaussmith.plans.grid import _SHRINKS, NOISE_BITS, Grid, core, make_grid
 
 CODES = BoxCodes.for_bounds([0.0, -3.0], [1.0, 8.0], [0.0, 0.0])
 
@@ -192,9 +192,9 @@ def test_the_first_try_is_enough_for_what_is_planned() -> None:
     """Hence the noise is above what the guarantee needs by no more than 2^-49 and the charge for rounding."""
     for domain in (gm.Box([0, -3], [1, 8]), gm.Ball(3, 2.0), gm.Counts(4, 2), gm.Votes(3)):
         plan = gm.plan(domain, gm.Guarantee(epsilon=1, delta=1e-6))
-        norm = domain.largest(plan.shape.lift, plan.neighbours)
-        room = plan.guarantee.mu * 2.0**NOISE_BITS - math.sqrt(plan.shape.lift.shape[0])
-        assert plan.grid.scale == pytest.approx(room / norm, rel=2.0**-49)
+        norm = domain.largest(plan.block.shape.lift, plan.neighbours)
+        room = plan.guarantee.mu * 2.0**NOISE_BITS - math.sqrt(plan.block.shape.lift.shape[0])
+        assert plan.block.grid.scale == pytest.approx(room / norm, rel=2.0**-49)
 
 
 @pytest.mark.parametrize("records", [0, 1, (1 << 18) - 1, 1 << 18, 1 << 40])

@@ -1,49 +1,48 @@
-"""The guarantee of several questions: Σ μ² of the parts within μ², exactly; shares that are what they say."""
+"""The guarantee of several questions: Σ μ² of the draws within μ², exactly; shares follow from it."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
-from gaussmith.joint_plans import JointPlan, Part, Slot, read_plan
 from planting import plant
 
 import gaussmith as gm
-from gaussmith.certificate import verify
 from gaussmith.errors import GaussmithError, PlanError
+from gaussmith.plans import Plan, Slot
+from gaussmith.plans.certificate import verify
 
 ASKED = [{"name": "spending", "sums": {"spent": (0, 500)}}, {"name": "north", "count": True, "where": "region == 'n'"}]
 JOINT = gm.Request("visits.csv", unit="person", questions=ASKED, guarantee=gm.Guarantee(mu=5)).plan
-assert isinstance(JOINT, JointPlan)
-PART = JOINT.parts[0]
+DRAW = JOINT.draws[0]
 
 
-def joint(total: float, mus: Sequence[float], share: Callable[[float], float] | None = None) -> JointPlan:
-    """A plan of as many parts as there are μ, each a question; shares as they should be, unless said."""
-    parts = []
+def joint(total: float, mus: Sequence[float]) -> Plan:
+    """A plan of as many draws as there are μ, each a question."""
+    draws = []
     for mu in mus:
-        plan = replace(PART.plan, guarantee=gm.Guarantee(mu=mu))
-        parts.append(Part(plan, PART.reading, (share or (lambda mu: (mu / total) ** 2))(mu)))
+        block = replace(DRAW.block, guarantee=gm.Guarantee(mu=mu))
+        draws.append(replace(DRAW, block=block, guarantee=block.guarantee))
     slots = tuple(Slot(f"q{i}", i, (0,), False) for i in range(len(mus)))
-    return JointPlan(gm.Guarantee(mu=total), JOINT.neighbours, tuple(parts), slots)
+    return Plan(gm.Guarantee(mu=total), JOINT.neighbours, tuple(draws), slots)
 
 
 def kept(total: float, mus: Sequence[float]) -> bool:
-    """Whether the parts are accepted, in memory and from a file, and by whoever verifies their certificates."""
+    """Whether the draws are accepted, in memory and from a file, and by whoever verifies their certificates."""
     plan = joint(total, mus)
     try:
         plan.certify()
     except PlanError as error:
-        assert "parts that spend too much" in str(error)
-        with pytest.raises(PlanError, match="parts that spend too much"):
-            read_plan(plan.to_json())
+        assert "draws that spend too much" in str(error)
+        with pytest.raises(PlanError, match="draws that spend too much"):
+            Plan.from_json(plan.to_json())
         return False
-    assert read_plan(plan.to_json()) == plan
+    assert Plan.from_json(plan.to_json()) == plan
     return True
 
 
@@ -72,7 +71,7 @@ def check_sums() -> None:
         assert kept(100 * total, mus) and not kept(total / 100, mus)
 
 
-def test_parts_keep_the_guarantee_together() -> None:
+def test_draws_keep_the_guarantee_together() -> None:
     check_sums()
 
 
@@ -82,14 +81,13 @@ def test_parts_keep_the_guarantee_together() -> None:
         ("spent > Fraction(self.guarantee.mu) ** 2", "False"),
         ("spent > Fraction(self.guarantee.mu) ** 2", "spent >= Fraction(self.guarantee.mu) ** 2"),
         ("spent > Fraction(self.guarantee.mu) ** 2", "float(spent) > self.guarantee.mu ** 2"),
-        ("Fraction(part.plan.guarantee.mu) ** 2 for", "Fraction(part.share) for"),
-        ("Fraction(part.plan.guarantee.mu) ** 2 for part in self.parts)",
-         "Fraction(part.plan.guarantee.mu) ** 2 for part in self.parts[1:])"),
-        ("Fraction(part.plan.guarantee.mu) ** 2 for", "Fraction(part.plan.guarantee.mu ** 2) for"),
+        ("Fraction(draw.guarantee.mu) ** 2 for draw in self.draws)",
+         "Fraction(draw.guarantee.mu) ** 2 for draw in self.draws[1:])"),
+        ("Fraction(draw.guarantee.mu) ** 2 for", "Fraction(draw.guarantee.mu ** 2) for"),
     ],
 )  # fmt: skip
 def test_planted_faults_are_found(right: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, JointPlan.certify, right, wrong)
+    plant(monkeypatch, Plan.certify, right, wrong)
     with pytest.raises((AssertionError, PlanError)):
         check_sums()
 
@@ -98,33 +96,46 @@ def test_what_was_planned_is_kept_and_verified() -> None:
     for shares in ([1.0, 1.0], [1e-3, 1.0], [0.1, 0.7]):
         asked = [{**question, "share": share} for question, share in zip(ASKED, shares, strict=True)]
         plan = gm.Request("visits.csv", unit="person", questions=asked, guarantee=gm.Guarantee(mu=0.3)).plan
-        assert isinstance(plan, JointPlan)
-        spent = sum(Fraction(part.plan.guarantee.mu) ** 2 for part in plan.parts)
+        assert len(plan.draws) == 2
+        spent = sum(Fraction(draw.guarantee.mu) ** 2 for draw in plan.draws)
         assert 1 - Fraction(1, 10**15) <= spent / Fraction(0.3) ** 2 <= 1
         assert verify(plan, plan.certificate).problems == ()
-        part = plan.parts[0]
-        more = replace(part.plan, guarantee=gm.Guarantee(mu=math.nextafter(part.plan.guarantee.mu * (1 + 1e-12), 1)))
-        over = replace(plan, parts=(replace(part, plan=more), *plan.parts[1:]))
+        draw = plan.draws[0]
+        more = gm.Guarantee(mu=math.nextafter(draw.guarantee.mu * (1 + 1e-12), 1))
+        more_draw = replace(draw, guarantee=more, block=replace(draw.block, guarantee=more))
+        over = replace(plan, draws=(more_draw, *plan.draws[1:]))
         assert any("spend too much" in problem for problem in verify(over, over.certificate).problems)
 
 
-@pytest.mark.parametrize("share", [math.nan, -0.36, 0.0, math.inf, 0.37, 1.0, -math.inf])
-def test_shares_that_the_parts_do_not_have_are_refused(share: float) -> None:
-    plan = joint(5.0, [3.0, 4.0], share=lambda mu: share)
-    with pytest.raises(PlanError, match="share="):
-        plan.certify()
-    fields = joint(5.0, [3.0, 4.0]).to_dict()
-    fields["parts"][0]["share"] = share
-    with pytest.raises(PlanError, match="share="):
-        read_plan(json.dumps(fields))
+def test_shares_are_what_the_draws_have_and_no_file_states_others() -> None:
+    plan = joint(5.0, [3.0, 4.0])
+    assert plan.shares() == {"q0": pytest.approx(0.36), "q1": pytest.approx(0.64)}
+    fields = plan.to_dict()
+    fields["draws"][0]["share"] = 0.36
+    with pytest.raises(PlanError, match="a draw that is not understood"):
+        Plan.from_json(json.dumps(fields))
+
+
+@pytest.mark.parametrize("factor", [1 + 2.0**-52, 1.5, 4 / 3])
+def test_a_block_with_more_than_its_draw_is_refused(factor: float) -> None:
+    """The noise is made for the block's guarantee; the draw's is what is added up."""
+    plan = joint(5.0, [3.0, 4.0])
+    more = replace(plan.draws[0].block, guarantee=gm.Guarantee(mu=3.0 * factor))
+    with pytest.raises(PlanError, match="too large"):
+        replace(plan, draws=(replace(plan.draws[0], block=more), plan.draws[1])).certify()
+    fields = plan.to_dict()
+    fields["draws"][0]["block"]["guarantee"] = {"mu": 3.0 * factor}
+    with pytest.raises(PlanError, match="too large"):
+        Plan.from_json(json.dumps(fields))
 
 
 @pytest.mark.parametrize("mu", [math.nan, -3.0, 0.0, math.inf, None, "3", True, [3.0]])
-def test_a_part_whose_guarantee_is_no_number_is_refused(mu: Any) -> None:
-    fields = joint(5.0, [3.0, 4.0]).to_dict()
-    fields["parts"][0]["plan"]["guarantee"] = {"mu": mu}
-    with pytest.raises(GaussmithError):
-        read_plan(json.dumps(fields))
+def test_a_draw_whose_guarantee_is_no_number_is_refused(mu: Any) -> None:
+    for place in (lambda f: f, lambda f: f["draws"][0], lambda f: f["draws"][0]["block"]):
+        fields = joint(5.0, [3.0, 4.0]).to_dict()
+        place(fields)["guarantee"] = {"mu": mu}
+        with pytest.raises(GaussmithError):
+            Plan.from_json(json.dumps(fields))
 
 
 @pytest.mark.parametrize("share", [math.nan, -1.0, 0.0, math.inf, "1", True])
@@ -134,7 +145,7 @@ def test_questions_that_ask_for_no_share_are_refused(share: Any) -> None:
         gm.Request("visits.csv", unit="person", questions=asked, guarantee=gm.Guarantee(mu=5)).plan  # noqa: B018
 
 
-def test_parts_with_other_neighbours_are_refused() -> None:
+def test_draws_with_other_neighbours_are_refused() -> None:
     plan = joint(5.0, [3.0, 4.0])
     with pytest.raises(PlanError, match="other neighbours"):
         replace(plan, neighbours="replace-one").certify()

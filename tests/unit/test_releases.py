@@ -7,6 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from noisy import noisy_release
 
 import gaussmith as gm
 from gaussmith.errors import PlanError
@@ -22,7 +23,7 @@ def test_a_release_names_its_answers():
     r = gm.plan(PEOPLE, G, count=True).release(ROWS)
     assert r.names == ("age", "visits", "count")
     assert r["age"].value == r.values[0] == r[0].value
-    assert r["count"].value == r.count
+    assert r["count"].value == r.values[2] == r[-1].value
     assert [a.name for a in r] == ["age", "visits", "count"]
     assert len(r) == 3
     with pytest.raises(PlanError, match="did you mean 'visits'"):
@@ -43,20 +44,40 @@ def test_confidence_and_method_are_checked():
     r = gm.plan(PEOPLE, G).release(ROWS)
     for confidence in (0, 1, 1.5, float("nan"), True, "95%"):
         with pytest.raises(PlanError, match="strictly between 0 and 1"):
-            r.interval(confidence)
+            r.intervals(confidence)
+        with pytest.raises(PlanError, match="strictly between 0 and 1"):
+            r["age"].interval(confidence)
     with pytest.raises(PlanError, match="did you mean 'fieller'"):
-        r.interval(0.95, method="fiellr")
+        r.intervals(0.95, method="fiellr")
+    with pytest.raises(PlanError, match="did you mean 'fieller'"):
+        r["age"].interval(0.95, method="fiellr")
 
 
-def test_the_count_is_none_unless_asked():
-    assert gm.plan(PEOPLE, G).release(ROWS).count is None
-    assert gm.plan(PEOPLE, G, answers="means").release(ROWS).count is None
+def test_the_count_is_no_answer_unless_asked():
+    for answers in ("sums", "means"):
+        r = gm.plan(PEOPLE, G, answers=answers).release(ROWS)
+        assert r.names == ("age", "visits") and r.values.shape == (2,)
+        with pytest.raises(PlanError, match="no such answer"):
+            r["count"]
+
+
+def test_one_answer_has_a_value_and_several_are_named_instead():
+    r = gm.plan(PEOPLE, G, count=True).release(ROWS)
+    for several in (lambda: r.name, lambda: r.value, lambda: r.standard_error, lambda: r.interval()):
+        with pytest.raises(PlanError, match=r"3 answers · they are: 'age', 'visits', 'count' · say which: release"):
+            several()
+    lower, upper = r.intervals(0.9)
+    for i, name in enumerate(r.names):
+        assert (r[name].value, r[name].standard_error) == (r.values[i], r.standard_errors[i])
+        assert r[name].interval(0.9) == (lower[i], upper[i])
+        assert r[name].guarantee == r.guarantee and r[name].rows() == [r.rows()[i]]
 
 
 def test_replace_one_gives_the_count_exactly():
     r = gm.plan(PEOPLE, G, neighbours="replace-one", answers="means", count=True).release(ROWS)
-    assert r.count == 1000
-    assert r.count_standard_error == 0
+    assert r["count"].value == 1000
+    assert r["count"].standard_error == 0
+    assert (r.rows()[-1]["status"], r.rows()[-1]["note"]) == ("exact", "public")
     assert "exact: public" in str(r)
 
 
@@ -68,19 +89,21 @@ def test_fieller_of_an_empty_table_is_the_whole_line_and_says_so():
     assert unknown
     assert "unknown: too few records" in str(unknown[0])
     assert unknown[0].to_polars()["lower"][0] == -np.inf
+    assert unknown[0].rows()[0]["status"] == "unknown"
     assert json.loads(unknown[0].to_json())["answers"][0]["lower"] is None
 
 
 def test_fieller_and_delta_agree_where_the_count_is_large():
     r = gm.plan(PEOPLE, G, answers="means").release(np.tile([40.0, 3.0], (1_000_000, 1)))
-    fieller, delta = r.interval(0.95), r.interval(0.95, method="delta")
+    fieller, delta = r.intervals(0.95), r.intervals(0.95, method="delta")
     assert fieller[0] == pytest.approx(delta[0], rel=1e-3)
     assert fieller[1] == pytest.approx(delta[1], rel=1e-3)
 
 
 def test_tables_have_the_promised_columns():
     table = gm.plan(PEOPLE, G, count=True).release(ROWS).to_polars()
-    assert table.columns == ["answer", "value", "standard_error", "lower", "upper"]
+    assert table.columns == ["answer", "value", "standard_error", "lower", "upper", "status", "note"]
+    assert table["status"].to_list() == ["noisy"] * 3 and table["note"].to_list() == [""] * 3
     assert table["answer"].to_list() == ["age", "visits", "count"]
     assert table.schema["value"] == pl.Float64
 
@@ -93,7 +116,7 @@ def test_a_record_holds_the_guarantee_the_plan_and_the_answers_and_comes_back():
     assert record["gaussmith"] == gm.__version__
     again = Release.from_json(r.to_json())
     assert (again.values == r.values).all()
-    assert again.count == r.count
+    assert again["count"].value == r["count"].value
     assert again.to_json() == r.to_json()
 
 
@@ -118,8 +141,7 @@ def test_covariance_of_a_release_matches_its_errors():
     for options in ({"count": True}, {"answers": "means", "count": True}):
         r = gm.plan(PEOPLE, G, **options).release(np.tile([40.0, 3.0], (100_000, 1)))
         diagonal = np.sqrt(np.diag(r.covariance()))
-        assert diagonal[:2] == pytest.approx(r.standard_errors)
-        assert diagonal[2] == pytest.approx(r.count_standard_error)
+        assert diagonal == pytest.approx(r.standard_errors)
 
 
 def test_a_release_equals_what_is_read_back() -> None:
@@ -141,12 +163,26 @@ def test_a_release_of_groups_and_its_totals_are_read_back_whole() -> None:
     assert again.standard_errors == pytest.approx(np.sqrt(2) * release["n", "f"].standard_errors)
     assert again.guarantee == release.guarantee
     record = json.loads(total.to_json())
-    for parts in (0, 5, True, "2"):
-        with pytest.raises(PlanError, match="a total of"):
-            gm.read(json.dumps(record | {"parts": parts}))
+    assert record["view"] == {"question": None, "groups": [0, 1], "summed": True, "answer": None}
+    for groups in ([], [0, 0], [0, 4], [-1], [True], [0.0], ["0"]):
+        with pytest.raises(PlanError, match="a view of"):
+            gm.read(json.dumps(record | {"view": record["view"] | {"groups": groups}}))
+    for view in ({"summed": False}, {"answer": "b"}, {"question": "n"}, {"groups": True}):
+        with pytest.raises(PlanError):
+            gm.read(json.dumps(record | {"view": record["view"] | view}))
+
+
+def test_a_narrowed_release_keeps_guarantee_id_and_receipt_of_the_whole() -> None:
+    by = gm.Groups({"region": ["n", "s"]}, gm.Box({"a": (0, 1)}), at_most=2)
+    data = pl.DataFrame({"region": ["n", "s"], "a": [0.5, 1.0]})
+    release = gm.plan(by, gm.Guarantee(mu=1), count=True).release(data).named("one", "receipt")
+    for part in (release["n"], release["n"]["count"], release.total(), release.total()["a"]):
+        assert (part.guarantee, part.id, part.receipt) == (release.guarantee, "one", "receipt")
+        assert gm.read(part.to_json()) == part and gm.read(part.to_json()).values.tolist() == part.values.tolist()
+    assert [part.rows()[0]["region"] for part in release] == ["n", "s"]
 
 
 def test_large_errors_of_unknown_means_are_written_out() -> None:
     plan = gm.plan(gm.Box({"a": (0, 100_000)}), gm.Guarantee(mu=1), answers="means", count=True)
-    text = str(gm.Release(plan, np.array([1e6, 1.0])))
+    text = str(noisy_release(plan, [1e6, 1.0]))
     assert "unknown: too few records" in text and "e+0" not in text

@@ -8,14 +8,16 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from gaussmith.explanation import plan_table
+from noisy import noisy_release
 
 import gaussmith as gm
+from gaussmith.domains.outlines import ellipse, zonotope
 from gaussmith.errors import PlanError
-from gaussmith.plans.standard_gaussian import compare_plan, compare_release, share_of_standard, standard_plan
+from gaussmith.plans.standard_gaussian import compare_block, compare_release, share_of_standard, standard_block
 from gaussmith.report import charts
 from gaussmith.report.drawing import draw
-from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair, zonotope
+from gaussmith.report.geometry import differences, noise_covariance, pair
+from gaussmith.words.plans import plan_text
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 SQUARE = gm.Box({"a": (0, 1), "b": (0, 1)})
@@ -29,9 +31,9 @@ def gauge(points: np.ndarray, covariance: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("box", [SQUARE, gm.Box([-3, 2], [1, 9]), gm.Box([-1, -5], [1, 5])])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_the_drawn_noise_just_holds_what_one_record_can_change(box: gm.Box, neighbours: str) -> None:
-    plan = gm.plan(box, G, neighbours=neighbours)
-    corners = np.vstack(differences(plan, 0, 1))
-    for planned in (plan, standard_plan(plan)):
+    block = gm.plan(box, G, neighbours=neighbours).block
+    corners = np.vstack(differences(block, 0, 1))
+    for planned in (block, standard_block(block)):
         assert planned is not None
         reached = gauge(corners, noise_covariance(planned, [0, 1]) * G.mu**2).max()
         # The solved shape is within 1e-4 of touching; no shape may fall short.
@@ -40,15 +42,15 @@ def test_the_drawn_noise_just_holds_what_one_record_can_change(box: gm.Box, neig
 
 
 def test_add_remove_draws_the_box_and_its_mirror_image_and_replace_one_twice_the_box() -> None:
-    body, mirror = differences(gm.plan(gm.Box([1, 10], [3, 20]), G), 0, 1)
+    body, mirror = differences(gm.plan(gm.Box([1, 10], [3, 20]), G).block, 0, 1)
     assert body.min(axis=0).tolist() == [1, 10] and body.max(axis=0).tolist() == [3, 20]
     assert (mirror == -body).all()
-    (twice,) = differences(gm.plan(gm.Box([1, 10], [3, 20]), G, neighbours="replace-one"), 0, 1)
+    (twice,) = differences(gm.plan(gm.Box([1, 10], [3, 20]), G, neighbours="replace-one").block, 0, 1)
     assert twice.max(axis=0).tolist() == [2, 10] and twice.min(axis=0).tolist() == [-2, -10]
 
 
 def test_means_are_drawn_from_the_middle_of_their_bounds() -> None:
-    (body,) = differences(gm.plan(gm.Box([1, 10], [3, 20]), G, answers="means"), 0, 1)
+    (body,) = differences(gm.plan(gm.Box([1, 10], [3, 20]), G, answers="means").block, 0, 1)
     assert body.max(axis=0).tolist() == [1, 5] and body.min(axis=0).tolist() == [-1, -5]
 
 
@@ -64,7 +66,7 @@ def test_the_outline_of_a_zonotope_holds_all_its_points_and_touches_its_corners(
 
 def test_a_ball_is_drawn_round() -> None:
     plan = gm.plan(gm.Ball(5, 2.0, centre=[1, 0, 0, 0, 0]), G)
-    body, mirror = differences(plan, 0, 1)
+    body, mirror = differences(plan.block, 0, 1)
     assert np.allclose(np.linalg.norm(body - [1, 0], axis=1), 2)
     assert np.allclose(mirror, -body)
 
@@ -78,17 +80,17 @@ def test_the_outline_of_noise_is_one_standard_deviation_in_every_direction() -> 
 
 def test_noise_covariance_is_the_plans_own() -> None:
     plan = gm.plan(gm.Box([0] * 5, [1, 2, 3, 4, 5]), G, count=True)
-    assert np.allclose(noise_covariance(plan, [1, 4, 5]), plan.covariance()[np.ix_([1, 4, 5], [1, 4, 5])])
+    assert np.allclose(noise_covariance(plan.block, [1, 4, 5]), plan.covariance()[np.ix_([1, 4, 5], [1, 4, 5])])
 
 
 def test_the_most_correlated_pair_is_drawn_unless_two_are_named() -> None:
     plan = gm.plan(gm.Box({"a": (-1, 1), "b": (0, 1), "c": (0, 1)}), G, count=True)
-    assert pair(plan) == (1, 2)
-    assert charts.drawn_names(plan) == ("b", "c")
-    assert charts.drawn_names(plan, ("c", "count")) == ("c", "count")
-    assert pair(gm.plan(gm.Box({"a": (0, 1)}), G)) is None
-    assert pair(gm.plan(gm.Box({"a": (0, 1)}), G, count=True)) == (0, 1)
-    assert pair(gm.plan(gm.Records(), G, count=True)) is None
+    assert pair(plan.block) == (1, 2)
+    assert charts.drawn_names(plan.block) == ("b", "c")
+    assert charts.drawn_names(plan.block, ("c", "count")) == ("c", "count")
+    assert pair(gm.plan(gm.Box({"a": (0, 1)}), G).block) is None
+    assert pair(gm.plan(gm.Box({"a": (0, 1)}), G, count=True).block) == (0, 1)
+    assert pair(gm.plan(gm.Records(), G, count=True).block) is None
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_the_most_correlated_pair_is_drawn_unless_two_are_named() -> None:
 )
 def test_a_wrong_choice_of_columns_is_refused(columns: tuple[str, ...], message: str) -> None:
     with pytest.raises(PlanError, match=message):
-        charts.plan_spec(gm.plan(SQUARE, G), columns)
+        charts.plan_spec(gm.plan(SQUARE, G).block, columns)
 
 
 def test_the_chart_of_a_plan_is_an_altair_chart() -> None:
@@ -120,7 +122,7 @@ PLANS = {
 
 @pytest.mark.parametrize("name", PLANS)
 def test_every_kind_of_plan_can_be_drawn(name: str) -> None:
-    svg = draw(charts.plan_spec(PLANS[name]), "a <label> & more")
+    svg = draw(charts.plan_spec(PLANS[name].block), "a <label> & more")
     root = ElementTree.fromstring(svg)
     assert root.get("role") == "img" and root.get("aria-label") == "a <label> & more"
     assert "px" in (root.get("style") or "") and root.get("width") is None
@@ -131,8 +133,8 @@ def test_every_colour_of_a_chart_has_one_for_the_dark() -> None:
     style = (resources.files("gaussmith.report") / "page.css").read_text("utf-8")
     dark = style[style.index("prefers-color-scheme: dark") :]
     plan = gm.plan(SQUARE, G, count=True)
-    release = gm.Release(plan, np.array([5.0, 6.0, 7.0]))
-    specs = [charts.plan_spec(plan), charts.interval_spec(release), charts.noise_spec(compare_release(release))]
+    release = noisy_release(plan, [5.0, 6.0, 7.0])
+    specs = [charts.plan_spec(plan.block), charts.interval_spec(release), charts.noise_spec(compare_release(release))]
     used = {m for spec in specs for m in re.findall(r'(?:fill|stroke)="#\w+"', draw(spec, ""))}
     assert used
     assert {c for c in used if f"svg [{c}]" not in dark} <= {f'fill="{charts.OTHERS}"', f'stroke="{charts.OTHERS}"'}
@@ -143,21 +145,21 @@ def test_every_colour_of_a_chart_has_one_for_the_dark() -> None:
 
 def test_the_standard_plan_of_sums_is_the_textbook_one() -> None:
     plan = gm.plan(gm.Box([0] * 16, [1] * 16), G)
-    assert [c.standard for c in compare_plan(plan)] == pytest.approx([4 / G.mu] * 16)
-    assert share_of_standard(plan) == pytest.approx((np.sqrt(16) + 1) / 2 / 4, rel=1e-3)
+    assert [c.standard for c in compare_block(plan.block)] == pytest.approx([4 / G.mu] * 16)
+    assert share_of_standard(plan.block) == pytest.approx((np.sqrt(16) + 1) / 2 / 4, rel=1e-3)
 
 
 def test_a_mean_is_compared_at_its_released_value() -> None:
     plan = gm.plan(gm.Box({"a": (0, 10)}), G, answers="means", count=True)
-    at_centre = gm.Release(plan, np.array([0.0, 1000.0]))
-    at_edge = gm.Release(plan, np.array([5000.0, 1000.0]))
+    at_centre = noisy_release(plan, [0.0, 1000.0])
+    at_edge = noisy_release(plan, [5000.0, 1000.0])
     assert compare_release(at_centre)[0].error == at_centre.standard_errors[0]
     assert compare_release(at_centre)[0].error < compare_release(at_edge)[0].error
     assert compare_release(at_centre)[0].standard != pytest.approx(compare_release(at_edge)[0].standard)
 
 
 def test_a_plan_reads_in_80_columns_and_says_what_n_is() -> None:
-    text = plan_table(gm.plan(gm.Box({"age": (0, 100)}), G, answers="means", count=True))
+    text = plan_text(gm.plan(gm.Box({"age": (0, 100)}), G, answers="means", count=True))
     assert text.splitlines()[0].split() == ["answer", "±", "error", "standard", "Gaussian", "ratio"]
     assert "/ n" in text and "n is the number of records" in text
     assert max(map(len, text.splitlines())) <= 80
@@ -181,8 +183,8 @@ def test_pictures_of_counted_records_hold_every_difference(name: str) -> None:
 
     plan = COUNTED[name]
     for i, j in ((0, 1), (1, 0), (0, plan.answers.size if plan.answers.count and not plan.block.public_count else 1)):
-        covariance = noise_covariance(plan, [i, j]) * plan.guarantee.mu**2
-        bodies = differences(plan, i, j)
+        covariance = noise_covariance(plan.block, [i, j]) * plan.guarantee.mu**2
+        bodies = differences(plan.block, i, j)
         assert bodies
         for body in bodies:
             inside = np.einsum("ij,jk,ik->i", body, np.linalg.pinv(covariance, rcond=1e-10), body)
@@ -195,7 +197,7 @@ def test_a_spectrum_adds_up_to_the_total(name: str) -> None:
     from gaussmith.plans.standard_gaussian import spectrum
 
     plan = COUNTED[name]
-    sizes, standard = spectrum(plan)
+    sizes, standard = spectrum(plan.block)
     assert (sizes**2).sum() == pytest.approx(plan.total_variance)
     assert standard is not None and sizes.max() > 0
     assert standard * np.sqrt(len(sizes)) >= np.sqrt(plan.total_variance) * (1 - 1e-9)
@@ -225,15 +227,15 @@ def test_pictures_of_people_with_rows_hold_every_difference(neighbours: str) -> 
     assert isinstance(plan, gm.Plan)
     touched = 0.0
     for i, j in ((0, 1), (1, 2), (1, 3), (0, 3)):
-        covariance = noise_covariance(plan, [i, j]) * plan.guarantee.mu**2
-        bodies = differences(plan, i, j)
+        covariance = noise_covariance(plan.block, [i, j]) * plan.guarantee.mu**2
+        bodies = differences(plan.block, i, j)
         assert len(bodies) == (1 if neighbours == "replace-one" else 2)
         for body in bodies:
             reached = gauge(body, covariance).max()
             assert reached <= 1 + 1e-6
             touched = max(touched, float(reached))
     assert touched > 0.5
-    assert charts.draws_record(plan)
+    assert charts.draws_record(plan.block)
 
 
 def test_the_page_of_a_plan_for_the_worst_answer_compares_worst_answers() -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import gaussmith as gm
-from gaussmith.mechanism import open_data, prepare, prepare_table
+from gaussmith.mechanism import prepare, prepare_request
 from gaussmith.sums import open_source
 from gaussmith.sums.forms import total_form
 from gaussmith.sums.readings import total_table
@@ -36,12 +36,15 @@ SECRETS = ("7316", "hush")
 def test_what_is_shown_of_what_holds_data(kind: str) -> None:
     data = FRAMES[kind]() if callable(FRAMES[kind]) else FRAMES[kind]
     plan = gm.plan(gm.Box({"a": (0, 10_000)}), G)
-    opened = prepare(plan, data)
-    held = [gm.Request(data, sums={"a": (0, 10_000)}, guarantee=G), open_source(data), opened, total_form(opened), plan]
+    prepared = prepare(plan, data)
+    (opened,) = prepared.sources
+    held = [gm.Request(data, sums={"a": (0, 10_000)}, guarantee=G), open_source(data), prepared, opened]
+    held += [total_form(opened), plan]
     if kind not in ("array", "list"):
         request = gm.Request(data, sums={"a": (0, 10_000)}, count=True, guarantee=G)
-        table = prepare_table(request.plan, open_data(data), request.readings[0])  # type: ignore[arg-type]
-        held += [table, total_table(table, None), request.plan]
+        prepared = prepare_request(request.plan, data)
+        (table,) = prepared.sources
+        held += [prepared, table, total_table(table, None), request.plan]
     for each in held:
         for said in (repr(each), str(each), f"{each}", repr([each])):
             assert not [secret for secret in SECRETS if secret in said], type(each)
@@ -56,10 +59,12 @@ def test_what_is_shown_of_addresses(tmp_path: Path) -> None:
     request = gm.Request(path, sums={"a": (0, 1)}, guarantee=G)
     ledger = gm.Ledger.create(str(tmp_path / "token=hush" / "study.ledger"), G, dataset="https://ada:hush@host/a.csv")
     assert ledger.dataset == "https://host/a.csv"
-    source = open_data(path)
     release = gm.release(request)
-    table = prepare_table(request.plan, source, request.readings[0])  # type: ignore[arg-type]
-    for each in (request, ledger, source, source.files, table, release, request.readings[0], ledger.verify()):
+    prepared = prepare_request(request.plan, request.source)
+    (table,) = prepared.sources
+    (draw,) = request.plan.draws
+    held = [request, ledger, prepared, table, table.source, table.source.files, release, draw.reading, ledger.verify()]
+    for each in held:
         assert "hush" not in repr(each) + str(each), type(each)
     assert "hush" not in release.to_json() and "hush" not in ledger.where
     assert b"ada:hush" not in (tmp_path / "token=hush" / "study.ledger").read_bytes()

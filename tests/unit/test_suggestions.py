@@ -83,7 +83,7 @@ def test_solved_where_it_cannot_be(kind: str, rest: dict[str, str], message: str
 
 def test_solved_for_a_matrix_under_replace_one() -> None:
     plan = gm.plan(DOMAINS["box"], G, shape="solved", answers=[[1, 1], [1, 2]], neighbours="replace-one")
-    assert plan.shape.name == "solved" and plan.optimality < 1.001
+    assert plan.block.shape.name == "solved" and plan.optimality < 1.001
 
 
 @given(st.text(max_size=6), st.lists(st.text(max_size=6)))

@@ -91,7 +91,7 @@ def test_isotropic_noise_by_name_has_the_same_bound():
 def test_groups_of_counts_keep_the_guarantee_over_all_groups(neighbours):
     for domain in (ITEMS, gm.Votes(3), gm.SparseSum(3, at_most=1, bound=2.0)):
         plan = gm.plan(gm.Groups({"shop": ["a", "b"]}, domain, at_most=2), G, neighbours=neighbours, count=True)
-        A = plan.each.shape.lift.dense() * plan.each.guarantee.mu
+        A = plan.block.shape.lift.dense() * plan.block.guarantee.mu
         d = domain.dimension
         X = domain.records(10_000)
         full = np.hstack([X, np.ones((len(X), 1))])[:, : A.shape[1]]

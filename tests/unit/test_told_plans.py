@@ -8,68 +8,72 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from gaussmith.joint_plans import JointPlan
 from visits import G, ask
 
 import gaussmith as gm
 from gaussmith.domains import Box
+from gaussmith.errors import PlanError
+from gaussmith.plans import Plan
 
 
-def three_questions(**fields: Any) -> JointPlan:
+def three_questions(**fields: Any) -> Plan:
     asked = [
         {"name": "spending", "sums": {"spent": (0, 500)}},
         {"name": "people", "count": True},
         {"name": "regions", "count": True, "by": {"region": ["north", "south"]}},
     ]
-    plan = gm.Request("visits.csv", unit="person", questions=asked, guarantee=G, **fields).plan
-    assert isinstance(plan, JointPlan)
-    return plan
+    return gm.Request("visits.csv", unit="person", questions=asked, guarantee=G, **fields).plan
 
 
 def test_questions_are_compared_with_the_standard_that_answers_them_all() -> None:
     """The same two answers as one question have the same ratios: the budget is counted once."""
-    from gaussmith.plans.standard_gaussian import compare_plan, share_of_standard
+    from gaussmith.plans.standard_gaussian import compare_block, share_of_standard
 
     plan = three_questions()
-    mu = plan.parts[0].plan.guarantee.mu
+    mu = plan.draws[0].guarantee.mu
     alone = gm.Request("a.csv", unit="p", sums={"spent": (0, 500)}, count=True, guarantee=gm.Guarantee(mu=mu)).plan
-    spent, count = compare_plan(alone)
-    assert compare_plan(plan.question("spending")) == [spent] and compare_plan(plan.question("people")) == [count]
-    shares = [share_of_standard(plan.question(name)) for name in ("spending", "people")]
+    spent, count = compare_block(alone.block)
+    assert compare_block(plan["spending"].block) == [spent] and compare_block(plan["people"].block) == [count]
+    shares = [share_of_standard(plan[name].block) for name in ("spending", "people")]
     assert shares == [pytest.approx(spent.share), pytest.approx(count.share)]
     assert spent.share < 0.8 and count.share < 0.9
     text = str(plan)
     assert text.count("planned together, as good as any Gaussian noise can be") == 2 and "108 %" not in text
-    assert plan.question("people").optimality == plan.parts[0].plan.optimality < 1.001
-    assert "Considered and not chosen" in plan.question("people").explain()  # of the plan that its noise is of
+    assert plan["people"].optimality == plan.draws[0].optimality < 1.001
+    assert "Considered and not chosen" in plan["people"].explain()  # of the plan that its noise is of
 
 
 def test_questions_over_rows_are_compared_within_the_whole_too() -> None:
-    from gaussmith.plans.standard_gaussian import compare_plan
+    from gaussmith.plans.standard_gaussian import compare_block
 
     asked = [{"name": "age", "means": {"age": (0, 100)}}, {"name": "spent", "sums": {"spent": (0, 500)}}]
     plan = gm.Request("a.csv", unit="p", rows_per_unit=4, questions=asked, guarantee=G).plan
     both = gm.Request(
         "a.csv", unit="p", rows_per_unit=4, means={"age": (0, 100)}, sums={"spent": (0, 500)}, guarantee=G
     ).plan
-    assert [*compare_plan(plan.question("spent")), *compare_plan(plan.question("age"))] == compare_plan(both)
+    assert [*compare_block(plan["spent"].block), *compare_block(plan["age"].block)] == compare_block(both.block)
 
 
 def test_a_plan_of_questions_has_errors_bounds_and_a_certificate() -> None:
     plan = three_questions()
-    assert plan.errors() == {name: part.errors() for name, part in plan}
-    assert list(plan.standard_errors) == ["spending", "people", "regions"]
-    assert plan.total_variance == pytest.approx(sum(part.plan.total_variance for part in plan.parts))
+    assert plan.errors() == {each.questions[0]: each.errors() for each in plan}
+    assert plan.questions == ("spending", "people", "regions") and len(plan) == 3
+    assert [each.standard_errors.tolist() for each in plan] == [list(each.errors().values()) for each in plan]
+    with pytest.raises(PlanError, match="3 questions · they are: 'spending', 'people', 'regions'"):
+        plan.standard_errors  # noqa: B018
+    with pytest.raises(PlanError, match="did you mean 'people'"):
+        plan["peopel"]
+    assert plan.total_variance == pytest.approx(sum(draw.total_variance for draw in plan.draws))
     mu = plan.guarantee.mu
-    at_full = [part.plan.lower_bound * part.plan.guarantee.mu**2 / mu**2 for part in plan.parts]
-    assert plan.lower_bound == pytest.approx(sum(at_full))  # as if each part had the whole guarantee
+    at_full = [draw.lower_bound * draw.guarantee.mu**2 / mu**2 for draw in plan.draws]
+    assert plan.lower_bound == pytest.approx(sum(at_full))  # as if each draw had the whole guarantee
     assert plan.optimality == pytest.approx(plan.total_variance / plan.lower_bound) and plan.optimality > 1
     assert f"within a factor {plan.optimality:.3g}" in plan.explain()
-    assert len(plan.certificate.parts) == 2
+    assert len(plan.certificate.proofs) == 2
     html = plan._repr_html_()
     assert html.count("<table>") == 3 and "66.7 % of the budget" in html
     assert repr(plan) == str(plan)
-    assert plan.chart("spending") and plan.chart("regions")
+    assert plan["spending"].chart() and plan["regions"].chart()
 
 
 def test_groups_say_how_good_they_are_at_their_share() -> None:
@@ -79,9 +83,9 @@ def test_groups_say_how_good_they_are_at_their_share() -> None:
     assert "lifted box: at its share of μ as good as any Gaussian noise can be" in str(two)
     assert two.optimality == pytest.approx(two.total_variance / two.lower_bound) == pytest.approx(2)
     assert "within a factor 2" in two.explain()
-    assert two.certificate.plan_hash == two.each.hash and two.chart() and repr(two) == str(two)
+    assert two.certificate.plan_hash == two.hash and two.chart() and repr(two) == str(two)
     assert "at its share of μ" in two._repr_html_() and "all groups together" in two._repr_html_()
-    assert np.array_equal(two.covariance(), two.each.covariance())
+    assert np.array_equal(two.covariance(), two.block.covariance())
 
 
 def test_groups_are_compared_with_a_standard_at_its_own_share() -> None:
@@ -94,17 +98,17 @@ def test_groups_are_compared_with_a_standard_at_its_own_share() -> None:
     row = str(plan).splitlines()[2].split()
     assert float(row[2]) == pytest.approx(standard, rel=1e-3)
     assert row[3] == f"{100 * plan.standard_errors[0] / standard:.0f}" == "79"
-    assert gm.plan(by, gm.Guarantee(mu=mu)).standard_scale == 1
+    assert gm.plan(by, gm.Guarantee(mu=mu)).draw.standard_scale == 1
 
 
 def test_a_guess_of_rows_is_not_one_of_people() -> None:
-    from gaussmith.explanation import plan_table
+    from gaussmith.words.plans import plan_text
 
     asked = {"means": {"age": (0, 100)}, "count": True, "unit": "person"}
     over_rows = gm.Request("a.csv", rows_per_unit=12, guarantee=G, **asked).plan
-    assert "means of 900 rows" in plan_table(over_rows, 900) and "900 records" not in plan_table(over_rows, 900)
+    assert "means of 900 rows" in plan_text(over_rows, 900) and "900 records" not in plan_text(over_rows, 900)
     of_people = gm.Request("a.csv", mean_of="units", guarantee=G, **asked).plan
-    assert "of what 900 records can add up to: count" in plan_table(of_people, 900)
+    assert "of what 900 records can add up to: count" in plan_text(of_people, 900)
 
 
 # -- what stands in for a missing value -------------------------------------------------------------------------------
@@ -120,7 +124,7 @@ def test_stand_ins_are_told_where_numbers_are_text_or_where_they_were_said(tmp_p
     assert f"{told}0 in the sum of usd, 5 in the mean of usd" in " ".join(str(both).split())
     assert "counts as" not in str(ask(means={"score": (0, 100)}))
     said = gm.Request("a.parquet", means={"score": (0, 100)}, missing={"score": 7}, guarantee=G)
-    assert said.readings[0].notes() == ["each row is one person", "a missing value counts as 7 in score"]
+    assert said.plan.draws[0].reading.notes() == ["each row is one person", "a missing value counts as 7 in score"]
     assert "a missing value counts as 7 in score" in str(ask(means={"score": (0, 100)}, missing={"score": 7}))
     asked = [{"name": "usd", "means": {"usd": (0, 10)}}, {"name": "n", "count": True}]
     joint = ask(str(file), questions=asked)
@@ -163,6 +167,6 @@ def test_coordinates_whose_names_would_meet_keep_their_own(sums: list[dict[str, 
                           "x sum within 0 to 2": [7.0, 8.0]})  # fmt: skip
     asked = [{"name": f"q{i}", "sums": each} for i, each in enumerate(sums)]
     made = gm.release(gm.Request(table, unit=unit, questions=asked, guarantee=gm.Guarantee(mu=1e6)))
-    for (_, found), each in zip(made, sums, strict=True):
+    for found, each in zip(made, sums, strict=True):
         ((column, (_, high)),) = each.items()
         assert found.values == pytest.approx([table[column].clip(0, high).sum()], abs=1e-3)

@@ -104,7 +104,8 @@ class Draw:
                 )
             share = _share(self.groups, self.neighbours, self.block)
         if Fraction(self.block.guarantee.mu) * Fraction(share) > Fraction(self.guarantee.mu):
-            raise PlanError("a group's share is too large", "shares add up to the guarantee", "plan again")
+            what = "a block's guarantee" if self.groups is None else "a group's share"
+            raise PlanError(f"{what} is too large", "shares add up to the guarantee", "plan again")
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -188,7 +188,8 @@ class Release:
         lower, upper = self.readout.all_intervals(width, check_method(method))
         return self._shown(lower), self._shown(upper)
 
-    def _only(self, values: Array) -> float:
+    def _check_one(self) -> None:
+        """Refuse, with the names to choose from, where more than one answer is in view."""
         if len(self.plan) > 1:
             self.plan.slot  # noqa: B018 (refuses, with the names of the questions)
         if self.labels:
@@ -199,7 +200,16 @@ class Release:
             raise PlanError(
                 f"{len(self.names)} answers", f"they are: {shown}", f"say which: release[{self.names[0]!r}]"
             )
+
+    def _only(self, values: Array) -> float:
+        self._check_one()
         return float(values.reshape(-1)[0])
+
+    @property
+    def name(self) -> str:
+        """The name of the only answer in view."""
+        self._check_one()
+        return self.names[0]
 
     @property
     def value(self) -> float:
@@ -218,7 +228,7 @@ class Release:
 
         With `simultaneous` it is as wide as it must be for all answers of the question to hold at once.
         """
-        self._only(self.values)
+        self._check_one()
         width = normal_width(confidence, len(self.plan.names) if simultaneous else 1)
         lower, upper = self.readout.all_intervals(width, check_method(method))
         return self._only(self._shown(lower)), self._only(self._shown(upper))
