@@ -10,12 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import PlanError, nearest
-from gaussmith.numerics.linear import Array, pack, unpack
+from gaussmith.numerics.linear import Array
+from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.problem import Domain
 from gaussmith.workloads import Marginals, Rows, Runs, workload_from_dict
 
 MAX_SPELLED = 10_000
 """Limit on the names of a workload's answers that are spelled at once; the others are when they are looked at."""
+
+MAX_WRITTEN = 1 << 24
+"""Limit on the numbers of a matrix of answers that is written down."""
 
 SUM, MEAN = "sum", "mean"
 
@@ -53,9 +57,14 @@ class Answers:
         return self.matrix is not None or self.workload is not None
 
     @property
-    def has_marginals(self) -> bool:
-        """Whether whole tables over some attributes of a product are asked."""
-        return isinstance(self.workload, Marginals)
+    def runs(self) -> Runs | None:
+        """The runs of neighbouring cells that are asked, if they are."""
+        return self.workload if isinstance(self.workload, Runs) else None
+
+    @property
+    def marginals(self) -> Marginals | None:
+        """The tables over some attributes of a product that are asked, if they are."""
+        return self.workload if isinstance(self.workload, Marginals) else None
 
     @property
     def objective(self) -> str:
@@ -92,6 +101,15 @@ class Answers:
             return np.asarray(self.weights @ (self.matrix * self.matrix))
         assert self.workload is None
         return np.bincount(self.index, weights=self.weights, minlength=dimension).astype(float)
+
+    def check_written(self, columns: int) -> None:
+        """Refuse a matrix of answers that is too large to be solved for."""
+        if self.size * columns > MAX_WRITTEN:
+            raise PlanError(
+                f"{self.size} answers over {columns} cells",
+                f"a matrix of at most {MAX_WRITTEN:,} numbers is solved",
+                "ask for fewer answers, or for a workload such as gaussmith.workloads.ranges",
+            )
 
     def rows(self, dimension: int) -> Array:
         """The answers as a matrix, one a row, one column per coordinate."""

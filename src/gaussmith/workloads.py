@@ -33,19 +33,6 @@ Labels = Callable[[int], str]
 MAX_ANSWERS = 50_000_000
 """Limit on the answers over single cells that are planned at once."""
 
-MAX_WRITTEN = 1 << 24
-"""Limit on the numbers of a matrix of answers that is written down."""
-
-
-def check_written(answers: int, cells: int) -> None:
-    """Refuse a matrix of answers that is too large to be solved for."""
-    if answers * cells > MAX_WRITTEN:
-        raise PlanError(
-            f"{answers} answers over {cells} cells",
-            f"a matrix of at most {MAX_WRITTEN:,} numbers is solved",
-            "ask for fewer answers, or for a workload such as gaussmith.workloads.ranges",
-        )
-
 
 class NamedCells(Protocol):
     """What the names of a workload's answers are spelled from."""

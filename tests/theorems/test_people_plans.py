@@ -68,7 +68,7 @@ CASES = [
 
 def planned(neighbours: str, k: int, own: str, count: bool) -> tuple[Block, People]:
     domain = People(OWN[own], Box([0, -1], [4, 1]), k)
-    return plan_problem(Problem(domain, asked(domain, count), UNIT), neighbours), domain
+    return plan_problem(Problem(domain, asked(domain, count), neighbours), UNIT), domain
 
 
 @pytest.mark.parametrize(("neighbours", "k", "own", "count"), CASES)

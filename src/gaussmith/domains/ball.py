@@ -171,9 +171,6 @@ class Ball(Domain):
     def from_dict(cls, fields: dict[str, Any]) -> Ball:
         return cls(len(fields["centre"]), fields["radius"], fields["centre"], fields.get("names"))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ball) and self.to_dict() == other.to_dict()
-
     def __hash__(self) -> int:
         return hash((self.centre.tobytes(), self.ball_radius, self.names))
 

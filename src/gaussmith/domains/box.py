@@ -289,9 +289,6 @@ class Box(Domain):
     def from_dict(cls, fields: dict[str, Any]) -> Box:
         return cls(fields["lower"], fields["upper"], fields.get("names"))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Box) and self.to_dict() == other.to_dict()
-
     def __hash__(self) -> int:
         return hash((self.lower.tobytes(), self.upper.tobytes(), self.names))
 

@@ -28,7 +28,7 @@ from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.cells import in_cells
 from gaussmith.shapes.marginals import of_marginals
 from gaussmith.texts import printable
-from gaussmith.workloads import Marginals, Runs, Workload, check_written
+from gaussmith.workloads import Marginals, Runs, Workload
 
 if TYPE_CHECKING:
     from gaussmith.answers import Answers
@@ -251,21 +251,21 @@ class Cells(Uncentred):
             raise PlanError("counts of marginals without residuals", "they are lifted by their residuals", "plan again")
 
     def answer_rows(self, answers: Answers) -> Array:
-        check_written(answers.size, self.dimension)
+        answers.check_written(self.dimension)
         return super().answer_rows(answers)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
-        work = problem.answers.workload
-        return of_marginals(problem, work) if isinstance(work, Marginals) else in_cells(problem, search)
+        work = problem.answers.marginals
+        return in_cells(problem, search) if work is None else of_marginals(problem, work)
 
     def standard_reach(self, problem: Problem[Any]) -> float:
         extra = 1.0 if problem.asks_secret_count else 0.0
-        answers, secret, work = problem.answers, problem.secret_count, problem.answers.workload
-        if isinstance(work, Marginals):  # a record is in one cell of each
+        answers, secret = problem.answers, problem.secret_count
+        if (work := answers.marginals) is not None:  # a record is in one cell of each
             asked = [(way, float(answers.weights[at])) for way, at in zip(work.ways, work.offsets, strict=True)]
             return math.sqrt(sum(w * (1.0 if secret else 2.0 * (way != ())) for way, w in asked) + extra)
-        if isinstance(work, Runs):
-            G = gram(*work.places, work.cells, answers.weights)
+        if (runs := answers.runs) is not None:
+            G = gram(*runs.places, runs.cells, answers.weights)
             sizes = np.diag(G)
             widest = 0.0 if secret else float((sizes[:, None] + sizes - 2 * G).max())
             return math.sqrt(max(float(sizes.max()) if secret or self.or_none else 0.0, widest) + extra)

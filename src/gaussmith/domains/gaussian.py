@@ -251,6 +251,19 @@ class GaussianData(Domain):
             "Privacy does not depend on it."
         )
 
+    @property
+    def comparison_note(self) -> str:
+        return (
+            f"Total errors include clipping, if {self.rows:.6g} records are as expected; sums are taken around the "
+            "expected mean."
+        )
+
+    def expected_loss(self, weights: Array) -> float:
+        return self.clipping_loss(weights)
+
+    def around_zero(self) -> GaussianData:
+        return GaussianData.from_dict({**self.to_dict(), "mean": [0.0] * self.dimension, "half_axes": None})
+
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
         rows = [(self.name(j), [float(each[j]) for each in (self.centre, self.sd, self.radius)]) for j in places]
         note = (
@@ -287,9 +300,6 @@ class GaussianData(Domain):
         )
         axes = fields["half_axes"]
         return found if axes is None else found.clipped_to(np.array(axes, float))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GaussianData) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.centre.tobytes(), self.sd.tobytes(), self.rows, self.clip, self.scaling, self.names))

@@ -83,7 +83,7 @@ def hull_outlines(
 ) -> list[Array]:
     """Outlines of the hull of all records, from those that go farthest in each direction."""
     answers = problem.answers
-    if answers.has_marginals:
+    if answers.marginals is not None:
         return []
     rows, count = np.zeros((2, problem.domain.width)), np.zeros(2)
     for axis, i in enumerate((first, second)):

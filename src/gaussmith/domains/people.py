@@ -18,7 +18,7 @@ from gaussmith.domains.outlines import corner_outlines
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import fraction_up, sqrt_upward, sum_squares_upward
-from gaussmith.numerics.linear import Array, Bordered, Dense, Diagonal, Matrix
+from gaussmith.numerics.linear import Array, Dense, Matrix
 from gaussmith.numerics.norms import largest_distance, largest_norm
 from gaussmith.problem import Domain, Law, Problem
 from gaussmith.problem.domain import BoundsTable, Differences
@@ -278,9 +278,6 @@ class People(Domain):
         own, rows = (None if fields[part] is None else Box.from_dict(fields[part]) for part in ("own", "rows"))
         return cls(own, rows, int(fields["rows_per_unit"]))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, People) and self.to_dict() == other.to_dict()
-
     def __hash__(self) -> int:
         return hash((self.own, self.rows, self.rows_per_unit))
 
@@ -303,8 +300,9 @@ class _Part:
 
 def _entries(lift: Matrix) -> tuple[Places, Array, Array]:
     """Where each row's inner entry is, the inner entries and those in the last column."""
-    if isinstance(lift, Bordered):
-        return lift.index, lift.inner, lift.border
-    if isinstance(lift, Diagonal):
-        return np.arange(len(lift.entries)), lift.entries, np.zeros(len(lift.entries))
-    raise PlanError("a lift of people that is not known", "its rows see one column each, or it is dense", "plan again")
+    rows = lift.as_bordered()
+    if rows is None:
+        raise PlanError(
+            "a lift of people that is not known", "its rows see one column each, or it is dense", "plan again"
+        )
+    return rows.index, rows.inner, rows.border

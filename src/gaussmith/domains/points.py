@@ -17,14 +17,15 @@ from gaussmith.domains.lift_norms import check_lift, largest_few, without_count
 from gaussmith.domains.uncentred import Uncentred
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Dense, Diagonal, Matrix, Words, exact_entries, pack, unpack
+from gaussmith.numerics.linear import Array, Dense, Diagonal, Matrix, Words, exact_entries
+from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import Integers
 from gaussmith.problem import Law, Problem
 from gaussmith.problem.domain import Differences
 from gaussmith.proofs.cells import cell_differences
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.cells import MAX_POINTS, one_of_many
-from gaussmith.workloads import Workload, check_written
+from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:
     from gaussmith.answers import Answers
@@ -175,7 +176,7 @@ class Points(Uncentred):
 
     def answer_rows(self, answers: Answers) -> Array:
         """What each answer takes from each of the points."""
-        check_written(answers.size, self.width)
+        answers.check_written(self.width)
         columns = self.points.T
         return columns[answers.index] if answers.matrix is None else answers.matrix @ columns
 
@@ -205,9 +206,6 @@ class Points(Uncentred):
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Points:
         return cls(unpack(fields["points"]), fields["names"])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Points) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.points.tobytes(), self.labels))

@@ -203,9 +203,6 @@ class SparseSum(Listed):
     def from_dict(cls, fields: dict[str, Any]) -> SparseSum:
         return cls(fields["coordinates"], fields["at_most"], fields["bounds"])
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SparseSum) and self.to_dict() == other.to_dict()
-
     def __hash__(self) -> int:
         return hash((self.dimension, self.labels, self.at_most, self.bounds.tobytes()))
 

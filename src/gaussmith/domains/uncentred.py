@@ -61,7 +61,8 @@ class Uncentred(Domain):
         return np.zeros(0)
 
     def substitutes(self, answers: Answers, missing: Mapping[str, float]) -> Array:
-        return super().substitutes(answers, missing)[:0]
+        self.refuse_missing(missing)
+        return np.zeros(0)
 
     @property
     def substitutes_size(self) -> int:

@@ -20,7 +20,7 @@ from gaussmith.domains import domain_from_dict
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
-from gaussmith.numerics.linear import Array, pick_rows
+from gaussmith.numerics.linear import Array
 from gaussmith.plans.error_distribution import ErrorLaw, law_of_features
 from gaussmith.plans.grid import Grid, make_grid
 from gaussmith.problem import Domain, Law, Problem
@@ -203,7 +203,7 @@ class Block:
             kept.append(self.answers.size)
         shape = self.shape
         public = None if shape.public is None else shape.public[kept]
-        shape = Shape(shape.name, shape.lift, pick_rows(shape.features, kept), shape.counted, public)
+        shape = Shape(shape.name, shape.lift, shape.features.picked(kept), shape.counted, public)
         whole = (self, tuple(shown), count)
         problem = self.problem.asking(answers)
         return replace(self, problem=problem, shape=shape, alternatives=(), law=None, whole=whole), kept

@@ -17,7 +17,8 @@ import numpy as np
 
 from gaussmith.errors import GaussmithError, PlanError
 from gaussmith.neighbours import protects
-from gaussmith.numerics.linear import Array, pack, unpack
+from gaussmith.numerics.linear import Array
+from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.problem import Law
 from gaussmith.proofs import prove
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -115,13 +116,17 @@ class Domain(ABC):
 
     def substitutes(self, answers: Answers, missing: Mapping[str, float]) -> Array:
         """What stands in for a missing value of each coordinate; refuses what `missing` cannot mean here."""
+        self.refuse_missing(missing)
+        return self.centre
+
+    def refuse_missing(self, missing: Mapping[str, float]) -> None:
+        """Refuse stand-ins for missing values, where the domain has a rule of its own."""
         if missing:
             raise PlanError(
                 f"missing={dict(missing)!r}",
                 "in a ball a record with a missing value becomes the centre; counts have rules of their own",
                 "leave out missing=",
             )
-        return self.centre
 
     @property
     def substitutes_size(self) -> int:
@@ -256,5 +261,24 @@ class Domain(ABC):
         """The bounds of some coordinates as a table; None where `reading` says it all."""
         return None
 
+    @property
+    def comparison_note(self) -> str:
+        """What is to be said where published mechanisms are compared on this domain; mostly nothing."""
+        return ""
+
+    def expected_loss(self, weights: Array) -> float:
+        """The expected weighted squared error of sums beside the noise, if records are as expected."""
+        return 0.0
+
+    def around_zero(self) -> Domain:
+        """The same domain as the papers have it that know no centre."""
+        return self
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]: ...
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.to_dict(), sort_keys=True))

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array, pack, unpack
+from gaussmith.numerics.linear import Array
+from gaussmith.numerics.packed_arrays import pack, unpack
 
 KINDS = (
     "cells", "closed", "corners", "even", "gaussian signs", "levels", "listed", "pairs", "patterns", "rankings",

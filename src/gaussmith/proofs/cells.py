@@ -15,7 +15,6 @@ from gaussmith.numerics.trace_roots import root_of, square_down
 from gaussmith.problem import Law, Problem
 from gaussmith.problem.law import check_law
 from gaussmith.proofs.exchangeable import proven_levels
-from gaussmith.workloads import Marginals, Runs
 
 if TYPE_CHECKING:
     from gaussmith.domains import Cells, Points
@@ -72,9 +71,9 @@ def _ends(numbers: dict[str, Array], size: int) -> tuple[Places, Places]:
 
 def _moment(problem: Problem[Cells], law: Law) -> Array:
     """√λ WᵀW √λ, or the same with the Laplacian of pairs: as many eigenvalues as cells, those of M and zeros."""
-    work, domain = problem.answers.workload, problem.domain
-    check_law(isinstance(work, Runs))
-    assert isinstance(work, Runs)
+    work, domain = problem.answers.runs, problem.domain
+    check_law(work is not None)
+    assert work is not None
     G = np.pad(gram(*work.places, domain.dimension, problem.answers.weights), (0, int(domain.or_none)))
     if problem.asks_secret_count:
         G = G + 1.0
@@ -94,9 +93,9 @@ def _moment(problem: Problem[Cells], law: Law) -> Array:
 
 
 def _proven_marginals(problem: Problem[Cells], law: Law) -> float:
-    work = problem.answers.workload
-    check_law(isinstance(work, Marginals))
-    assert isinstance(work, Marginals)
+    work = problem.answers.marginals
+    check_law(work is not None)
+    assert work is not None
     ways, weights = work.weighted_ways(problem.answers.weights, problem.asks_secret_count)
     if law.kind == "even":
         check_law(problem.secret_count)

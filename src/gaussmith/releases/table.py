@@ -10,7 +10,6 @@ import numpy as np
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
-from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
     from gaussmith.releases.release import Release
@@ -70,8 +69,8 @@ def _labels(release: Release) -> Sequence[tuple[Any, ...]]:
 
 def marginal(block: Block, values: Array, attributes: Sequence[str | int]) -> Array:
     """The table of one marginal among the values of a release, an axis per attribute, in the order given."""
-    work, names = block.answers.workload, block.domain.attribute_names
-    if not isinstance(work, Marginals):
+    work, names = block.answers.marginals, block.domain.attribute_names
+    if work is None:
         raise PlanError("a marginal of other answers", "the plan was not made for marginals", "use release.values")
     for name in attributes:
         if str(name) not in names:

@@ -19,7 +19,7 @@ import numpy as np
 from gaussmith.errors import PlanError
 from gaussmith.numerics.intervals import Intervals, gram
 from gaussmith.numerics.levels import counted
-from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix, pick_rows
+from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix
 from gaussmith.numerics.stored import solve_once
 from gaussmith.numerics.two_level import cells as two_level_cells
 from gaussmith.numerics.two_level import counts as two_level_counts
@@ -27,7 +27,6 @@ from gaussmith.problem import Law, Problem
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.solved import check_lost
-from gaussmith.workloads import Runs
 
 if TYPE_CHECKING:
     from gaussmith.domains import Cells, Points
@@ -111,7 +110,7 @@ def _unit(problem: Problem[Cells]) -> list[Candidate]:
     lift = Diagonal(np.full(d, 1.0 / size))
     decode: Matrix = Exchangeable(d, 1.0, 0.0, None, (1.0, 0.0)) if asked else Diagonal(np.full(d, size))
     if not problem.asks_each_once:
-        decode = pick_rows(decode, [*answers.index.tolist(), *([d] if asked else [])])
+        decode = decode.picked([*answers.index.tolist(), *([d] if asked else [])])
     law = None
     if private:
         # One cell with chance w_i/Σw each: M = diag(w_i²/Σw), and (tr M^{1/2})² = Σw.
@@ -166,8 +165,8 @@ def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Can
 
 def _question(problem: Problem[Cells | Points], with_count: bool, closed: bool) -> _Question:
     answers, d = problem.answers, problem.domain.width
-    if isinstance(answers.workload, Runs):
-        starts, stops = answers.workload.places
+    if answers.runs is not None:
+        starts, stops = answers.runs.places
         weights = answers.weights
         if with_count:
             starts, stops, weights = np.append(starts, 0), np.append(stops, d), np.append(weights, 1.0)

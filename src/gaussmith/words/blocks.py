@@ -156,8 +156,8 @@ def block_rows(
     block: Block, rows: int | None = None, most: int = MAX_ROWS, standard_scale: float = 1.0
 ) -> list[tuple[str, ...]]:
     """answer · ± error · the standard Gaussian's · their ratio; an error of a mean is over n unless `rows` is given."""
-    if isinstance(block.answers.workload, Marginals):
-        return _marginal_rows(block, most)
+    if block.answers.marginals is not None:
+        return _marginal_rows(block, block.answers.marginals, most)
     found: list[tuple[str, ...]] = []
     comparisons = compare_block(block, rows, most, standard_scale)
     for c in comparisons:
@@ -174,10 +174,9 @@ def block_rows(
     return found
 
 
-def _marginal_rows(block: Block, most: int) -> list[tuple[str, ...]]:
+def _marginal_rows(block: Block, work: Marginals, most: int) -> list[tuple[str, ...]]:
     """One row per marginal: all of its cells have the same error."""
-    work, attributes = block.answers.workload, block.domain.attribute_names
-    assert isinstance(work, Marginals)
+    attributes = block.domain.attribute_names
     errors, standard = block.standard_errors, standard_errors_of_standard(block)
     found: list[tuple[str, ...]] = []
     for way, size, at in list(zip(work.ways, work.sizes, work.offsets, strict=True))[:most]:
