@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains import Cells, Domain, Tallied
 from gaussmith.errors import PlanError, nearest
-from gaussmith.numerics.linear import Array, pack, unpack
-from gaussmith.workloads import Marginals, Names, Rows, Runs, workload_from_dict
+from gaussmith.numerics.linear import Array
+from gaussmith.numerics.packed_arrays import pack, unpack
+from gaussmith.problem import Domain
+from gaussmith.workloads import Marginals, Rows, Runs, workload_from_dict
 
-MOST_CELLS = 10_000_000
-"""So many cells are planned and released one by one."""
+MAX_SPELLED = 10_000
+"""Limit on the names of a workload's answers that are spelled at once; the others are when they are looked at."""
 
-MOST_SPELLED = 10_000
-"""So many names of a workload's answers are spelled at once; the others when they are looked at."""
+MAX_WRITTEN = 1 << 24
+"""Limit on the numbers of a matrix of answers that is written down."""
 
 SUM, MEAN = "sum", "mean"
 
@@ -58,6 +57,16 @@ class Answers:
         return self.matrix is not None or self.workload is not None
 
     @property
+    def runs(self) -> Runs | None:
+        """The runs of neighbouring cells that are asked, if they are."""
+        return self.workload if isinstance(self.workload, Runs) else None
+
+    @property
+    def marginals(self) -> Marginals | None:
+        """The tables over some attributes of a product that are asked, if they are."""
+        return self.workload if isinstance(self.workload, Marginals) else None
+
+    @property
     def objective(self) -> str:
         """What is made small: the weighted "total" of squared errors, or the "worst" answer's."""
         return "total" if self.targets is None else "worst"
@@ -93,10 +102,30 @@ class Answers:
         assert self.workload is None
         return np.bincount(self.index, weights=self.weights, minlength=dimension).astype(float)
 
-    def count_weight(self, domain: Domain) -> float:
-        """How much the squared error of the number of records matters where no centre enters: means and the count."""
-        spread = self.weights[self.means] * domain.spread[self.index[self.means]]
-        return float(spread.sum()) + (1.0 if self.count else 0.0)
+    def check_written(self, columns: int) -> None:
+        """Refuse a matrix of answers that is too large to be solved for."""
+        if self.size * columns > MAX_WRITTEN:
+            raise PlanError(
+                f"{self.size} answers over {columns} cells",
+                f"a matrix of at most {MAX_WRITTEN:,} numbers is solved",
+                "ask for fewer answers, or for a workload such as gaussmith.workloads.ranges",
+            )
+
+    def rows(self, dimension: int) -> Array:
+        """The answers as a matrix, one a row, one column per coordinate."""
+        if self.workload is not None:
+            return self.workload.rows
+        return self.matrix if self.matrix is not None else np.eye(dimension)[self.index]
+
+    def row(self, i: int, dimension: int) -> Array:
+        """One row of that matrix."""
+        if self.workload is not None:
+            return self.workload.row(i)
+        if self.matrix is not None:
+            return np.asarray(self.matrix[i])
+        row = np.zeros(dimension)
+        row[self.index[i]] = 1.0
+        return row
 
     def pick(self, shown: Sequence[int], count: bool) -> tuple[Answers, list[int]]:
         """Some of the answers, in this order, with the count or without; and where these and what they need stand."""
@@ -130,7 +159,7 @@ class Answers:
         if self.targets is not None:
             fields["targets"] = self.targets.tolist()
         if self.workload is not None:
-            at = self.workload.offsets if isinstance(self.workload, Marginals) else slice(None)  # as they were given
+            at = self.workload.given_at  # as they were given
             weights = self.weights[at].tolist() if self.weighting == "given" else None
             return fields | {"workload": self.workload.to_dict(), "weights": weights}
         fields |= {"names": list(self.names), "weights": self.weights.tolist()}
@@ -179,17 +208,12 @@ def ask(
     `kinds`, used by table requests, lists (coordinate, "sum" or "mean", name) one by one.
     """
     if isinstance(answers, Rows):
-        _check_cells(domain, answers)
+        domain.check_workload(answers)
         answers = answers.matrix
     if isinstance(answers, Runs | Marginals):
         return ask_workload(domain, answers, count, weights)
     d = domain.dimension
-    if isinstance(domain, Cells) and d > MOST_CELLS:
-        raise PlanError(
-            f"all {d:.3g} cells" if d < 1e300 else "all cells of a product",
-            f"at most {MOST_CELLS:,} are released one by one",
-            "ask for marginals: answers=gaussmith.workloads.marginals(shape, 2)",
-        )
+    domain.check_coordinates()
     matrix = None
     if kinds is not None:
         names = tuple(name for _, _, name in kinds)
@@ -219,25 +243,20 @@ def ask(
     size = len(names)
     if size == 0 and not count:
         raise PlanError("nothing is asked", "a plan has at least one answer", "ask for a sum, a mean or the count")
-    reach = domain.reach if isinstance(domain, Tallied) else 2 * domain.radius
-    numbers, label = read_weights(weights, np.abs(matrix) @ reach if matrix is not None else reach[index], size)
+    ranges = domain.ranges
+    numbers, label = read_weights(weights, np.abs(matrix) @ ranges if matrix is not None else ranges[index], size)
     plain = (np.full(size, -1), np.zeros(size))
     return Answers(names, index, means, matrix, bool(count), numbers, label, *plain)
 
 
 def ask_workload(domain: Domain, workload: Runs | Marginals, count: bool, weights: Any) -> Answers:
     """The answers of a workload over cells; of marginals, `weights` has one number per marginal."""
-    _check_cells(domain, workload)
-    assert isinstance(domain, Cells)
-    size = workload.size
-    if isinstance(workload, Marginals):
-        numbers, label = read_weights(weights, np.ones(len(workload.ways)), len(workload.ways))
-        each = np.broadcast_to(1.0, (size,)) if label == "equal" else np.repeat(numbers, workload.sizes)
-        names: Sequence[str] = Names(size, partial(_marginal_name, domain, workload))
-    else:
-        each, label = read_weights(weights, np.ones(size), size)
-        names = workload.names(domain.name)
-    names = names if size > MOST_SPELLED else tuple(names)
+    domain.check_workload(workload)
+    size, given = workload.size, workload.weighted
+    numbers, label = read_weights(weights, np.ones(given), given)
+    each = workload.spread_weights(numbers, label == "equal")
+    names: Sequence[str] = domain.workload_names(workload)
+    names = names if size > MAX_SPELLED else tuple(names)
     none = np.broadcast_to(np.int64(0), (size,))
     no = np.broadcast_to(np.bool_(False), (size,))
     apart = (np.broadcast_to(np.int64(-1), (size,)), np.broadcast_to(0.0, (size,)))
@@ -267,37 +286,6 @@ def aim(answers: Answers, objective: Any, targets: Any) -> Answers:
             "give them all, or none",
         )
     return replace(answers, targets=aims)
-
-
-def _check_cells(domain: Domain, workload: Runs | Marginals | Rows) -> None:
-    if not isinstance(domain, Cells):
-        raise PlanError(
-            f"a workload over {type(domain).__name__}",
-            "workloads are over the cells of a histogram",
-            "plan with gaussmith.Cells, or give a matrix of answers",
-        )
-    if isinstance(workload, Marginals):
-        if workload.shape != domain.sizes:
-            raise PlanError(
-                f"marginals of shape {list(workload.shape)[:8]}",
-                f"the cells have shape {list(domain.sizes)[:8]}",
-                "give the shape of the cells",
-            )
-    elif workload.cells != domain.dimension:
-        raise PlanError(
-            f"a workload over {workload.cells} cells",
-            f"the domain has {domain.dimension} of them",
-            "give as many cells as the domain has",
-        )
-
-
-def _marginal_name(domain: Cells, workload: Marginals, i: int) -> str:
-    """Attribute and value, for each attribute of the marginal; the count of all is named so."""
-    k = bisect.bisect_right(workload.offsets, i) - 1
-    way = workload.ways[k]
-    values = np.unravel_index(i - workload.offsets[k], [workload.shape[j] for j in way]) if way else ()
-    pairs = zip(way, values, strict=True)
-    return ", ".join(f"{domain.attribute_name(j)}={domain.value_name(j, int(v))}" for j, v in pairs) or "all"
 
 
 def _matrix(answers: Any, dimension: int) -> Array:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains import People
 from gaussmith.engines.addresses import short_name
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.registry import open_source
@@ -49,12 +48,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             "release the request it came from: gaussmith.release(request)",
         )
     block = draw.block
-    if isinstance(block.domain, People):
-        raise PlanError(
-            "a plan for people with many rows",
-            "it must be said whose rows are whose",
-            "release the request it came from: gaussmith.release(request)",
-        )
+    block.domain.check_plain()
     if form == PAIRS and block.public_count:
         raise PlanError(
             'form="pairs" under replace-one',

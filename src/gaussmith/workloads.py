@@ -12,12 +12,13 @@ All answers of a workload are read from one noisy vector, so that parts add up t
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, overload
+from functools import cached_property, partial
+from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +30,18 @@ Places = npt.NDArray[np.int64]
 Way = tuple[int, ...]
 Labels = Callable[[int], str]
 
-MOST_ANSWERS = 50_000_000
-"""So many answers over single cells are planned at once."""
+MAX_ANSWERS = 50_000_000
+"""Limit on the answers over single cells that are planned at once."""
+
+
+class NamedCells(Protocol):
+    """What the names of a workload's answers are spelled from."""
+
+    def name(self, j: int) -> str: ...
+
+    def attribute_name(self, i: int) -> str: ...
+
+    def value_name(self, attribute: int, value: int) -> str: ...
 
 
 class Names(Sequence[str]):
@@ -91,6 +102,33 @@ class Runs:
         """How many answers there are."""
         return len(self.places[0])
 
+    @property
+    def weighted(self) -> int:
+        """How many weights are given: one for each answer."""
+        return self.size
+
+    @property
+    def given_at(self) -> slice:
+        """Where those weights stand among the weights of all answers."""
+        return slice(None)
+
+    def spread_weights(self, weights: Array, equal: bool) -> Array:
+        """The weight of every answer from those that are given."""
+        return weights
+
+    @property
+    def rows(self) -> Array:
+        """Every run as a row of zeros and ones."""
+        starts, stops = self.places
+        at = np.arange(self.cells)
+        return ((at >= starts[:, None]) & (at < stops[:, None])).astype(float)
+
+    def row(self, i: int) -> Array:
+        """One run as a row."""
+        starts, stops = self.places
+        at = np.arange(self.cells)
+        return np.asarray(((at >= starts[i]) & (at < stops[i])).astype(float))
+
     def names(self, label: Labels) -> Names:
         """A single cell has its own name, a run those of its ends."""
         starts, stops = self.places
@@ -100,6 +138,14 @@ class Runs:
             return first if first == last else f"{first} to {last}"
 
         return Names(len(starts), spell)
+
+    def answer_names(self, cells: NamedCells) -> Names:
+        """The names of the answers over these cells."""
+        return self.names(cells.name)
+
+    def check_cells(self, sizes: tuple[int, ...]) -> None:
+        """Refuse cells of another number than these answers are over."""
+        _check_number(self.cells, sizes)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "cells": self.cells, "branching": self.branching}
@@ -130,6 +176,57 @@ class Marginals:
         """Where the cells of each marginal begin among all answers."""
         return [0, *itertools.accumulate(self.sizes)][:-1]
 
+    @property
+    def weighted(self) -> int:
+        """How many weights are given: one for each marginal."""
+        return len(self.ways)
+
+    @property
+    def given_at(self) -> list[int]:
+        """Where those weights stand among the weights of all answers."""
+        return self.offsets
+
+    def spread_weights(self, weights: Array, equal: bool) -> Array:
+        """The weight of every answer from those that are given."""
+        return np.broadcast_to(1.0, (self.size,)) if equal else np.repeat(weights, self.sizes)
+
+    @property
+    def rows(self) -> Array:
+        raise PlanError("marginals as a matrix", "their cells are too many to be written down", "use fewer cells")
+
+    def row(self, i: int) -> Array:
+        return self.rows
+
+    def weighted_ways(self, weights: Array, with_count: bool) -> tuple[list[Way], Array]:
+        """The marginals and the weight of each, from those of all answers; with the count it is one more of them."""
+        ways, each = list(self.ways), np.array([float(weights[start]) for start in self.offsets])
+        if with_count:
+            if () in ways:
+                each[ways.index(())] += 1.0  # asked as a marginal and as the count: its error matters twice
+            else:
+                ways, each = [*ways, ()], np.append(each, 1.0)
+        return ways, each
+
+    def answer_names(self, cells: NamedCells) -> Names:
+        """The names of the answers over these cells: attribute and value, for each attribute of the marginal."""
+        return Names(self.size, partial(self._name, cells))
+
+    def _name(self, cells: NamedCells, i: int) -> str:
+        k = bisect.bisect_right(self.offsets, i) - 1
+        way = self.ways[k]
+        values = np.unravel_index(i - self.offsets[k], [self.shape[j] for j in way]) if way else ()
+        pairs = zip(way, values, strict=True)
+        return ", ".join(f"{cells.attribute_name(j)}={cells.value_name(j, int(v))}" for j, v in pairs) or "all"
+
+    def check_cells(self, sizes: tuple[int, ...]) -> None:
+        """Refuse cells of another shape than these answers are over."""
+        if self.shape != sizes:
+            raise PlanError(
+                f"marginals of shape {list(self.shape)[:8]}",
+                f"the cells have shape {list(sizes)[:8]}",
+                "give the shape of the cells",
+            )
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "marginals", "shape": list(self.shape), "ways": [list(way) for way in self.ways]}
 
@@ -148,8 +245,21 @@ class Rows:
     def size(self) -> int:
         return len(self.matrix)
 
+    def check_cells(self, sizes: tuple[int, ...]) -> None:
+        """Refuse cells of another number than these answers are over."""
+        _check_number(self.cells, sizes)
+
 
 Workload = Runs | Marginals | Rows
+
+
+def _check_number(cells: int, sizes: tuple[int, ...]) -> None:
+    if cells != math.prod(sizes):
+        raise PlanError(
+            f"a workload over {cells} cells",
+            f"the domain has {math.prod(sizes)} of them",
+            "give as many cells as the domain has",
+        )
 
 
 def identity(cells: int) -> Runs:
@@ -177,8 +287,8 @@ def ranges(cells: int) -> Runs:
     10
     """
     n = _cells(cells)
-    if n * (n + 1) // 2 > MOST_ANSWERS:
-        raise PlanError(f"ranges over {n} cells", f"at most {MOST_ANSWERS:,} answers are planned", "use a tree")
+    if n * (n + 1) // 2 > MAX_ANSWERS:
+        raise PlanError(f"ranges over {n} cells", f"at most {MAX_ANSWERS:,} answers are planned", "use a tree")
     return Runs("ranges", n)
 
 
@@ -256,7 +366,7 @@ def workload_from_dict(fields: dict[str, Any]) -> Runs | Marginals:
 
 
 def _cells(cells: Any) -> int:
-    if isinstance(cells, bool) or not isinstance(cells, int | np.integer) or not 1 <= cells <= MOST_ANSWERS:
+    if isinstance(cells, bool) or not isinstance(cells, int | np.integer) or not 1 <= cells <= MAX_ANSWERS:
         raise PlanError(f"{cells!r} cells", "a workload is over a whole number of cells, at least one", "write 1024")
     return int(cells)
 

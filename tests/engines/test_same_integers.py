@@ -15,13 +15,17 @@ from engines import ENGINES, duckdb_relation
 
 import gaussmith as gm
 from gaussmith.codes import BallCodes, BoxCodes
+from gaussmith.domains import RowCodes
+from gaussmith.domains.counts import CountCodes
+from gaussmith.domains.points import PointCodes
+from gaussmith.domains.sparse import SparseCodes
+from gaussmith.domains.votes import VoteCodes
 from gaussmith.engines.engine import Totals
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import as_number, kinds_of, plan_derivation
 from gaussmith.plans.row_rule import TOTAL, RowRule
-from gaussmith.tallies import CountCodes, PointCodes, RowCodes, SparseCodes, VoteCodes
 from gaussmith.totals.features import Coding, Units, UnitTotal
 from gaussmith.totals.opened import open_data, total
 from gaussmith.totals.people import total_people

@@ -43,7 +43,7 @@ from gaussmith.domains import (
     Records,
     SparseSum,
     Votes,
-    tallied,
+    lift_norms,
 )
 from gaussmith.domains.box import _largest_corner
 from gaussmith.domains.cells import largest_cell
@@ -271,12 +271,12 @@ FAULTS: list[tuple[str, str, Any, str, str]] = [
     ("counts of most", ADD_REMOVE, _added, "(top, top + 1)", "(top,)"),
     ("counts", REPLACE_ONE, Counts.largest, "2 * k", "k"),
     ("counts", REPLACE_ONE, _replaced, "replaced_counts(d, k)", "replaced_counts(d, k - 1)"),
-    ("counts", ADD_REMOVE, tallied.largest_few, "min(at_most, ", "min(at_most - 1, "),
-    ("counts", ADD_REMOVE, tallied.largest_level, "lift.size * rest", "rest"),
-    ("cells", ADD_REMOVE, tallied.exact_numbers, "(0.0, 0.0) if", "(0.0, last) if"),
+    ("counts", ADD_REMOVE, lift_norms.largest_few, "min(at_most, ", "min(at_most - 1, "),
+    ("counts", ADD_REMOVE, lift_norms.largest_level, "lift.size * rest", "rest"),
+    ("cells", ADD_REMOVE, lift_norms.exact_numbers, "(0.0, 0.0) if", "(0.0, last) if"),
     ("counts", ADD_REMOVE, exact.sqrt_upward, "fraction_up(", "fraction_down("),
     ("counts", REPLACE_ONE, norms._widest, "2.0 * (block", "1.0 * (block"),
-    ("counts", ADD_REMOVE, tallied.largest_listed, "np.ones(", "np.zeros("),
+    ("counts", ADD_REMOVE, lift_norms.largest_listed, "np.ones(", "np.zeros("),
     ("votes", ADD_REMOVE, Votes.largest, "entries * np.arange(d)", "entries * np.arange(d)[::-1]"),
     ("votes", ADD_REMOVE, Votes.largest, "reach * unit", "reach"),
     ("votes", REPLACE_ONE, Votes.largest, "2.0 * np.arange(d) - (d - 1)", "1.0 * np.arange(d)"),

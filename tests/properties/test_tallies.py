@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import gaussmith as gm
+from gaussmith.domains.cell_codes import CellCodes
+from gaussmith.domains.points import PointCodes
 from gaussmith.engines.registry import open_source
-from gaussmith.tallies import CellCodes, PointCodes
 from gaussmith.totals.records import total_records
 
 anything = st.floats(allow_nan=True, allow_infinity=True)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import gaussmith as gm
-from gaussmith.certificate import Certificate, verify
-from gaussmith.certificate.roots import nuclear_lower, weighted_lower
 from gaussmith.errors import PlanError
+from gaussmith.numerics.trace_roots import nuclear_lower, weighted_lower
+from gaussmith.plans.certificate import Certificate, verify
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 W = gm.workloads

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.certificate import Certificate, verify
-from gaussmith.certificate.proofs import proven
 from gaussmith.errors import PlanError
-from gaussmith.shapes.laws import Law
+from gaussmith.plans.certificate import Certificate, verify
+from gaussmith.problem import Law
+from gaussmith.proofs import prove
 
 W = gm.workloads
 UNIT = gm.Guarantee(mu=1)
@@ -66,13 +66,13 @@ def forgeries(law: Law) -> list[Law]:
 def test_no_law_proves_more_than_is_true(name: str) -> None:
     """Its own law and those of all other plans, changed in every way: under other neighbours, domains, answers."""
     plan = MADE[name]
-    own = proven(plan.domain, plan.answers, plan.neighbours, plan.block.bounding_law)
+    own = prove(plan.block.problem, plan.block.bounding_law)
     assert plan.price * (1 - 2e-3) <= own <= plan.price  # at its limit: what follows is tight
     for law in LAWS:
         for forged in forgeries(law):
             with np.errstate(all="ignore"):
                 try:
-                    lower = proven(plan.domain, plan.answers, plan.neighbours, forged)
+                    lower = prove(plan.block.problem, forged)
                 except (PlanError, KeyError, ValueError, TypeError, IndexError, OverflowError):
                     continue  # as `verify` takes them: nothing is proven
             assert not lower > plan.price * (1 + 1e-9), (law.kind, forged)
@@ -84,7 +84,7 @@ def test_levels_are_those_of_differences(levels: list[list[float]]) -> None:
         plan = MADE[name]
         law = Law("levels", 0.0, {"levels": np.array(levels)})
         try:
-            lower = proven(plan.domain, plan.answers, plan.neighbours, law)
+            lower = prove(plan.block.problem, law)
         except PlanError:
             continue
         assert lower <= plan.price * (1 + 1e-9), name

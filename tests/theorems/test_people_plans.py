@@ -13,11 +13,12 @@ import pytest
 import gaussmith as gm
 from gaussmith.answers import Answers
 from gaussmith.domains import Box, People
+from gaussmith.numerics.cone import best_share
 from gaussmith.numerics.optimum import solve
 from gaussmith.plans import Block, Draw, Plan
-from gaussmith.plans.choice import plan_answers
+from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.grid import NOISE_BITS
-from gaussmith.shapes.people import best_share
+from gaussmith.problem import Problem
 
 UNIT = gm.Guarantee(mu=1)
 OWN = {"none": None, "centred": Box([-5], [5]), "apart": Box([0, 2], [10, 3])}
@@ -67,7 +68,7 @@ CASES = [
 
 def planned(neighbours: str, k: int, own: str, count: bool) -> tuple[Block, People]:
     domain = People(OWN[own], Box([0, -1], [4, 1]), k)
-    return plan_answers(domain, UNIT, asked(domain, count), neighbours), domain
+    return plan_problem(Problem(domain, asked(domain, count), neighbours), UNIT), domain
 
 
 @pytest.mark.parametrize(("neighbours", "k", "own", "count"), CASES)
@@ -125,7 +126,7 @@ def test_dense_and_structured_lifts_are_bounded_alike(k: int, own: str) -> None:
     from gaussmith.shapes.people import lifted_people
 
     domain = People(OWN[own], Box([0, -1], [4, 1]), k)
-    lift = lifted_people(domain, asked(domain, True), "add-remove").lift
+    lift = lifted_people(Problem(domain, asked(domain, True), "add-remove")).lift
     assert domain.largest(Dense(lift.dense()), "add-remove") == pytest.approx(domain.largest(lift, "add-remove"))
     change = domain.largest_change(Dense(lift.dense()))
     assert change <= domain.largest_change(lift) * (1 + 1e-9)
@@ -138,13 +139,13 @@ def test_dense_and_structured_lifts_are_bounded_alike(k: int, own: str) -> None:
 def test_a_cone_needs_less_noise_than_the_box_around_it(k: int) -> None:
     domain = People(None, Box([0], [4]), k)
     answers = asked(domain, count=True)
-    plan = plan_answers(domain, UNIT, answers, "add-remove")
+    plan = plan_problem(Problem(domain, answers, "add-remove"), UNIT)
     box = Box([-2 * k, 0], [2 * k, k])
     around = Answers(
         ("y", "rows"), np.arange(2), np.zeros(2, bool), None, True, answers.weights, "given",
         np.array([-1, -1]), np.zeros(2), 0,
     )  # fmt: skip
-    assert plan.total_variance < 0.96 * plan_answers(box, UNIT, around, "add-remove").total_variance
+    assert plan.total_variance < 0.96 * plan_problem(Problem(box, around, "add-remove"), UNIT).total_variance
 
 
 def test_means_over_rows_alone_cost_k_times_as_much_as_over_people() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gaussmith as gm
-from gaussmith.certificate import verify
 from gaussmith.errors import GaussmithError
+from gaussmith.plans.certificate import verify
 
 G = gm.Guarantee(mu=1)
 

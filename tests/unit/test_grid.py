@@ -27,6 +27,7 @@ from gaussmith.numerics.linear import Dense, Diagonal, Matrix
 from gaussmith.numerics.residual_maps import ResidualLift, Residuals
 from gaussmith.plans import grid as grid_module
 from gaussmith.plans.grid import _SHRINKS, NOISE_BITS, Grid, core, make_grid
+from gaussmith.workloads import Marginals
 
 CODES = BoxCodes.for_bounds([0.0, -3.0], [1.0, 8.0], [0.0, 0.0])
 
@@ -38,6 +39,9 @@ class StandIn:
     norm: float
     reach: Callable[[Matrix], float]
     asked: list[tuple[Matrix, str, Any]] = field(default_factory=list)
+
+    def check_lift(self, lift: Matrix, codes: Any) -> None:
+        """Any lift fits."""
 
     def largest(self, lift: Matrix, neighbours: str, extent: Any = None) -> float:
         self.asked.append((lift, neighbours, extent))
@@ -220,14 +224,14 @@ def test_counts_of_marginals_are_lifted_by_their_own_residuals() -> None:
         whole: ResidualLift(Residuals((2, 2), whole, ((), (0,), (1,), (0, 1)), np.ones(4))),
     }
     for asked, counted in itertools.product((single, whole), repeat=2):
-        codes = cells.codes(ways=counted)
+        codes = cells.codes(workload=Marginals((2, 2), counted))
         if asked == counted:
             assert make_grid(lifts[asked], cells, codes, "add-remove", 1.0).scale > 0
             continue
         with pytest.raises(PlanError, match="residuals of other marginals"):
             make_grid(lifts[asked], cells, codes, "add-remove", 1.0)
     with pytest.raises(PlanError, match="without residuals"):
-        make_grid(Diagonal(np.ones(4)), cells, cells.codes(ways=single), "add-remove", 1.0)
+        make_grid(Diagonal(np.ones(4)), cells, cells.codes(workload=Marginals((2, 2), single)), "add-remove", 1.0)
 
 
 @pytest.mark.parametrize("k", [2, 1000, *range(99_991, 100_001), 2**20 - 1])

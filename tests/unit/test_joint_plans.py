@@ -13,9 +13,9 @@ import pytest
 from planting import plant
 
 import gaussmith as gm
-from gaussmith.certificate import verify
 from gaussmith.errors import GaussmithError, PlanError
 from gaussmith.plans import Plan, Slot
+from gaussmith.plans.certificate import verify
 
 ASKED = [{"name": "spending", "sums": {"spent": (0, 500)}}, {"name": "north", "count": True, "where": "region == 'n'"}]
 JOINT = gm.Request("visits.csv", unit="person", questions=ASKED, guarantee=gm.Guarantee(mu=5)).plan

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.certificate import verify
 from gaussmith.errors import DomainError, PlanError, RequestError
+from gaussmith.plans.certificate import verify
 from gaussmith.plans.grid import NOISE_BITS, Grid
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)

@@ -11,11 +11,12 @@ import pytest
 from noisy import noisy_release
 
 import gaussmith as gm
+from gaussmith.domains.outlines import ellipse, zonotope
 from gaussmith.errors import PlanError
 from gaussmith.plans.standard_gaussian import compare_block, compare_release, share_of_standard, standard_block
 from gaussmith.report import charts
 from gaussmith.report.drawing import draw
-from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair, zonotope
+from gaussmith.report.geometry import differences, noise_covariance, pair
 from gaussmith.words.plans import plan_text
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)

@@ -19,9 +19,10 @@ from gaussmith.catalogue.entry import Entry
 from gaussmith.catalogue.gaussian_data import gaussian_data
 from gaussmith.catalogue.rank_one import rank_one
 from gaussmith.catalogue.slides import slides
-from gaussmith.domains import Ball, Box, Counts, GaussianData, SparseSum, Votes
+from gaussmith.domains import Ball, Box, Counts, GaussianData, SparseSum
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.problem import Domain
 
 Make = Callable[[], Entry]
 
@@ -45,13 +46,13 @@ class Asked:
 
 def candidates(domain: Any, asked: Asked) -> dict[str, Make]:
     """Every entry that fits the domain, by name, to be made; one that refuses says why when it is made."""
-    if type(domain) not in _KINDS:
+    if not isinstance(domain, Domain) or domain.kind not in _KINDS:
         raise PlanError(
             f"domain of type {type(domain).__name__}",
             "published mechanisms are compared on boxes, balls, counts, sparse sums, votes and Gaussian data",
             "give a gaussmith.Box, for example",
         )
-    return _KINDS[type(domain)](domain, asked)
+    return _KINDS[domain.kind](domain, asked)
 
 
 def _plain(dimension: int, sensitivity: float, asked: Asked) -> dict[str, Make]:
@@ -109,7 +110,7 @@ def _counts(domain: Counts, asked: Asked) -> dict[str, Make]:
     return found
 
 
-def _votes(domain: Votes, asked: Asked) -> dict[str, Make]:
+def _votes(domain: Domain, asked: Asked) -> dict[str, Make]:
     d = domain.dimension
     squares = (d - 1) * d * (2 * d - 1) / 6 if asked.private else d * (d * d - 1) / 3
     found = _plain(d, math.sqrt(squares), asked)
@@ -130,11 +131,11 @@ def _sparse(domain: SparseSum, asked: Asked) -> dict[str, Make]:
     return found
 
 
-_KINDS: dict[type, Callable[[Any, Asked], dict[str, Make]]] = {
-    Box: _box,
-    Ball: _ball,
-    GaussianData: _gaussian,
-    Counts: _counts,
-    Votes: _votes,
-    SparseSum: _sparse,
+_KINDS: dict[str, Callable[[Any, Asked], dict[str, Make]]] = {
+    "box": _box,
+    "ball": _ball,
+    "gaussian": _gaussian,
+    "counts": _counts,
+    "votes": _votes,
+    "sparse": _sparse,
 }

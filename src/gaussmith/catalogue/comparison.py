@@ -16,7 +16,6 @@ import numpy as np
 
 from gaussmith.catalogue.candidates import Asked, candidates
 from gaussmith.catalogue.entry import Entry
-from gaussmith.domains import GaussianData
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import GaussmithError, PlanError
 from gaussmith.guarantee import Guarantee
@@ -170,37 +169,22 @@ def compare(
     makers = candidates(domain, asked)
     from gaussmith.plans.planner import plan
 
-    ours = plan(_around_zero(domain, asked), guarantee, neighbours=asked.neighbours)
-    bound = None if isinstance(ours.domain, GaussianData) else ours.lower_bound
+    ours = plan(domain.around_zero() if asked.private else domain, guarantee, neighbours=asked.neighbours)
+    note = ours.domain.comparison_note
+    bound = None if note else ours.lower_bound
     rows = [_ours(ours), *(_entry(name, make, asked) for name, make in makers.items())]
     best = min(row.total_error for row in rows if row.usable and row.total_error is not None)
     rows = [_with_ratios(row, best, bound) for row in rows]
     rows.sort(key=lambda row: (not row.usable, row.total_error is None, _rough(row.total_error), row.mechanism != OURS))
-    notes: tuple[str, ...] = ()
-    if isinstance(ours.domain, GaussianData):
-        notes = (
-            f"Total errors include clipping, if {ours.domain.rows:.6g} records are as expected; sums are taken around "
-            "the expected mean.",
-        )
+    notes = (note,) if note else ()
     return Comparison(
         tuple(rows), repr(domain), domain.dimension, asked.epsilon, asked.delta, asked.neighbours, bound, notes
     )
 
 
-def _around_zero(domain: Any, asked: Asked) -> Any:
-    """Gaussian data around its centre, as the papers have it; other domains as they are."""
-    if not isinstance(domain, GaussianData) or not domain.centre.any() or not asked.private:
-        return domain
-    return GaussianData(
-        0.0, domain.sd, rows=domain.rows, clip=domain.clip, scaling=domain.scaling, mean_within=domain.mean_within
-    )
-
-
 def _ours(plan: Plan) -> Row:
     errors = plan.standard_errors
-    total = plan.expected_squared_error
-    if isinstance(plan.domain, GaussianData):
-        total += plan.domain.clipping_loss(np.ones(plan.domain.dimension))
+    total = plan.expected_squared_error + plan.domain.expected_loss(np.ones(plan.domain.dimension))
     return _row(OURS, "yes", errors, total, plan.guarantee.delta, "", f"this library: {plan.block.shape.name}")
 
 

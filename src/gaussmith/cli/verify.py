@@ -24,8 +24,8 @@ from gaussmith.errors import PlanError, RequestError
 from gaussmith.texts import printable
 
 if TYPE_CHECKING:
-    from gaussmith.certificate import Verdict
     from gaussmith.plans import Draw
+    from gaussmith.plans.certificate import Verdict
 
 
 def add_flags(parser: Parser) -> None:
@@ -34,8 +34,8 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gaussmith.certificate import Certificate, verify
     from gaussmith.plans import Plan
+    from gaussmith.plans.certificate import Certificate, verify
 
     plan = Plan.from_json(_read(arguments.plan))
     certificate = Certificate.from_json(_read(arguments.certificate))

@@ -1,4 +1,8 @@
-"""What one record can be. Each domain knows its codes and its largest lifted difference."""
+"""What one record can be. Each domain says how records become integers, how large their differences are once lifted,
+which noise fits them, what limit all noise has, and how it is told in words and pictures.
+
+A new domain is a file here, with a class that has the duties of `gaussmith.problem.Domain`, and a line below.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +11,34 @@ from typing import Any
 from gaussmith.domains.ball import Ball
 from gaussmith.domains.box import Box
 from gaussmith.domains.cells import Cells
-from gaussmith.domains.counts import Counts
+from gaussmith.domains.counts import CountCodes, Counts
 from gaussmith.domains.gaussian import GaussianData
 from gaussmith.domains.groups import Groups
 from gaussmith.domains.people import People
-from gaussmith.domains.points import Points
-from gaussmith.domains.protocol import Domain
+from gaussmith.domains.points import PointCodes, Points
 from gaussmith.domains.records import Records
-from gaussmith.domains.sparse import SparseSum
-from gaussmith.domains.tallied import Tallied
-from gaussmith.domains.votes import Votes
+from gaussmith.domains.sparse import SparseCodes, SparseSum
+from gaussmith.domains.votes import VoteCodes, Votes
 from gaussmith.errors import PlanError
+from gaussmith.problem import Domain
 
-_KINDS: dict[str, Any] = {
-    "ball": Ball,
-    "box": Box,
-    "cells": Cells,
-    "counts": Counts,
-    "gaussian": GaussianData,
-    "people": People,
-    "points": Points,
-    "records": Records,
-    "sparse": SparseSum,
-    "votes": Votes,
-}
+_DOMAINS: tuple[Any, ...] = (
+    Ball,
+    Box,
+    Cells,
+    Counts,
+    GaussianData,
+    People,
+    Points,
+    Records,
+    SparseSum,
+    Votes,
+)
+
+_KINDS = {domain.kind: domain for domain in _DOMAINS}
+
+RowCodes = CountCodes | VoteCodes | SparseCodes | PointCodes
+"""Codings that read rows of numbers, one record at a time."""
 
 
 def domain_from_dict(fields: dict[str, Any]) -> Domain:
@@ -43,6 +51,6 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
 
 
 __all__ = [
-    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "Groups", "People", "Points", "Records", "SparseSum",
-    "Tallied", "Votes", "domain_from_dict",
+    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "Groups", "People", "Points", "Records", "RowCodes",
+    "SparseSum", "Votes", "domain_from_dict",
 ]  # fmt: skip

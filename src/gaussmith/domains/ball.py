@@ -11,19 +11,29 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.codes import BallCodes
+from gaussmith.domains.outlines import centred_outlines, ellipse
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import product_upward, sqrt_upward, sum_squares_upward, sum_upward
 from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix
+from gaussmith.problem import Domain, Problem
+from gaussmith.proofs.ball import ball_bound
+from gaussmith.shapes import Shape
+from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
+from gaussmith.shapes.coordinatewise import isotropic_round
+from gaussmith.shapes.lifted import lifted_round
+from gaussmith.workloads import Workload
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Ball:
+class Ball(Domain):
     """The records x with ‖x − centre‖ ≤ radius.
 
     >>> Ball(3, radius=2)
     Ball(3 coordinates, radius 2)
     """
+
+    kind = "ball"
 
     centre: Array
     ball_radius: float
@@ -69,9 +79,6 @@ class Ball:
         object.__setattr__(self, "ball_radius", float(radius))
         object.__setattr__(self, "names", tuple(names) if names is not None else None)
 
-    def name(self, j: int) -> str:
-        return self.names[j] if self.names is not None else str(j)
-
     @property
     def dimension(self) -> int:
         return len(self.centre)
@@ -87,11 +94,6 @@ class Ball:
         return np.full(self.dimension, self.ball_radius**2 / (self.dimension + 2))
 
     @property
-    def coded(self) -> tuple[Array, Array]:
-        """Centre and radius of the points that codes stand for: the ball's own."""
-        return self.centre, self.radius
-
-    @property
     def reading(self) -> str:
         """How records are read, in plain words."""
         return (
@@ -99,7 +101,7 @@ class Ball:
             "ones are shortened to that. A record with a value that is missing or not finite becomes the centre."
         )
 
-    def codes(self, substitutes: Array | None = None) -> BallCodes:
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> BallCodes:
         """How records become integers. A record with an odd value becomes the centre, whatever is asked."""
         return BallCodes(self.centre, self.ball_radius)
 
@@ -143,8 +145,24 @@ class Ball:
             raise PlanError("a ball with a dense lift", "a ball is lifted row by row", "plan again")
         return 2.0 * product_upward(float(np.abs(inner).max(initial=0.0)), _repeats(lift, self.dimension))
 
+    def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
+        name = "lifted ball" if problem.secret_count and self.centre.any() else "round"
+        ways = [Way("lifted", lambda: Candidate(lifted_round(problem, name)))]
+        if problem.answers.matrix is None:
+            ways.append(Way("isotropic", lambda: Candidate(isotropic_round(problem))))
+        return try_ways(ways, problem, search)
+
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+        return self, isotropic_round(problem)
+
+    def closed_bound(self, problem: Problem[Any]) -> float:
+        return ball_bound(problem)
+
+    def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
+        return centred_outlines(problem, lambda rows: ellipse(rows @ rows.T), first, second)
+
     def to_dict(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {"kind": "ball", "radius": self.ball_radius, "centre": self.centre.tolist()}
+        fields: dict[str, Any] = {"kind": self.kind, "radius": self.ball_radius, "centre": self.centre.tolist()}
         if self.names is not None:
             fields["names"] = list(self.names)
         return fields
@@ -152,9 +170,6 @@ class Ball:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Ball:
         return cls(len(fields["centre"]), fields["radius"], fields["centre"], fields.get("names"))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ball) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.centre.tobytes(), self.ball_radius, self.names))

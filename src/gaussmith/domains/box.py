@@ -6,24 +6,43 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.codes import BoxCodes
-from gaussmith.errors import DomainError, PlanError
+from gaussmith.codes import BoxCodes, centre_of, nearest_to_zero
+from gaussmith.domains.outlines import centred_outlines, zonotope
+from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
 from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix, exact_entries
 from gaussmith.numerics.norms import largest_norm
+from gaussmith.problem import Domain, Law, Problem
+from gaussmith.problem.domain import BoundsTable, Differences
+from gaussmith.problem.law import check_law
+from gaussmith.proofs.box import box_bound, box_differences, box_law, proven_signs
+from gaussmith.shapes import Shape
+from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
+from gaussmith.shapes.coordinatewise import elliptical, isotropic
+from gaussmith.shapes.lifted import lifted
+from gaussmith.shapes.solved import is_worth_solving, solved, solved_replaced
+from gaussmith.workloads import Workload
 
-MOST_CORNERS = 1 << 12
-"""A dense lift is certified by visiting every corner; more corners than this are refused."""
+if TYPE_CHECKING:
+    from gaussmith.answers import Answers
+
+MAX_CORNERS = 1 << 12
+"""Limit on the corners that are visited to certify a dense lift."""
+
+ODD_VALUES = (
+    "Infinite values count as the bound they lie beyond. Empty cells, values that are not numbers, and text that "
+    "cannot be read as a number become the value in the last column. This is the same whoever is in the data."
+)
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Box:
+class Box(Domain):
     """The records x with lower ≤ x ≤ upper, coordinate by coordinate.
 
     >>> Box({"age": (0, 100), "income": (0, 2e5)})
@@ -31,6 +50,8 @@ class Box:
     >>> Box([0, 0], [1, 1]).dimension
     2
     """
+
+    kind = "box"
 
     lower: Array
     upper: Array
@@ -104,10 +125,6 @@ class Box:
                 "rescale the column to ordinary units",
             )
 
-    def name(self, j: int) -> str:
-        """The name of coordinate j, or its number as text."""
-        return self.names[j] if self.names is not None else str(j)
-
     @property
     def dimension(self) -> int:
         return len(self.lower)
@@ -131,7 +148,7 @@ class Box:
         """How records are read, in plain words."""
         return "Every value counts within its bounds: one beyond them is moved to the nearer bound."
 
-    def codes(self, substitutes: Array) -> BoxCodes:
+    def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxCodes:
         """How records of this box become integers."""
         return replace(self._codes, substitute=np.clip(substitutes, self.lower, self.upper))
 
@@ -176,14 +193,94 @@ class Box:
 
     def corners(self) -> Array:
         """All 2^d corners of the centred cube {−1, 1}^d, one a row."""
-        if 2**self.dimension > MOST_CORNERS:
+        if 2**self.dimension > MAX_CORNERS:
             raise PlanError(
                 f"a box of {self.dimension} coordinates", "its corners are too many to visit", "use a closed form"
             )
         return np.array(list(itertools.product((-1.0, 1.0), repeat=self.dimension)))
 
+    # -- noise and its limit ----------------------------------------------------------------------------------------
+
+    def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
+        off_centre = problem.secret_count and self.centre.any()
+        name = "lifted box" if off_centre else "elliptical"
+        ways = [Way("lifted", lambda: Candidate(lifted(problem, name)))]
+        if problem.secret_count:
+            ways.append(Way("solved", lambda: solved(problem, search.gap), is_worth_solving(problem)))
+        elif problem.answers.is_linear:
+            ways.append(Way("solved", lambda: solved_replaced(problem, search.gap), is_worth_solving(problem)))
+        if problem.answers.matrix is None:
+            ways.append(Way("elliptical", lambda: Candidate(elliptical(problem))))
+            ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))
+        return try_ways(ways, problem, search)
+
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+        return self, isotropic(problem)
+
+    def closed_bound(self, problem: Problem[Any]) -> float:
+        return box_bound(problem)
+
+    def bounding_law(self, problem: Problem[Any]) -> Law:
+        return box_law(problem)
+
+    def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
+        return box_differences(problem, law)
+
+    def proven(self, problem: Problem[Any], law: Law) -> float:
+        check_law(law.kind == "gaussian signs")
+        return proven_signs(problem)
+
+    # -- missing values, pictures and words -------------------------------------------------------------------------
+
+    def substitutes(self, answers: Answers, missing: Mapping[str, float]) -> Array:
+        """The point of the bounds nearest zero where sums are asked, the centre where means are.
+
+        A coordinate that is asked both ways needs its own word in `missing`.
+        """
+        known = [self.name(j) for j in range(self.dimension)] if missing else []
+        for name in missing:
+            if name not in known:
+                raise PlanError(f"missing={{{name!r}: …}}", "it must name a column of the domain", nearest(name, known))
+        summed = np.zeros(self.dimension, bool)
+        averaged = np.zeros(self.dimension, bool)
+        if answers.matrix is not None:
+            summed[:] = True
+        summed[answers.index[~answers.means]] = True
+        averaged[answers.index[answers.means]] = True
+        for j in np.flatnonzero(summed & averaged):
+            if self.name(int(j)) not in missing:
+                raise PlanError(
+                    f"column {self.name(int(j))!r} is asked both as a sum and as a mean",
+                    "a missing value has a different stand-in for each",
+                    f"say which: missing={{{self.name(int(j))!r}: 0}}",
+                )
+        values = np.where(averaged, centre_of(self.lower, self.upper), nearest_to_zero(self.lower, self.upper))
+        for name, value in missing.items():
+            at = known.index(name)
+            low, high = self.lower[at], self.upper[at]
+            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+                raise PlanError(
+                    f"missing={{{name!r}: {value!r}}}",
+                    f"a stand-in lies between the bounds {low:g} and {high:g}",
+                    "choose a value inside them",
+                )
+            values[at] = float(value)
+        return np.asarray(values)
+
+    def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
+        return centred_outlines(problem, zonotope, first, second)
+
+    @property
+    def largest_values(self) -> Array:
+        return np.maximum(np.abs(self.lower), np.abs(self.upper))
+
+    def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
+        numbers = (self.lower, self.upper, substitutes)
+        rows = [(self.name(j), [float(each[j]) for each in numbers]) for j in places]
+        return BoundsTable(("column", "from", "to", "a missing value becomes"), rows, ODD_VALUES)
+
     def to_dict(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {"kind": "box", "lower": self.lower.tolist(), "upper": self.upper.tolist()}
+        fields: dict[str, Any] = {"kind": self.kind, "lower": self.lower.tolist(), "upper": self.upper.tolist()}
         if self.names is not None:
             fields["names"] = list(self.names)
         return fields
@@ -191,9 +288,6 @@ class Box:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Box:
         return cls(fields["lower"], fields["upper"], fields.get("names"))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Box) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.lower.tobytes(), self.upper.tobytes(), self.names))
@@ -209,8 +303,8 @@ def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:
     """max ‖lift·s‖ over the corners s of ±bounds (the last one fixed if asked), rounded up."""
     q = len(bounds)
     free = q - 1 if fixed else q
-    if 2**free > MOST_CORNERS:
-        raise PlanError("a dense lift over many corners", f"at most {MOST_CORNERS} can be visited", "use a closed form")
+    if 2**free > MAX_CORNERS:
+        raise PlanError("a dense lift over many corners", f"at most {MAX_CORNERS} can be visited", "use a closed form")
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=free))).reshape(-1, free)
     if fixed:
         signs = np.hstack([signs, np.ones((len(signs), 1))])

@@ -6,21 +6,39 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.codes import Codes
+from gaussmith.domains.cell_codes import CellCodes
 from gaussmith.domains.labels import Label, read_labels
-from gaussmith.domains.tallied import Level, Tallied, check_lift, largest_few, largest_level, without_count
+from gaussmith.domains.lift_norms import Level, check_lift, largest_few, largest_level, without_count
+from gaussmith.domains.uncentred import Uncentred
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix, exact_entries
+from gaussmith.numerics.intervals import gram
+from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix, exact_entries
 from gaussmith.numerics.norms import longest_row, widest_pair
-from gaussmith.tallies import CellCodes
+from gaussmith.numerics.residual_maps import ResidualLift
+from gaussmith.problem import Law, Problem
+from gaussmith.problem.domain import Differences
+from gaussmith.proofs.cells import cell_differences, proven_cells
+from gaussmith.shapes.candidates import Candidate, Search
+from gaussmith.shapes.cells import in_cells
+from gaussmith.shapes.marginals import of_marginals
+from gaussmith.texts import printable
+from gaussmith.workloads import Marginals, Runs, Workload
+
+if TYPE_CHECKING:
+    from gaussmith.answers import Answers
+
+MAX_SINGLE = 10_000_000
+"""Limit on the cells that are planned and released one by one."""
 
 
 @dataclass(frozen=True, init=False)
-class Cells(Tallied):
+class Cells(Uncentred):
     """Exactly one of d cells for every record: one value of a category column, or one of each of several.
 
     A value that is not declared, or missing, counts as `other` (a declared value; the first one unless said), so that
@@ -31,6 +49,9 @@ class Cells(Tallied):
     >>> Cells({"age": range(100), "sex": ["f", "m"]}, or_none=True)
     Cells(100 × 2 values of age, sex; or none)
     """
+
+    kind = "cells"
+    forms = ("categories",)
 
     attributes: tuple[str, ...] | None
     sizes: tuple[int, ...]
@@ -94,7 +115,7 @@ class Cells(Tallied):
         return tuple(places)
 
     @property
-    def dimension(self) -> int:  # type: ignore[override]
+    def dimension(self) -> int:
         """The number of cells."""
         return math.prod(self.sizes)
 
@@ -136,10 +157,51 @@ class Cells(Tallied):
         shown = ", ".join(stand_ins[:8]) + (", …" if len(stand_ins) > 8 else "")
         return f"A record has {what}. A value that is missing or not declared counts as: {shown}."
 
-    def codes(self, substitutes: Array | None = None, ways: Sequence[tuple[int, ...]] | None = None) -> CellCodes:
-        """How records become counts: of all cells, or of the cells of some marginals."""
+    @property
+    def attribute_names(self) -> list[str]:
+        return [self.attribute_name(i) for i in range(len(self.sizes))]
+
+    @property
+    def undeclared(self) -> str:
+        """What a value counts as that is none of the declared ones.
+
+        >>> Cells(["a", "b"]).undeclared
+        'a value that is missing or not declared counts as: a'
+        """
+        if self.or_none:
+            return ""
+        several = len(self.others) > 1
+        named = [
+            f"{self.attribute_name(i)}={self.value_name(i, v)}" if several else self.value_name(i, v)
+            for i, v in enumerate(self.others)
+        ]
+        shown = ", ".join(named[:8]) + (", …" if named[8:] else "")
+        return printable(f"a value that is missing or not declared counts as: {shown}")
+
+    @property
+    def declared_values(self) -> tuple[Label, ...] | None:
+        return self.values[0]
+
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CellCodes:
+        """How records become counts: of all cells, or of the cells of the marginals asked."""
         every = (tuple(range(len(self.sizes))),)
-        return CellCodes(self.sizes, every if ways is None else tuple(ways), None if self.or_none else self.others)
+        ways = workload.ways if isinstance(workload, Marginals) else every
+        return CellCodes(self.sizes, ways, None if self.or_none else self.others)
+
+    def check_coordinates(self) -> None:
+        d = self.dimension
+        if d > MAX_SINGLE:
+            raise PlanError(
+                f"all {d:.3g} cells" if d < 1e300 else "all cells of a product",
+                f"at most {MAX_SINGLE:,} are released one by one",
+                "ask for marginals: answers=gaussmith.workloads.marginals(shape, 2)",
+            )
+
+    def check_workload(self, workload: Workload) -> None:
+        workload.check_cells(self.sizes)
+
+    def workload_names(self, workload: Runs | Marginals) -> Sequence[str]:
+        return workload.answer_names(self)
 
     def farthest(self, direction: Array) -> Array:
         """The cell that goes farthest in a direction, as a record."""
@@ -154,8 +216,6 @@ class Cells(Tallied):
         add-remove: a column of the lift, and the last one for the record itself; replace-one: of two columns the
         difference. With `or_none` one of them may be missing.
         """
-        from gaussmith.numerics.residual_maps import ResidualLift
-
         if isinstance(lift, ResidualLift):
             fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
             if not fits:
@@ -176,17 +236,55 @@ class Cells(Tallied):
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
-        from gaussmith.numerics.residual_maps import ResidualLift
-
         if isinstance(lift, ResidualLift):  # it sees the cells of marginals, and no number of records beside them
             moved = lift.largest(REPLACE_ONE)
             return max(moved, self.largest(lift, ADD_REMOVE)) if self.or_none else moved
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
+    def check_lift(self, lift: Matrix, codes: Codes) -> None:
+        assert isinstance(codes, CellCodes)
+        if isinstance(lift, ResidualLift):
+            if lift.residuals.ways != codes.ways:
+                raise PlanError("residuals of other marginals", "they belong to what is counted", "plan again")
+        elif codes.ways != (tuple(range(codes.columns)),):
+            # Of several marginals a record is in a cell each, which the largest column of a lift does not bound.
+            raise PlanError("counts of marginals without residuals", "they are lifted by their residuals", "plan again")
+
+    def answer_rows(self, answers: Answers) -> Array:
+        answers.check_written(self.dimension)
+        return super().answer_rows(answers)
+
+    def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
+        work = problem.answers.marginals
+        return in_cells(problem, search) if work is None else of_marginals(problem, work)
+
+    def standard_reach(self, problem: Problem[Any]) -> float:
+        extra = 1.0 if problem.asks_secret_count else 0.0
+        answers, secret = problem.answers, problem.secret_count
+        if (work := answers.marginals) is not None:  # a record is in one cell of each
+            asked = [(way, float(answers.weights[at])) for way, at in zip(work.ways, work.offsets, strict=True)]
+            return math.sqrt(sum(w * (1.0 if secret else 2.0 * (way != ())) for way, w in asked) + extra)
+        if (runs := answers.runs) is not None:
+            G = gram(*runs.places, runs.cells, answers.weights)
+            sizes = np.diag(G)
+            widest = 0.0 if secret else float((sizes[:, None] + sizes - 2 * G).max())
+            return math.sqrt(max(float(sizes.max()) if secret or self.or_none else 0.0, widest) + extra)
+        if answers.matrix is None:
+            found = self.largest(Diagonal(np.sqrt(problem.coordinate_weights)), problem.neighbours)
+        else:
+            found = self.largest(Dense(problem.rows * problem.root_weights), problem.neighbours)
+        return math.sqrt(found**2 + extra)
+
+    def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
+        return cell_differences(problem, law)
+
+    def proven(self, problem: Problem[Any], law: Law) -> float:
+        return proven_cells(problem, law)
+
     def to_dict(self) -> dict[str, Any]:
         labels = [n if values is None else list(values) for n, values in zip(self.sizes, self.values, strict=True)]
         return {
-            "kind": "cells",
+            "kind": self.kind,
             "attributes": None if self.attributes is None else list(self.attributes),
             "labels": labels,
             "or_none": self.or_none,

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from gaussmith.domains.labels import Label, check_at_most, read_labels
-from gaussmith.domains.tallied import (
-    MOST_LISTED,
+from gaussmith.domains.lift_norms import (
+    MAX_LISTED,
     Level,
-    Tallied,
     check_lift,
     exact_numbers,
     largest_few,
@@ -23,14 +22,53 @@ from gaussmith.domains.tallied import (
     largest_listed,
     without_count,
 )
+from gaussmith.domains.uncentred import Listed
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix
+from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix, Words
+from gaussmith.numerics.products import Integers
 from gaussmith.numerics.two_level import replaced_counts
-from gaussmith.tallies import CountCodes
+from gaussmith.problem import Law, Problem
+from gaussmith.proofs.exchangeable import proven_levels
+from gaussmith.shapes.candidates import Candidate, Search
+from gaussmith.shapes.exchangeable import even_counts, exchangeable
+from gaussmith.workloads import Workload
+
+
+@dataclass(frozen=True)
+class CountCodes:
+    """Which of d items a record has: 1 where the value is above zero, 0 else; missing is 0.
+
+    Of more than `at_most` ones the first in declared order stay.
+
+    >>> CountCodes(4, 2).encode(np.array([[1.0, 0.0, 1.0, 1.0], [np.nan, -3.0, 0.5, np.inf]])).tolist()
+    [[1, 0, 1, 0], [0, 0, 1, 1]]
+    """
+
+    columns: int
+    at_most: int
+
+    @property
+    def width(self) -> int:
+        return self.columns
+
+    @property
+    def extents(self) -> Array:
+        return np.ones(self.columns)
+
+    def centred(self, sums: Integers, records: int) -> Integers:
+        return sums
+
+    def encode(self, rows: Array) -> Words:
+        ones = rows > 0
+        return (ones & (np.cumsum(ones, axis=1) <= self.at_most)).astype(np.int64)
+
+    def sum_rows(self, rows: Array) -> Words:
+        """The summed integers of an array of records."""
+        return np.asarray(self.encode(rows).sum(axis=0))
 
 
 @dataclass(frozen=True, init=False)
-class Counts(Tallied):
+class Counts(Listed):
     """The records in {0, 1}^d with at most k ones: which items a person has, bought, visited.
 
     A record with more than `at_most` items keeps the first of them, in declared order.
@@ -38,6 +76,9 @@ class Counts(Tallied):
     >>> Counts(["bread", "milk", "tea"], at_most=2)
     Counts(3 items, at most 2 of them)
     """
+
+    kind = "counts"
+    forms = ("numbers", "pairs")
 
     dimension: int
     labels: tuple[Label, ...] | None
@@ -60,11 +101,20 @@ class Counts(Tallied):
             f"that are not numbers count as none.{rest}"
         )
 
-    def codes(self, substitutes: Array | None = None) -> CountCodes:
+    @property
+    def person(self) -> str:
+        """Who is one person; of pairs the record does not tell."""
+        return "each row is one person; in pairs of persons and items a person is all rows that name the same one"
+
+    @property
+    def declared_values(self) -> tuple[Label, ...] | None:
+        return self.labels
+
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CountCodes:
         """How records become integers."""
         return CountCodes(self.dimension, self.at_most)
 
-    def records(self, most: int = MOST_LISTED) -> Array | None:
+    def records(self, most: int = MAX_LISTED) -> Array | None:
         """Every record, one a row; None if there are more than `most`."""
         d, k = self.dimension, self.at_most
         if sum(math.comb(d, j) for j in range(k + 1)) > most:
@@ -102,9 +152,15 @@ class Counts(Tallied):
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
+    def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
+        return exchangeable(problem, even_counts(problem), search.gap)
+
+    def proven(self, problem: Problem[Any], law: Law) -> float:
+        return proven_levels(problem, law, self.at_most)
+
     def to_dict(self) -> dict[str, Any]:
         labels = self.dimension if self.labels is None else list(self.labels)
-        return {"kind": "counts", "items": labels, "at_most": self.at_most}
+        return {"kind": self.kind, "items": labels, "at_most": self.at_most}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Counts:

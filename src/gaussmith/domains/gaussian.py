@@ -6,6 +6,7 @@ The expectation chooses where records are clipped; privacy rests on the clip alo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,14 +17,21 @@ import numpy.typing as npt
 
 from gaussmith.codes import BallCodes
 from gaussmith.domains.ball import Ball
+from gaussmith.domains.outlines import centred_outlines, ellipse
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.numerics.linear import Array, Matrix
+from gaussmith.problem import Domain, Problem
+from gaussmith.problem.domain import BoundsTable
+from gaussmith.proofs.ball import ellipsoid_bound
+from gaussmith.shapes import Shape, price
+from gaussmith.shapes.candidates import BEST, Candidate, Candidates, Search, refuse_shape
+from gaussmith.workloads import Workload
 
 SCALINGS = ("best", "report", "chebyshev", "round")
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class GaussianData:
+class GaussianData(Domain):
     """Records x with coordinate j about normal around mean_j with standard deviation sd_j, independently; all public.
 
     A plan scales the coordinates, shortens records beyond an ellipsoid around `mean` and adds noise of its shape.
@@ -39,6 +47,8 @@ class GaussianData:
     >>> GaussianData(mean=[170, 70], sd=[10, 15])
     GaussianData(2 coordinates around (170, 70), sd (10, 15), for about 10000 records)
     """
+
+    kind = "gaussian"
 
     centre: Array
     sd: Array
@@ -119,9 +129,6 @@ class GaussianData:
         fields = {**self.to_dict(), "mean_within": within.tolist()}
         return GaussianData.from_dict(fields)
 
-    def name(self, j: int) -> str:
-        return self.names[j] if self.names is not None else str(j)
-
     @property
     def dimension(self) -> int:
         return len(self.sd)
@@ -138,10 +145,6 @@ class GaussianData:
         return within * within
 
     @property
-    def coded(self) -> tuple[Array, Array]:
-        return self.centre, self.radius
-
-    @property
     def reading(self) -> str:
         """How records are read, in plain words."""
         return (
@@ -149,7 +152,7 @@ class GaussianData:
             "missing or not finite becomes the expected mean."
         )
 
-    def codes(self, substitutes: Array | None = None) -> BallCodes:
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> BallCodes:
         """How records become integers: each coordinate over its half axis, then as in a ball of radius 1."""
         if self.half_axes is None:
             raise PlanError("Gaussian data without a clip", "the clip is chosen by a plan", "call gaussmith.plan first")
@@ -171,14 +174,14 @@ class GaussianData:
     # -- what is expected of the data -----------------------------------------------------------------------------
 
     @cached_property
-    def reach(self) -> Array:
+    def deviation(self) -> Array:
         """The standard deviation of records around the centre, the uncertainty of the mean included."""
         return self.sd if self.mean_within is None else np.hypot(self.sd, self.mean_within)
 
     @property
     def shares(self) -> Array:
-        """λ_j = (reach_j/half axis_j)²: a record as expected is clipped when Σ λ_j Z_j² > 1."""
-        return (self.reach / self.radius) ** 2
+        """λ_j = (deviation_j/half axis_j)²: a record as expected is clipped when Σ λ_j Z_j² > 1."""
+        return (self.deviation / self.radius) ** 2
 
     def clipped_fraction(self) -> float:
         """How many records are clipped if they are as expected."""
@@ -189,21 +192,89 @@ class GaussianData:
     def clipping_loss(self, weights: Array, rows: float | None = None) -> float:
         """The expected weighted squared error of sums from clipping alone, if records are as expected.
 
-            rows · Σ w_j reach_j² E[Z_j² (1 − 1/√Q)² ; Q > 1],   Q = Σ λ_j Z_j²
+            rows · Σ w_j deviation_j² E[Z_j² (1 − 1/√Q)² ; Q > 1],   Q = Σ λ_j Z_j²
 
         and rows² · Σ w_j within_j² g_j² where `mean_within` is stated (`numerics.clipping`).
         """
         from gaussmith.numerics.scaling import Price
 
         n = self.rows if rows is None else rows
-        values = weights * self.reach**2
+        values = weights * self.deviation**2
         unit = float(values.max()) or 1.0  # doubles hold what is near 1, whatever the columns are measured in
         drift = None if self.mean_within is None else weights * self.mean_within**2 / unit
         return unit * float(Price(values / unit, 1.0, 0.0, n, drift).losses(self.shares)(np.ones(1))[0])
 
+    # -- noise, its limit, pictures and words -----------------------------------------------------------------------
+
+    def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
+        """Scale and clip, then noise of the ellipsoid's shape; the standard Gaussian clips the plain norm instead."""
+        from gaussmith.shapes.clipped import clipped
+
+        ways = {BEST: None, "clipped": None, "lifted": None, "isotropic": "round"}
+        if search.shape not in ways:
+            raise refuse_shape(search.shape, problem, list(ways))
+        chosen, shape = clipped(problem, search.mu, ways[search.shape])
+        others: tuple[tuple[str, float], ...] = ()
+        if search.shape == BEST:
+            with suppress(PlanError):  # its errors may be too large for doubles where those of the other are not
+                plain, standard = clipped(problem, search.mu, "round")
+                cost = price(standard, problem.over(plain))
+                others = (("isotropic", cost),) if np.isfinite(cost) else ()
+        return Candidates([Candidate(shape, domain=chosen)], others)
+
+    def has_standard_shape(self, problem: Problem[Any]) -> bool:
+        return True
+
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+        from gaussmith.shapes.clipped import clipped
+
+        return clipped(problem, mu, "round")
+
+    def closed_bound(self, problem: Problem[Any]) -> float:
+        return ellipsoid_bound(problem)
+
+    def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
+        return centred_outlines(problem, lambda rows: ellipse(rows @ rows.T), first, second)
+
+    def note(self, problem: Problem[Any]) -> str:
+        """What clipping is expected to do.
+
+        >>> import gaussmith as gm
+        >>> block = gm.plan(gm.GaussianData(0, [1, 2]), gm.Guarantee(mu=1)).block
+        >>> block.domain.note(block.problem).split(":")[0]
+        'If the data are as expected, 0.21 % of the records are clipped'
+        """
+        loss = self.clipping_loss(problem.coordinate_weights)
+        return (
+            f"If the data are as expected, {100 * self.clipped_fraction():.2g} % of the records are clipped: with "
+            f"{self.rows:.6g} of them this adds about {loss:.3g} to the total squared error. "
+            "Privacy does not depend on it."
+        )
+
+    @property
+    def comparison_note(self) -> str:
+        return (
+            f"Total errors include clipping, if {self.rows:.6g} records are as expected; sums are taken around the "
+            "expected mean."
+        )
+
+    def expected_loss(self, weights: Array) -> float:
+        return self.clipping_loss(weights)
+
+    def around_zero(self) -> GaussianData:
+        return GaussianData.from_dict({**self.to_dict(), "mean": [0.0] * self.dimension, "half_axes": None})
+
+    def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
+        rows = [(self.name(j), [float(each[j]) for each in (self.centre, self.sd, self.radius)]) for j in places]
+        note = (
+            f"{self.note(problem)} Records beyond the ellipsoid with these half axes were shortened to it. A record "
+            "with a value that is missing or not finite became the expected mean."
+        )
+        return BoundsTable(("column", "expected mean", "expected deviation", "clipped to within"), rows, note)
+
     def to_dict(self) -> dict[str, Any]:
         fields: dict[str, Any] = {
-            "kind": "gaussian",
+            "kind": self.kind,
             "mean": self.centre.tolist(),
             "sd": self.sd.tolist(),
             "rows": self.rows,
@@ -229,9 +300,6 @@ class GaussianData:
         )
         axes = fields["half_axes"]
         return found if axes is None else found.clipped_to(np.array(axes, float))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GaussianData) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.centre.tobytes(), self.sd.tobytes(), self.rows, self.clip, self.scaling, self.names))

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gaussmith.domains.labels import check_text
-from gaussmith.domains.protocol import Domain
 from gaussmith.errors import DomainError
+from gaussmith.problem import Domain
 
 Key = str | int | bool
 
-MOST_GROUPS = 10_000_000
+MAX_GROUPS = 10_000_000
+"""Limit on the groups that can be declared."""
 
 RESERVED = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
 """Names that stand beside the keys in a table of answers."""
@@ -96,9 +97,9 @@ def _labels(
                     "they are listed, at least one",
                     f'write {{{column!r}: ["north", "south"]}}',
                 )
-        if math.prod(len(values) for values in keys.values()) > MOST_GROUPS:
+        if math.prod(len(values) for values in keys.values()) > MAX_GROUPS:
             raise DomainError(
-                "too many groups", f"at most {MOST_GROUPS} can be declared", "list the combinations wanted"
+                "too many groups", f"at most {MAX_GROUPS} can be declared", "list the combinations wanted"
             )
         labels = tuple(itertools.product(*keys.values()))
     else:

@@ -11,8 +11,8 @@ from gaussmith.errors import DomainError
 
 Label = str | int | float | bool
 
-MOST = 100_000_000
-"""So many coordinates of one kind can be declared."""
+MAX_LABELS = 100_000_000
+"""Limit on the coordinates of one kind that can be declared."""
 
 
 def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
@@ -24,8 +24,8 @@ def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
     ((3, None), (2, ('bread', 'milk')))
     """
     if is_whole(given):
-        if not 1 <= given <= MOST:
-            raise DomainError(f"{given} {what}s", f"there are from 1 to {MOST:,} {what}s", f"list the {what}s")
+        if not 1 <= given <= MAX_LABELS:
+            raise DomainError(f"{given} {what}s", f"there are from 1 to {MAX_LABELS:,} {what}s", f"list the {what}s")
         return int(given), None
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         raise DomainError(

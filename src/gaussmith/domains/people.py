@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,18 +13,28 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.codes import BoxCodes, PeopleCodes
-from gaussmith.domains.box import MOST_CORNERS, Box
+from gaussmith.domains.box import MAX_CORNERS, ODD_VALUES, Box
+from gaussmith.domains.outlines import corner_outlines
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import fraction_up, sqrt_upward, sum_squares_upward
-from gaussmith.numerics.linear import Array, Bordered, Dense, Diagonal, Matrix
+from gaussmith.numerics.linear import Array, Dense, Matrix
 from gaussmith.numerics.norms import largest_distance, largest_norm
+from gaussmith.problem import Domain, Law, Problem
+from gaussmith.problem.domain import BoundsTable, Differences
+from gaussmith.proofs.people import people_bound, people_differences
+from gaussmith.shapes import Shape
+from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
+from gaussmith.shapes.coordinatewise import isotropic
+from gaussmith.shapes.people import lifted_people
+from gaussmith.shapes.solved import is_worth_solving, solved
+from gaussmith.workloads import Workload
 
 Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class People(Domain):
     """One person with T rows, 1 ≤ T ≤ k = `rows_per_unit`, adds three kinds of numbers.
 
         own     numbers of the person as a whole (a total, a mean), each within its bounds
@@ -36,6 +47,8 @@ class People:
     >>> People(Box({"fare": (0, 50)}), Box({"km": (0, 30)}), rows_per_unit=20).names
     ('fare', 'km', 'rows')
     """
+
+    kind = "people"
 
     own: Box | None
     rows: Box | None
@@ -56,10 +69,6 @@ class People:
     @property
     def names(self) -> tuple[str, ...]:
         return (*(self._own.names or ()), *(self._rows.names or ()), "rows")
-
-    def name(self, j: int) -> str:
-        """The name of coordinate j."""
-        return self.names[j]
 
     @property
     def _own(self) -> _Part:
@@ -99,6 +108,16 @@ class People:
         )
 
     @property
+    def rows_coordinate(self) -> int:
+        return self.parts[2]
+
+    def worths(self, weights: Array) -> tuple[Array, Array, float]:
+        """Roots of the weights times the half ranges, of own numbers and of sums over rows; and the worth of t."""
+        own, over, last = self.parts
+        roots = np.sqrt(weights) * self.radius
+        return roots[own], roots[over], float(roots[last] ** 2)
+
+    @property
     def row_centres(self) -> Array:
         """The centres that sums over rows are measured from."""
         return self._rows.coded[0]
@@ -108,7 +127,7 @@ class People:
         """How records are read, in plain words."""
         return "Every number of a person counts within its bounds: one beyond them is moved to the nearer bound."
 
-    def codes(self, substitutes: Array) -> PeopleCodes:
+    def codes(self, substitutes: Array, workload: Workload | None = None) -> PeopleCodes:
         """How people become integers."""
         boxes = [box for box in (self.own, self.rows) if box is not None]
         k = float(self.rows_per_unit)
@@ -148,7 +167,7 @@ class People:
 
     def corners(self, extent: Array | None = None) -> Array:
         """The extreme people, one a row: own numbers and sums over rows at ± their largest, with k rows or with one."""
-        if 2**self.dimension > MOST_CORNERS:
+        if 2**self.dimension > MAX_CORNERS:
             raise PlanError(
                 f"people with {self.dimension} numbers", "their corners are too many to visit", "use a closed form"
             )
@@ -194,9 +213,61 @@ class People:
             found.append(sqrt_upward(sum_squares_upward(np.nextafter(np.abs(inner) * bounds[index], np.inf))))
         return max(found)
 
+    def check_plain(self) -> None:
+        raise PlanError(
+            "a plan for people with many rows",
+            "it must be said whose rows are whose",
+            "release the request it came from: gaussmith.release(request)",
+        )
+
+    def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
+        ways = [Way("lifted", lambda: Candidate(lifted_people(problem)))]
+        if problem.secret_count:
+            ways.append(Way("solved", lambda: solved(problem, search.gap), is_worth_solving(problem)))
+        if problem.answers.matrix is None:
+            ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))
+        return try_ways(ways, problem, search)
+
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+        return self, isotropic(problem)
+
+    def closed_bound(self, problem: Problem[Any]) -> float:
+        return people_bound(problem)
+
+    def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
+        return people_differences(problem, law)
+
+    def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
+        """With one row or with all that count, every number at either of its ends."""
+        choices = itertools.product((1 / self.rows_per_unit, 1.0), (-1, 1), (-1, 1))
+        corners = [
+            [self._end(problem, i, share, sign) for i, sign in ((first, one), (second, two))]
+            for share, one, two in choices
+        ]
+        return corner_outlines(problem, np.array(corners))
+
+    def _end(self, problem: Problem[Any], i: int, share: float, sign: int) -> float:
+        """One end of what a person with this share of the rows adds to an answer."""
+        answers = problem.answers
+        if i == answers.size:
+            return 1.0  # the person
+        j, (_, over, last) = int(answers.index[i]), self.parts
+        if j == last:
+            return share * self.rows_per_unit
+        if j >= over.start:
+            return float(sign * share * self.radius[j])
+        return float(sign * self.radius[j] + (0.0 if answers.means[i] else self.centre[j]))
+
+    def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
+        boxes = [box for box in (self.own, self.rows) if box is not None]
+        lower, upper = (np.concatenate([[], *(getattr(box, end) for box in boxes)]) for end in ("lower", "upper"))
+        numbers = (lower, upper, substitutes)
+        rows = [(self.name(j), [float(each[j]) for each in numbers]) for j in places if j < len(lower)]
+        return BoundsTable(("column", "from", "to", "a missing value becomes"), rows, ODD_VALUES)
+
     def to_dict(self) -> dict[str, Any]:
         return {
-            "kind": "people",
+            "kind": self.kind,
             "own": None if self.own is None else self.own.to_dict(),
             "rows": None if self.rows is None else self.rows.to_dict(),
             "rows_per_unit": self.rows_per_unit,
@@ -206,9 +277,6 @@ class People:
     def from_dict(cls, fields: dict[str, Any]) -> People:
         own, rows = (None if fields[part] is None else Box.from_dict(fields[part]) for part in ("own", "rows"))
         return cls(own, rows, int(fields["rows_per_unit"]))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, People) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.own, self.rows, self.rows_per_unit))
@@ -232,8 +300,9 @@ class _Part:
 
 def _entries(lift: Matrix) -> tuple[Places, Array, Array]:
     """Where each row's inner entry is, the inner entries and those in the last column."""
-    if isinstance(lift, Bordered):
-        return lift.index, lift.inner, lift.border
-    if isinstance(lift, Diagonal):
-        return np.arange(len(lift.entries)), lift.entries, np.zeros(len(lift.entries))
-    raise PlanError("a lift of people that is not known", "its rows see one column each, or it is dense", "plan again")
+    rows = lift.as_bordered()
+    if rows is None:
+        raise PlanError(
+            "a lift of people that is not known", "its rows see one column each, or it is dense", "plan again"
+        )
+    return rows.index, rows.inner, rows.border

@@ -2,24 +2,96 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.domains.cells import largest_cell
 from gaussmith.domains.labels import Label
-from gaussmith.domains.tallied import Tallied, check_lift, largest_few, without_count
+from gaussmith.domains.lift_norms import check_lift, largest_few, without_count
+from gaussmith.domains.uncentred import Uncentred
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Diagonal, Matrix, exact_entries, pack, unpack
-from gaussmith.tallies import PointCodes
+from gaussmith.numerics.linear import Array, Dense, Diagonal, Matrix, Words, exact_entries
+from gaussmith.numerics.packed_arrays import pack, unpack
+from gaussmith.numerics.products import Integers
+from gaussmith.problem import Law, Problem
+from gaussmith.problem.domain import Differences
+from gaussmith.proofs.cells import cell_differences
+from gaussmith.shapes.candidates import Candidate, Search
+from gaussmith.shapes.cells import MAX_POINTS, one_of_many
+from gaussmith.workloads import Workload
+
+if TYPE_CHECKING:
+    from gaussmith.answers import Answers
+
+
+@dataclass(frozen=True, eq=False)
+class PointCodes:
+    """Which of the declared points a record is: the nearest, in units of each coordinate's spread; ties to the earlier.
+
+    A record with a missing value is the first point. Infinite values are taken as the largest number there is.
+
+    >>> PointCodes(np.array([[0.0, 0.0], [1.0, 500.0]])).encode(np.array([[0.9, 480.0], [np.nan, 500.0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+
+    points: Array
+
+    @property
+    def columns(self) -> int:
+        return int(self.points.shape[1])
+
+    @property
+    def width(self) -> int:
+        return len(self.points)
+
+    @property
+    def extents(self) -> Array:
+        return np.ones(len(self.points))
+
+    def centred(self, sums: Integers, records: int) -> Integers:
+        return sums
+
+    @cached_property
+    def unit(self) -> Array:
+        """What each coordinate is measured in: its spread."""
+        spread = np.ptp(self.points, axis=0)
+        return np.where(spread > 0, spread, 1.0)
+
+    def place(self, rows: Array) -> Words:
+        """Where the point of each record stands."""
+        missing = np.asarray(np.isnan(rows).any(axis=1))
+        x = np.where(missing[:, None], self.points[0], rows) / self.unit
+        best = np.full(len(rows), np.inf)
+        at = np.zeros(len(rows), np.int64)
+        for i, point in enumerate(self.points / self.unit):
+            # One operation at a time, coordinate by coordinate: a record's point must not depend on its neighbours.
+            distance = np.zeros(len(rows))
+            for j in range(len(point)):
+                step = np.minimum(np.abs(x[:, j] - point[j]), 1e150)
+                distance = distance + step * step
+            nearer = distance < best
+            best[nearer], at[nearer] = distance[nearer], i
+        return at
+
+    def encode(self, rows: Array) -> Words:
+        found = np.zeros((len(rows), self.width), np.int64)
+        found[np.arange(len(rows)), self.place(rows)] = 1
+        return found
+
+    def sum_rows(self, rows: Array) -> Words:
+        """The summed integers of an array of records: points are counted, not written out."""
+        return np.bincount(self.place(rows), minlength=self.width)
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Points(Tallied):
+class Points(Uncentred):
     """The rows of an array: all that a record can be. Sums of their coordinates are released.
 
     A record that is none of them counts as the nearest one (each coordinate in units of its spread; ties to the
@@ -28,6 +100,9 @@ class Points(Tallied):
     >>> Points([[0, 0], [1, 0], [1, 5]])
     Points(3 points of 2 coordinates)
     """
+
+    kind = "points"
+    or_none = False
 
     points: Array
     labels: tuple[Label, ...] | None
@@ -56,11 +131,15 @@ class Points(Tallied):
         object.__setattr__(self, "labels", None if names is None else tuple(map(str, names)))
 
     @property
-    def dimension(self) -> int:  # type: ignore[override]
+    def dimension(self) -> int:
         return int(self.points.shape[1])
 
     @property
-    def reach(self) -> Array:
+    def width(self) -> int:
+        return len(self.points)
+
+    @property
+    def ranges(self) -> Array:
         """The largest size of each coordinate."""
         size = np.abs(self.points).max(axis=0)
         return np.where(size > 0, size, 1.0)
@@ -73,7 +152,7 @@ class Points(Tallied):
             "one with a missing value as the first."
         )
 
-    def codes(self, substitutes: Array | None = None) -> PointCodes:
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> PointCodes:
         """How records become integers: how many there are of each point."""
         return PointCodes(self.points)
 
@@ -95,9 +174,31 @@ class Points(Tallied):
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         return self.largest(without_count(lift, len(self.points)), REPLACE_ONE)
 
+    def answer_rows(self, answers: Answers) -> Array:
+        """What each answer takes from each of the points."""
+        answers.check_written(self.width)
+        columns = self.points.T
+        return columns[answers.index] if answers.matrix is None else answers.matrix @ columns
+
+    def core_row(self, answers: Answers, i: int) -> Array:
+        return np.asarray(answers.row(i, self.dimension) @ self.points.T)
+
+    def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
+        return one_of_many(problem, search, MAX_POINTS)
+
+    def has_isotropic(self, problem: Problem[Any]) -> bool:
+        return False
+
+    def standard_reach(self, problem: Problem[Any]) -> float:
+        found = self.largest(Dense(problem.rows * problem.root_weights), problem.neighbours)
+        return math.sqrt(found**2 + (1.0 if problem.asks_secret_count else 0.0))
+
+    def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
+        return cell_differences(problem, law)
+
     def to_dict(self) -> dict[str, Any]:
         return {
-            "kind": "points",
+            "kind": self.kind,
             "points": pack(self.points),
             "names": None if self.names is None else list(self.names),
         }
@@ -105,9 +206,6 @@ class Points(Tallied):
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Points:
         return cls(unpack(fields["points"]), fields["names"])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Points) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.points.tobytes(), self.labels))

@@ -11,16 +11,25 @@ from gaussmith.codes import BoxCodes
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array, Diagonal, Matrix
+from gaussmith.numerics.trace_roots import square_with_slack
+from gaussmith.problem import Domain, Problem
+from gaussmith.shapes import Shape
+from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
+from gaussmith.shapes.coordinatewise import isotropic
+from gaussmith.shapes.lifted import lifted
+from gaussmith.workloads import Workload
 
 
 @dataclass(frozen=True)
-class Records:
+class Records(Domain):
     """The domain of a private count and nothing else.
 
     >>> import gaussmith as gm
     >>> round(gm.plan(gm.Records(), gm.Guarantee(mu=1), count=True).errors()["count"], 9)
     1.0
     """
+
+    kind = "records"
 
     @property
     def dimension(self) -> int:
@@ -30,9 +39,6 @@ class Records:
     def names(self) -> tuple[str, ...]:
         return ()
 
-    def name(self, j: int) -> str:
-        raise IndexError(j)
-
     @property
     def centre(self) -> Array:
         return np.zeros(0)
@@ -40,15 +46,11 @@ class Records:
     radius = spread = centre
 
     @property
-    def coded(self) -> tuple[Array, Array]:
-        return np.zeros(0), np.zeros(0)
-
-    @property
     def reading(self) -> str:
         """How records are read, in plain words."""
         return "Nothing but the number of records is asked: no column is read."
 
-    def codes(self, substitutes: Array) -> BoxCodes:
+    def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxCodes:
         return BoxCodes.for_bounds([], [], [])
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
@@ -61,8 +63,17 @@ class Records:
         """Nothing of a record can change but its presence."""
         return 0.0
 
+    def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
+        return try_ways([Way("lifted", lambda: Candidate(lifted(problem, "count")))], problem, search)
+
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+        return self, isotropic(problem)
+
+    def closed_bound(self, problem: Problem[Any]) -> float:
+        return square_with_slack(float(np.sqrt(problem.offset_weight))) if problem.secret_count else 0.0
+
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "records"}
+        return {"kind": self.kind}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Records:

@@ -12,16 +12,74 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.codes import BoxCodes
 from gaussmith.domains.labels import Label, check_at_most, read_labels
-from gaussmith.domains.tallied import MOST_LISTED, Tallied, check_lift, largest_few, largest_listed, without_count
+from gaussmith.domains.lift_norms import MAX_LISTED, check_lift, largest_few, largest_listed, without_count
+from gaussmith.domains.uncentred import Listed
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Diagonal, Matrix
-from gaussmith.tallies import SparseCodes
+from gaussmith.numerics.linear import Array, Diagonal, Matrix, Words
+from gaussmith.numerics.products import Integers
+from gaussmith.problem import Law, Problem
+from gaussmith.proofs.records import proven_signs
+from gaussmith.shapes.candidates import Candidate, Search
+from gaussmith.shapes.water_filled import water_filled
+from gaussmith.workloads import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class SparseCodes:
+    """A sparse vector: each value clamped to ±bound and rounded to a whole number of steps, a power of two each.
+
+    Of more than `at_most` non-zero codes those stay whose values are largest in size after clamping, ties to the
+    earlier coordinate. Missing values are 0; ±inf clamps.
+
+    >>> codes = SparseCodes.for_bounds([1.0, 1.0, 8.0], 2)
+    >>> (codes.encode(np.array([[0.5, -2.0, 3.0], [0.25, np.nan, 0.0]])) / codes.sizes.scale).tolist()
+    [[0.0, -1.0, 3.0], [0.25, 0.0, 0.0]]
+    """
+
+    sizes: BoxCodes
+    at_most: int
+
+    @classmethod
+    def for_bounds(cls, bounds: npt.ArrayLike, at_most: int, names: Sequence[str] | None = None) -> SparseCodes:
+        """The codes of coordinates within ±bounds; refuses bounds that doubles cannot divide."""
+        b = np.array(bounds, float)
+        return cls(BoxCodes.for_bounds(np.zeros(len(b)), b, np.zeros(len(b)), names), at_most)
+
+    @property
+    def columns(self) -> int:
+        return len(self.sizes.low)
+
+    @property
+    def width(self) -> int:
+        return self.columns
+
+    @cached_property
+    def extents(self) -> Array:
+        return self.sizes.steps.astype(float)
+
+    def centred(self, sums: Integers, records: int) -> Integers:
+        return sums
+
+    def encode(self, rows: Array) -> Words:
+        x = np.where(np.isnan(rows), 0.0, rows)
+        size = np.minimum(np.abs(x), self.sizes.top)
+        codes = (size * self.sizes.scale + 0.5).astype(np.int64)
+        size[codes == 0] = 0.0
+        if (np.count_nonzero(size, axis=1) > self.at_most).any():
+            order = np.argsort(-size, axis=1, kind="stable")
+            np.put_along_axis(codes, order[:, self.at_most :], 0, axis=1)
+        return np.where(x < 0, -codes, codes)
+
+    def sum_rows(self, rows: Array) -> Words:
+        """The summed integers of an array of records."""
+        return np.asarray(self.encode(rows).sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class SparseSum(Tallied):
+class SparseSum(Listed):
     """The vectors with at most k coordinates other than zero, coordinate j within ±bound_j.
 
     Of a vector with more than `at_most` such coordinates the largest stay (in size, after clamping; ties to the
@@ -30,6 +88,8 @@ class SparseSum(Tallied):
     >>> SparseSum(1000, at_most=5, bound=1.0)
     SparseSum(1000 coordinates, at most 5 of them, within ±1)
     """
+
+    kind = "sparse"
 
     dimension: int
     labels: tuple[Label, ...] | None
@@ -69,7 +129,7 @@ class SparseSum(Tallied):
     def _codes(self) -> SparseCodes:
         return SparseCodes.for_bounds(self.bounds, self.at_most, self.names)
 
-    def codes(self, substitutes: Array | None = None) -> SparseCodes:
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> SparseCodes:
         """How records become integers."""
         return self._codes
 
@@ -78,7 +138,7 @@ class SparseSum(Tallied):
         return self.bounds
 
     @property
-    def reach(self) -> Array:
+    def ranges(self) -> Array:
         return 2 * self.bounds
 
     @cached_property
@@ -86,7 +146,7 @@ class SparseSum(Tallied):
         """Zero, and the bounds that codes stand for: the bounds themselves but for a part in 2^41."""
         return self.centre, self._codes.sizes.steps / self._codes.sizes.scale
 
-    def records(self, most: int = MOST_LISTED) -> Array | None:
+    def records(self, most: int = MAX_LISTED) -> Array | None:
         """Every extreme record in units of the bounds, one a row; None if there are more than `most`."""
         d, k = self.dimension, self.at_most
         if math.comb(d, k) * 2**k > most:
@@ -125,9 +185,15 @@ class SparseSum(Tallied):
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
+    def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
+        return water_filled(problem, search.gap)
+
+    def proven(self, problem: Problem[Any], law: Law) -> float:
+        return proven_signs(problem, law)
+
     def to_dict(self) -> dict[str, Any]:
         return {
-            "kind": "sparse",
+            "kind": self.kind,
             "coordinates": self.dimension if self.labels is None else list(self.labels),
             "at_most": self.at_most,
             "bounds": float(self.bounds[0]) if (self.bounds == self.bounds[0]).all() else self.bounds.tolist(),
@@ -136,9 +202,6 @@ class SparseSum(Tallied):
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> SparseSum:
         return cls(fields["coordinates"], fields["at_most"], fields["bounds"])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SparseSum) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.dimension, self.labels, self.at_most, self.bounds.tobytes()))

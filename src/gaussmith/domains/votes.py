@@ -12,24 +12,64 @@ from typing import Any
 import numpy as np
 
 from gaussmith.domains.labels import Label, read_labels
-from gaussmith.domains.tallied import (
-    MOST_LISTED,
+from gaussmith.domains.lift_norms import (
+    MAX_LISTED,
     Level,
-    Tallied,
     check_lift,
     largest_level,
     largest_listed,
     without_count,
 )
+from gaussmith.domains.uncentred import Listed
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
 from gaussmith.numerics.exact import product_upward, sqrt_upward, sum_squares_upward
-from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix
-from gaussmith.tallies import VoteCodes
+from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix, Words
+from gaussmith.numerics.products import Integers
+from gaussmith.problem import Law, Problem
+from gaussmith.proofs.exchangeable import proven_rankings
+from gaussmith.shapes.candidates import Candidate, Search
+from gaussmith.shapes.exchangeable import even_rankings, exchangeable
+from gaussmith.workloads import Workload
+
+
+@dataclass(frozen=True)
+class VoteCodes:
+    """A ranking of d candidates as points: the columns hold ranks, 1 the best; each gets those ranked below it, twice.
+
+    A ballot that does not use each of the ranks 1 … d once gives everyone d−1, twice the mean number of points: it lies
+    in the middle of all rankings, so that it needs no more noise and favours nobody.
+
+    >>> VoteCodes(3).encode(np.array([[1.0, 3.0, 2.0], [1.0, 1.0, 2.0]])).tolist()
+    [[4, 0, 2], [2, 2, 2]]
+    """
+
+    columns: int
+
+    @property
+    def width(self) -> int:
+        return self.columns
+
+    @property
+    def extents(self) -> Array:
+        return np.full(self.columns, 2.0)
+
+    def centred(self, sums: Integers, records: int) -> Integers:
+        return sums
+
+    def encode(self, rows: Array) -> Words:
+        d = self.columns
+        valid = (np.sort(rows, axis=1) == np.arange(1.0, d + 1)).all(axis=1)  # NaN is sorted last and equals nothing
+        ranks = np.where(valid[:, None], rows, (d + 1) / 2)
+        return (2 * (d - ranks)).astype(np.int64)
+
+    def sum_rows(self, rows: Array) -> Words:
+        """The summed integers of an array of records."""
+        return np.asarray(self.encode(rows).sum(axis=0))
 
 
 @dataclass(frozen=True, init=False)
-class Votes(Tallied):
+class Votes(Listed):
     """The rankings of d candidates: each gets as many points as there are candidates ranked below (0 … d−1).
 
     A ballot that is no ranking of all candidates counts as no preference: everyone gets the mean, (d−1)/2.
@@ -37,6 +77,9 @@ class Votes(Tallied):
     >>> Votes(["ann", "bob", "eve"])
     Votes(3 candidates)
     """
+
+    kind = "votes"
+    forms = ("numbers", "order")
 
     dimension: int
     labels: tuple[Label, ...] | None
@@ -56,7 +99,7 @@ class Votes(Tallied):
             "A ballot that does not rank each of them once counts as no preference: everyone gets the same points."
         )
 
-    def codes(self, substitutes: Array | None = None) -> VoteCodes:
+    def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> VoteCodes:
         """How ballots become integers: twice the points."""
         return VoteCodes(self.dimension)
 
@@ -66,10 +109,10 @@ class Votes(Tallied):
         return self.dimension * (self.dimension - 1) // 2
 
     @property
-    def reach(self) -> Array:
+    def ranges(self) -> Array:
         return np.full(self.dimension, self.dimension - 1.0)
 
-    def records(self, most: int = MOST_LISTED) -> Array | None:
+    def records(self, most: int = MAX_LISTED) -> Array | None:
         """Every ranking as points, one a row; None if there are more than `most`."""
         if self.dimension > 12 or math.factorial(self.dimension) > most:
             return None
@@ -111,8 +154,14 @@ class Votes(Tallied):
         """An upper bound of ‖lift · (s − s′)‖ over two ballots, with an add-remove lift; rounded up."""
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
+    def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
+        return exchangeable(problem, even_rankings(problem), search.gap)
+
+    def proven(self, problem: Problem[Any], law: Law) -> float:
+        return proven_rankings(problem, law)
+
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "votes", "candidates": self.dimension if self.labels is None else list(self.labels)}
+        return {"kind": self.kind, "candidates": self.dimension if self.labels is None else list(self.labels)}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Votes:

@@ -18,8 +18,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
+from gaussmith.domains.counts import CountCodes
+from gaussmith.domains.points import PointCodes
+from gaussmith.domains.sparse import SparseCodes
+from gaussmith.domains.votes import VoteCodes
 from gaussmith.errors import SourceError
-from gaussmith.tallies import CountCodes, PointCodes, SparseCodes, VoteCodes
 
 LIMB = 21
 """Bits of the lower limb of a code; the upper has as many, and a sign."""

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array, Integers, pack, unpack
+from gaussmith.numerics.linear import Array, Integers, Matrix
+from gaussmith.numerics.packed_arrays import pack, unpack
 
 Places = npt.NDArray[np.int64]
 
@@ -37,7 +38,7 @@ def gram(starts: Places, stops: Places, cells: int, weights: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals:
+class Intervals(Matrix):
     """The features of interval answers: row i adds up the rows start_i … stop_i − 1 of `inner` (cells × m).
 
     `closed`: the sum over all cells is public, so that its row is zero and whatever spans all cells has no noise.

@@ -12,7 +12,6 @@ have at most two entries a row, so they are kept by structure, never as a millio
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,15 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import PlanError
+from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import Array, Integers, Words, common_power, integer_rows, python, scale_exactly, shift
 
 __all__ = [
     "Array", "Bordered", "Dense", "Diagonal", "Exchangeable", "Integers", "Matrix", "Words", "exact_entries",
-    "matrix_from_dict", "pack", "pick_rows", "unpack",
+    "matrix_from_dict",
 ]  # fmt: skip
-
-_WRITTEN_OUT = 4096
-"""A dense matrix of more numbers is saved as the bytes of its doubles, not as text."""
 
 
 class Matrix(Protocol):
@@ -59,9 +56,17 @@ class Matrix(Protocol):
 
     def to_dict(self) -> dict[str, Any]: ...
 
+    def picked(self, rows: Sequence[int]) -> Matrix:
+        """Some rows, in this order."""
+        return Dense(self.dense()[np.array(rows, np.int64)])
+
+    def as_bordered(self) -> Bordered | None:
+        """The same numbers as a bordered matrix, where every row has one inner entry and one in the last column."""
+        return None
+
 
 @dataclass(frozen=True, eq=False)
-class Diagonal:
+class Diagonal(Matrix):
     """A square diagonal matrix."""
 
     entries: Array
@@ -93,12 +98,19 @@ class Diagonal:
     def dense(self) -> Array:
         return np.diag(self.entries)
 
+    def picked(self, rows: Sequence[int]) -> Bordered:
+        at = np.array(rows, np.int64)
+        return Bordered(at, self.entries[at], np.zeros(len(at)), len(self.entries))
+
+    def as_bordered(self) -> Bordered:
+        return self.picked(range(len(self.entries)))
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "diagonal", "entries": self.entries.tolist()}
 
 
 @dataclass(frozen=True, eq=False)
-class Bordered:
+class Bordered(Matrix):
     """Rows with one inner entry and one entry in the last column: feature i = inner·y[index] + border·y[last]."""
 
     index: npt.NDArray[np.int64]
@@ -151,6 +163,13 @@ class Bordered:
         full[:, -1] += self.border
         return full
 
+    def picked(self, rows: Sequence[int]) -> Bordered:
+        at = np.array(rows, np.int64)
+        return Bordered(self.index[at], self.inner[at], self.border[at], self.columns)
+
+    def as_bordered(self) -> Bordered:
+        return self
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "bordered",
@@ -162,7 +181,7 @@ class Bordered:
 
 
 @dataclass(frozen=True, eq=False)
-class Exchangeable:
+class Exchangeable(Matrix):
     """A matrix that does not change when coordinates are swapped, with an own row and an own column at the end.
 
         out_i = inner · v_i + shared · Σ_j v_j + border · v_last,      i < size
@@ -253,7 +272,7 @@ class Exchangeable:
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class Dense(Matrix):
     """Any matrix small enough to write down."""
 
     matrix: Array
@@ -304,16 +323,6 @@ def exact_entries(lift: Matrix) -> Array:
     return lift.matrix
 
 
-def pick_rows(matrix: Matrix, rows: Sequence[int]) -> Matrix:
-    """Some rows of a matrix, in this order."""
-    at = np.array(rows, np.int64)
-    if isinstance(matrix, Bordered):
-        return Bordered(matrix.index[at], matrix.inner[at], matrix.border[at], matrix.columns)
-    if isinstance(matrix, Diagonal):
-        return Bordered(at, matrix.entries[at], np.zeros(len(at)), len(matrix.entries))
-    return Dense(matrix.dense()[at])
-
-
 def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
     """The matrix that `to_dict` described; refuses what it does not know."""
     kind = fields.get("kind")
@@ -356,31 +365,3 @@ def _check(holds: bool) -> None:
             "a plan's matrices hold finite numbers, each in its row and column",
             "plan again; if this persists, the bounds or weights lie too far apart",
         )
-
-
-def pack(matrix: Array) -> Any:
-    """A matrix for JSON: lists of numbers, or, where it is large, its shape and the bytes of its doubles in base64.
-
-    >>> unpack(pack(np.eye(2)))
-    array([[1., 0.],
-           [0., 1.]])
-    """
-    if matrix.size <= _WRITTEN_OUT:
-        return matrix.tolist()
-    doubles = base64.b64encode(np.ascontiguousarray(matrix, "<f8").tobytes()).decode("ascii")
-    return {"shape": list(matrix.shape), "doubles": doubles}
-
-
-def unpack(packed: Any) -> Array:
-    """The matrix that `pack` wrote; refuses numbers that are not finite."""
-    if isinstance(packed, dict):
-        try:
-            matrix = np.frombuffer(base64.b64decode(packed["doubles"], validate=True), "<f8").reshape(packed["shape"])
-        except ValueError:
-            raise PlanError("a damaged matrix", "its bytes must be as they were saved", "plan again") from None
-        matrix = matrix.astype(float)
-    else:
-        matrix = np.array(packed, float)
-    if not np.isfinite(matrix).all():
-        raise PlanError("a matrix with NaN or infinity", "a plan is made of finite numbers", "plan again")
-    return matrix

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array, Integers, pack, unpack
+from gaussmith.numerics.linear import Array, Integers, Matrix
+from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import scale_exactly
 from gaussmith.numerics.residuals import MarginalPlan, Subset, largest_residual_norm
 
@@ -74,7 +75,7 @@ class Residuals:
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualLift:
+class ResidualLift(Matrix):
     """Counts of the marginals, one after the other, to scaled contrasts of the residuals, one after the other."""
 
     residuals: Residuals
@@ -138,7 +139,7 @@ class ResidualLift:
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualDecode:
+class ResidualDecode(Matrix):
     """Noisy residuals, one after the other, to the cells of the marginals; then their count, if asked.
 
     Where the residual of () is not among them the number of records is public, and what it adds is put in elsewhere.

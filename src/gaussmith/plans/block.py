@@ -16,19 +16,18 @@ import numpy as np
 
 from gaussmith.answers import Answers
 from gaussmith.codes import Codes
-from gaussmith.domains import Cells, Domain, People, Tallied, domain_from_dict
+from gaussmith.domains import domain_from_dict
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
-from gaussmith.neighbours import ADD_REMOVE, check, protects
-from gaussmith.numerics.linear import Array, pick_rows
+from gaussmith.neighbours import check, protects
+from gaussmith.numerics.linear import Array
 from gaussmith.plans.error_distribution import ErrorLaw, law_of_features
 from gaussmith.plans.grid import Grid, make_grid
+from gaussmith.problem import Domain, Law, Problem
 from gaussmith.shapes import Shape, weighted_variances
-from gaussmith.shapes.laws import Law
-from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
-    from gaussmith.certificate import Proof
+    from gaussmith.plans.certificate import Proof
 
 MAX_COVARIANCES = 20_000
 """Limit on the answers whose covariance matrix is written down."""
@@ -38,7 +37,7 @@ _FIELDS = {"domain", "guarantee", "neighbours", "answers", "shape", "substitutes
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One domain, the answers asked of it, and the shape of the noise at its own guarantee.
+    """One problem, and the shape of the noise that fits it at the block's own guarantee.
 
     >>> import gaussmith as gm
     >>> block = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True).block
@@ -46,10 +45,8 @@ class Block:
     (array([100.]), 1.41)
     """
 
-    domain: Domain
+    problem: Problem[Domain]
     guarantee: Guarantee
-    neighbours: str
-    answers: Answers
     shape: Shape
     substitutes: Array
     alternatives: tuple[tuple[str, float], ...] = ()
@@ -58,11 +55,26 @@ class Block:
     whole: tuple[Block, tuple[int, ...], bool] | None = field(default=None, repr=False)
     """Of a question planned together with others: the block of all, its answers' places there, whether it counts."""
 
+    @property
+    def domain(self) -> Domain:
+        """What one record can be."""
+        return self.problem.domain
+
+    @property
+    def answers(self) -> Answers:
+        """What is asked."""
+        return self.problem.answers
+
+    @property
+    def neighbours(self) -> str:
+        """Which datasets are neighbours inside the block."""
+        return self.problem.neighbours
+
     # -- errors ---------------------------------------------------------------------------------------------------
 
     @cached_property
     def _variances(self) -> tuple[Array, float]:
-        per_answer, count = weighted_variances(self.shape, self.answers, self.domain.spread)
+        per_answer, count = weighted_variances(self.shape, self.problem)
         unit = self.noise_scale**2
         return per_answer * unit, count * unit
 
@@ -94,8 +106,8 @@ class Block:
     @property
     def rows_place(self) -> int | None:
         """Where the number of rows is among the answers shown; None where it is not asked."""
-        last = self.answers.visible - 1
-        asked = isinstance(self.domain, People) and last >= 0 and self.answers.index[last] == self.domain.parts[2]
+        last, coordinate = self.answers.visible - 1, self.domain.rows_coordinate
+        asked = coordinate is not None and last >= 0 and self.answers.index[last] == coordinate
         return last if asked else None
 
     @property
@@ -120,16 +132,14 @@ class Block:
     @cached_property
     def bounding_law(self) -> Law:
         """The law on differences that proves the lower bound."""
-        from gaussmith.certificate import law_of
-
-        return self.law or law_of(self.domain, self.answers, self.neighbours)
+        return self.law or self.domain.bounding_law(self.problem)
 
     @cached_property
     def proof(self) -> Proof:
         """A law on differences that bounds every Gaussian noise, and the block's own price: for others to check."""
-        from gaussmith.certificate import prove
+        from gaussmith.plans.certificate import prove_block
 
-        return prove(self)
+        return prove_block(self)
 
     @property
     def optimality(self) -> float:
@@ -193,9 +203,10 @@ class Block:
             kept.append(self.answers.size)
         shape = self.shape
         public = None if shape.public is None else shape.public[kept]
-        shape = Shape(shape.name, shape.lift, pick_rows(shape.features, kept), shape.counted, public)
+        shape = Shape(shape.name, shape.lift, shape.features.picked(kept), shape.counted, public)
         whole = (self, tuple(shown), count)
-        return replace(self, answers=answers, shape=shape, alternatives=(), law=None, whole=whole), kept
+        problem = self.problem.asking(answers)
+        return replace(self, problem=problem, shape=shape, alternatives=(), law=None, whole=whole), kept
 
     # -- the distribution of the errors ----------------------------------------------------------------------------
 
@@ -215,9 +226,7 @@ class Block:
     @cached_property
     def codes(self) -> Codes:
         """How records become integers."""
-        if isinstance(self.domain, Cells) and isinstance(self.answers.workload, Marginals):
-            return self.domain.codes(self.substitutes, self.answers.workload.ways)
-        return self.domain.codes(self.substitutes)
+        return self.domain.codes(self.substitutes, self.answers.workload)
 
     @cached_property
     def grid(self) -> Grid:
@@ -246,7 +255,7 @@ class Block:
     @property
     def public_count(self) -> bool:
         """Whether the number of records is public."""
-        return self.neighbours != ADD_REMOVE
+        return not self.problem.secret_count
 
     # -- saved form -------------------------------------------------------------------------------------------------
 
@@ -269,11 +278,10 @@ class Block:
             odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
             raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")
         domain = domain_from_dict(fields["domain"])
+        answers = Answers.from_dict(fields["answers"], domain)
         block = cls(
-            domain,
+            Problem(domain, answers, check(fields["neighbours"])),
             Guarantee.from_dict(fields["guarantee"]),
-            check(fields["neighbours"]),
-            Answers.from_dict(fields["answers"], domain),
             Shape.from_dict(fields["shape"]),
             np.array(fields["substitutes"], float),
             tuple((str(name), float(value)) for name, value in fields["alternatives"]),
@@ -289,7 +297,7 @@ class Block:
         if rows != self.answers.size + self.shape.counted:
             raise PlanError(f"{rows} features", "a plan has one per answer and one for the count", "plan again")
         d, m = self.domain.dimension, self.shape.lift.shape[0]
-        stand_ins = (0 if isinstance(self.domain, Tallied) else d,)
+        stand_ins = (self.domain.substitutes_size,)
         fits = self.answers.fits(d) and self.substitutes.shape == stand_ins and self.shape.features.shape[1] == m
         if not fits or not (public is None or public.shape == (rows,)):
             raise PlanError("parts of a plan that do not fit", "every field must be as it was saved", "plan again")

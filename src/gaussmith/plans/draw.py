@@ -25,8 +25,9 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.exact import fraction_down, sqrt_upward
 from gaussmith.plans.block import Block
-from gaussmith.plans.choice import plan_answers
+from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.row_rule import RowRule
+from gaussmith.problem import Problem
 
 _FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule"}
 
@@ -141,11 +142,12 @@ def draw_groups(
     shape: str = "best",
 ) -> Draw:
     """One block for every group, at the share of the guarantee that is left when a person is in `at_most` of them."""
-    block = plan_answers(groups.domain, guarantee, answers, ADD_REMOVE, missing, shape)
+    problem = Problem(groups.domain, answers, ADD_REMOVE)
+    block = plan_problem(problem, guarantee, missing, shape)
     share = _share(groups, neighbours, block)
     if share > 1:
         mu = fraction_down(Fraction(guarantee.mu) / Fraction(share))
-        block = plan_answers(groups.domain, Guarantee(mu=mu), answers, ADD_REMOVE, missing, shape)
+        block = plan_problem(problem, Guarantee(mu=mu), missing, shape)
     return Draw(block, guarantee, neighbours, groups)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array, Bordered, Diagonal, Exchangeable, Matrix
+from gaussmith.numerics.linear import Array, Exchangeable, Matrix
 
 MOST_DISTINCT = 1500
 """Eigenvalues are found one by one up to so many different variances; beyond, variances are rounded up to as many."""
@@ -211,10 +211,9 @@ def _rounded_up(diagonal: Array) -> Array:
 
 def law_of_features(features: Matrix, size: int, unit: float, extra: Array) -> ErrorLaw | None:
     """The law of the first `size` features' errors by their structure, or None: `extra` is added to each variance."""
-    if isinstance(features, Diagonal | Bordered):
-        index = np.arange(size) if isinstance(features, Diagonal) else features.index[:size]
-        inner = features.entries[:size] if isinstance(features, Diagonal) else features.inner[:size]
-        border = np.zeros(size) if isinstance(features, Diagonal) else features.border[:size]
+    bordered = features.as_bordered()
+    if bordered is not None:
+        index, inner, border = bordered.index[:size], bordered.inner[:size], bordered.border[:size]
         apart = len(np.unique(index)) == size
         if apart and not (border.any() and (index == features.shape[1] - 1).any()):
             return ErrorLaw(np.sqrt(inner * inner + extra) * unit, border * unit)

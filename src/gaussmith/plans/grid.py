@@ -17,12 +17,10 @@ from fractions import Fraction
 import numpy as np
 
 from gaussmith.codes import Codes
-from gaussmith.domains import Domain
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import sqrt_upward, sum_upward
 from gaussmith.numerics.linear import Integers, Matrix
-from gaussmith.numerics.residual_maps import ResidualLift
-from gaussmith.tallies import CellCodes
+from gaussmith.problem import Domain
 
 NOISE_BITS = 52
 """Noise is drawn as round(2^NOISE_BITS · Z)."""
@@ -70,12 +68,7 @@ def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: f
     """
     if lift.shape[1] - codes.width not in (0, 1):
         raise PlanError(f"a lift of {lift.shape[1]} columns", f"records have {codes.width} coordinates", "plan again")
-    if isinstance(lift, ResidualLift):
-        if lift.residuals.ways != getattr(codes, "ways", None):
-            raise PlanError("residuals of other marginals", "they belong to what is counted", "plan again")
-    elif isinstance(codes, CellCodes) and codes.ways != (tuple(range(codes.columns)),):
-        # Of several marginals a record is in a cell each, which the largest column of a lift does not bound.
-        raise PlanError("counts of marginals without residuals", "they are lifted by their residuals", "plan again")
+    domain.check_lift(lift, codes)
     norm = domain.largest(lift, neighbours)
     charge = sqrt_upward(float(lift.shape[0]))
     room = mu * 2.0**NOISE_BITS

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussmith.answers import Answers
-from gaussmith.domains import Domain, Groups
+from gaussmith.domains import Groups
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
@@ -26,9 +26,10 @@ from gaussmith.numerics.linear import Array
 from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
+from gaussmith.problem import Domain
 
 if TYPE_CHECKING:
-    from gaussmith.certificate import Certificate
+    from gaussmith.plans.certificate import Certificate
     from gaussmith.releases import Release
 
 FORMAT = 2
@@ -199,7 +200,7 @@ class Plan(StatedErrors):
     @cached_property
     def certificate(self) -> Certificate:
         """For each draw a law on differences that bounds every Gaussian noise, at its share of the guarantee."""
-        from gaussmith.certificate import Certificate
+        from gaussmith.plans.certificate import Certificate
 
         return Certificate(self.hash, tuple(draw.block.proof for draw in self.draws))
 

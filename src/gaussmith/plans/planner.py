@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from gaussmith.answers import aim, ask
-from gaussmith.domains import Ball, Box, Domain, GaussianData, Groups, Records, Tallied
+from gaussmith.domains import Groups
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.numerics.doubles import within_doubles
-from gaussmith.plans.choice import plan_answers
+from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import Draw, draw_groups
 from gaussmith.plans.plan import Plan
-from gaussmith.shapes.fitting import Progress
+from gaussmith.problem import Domain, Problem
+from gaussmith.shapes.candidates import Progress
 
 
 def plan(
@@ -65,7 +66,7 @@ def plan(
         made = Plan.of(draw_groups(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape))
         made.certify()
         return made
-    if not isinstance(domain, Box | Ball | Records | GaussianData | Tallied):
+    if not isinstance(domain, Domain):
         if hasattr(domain, "refusal"):  # an entry of the catalogue that says why it must not be used
             raise PlanError(*domain.refusal)
         raise PlanError(
@@ -76,5 +77,5 @@ def plan(
     with within_doubles():
         asked = aim(ask(domain, answers, count, weights), objective, targets)
     protected = choose(neighbours, neighbors)
-    block = plan_answers(domain, guarantee, asked, protected, missing, shape, gap, progress)
+    block = plan_problem(Problem(domain, asked, protected), guarantee, missing, shape, gap, progress)
     return Plan.of(Draw(block, guarantee, protected))

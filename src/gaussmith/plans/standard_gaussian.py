@@ -15,16 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.domains import Cells, Counts, Domain, GaussianData, Points, SparseSum, Tallied, Votes
 from gaussmith.errors import PlanError
-from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.doubles import require_finite, within_doubles
-from gaussmith.numerics.intervals import gram
-from gaussmith.numerics.linear import Array, Dense, Diagonal
-from gaussmith.workloads import Marginals, Runs
+from gaussmith.numerics.linear import Array
 
 if TYPE_CHECKING:
-    from gaussmith.answers import Answers
     from gaussmith.plans import Block
     from gaussmith.releases import Release
 
@@ -46,24 +41,17 @@ class Comparison:
 
 def standard_block(block: Block) -> Block | None:
     """The same answers under the same guarantee by the standard Gaussian mechanism; None where it is not defined."""
-    from gaussmith.shapes.straight import isotropic
-
     if block.whole is not None:
         among, shown, count = block.whole
         standard = standard_block(among)
         return None if standard is None else standard.narrowed(shown, count)[0]
     if block.answers.size == 0:
         return block  # a count alone: one number has only one shape of noise
-    domain = block.domain
+    problem = block.problem
     try:
         with within_doubles():
-            if isinstance(domain, GaussianData):
-                from gaussmith.shapes.clipped import clipped
-
-                domain, shape = clipped(domain, block.answers, block.neighbours, block.guarantee.mu, "round")
-            else:
-                shape = isotropic(domain, block.answers, block.neighbours)
-            standard = replace(block, domain=domain, shape=shape, alternatives=(), law=None)
+            domain, shape = problem.domain.standard(problem, block.guarantee.mu)
+            standard = replace(block, problem=problem.over(domain), shape=shape, alternatives=(), law=None)
             require_finite(standard.standard_errors, standard.total_variance)
             return standard
     except PlanError:
@@ -76,59 +64,11 @@ def standard_errors_of_standard(block: Block) -> Array | None:
         among, shown, _ = block.whole
         found = standard_errors_of_standard(among)
         return None if found is None else found[list(shown)]
-    if isinstance(block.domain, Tallied):
-        reach = largest_change(block.domain, block.answers, block.neighbours)
+    if not block.domain.has_standard_shape(block.problem):
+        reach = block.domain.standard_reach(block.problem)
         return None if reach is None else reach / np.sqrt(block.answers.weights) / block.guarantee.mu
-    if block.answers.matrix is not None and not isinstance(block.domain, GaussianData):
-        return _standard_for_matrix(block)
     other = standard_block(block)
     return None if other is None else other.standard_errors
-
-
-def largest_change(domain: Domain, answers: Answers, neighbours: str) -> float | None:
-    """Δ: the largest norm of all answers together, each scaled to its weight; None where it is not known."""
-    private = neighbours == ADD_REMOVE
-    extra = 1.0 if answers.count and private else 0.0
-    if isinstance(answers.workload, Marginals):  # a record is in one cell of each
-        work = answers.workload
-        asked = [(way, float(answers.weights[at])) for way, at in zip(work.ways, work.offsets, strict=True)]
-        return math.sqrt(sum(w * (1.0 if private else 2.0 * (way != ())) for way, w in asked) + extra)
-    if isinstance(answers.workload, Runs):
-        G = gram(*answers.workload.places, answers.workload.cells, answers.weights)
-        apart = private or (isinstance(domain, Cells) and domain.or_none)
-        sizes = np.diag(G)
-        widest = 0.0 if private else float((sizes[:, None] + sizes - 2 * G).max())
-        return math.sqrt(max(float(sizes.max()) if apart else 0.0, widest) + extra)
-    root = np.sqrt(answers.weights)[:, None]
-    if isinstance(domain, Cells | Points):
-        from gaussmith.shapes.cells import rows_of
-
-        if isinstance(domain, Cells) and answers.matrix is None:
-            found = domain.largest(Diagonal(np.sqrt(answers.coordinate_weights(domain.dimension))), neighbours)
-        else:
-            found = domain.largest(Dense(rows_of(domain, answers) * root), neighbours)
-        return math.sqrt(found**2 + extra)
-    assert isinstance(domain, Counts | SparseSum | Votes)
-    if answers.matrix is None:
-        entries = np.sqrt(answers.coordinate_weights(domain.dimension)) * domain.radius
-        return math.sqrt(domain.largest(Diagonal(entries), neighbours) ** 2 + extra)
-    if domain.records() is None:
-        return None
-    return math.sqrt(domain.largest(Dense(answers.matrix * root * domain.radius), neighbours) ** 2 + extra)
-
-
-def _standard_for_matrix(block: Block) -> Array:
-    """Equal noise on every linear answer: the root of the largest weighted norm of the answers, over the guarantee."""
-    W = block.answers.matrix
-    assert W is not None
-    centre, radius = block.domain.centre, block.domain.radius
-    if block.neighbours == ADD_REMOVE:
-        reach = np.abs(W @ centre) + np.abs(W) @ radius
-    else:
-        reach = 2 * np.abs(W) @ radius
-    root = np.sqrt(block.answers.weights)
-    S = float(((root * reach) ** 2).sum()) + (1.0 if block.answers.count and block.neighbours == ADD_REMOVE else 0.0)
-    return np.asarray(np.sqrt(S) / root / block.guarantee.mu)
 
 
 def compare_block(
@@ -158,7 +98,7 @@ def compare_block(
 
 
 def _standard_count_error(block: Block, standard: Array | None) -> float | None:
-    if isinstance(block.domain, Tallied):
+    if not block.domain.has_standard_shape(block.problem):
         if standard is None:
             return None
         return 0.0 if block.public_count else float(standard[0] * np.sqrt(block.answers.weights[0]))
@@ -169,8 +109,9 @@ def _standard_count_error(block: Block, standard: Array | None) -> float | None:
 def compare_release(release: Release, most: int | None = None) -> list[Comparison]:
     """Every answer's error at its released value beside the standard one there, the count last; without groups."""
     block = release.block
-    found = compare_block(block, most=most if isinstance(block.domain, Tallied) else None)
-    other = None if block.answers.is_linear or isinstance(block.domain, Tallied) else standard_block(block)
+    has_shape = block.domain.has_standard_shape(block.problem)
+    found = compare_block(block, most=None if has_shape else most)
+    other = standard_block(block) if has_shape and not block.answers.is_linear else None
     if other is None:
         return found
     readout = release.readout
@@ -181,14 +122,10 @@ def compare_release(release: Release, most: int | None = None) -> list[Compariso
 
 def share_of_standard(block: Block) -> float | None:
     """√(total squared error / the standard Gaussian's): the errors, taken together, against the standard."""
-    if isinstance(block.domain, Tallied):
-        reach = largest_change(block.domain, block.answers, block.neighbours)
-        noisy = block.answers.size + (block.answers.count and not block.public_count)
+    if not block.domain.has_standard_shape(block.problem):
+        reach = block.domain.standard_reach(block.problem)
+        noisy = block.answers.size + block.problem.asks_secret_count
         return None if not reach else math.sqrt(block.total_variance * block.guarantee.mu**2 / noisy) / reach
-    if block.answers.matrix is not None and not isinstance(block.domain, GaussianData):
-        standard = _standard_for_matrix(block)
-        extra = standard[0] ** 2 * block.answers.weights[0] if block.answers.count and not block.public_count else 0.0
-        return math.sqrt(block.total_variance / (float(block.answers.weights @ standard**2) + extra))
     other = standard_block(block)
     if other is None or not other.total_variance:
         return None
@@ -206,7 +143,7 @@ def spectrum(block: Block) -> tuple[Array, float | None]:
     it is secret and asked, is one of them.
     """
     answers = block.answers
-    counted = answers.count and not block.public_count
+    counted = block.problem.asks_secret_count
     if answers.size > MAX_DIRECTIONS or answers.ratios.any():
         raise PlanError(
             f"the directions of {answers.size} answers",

@@ -16,7 +16,7 @@ from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.release import Release, View
 
 if TYPE_CHECKING:
-    from gaussmith.certificate import Certificate
+    from gaussmith.plans.certificate import Certificate
 
 FORMAT = 2
 """The version of the JSON form."""
@@ -81,7 +81,7 @@ def read(source: str | bytes | os.PathLike[str]) -> Plan | Release | Certificate
     >>> gm.read(plan.to_json()) == plan
     True
     """
-    from gaussmith.certificate import Certificate
+    from gaussmith.plans.certificate import Certificate
 
     fields = _parse(_text(source))
     if fields.get("kind") == "plan":

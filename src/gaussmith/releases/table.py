@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains import Cells
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
-from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
     from gaussmith.releases.release import Release
@@ -71,10 +69,9 @@ def _labels(release: Release) -> Sequence[tuple[Any, ...]]:
 
 def marginal(block: Block, values: Array, attributes: Sequence[str | int]) -> Array:
     """The table of one marginal among the values of a release, an axis per attribute, in the order given."""
-    work, domain = block.answers.workload, block.domain
-    if not isinstance(work, Marginals) or not isinstance(domain, Cells):
+    work, names = block.answers.marginals, block.domain.attribute_names
+    if work is None:
         raise PlanError("a marginal of other answers", "the plan was not made for marginals", "use release.values")
-    names = [domain.attribute_name(i) for i in range(len(domain.sizes))]
     for name in attributes:
         if str(name) not in names:
             raise PlanError(f"attribute {name!r}", "the cells have no such attribute", nearest(str(name), names))

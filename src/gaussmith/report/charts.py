@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains import Tallied
+from gaussmith.domains.outlines import ellipse
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.standard_gaussian import Comparison, standard_block, standard_errors_of_standard
 from gaussmith.releases.table import FIXED
-from gaussmith.report.geometry import differences, ellipse, noise_covariance, pair
+from gaussmith.report.geometry import differences, noise_covariance, pair
 from gaussmith.texts import printable
 from gaussmith.words.numbers import figure
 
@@ -243,7 +243,7 @@ def _covariances(block: Block, places: list[int]) -> tuple[Array, Array | None]:
     """Ours and the standard one at μ = 1."""
     mu = block.guarantee.mu
     ours = noise_covariance(block, places) * mu**2
-    if block.answers.is_linear or isinstance(block.domain, Tallied):
+    if block.answers.is_linear or not block.domain.has_standard_shape(block.problem):
         errors = standard_errors_of_standard(block)
         if errors is None or max(places) >= len(errors):
             return ours, None
@@ -255,7 +255,7 @@ def _covariances(block: Block, places: list[int]) -> tuple[Array, Array | None]:
 def _places(block: Block, columns: Sequence[str]) -> tuple[int, int]:
     """Where two named answers stand; a column's own name will do."""
     names = dict(enumerate(block.answers.names[: block.answers.visible]))
-    if block.answers.count and not block.public_count:
+    if block.problem.asks_secret_count:
         names[block.answers.size] = "count"
     if len(columns) != 2 or columns[0] == columns[1]:
         raise PlanError(

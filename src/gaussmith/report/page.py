@@ -14,9 +14,6 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from gaussmith.domains import Box, Counts, GaussianData, People
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError
 from gaussmith.neighbours import ADD_REMOVE
@@ -28,7 +25,6 @@ from gaussmith.report.drawing import draw
 from gaussmith.report.spectra import errors_spec, spectrum_spec
 from gaussmith.texts import printable
 from gaussmith.words.blocks import (
-    describe_clip,
     describe_divided,
     describe_gain,
     describe_optimality,
@@ -135,9 +131,7 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
 
 def _plain_unit(block: Block) -> str:
     """Who is one person where a plan was released from plain data; of pairs the record does not tell."""
-    if isinstance(block.domain, Counts):
-        return "each row is one person; in pairs of persons and items a person is all rows that name the same one"
-    return "each row is one person"
+    return block.domain.person
 
 
 def _shares(plan: Plan) -> str:
@@ -318,47 +312,25 @@ def _why(block: Block) -> str:
 
 
 def _bounds(block: Block, row_rule: RowRule | None) -> str:
-    domain = block.domain
-    odd = (
-        "<p>Infinite values count as the bound they lie beyond. Empty cells, values that are not numbers, and text "
-        "that cannot be read as a number become the value in the last column. This is the same whoever is in the "
-        "data.</p>"
-    )
     asked = set(block.answers.index.tolist()) if block.answers.matrix is None else None  # a question may ask but some
     if block.whole is not None and not asked:
         return "<p>Nothing but the number of records is asked here: no column is read.</p>"
-    boxes = [domain] if isinstance(domain, Box) else []
-    if isinstance(domain, People):
-        boxes = [box for box in (domain.own, domain.rows) if box is not None]
-    if boxes:
-        lower, upper = (np.concatenate([getattr(box, end) for box in boxes]) for end in ("lower", "upper"))
-        units = row_rule is not None and row_rule.unit is not None
-        kinds = [_OF[kind] for kind, _ in row_rule.features] if row_rule is not None and units else []
-        places = [j for j in range(len(lower)) if asked is None or j in asked]
-        rows = [
-            [
-                printable(domain.name(j)),
-                *kinds[j : j + 1],
-                figure(float(lower[j]), 6),
-                figure(float(upper[j]), 6),
-                figure(float(block.substitutes[j]), 6),
-            ]
-            for j in places[:MAX_ROWS]
-        ]
-        more = len(places) - len(rows)
-        note = f"<p>… and {more:,} more columns, in the record beside this page.</p>" if more else ""
-        header = ["column", *(["of"] if kinds else []), "from", "to", "a missing value becomes"]
-        return _table(header, rows) + note + odd
-    if isinstance(domain, GaussianData):
-        rows = [
-            [printable(domain.name(j)), *(figure(float(v[j]), 6) for v in (domain.centre, domain.sd, domain.radius))]
-            for j in range(min(domain.dimension, MAX_ROWS))
-        ]
-        return _table(["column", "expected mean", "expected deviation", "clipped to within"], rows) + (
-            f"<p>{html.escape(describe_clip(block))} Records beyond the ellipsoid with these half axes were shortened "
-            "to it. A record with a value that is missing or not finite became the expected mean.</p>"
-        )
-    return f"<p>{_prose(domain.reading)}</p>"
+    domain = block.domain
+    columns = [j for j in range(domain.dimension) if j != domain.rows_coordinate]
+    places = [j for j in columns if asked is None or j in asked]
+    table = domain.bounds_table(block.problem, places[:MAX_ROWS], block.substitutes)
+    if table is None:
+        return f"<p>{_prose(domain.reading)}</p>"
+    units = row_rule is not None and row_rule.unit is not None
+    kinds = [_OF[kind] for kind, _ in row_rule.features] if row_rule is not None and units else []
+    rows = [
+        [printable(name), *kinds[j : j + 1], *(figure(number, 6) for number in numbers)]
+        for j, (name, numbers) in zip(places, table.rows, strict=False)
+    ]
+    more = len(places) - len(rows)
+    note = f"<p>… and {more:,} more columns, in the record beside this page.</p>" if more else ""
+    first, *others = table.header
+    return _table([first, *(["of"] if kinds else []), *others], rows) + f"{note}<p>{html.escape(table.note)}</p>"
 
 
 def _cite(release: Release) -> str:

@@ -25,10 +25,11 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Draw
-from gaussmith.plans.choice import plan_answers
+from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import draw_groups
 from gaussmith.plans.row_rule import MEAN as OWN_MEAN
 from gaussmith.plans.row_rule import ROW_SUM, ROWS, TOTAL, VALUES, RowRule
+from gaussmith.problem import Problem
 from gaussmith.requests.question import Question, is_number
 
 Asked = tuple[str, str, float, float]
@@ -77,7 +78,7 @@ def plan_question(
     row_rule = RowRule(
         drawn.features,
         unit,
-        question.rows_per_unit if isinstance(drawn.domain, People) else None,
+        None if drawn.domain.rows_coordinate is None else question.rows_per_unit,
         () if groups is None else groups.columns,
         question.groups_per_unit,
         tuple(question.columns.items()),
@@ -91,7 +92,7 @@ def plan_question(
     if groups is not None:
         draw = draw_groups(groups, guarantee, drawn.answers, neighbours, missing)
         return replace(draw, block=_standing_in(draw.block, drawn.stand_ins), row_rule=row_rule)
-    block = plan_answers(drawn.domain, guarantee, drawn.answers, neighbours, missing)
+    block = plan_problem(Problem(drawn.domain, drawn.answers, neighbours), guarantee, missing)
     return Draw(_standing_in(block, drawn.stand_ins), guarantee, neighbours, row_rule=row_rule)
 
 
@@ -109,7 +110,7 @@ def _plan_histogram(question: Question, unit: str | None, guarantee: Guarantee, 
         where=question.where,
         values_per_unit=k,
     )
-    return Draw(plan_answers(domain, guarantee, answers, neighbours), guarantee, neighbours, row_rule=row_rule)
+    return Draw(plan_problem(Problem(domain, answers, neighbours), guarantee), guarantee, neighbours, row_rule=row_rule)
 
 
 def _standing_in(block: Block, stand_ins: Array | None) -> Block:

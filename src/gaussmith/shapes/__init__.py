@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.answers import Answers
 from gaussmith.numerics.linear import Array, Matrix, matrix_from_dict
-from gaussmith.shapes.laws import Law
+from gaussmith.problem import Domain, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,36 +53,28 @@ class Shape:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A shape that fits, and a law that bounds every shape where one comes with it."""
-
-    shape: Shape
-    law: Law | None = None
-
-
-def weighted_variances(shape: Shape, answers: Answers, spread: Array) -> tuple[Array, float]:
+def weighted_variances(shape: Shape, problem: Problem[Domain]) -> tuple[Array, float]:
     """Variance of each answer and of the count at μ = 1; of a mean: of n times the mean, wherever in its range it lies.
 
     Var(n·mean_j) = Var(feature_j) + spread_j · Var(count)
     """
+    answers = problem.answers
     variances = shape.variances()
     count = float(variances[-1]) if shape.counted else 0.0
     per_answer = variances[: answers.size].copy()
     if answers.any_mean:
-        per_answer[answers.means] += spread[answers.index[answers.means]] * count
+        per_answer[answers.means] += problem.domain.spread[answers.index[answers.means]] * count
     return per_answer, count
 
 
-def total(shape: Shape, answers: Answers, spread: Array) -> float:
-    """The weighted total variance at μ = 1, the count included with weight 1 where it is asked."""
-    per_answer, count = weighted_variances(shape, answers, spread)
-    return float(answers.weights @ per_answer) + (count if answers.count else 0.0)
+def price(shape: Shape, problem: Problem[Domain]) -> float:
+    """What a shape is chosen by, at μ = 1: the weighted total, or the largest variance over a squared target.
 
-
-def price(shape: Shape, answers: Answers, spread: Array) -> float:
-    """What a shape is chosen by, at μ = 1: the weighted total, or the largest variance over a squared target."""
+    The count, where it is asked, has weight 1 and target 1.
+    """
+    answers = problem.answers
+    per_answer, count = weighted_variances(shape, problem)
+    asked = count if answers.count else 0.0
     if answers.targets is None:
-        return total(shape, answers, spread)
-    per_answer, count = weighted_variances(shape, answers, spread)
-    return max(float((per_answer / answers.targets**2).max()), count if answers.count else 0.0)
+        return float(answers.weights @ per_answer) + asked
+    return max(float((per_answer / answers.targets**2).max()), asked)

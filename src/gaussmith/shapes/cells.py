@@ -12,61 +12,66 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.answers import Answers
-from gaussmith.domains import Cells, Points
 from gaussmith.errors import PlanError
-from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.intervals import Intervals, gram
 from gaussmith.numerics.levels import counted
-from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix, pick_rows
+from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix
 from gaussmith.numerics.stored import solve_once
 from gaussmith.numerics.two_level import cells as two_level_cells
 from gaussmith.numerics.two_level import counts as two_level_counts
-from gaussmith.shapes import Candidate, Shape
-from gaussmith.shapes.laws import Law
+from gaussmith.problem import Law, Problem
+from gaussmith.shapes import Shape
+from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.solved import check_lost
-from gaussmith.workloads import Runs
+
+if TYPE_CHECKING:
+    from gaussmith.domains import Cells, Points
 
 GAP = 1e-3
-MOST_SOLVED = 2048
-"""So many cells are solved for."""
+"""How close to the certified optimum cells are solved."""
 
-MOST_POINTS = 100_000
+MAX_SOLVED = 2048
+"""Limit on the cells that are solved for."""
 
-MOST_WRITTEN = 1 << 24
-"""So many numbers of a matrix of answers are written down."""
-
-Progress = Callable[[int, float], None]
+MAX_POINTS = 100_000
+"""Limit on the points that are solved for."""
 
 
-def in_cells(
-    domain: Cells | Points, answers: Answers, neighbours: str, gap: float | None, progress: Progress | None
-) -> list[Candidate]:
-    """The shapes that fit, a closed form first where there is one."""
+def in_cells(problem: Problem[Cells], search: Search) -> list[Candidate]:
+    """The shapes that fit cells, a closed form first where there is one."""
     found = []
-    if isinstance(domain, Cells) and answers.targets is None and not answers.is_linear:
-        plain = _plain(domain, answers, neighbours)
+    if problem.answers.targets is None and not problem.answers.is_linear:
+        plain = _plain(problem)
         if plain is not None:
             return [plain]
-        found = _unit(domain, answers, neighbours)
-        if found and domain.dimension > MOST_SOLVED:
+        found = _unit(problem)
+        if found and problem.domain.dimension > MAX_SOLVED:
             return found
-    return [*found, _solved(domain, answers, neighbours, GAP if gap is None else gap, progress)]
+    return [*found, *one_of_many(problem, search, MAX_SOLVED)]
+
+
+def one_of_many(problem: Problem[Cells | Points], search: Search, most: int) -> list[Candidate]:
+    """The solved shape for records that are one of at most so many."""
+    d = problem.domain.width
+    if d > most:
+        raise PlanError(f"{d} cells to be solved for", f"at most {most} are", "use fewer cells, or marginals")
+    gap = GAP if search.gap is None else search.gap
+    return [(_solved if problem.answers.targets is None else _least_worst)(problem, gap, search)]
 
 
 # -- closed forms -----------------------------------------------------------------------------------------------------
 
 
-def _plain(domain: Cells, answers: Answers, neighbours: str) -> Candidate | None:
+def _plain(problem: Problem[Cells]) -> Candidate | None:
     """All cells at the same weight: noise of two sizes, or of three with a secret number of records; or nothing."""
-    d, weights = domain.dimension, answers.weights
-    if not (weights == weights[0]).all() or not np.array_equal(answers.index, np.arange(d)):
+    domain, neighbours, weight = problem.domain, problem.neighbours, problem.common_weight
+    if weight is None:
         return None
-    weight, private = float(weights[0]), neighbours == ADD_REMOVE
-    asked = answers.count and private
+    d, private, asked = domain.dimension, problem.secret_count, problem.asks_secret_count
     if d == 1 and not private and not domain.or_none:
         raise PlanError(
             "one cell under replace-one", "every record is in it: its count is public", "declare more cells"
@@ -95,21 +100,21 @@ def _plain(domain: Cells, answers: Answers, neighbours: str) -> Candidate | None
     )
 
 
-def _unit(domain: Cells, answers: Answers, neighbours: str) -> list[Candidate]:
+def _unit(problem: Problem[Cells]) -> list[Candidate]:
     """Equal noise on every cell, whatever the weights: the optimum for cells alone under add-remove."""
-    d, private = domain.dimension, neighbours == ADD_REMOVE
-    asked = answers.count and private
-    if asked and domain.or_none:
+    answers, d = problem.answers, problem.domain.dimension
+    private, asked = problem.secret_count, problem.asks_secret_count
+    if asked and problem.domain.or_none:
         return []  # their number is not the sum of the cells
     size = 1.0 if private else np.sqrt(2.0) * (1.0 + 2.0**-52)
     lift = Diagonal(np.full(d, 1.0 / size))
     decode: Matrix = Exchangeable(d, 1.0, 0.0, None, (1.0, 0.0)) if asked else Diagonal(np.full(d, size))
-    if not np.array_equal(answers.index, np.arange(d)):
-        decode = pick_rows(decode, [*answers.index.tolist(), *([d] if asked else [])])
+    if not problem.asks_each_once:
+        decode = decode.picked([*answers.index.tolist(), *([d] if asked else [])])
     law = None
     if private:
         # One cell with chance w_i/Σw each: M = diag(w_i²/Σw), and (tr M^{1/2})² = Σw.
-        omega = answers.coordinate_weights(d)
+        omega = problem.coordinate_weights
         law = Law("cells", float(omega.sum()) * (1.0 - 2.0**-40), {"weights": omega / omega.sum()})
     return [Candidate(Shape("even", lift, decode, asked), law)]
 
@@ -130,25 +135,16 @@ class _Question:
     """What each answer takes from a record spread evenly over all cells."""
 
 
-def _solved(
-    domain: Cells | Points, answers: Answers, neighbours: str, gap: float, progress: Progress | None
-) -> Candidate:
-    d = domain.codes().width
-    most = MOST_SOLVED if isinstance(domain, Cells) else MOST_POINTS
-    if d > most:
-        raise PlanError(f"{d} cells to be solved for", f"at most {most} are", "use fewer cells, or marginals")
-    if answers.targets is not None:
-        return _least_worst(domain, answers, neighbours, gap, progress)
-    private = neighbours == ADD_REMOVE
-    apart = isinstance(domain, Cells) and domain.or_none
-    asked = answers.count and private
-    question = _question(domain, answers, asked and not apart, closed=not private and not apart)
+def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Candidate:
+    d, private, asked = problem.domain.width, problem.secret_count, problem.asks_secret_count
+    apart = problem.domain.or_none
+    question = _question(problem, asked and not apart, closed=not private and not apart)
     points = question.rows.T
     if apart:
         points = np.vstack([points, np.zeros((1, points.shape[1]))])
         if asked:
             points = np.hstack([points, np.ones((len(points), 1))])
-    best = solve_once(points, pairs=not private, gap=gap, progress=progress)
+    best = solve_once(points, pairs=not private, gap=gap, progress=search.progress)
     r = len(question.rows)
     X = _way_back(question.rows, best.decode[:r])
     lift = best.lift[:, :r] @ question.rows
@@ -167,10 +163,10 @@ def _solved(
     return Candidate(Shape("solved", Dense(lift), features, asked, public), law)
 
 
-def _question(domain: Cells | Points, answers: Answers, with_count: bool, closed: bool) -> _Question:
-    d = domain.codes().width
-    if isinstance(answers.workload, Runs):
-        starts, stops = answers.workload.places
+def _question(problem: Problem[Cells | Points], with_count: bool, closed: bool) -> _Question:
+    answers, d = problem.answers, problem.domain.width
+    if answers.runs is not None:
+        starts, stops = answers.runs.places
         weights = answers.weights
         if with_count:
             starts, stops, weights = np.append(starts, 0), np.append(stops, d), np.append(weights, 1.0)
@@ -179,32 +175,12 @@ def _question(domain: Cells | Points, answers: Answers, with_count: bool, closed
             lambda X: Intervals(starts, stops, X, closed),
             (stops - starts)[: answers.size] / d,
         )
-    W = rows_of(domain, answers)
-    root = np.sqrt(answers.weights)[:, None]
+    W, root = problem.rows, problem.root_weights
     full = np.vstack([W * root, np.ones((1, d))]) if with_count else W * root
     plain = np.vstack([W, np.ones((1, d))]) if with_count else W
     R = np.asarray(np.linalg.qr(full, mode="r"), float) if len(full) > d else full
     moving = np.ptp(plain, axis=1) > 0 if closed else np.ones(len(plain), bool)  # the others are public
     return _Question(R, lambda X: Dense((plain @ X) * moving[:, None]), W.mean(axis=1))
-
-
-def rows_of(domain: Cells | Points, answers: Answers) -> Array:
-    """The answers as a matrix over the cells (or points), not scaled."""
-    d = domain.codes().width
-    if answers.size * d > MOST_WRITTEN:
-        raise PlanError(
-            f"{answers.size} answers over {d} cells",
-            f"a matrix of at most {MOST_WRITTEN:,} numbers is solved",
-            "ask for fewer answers, or for a workload such as gaussmith.workloads.ranges",
-        )
-    if isinstance(domain, Points):
-        columns = domain.points.T
-        return columns[answers.index] if answers.matrix is None else answers.matrix @ columns
-    if isinstance(answers.workload, Runs):
-        starts, stops = answers.workload.places
-        at = np.arange(d)
-        return ((at >= starts[:, None]) & (at < stops[:, None])).astype(float)
-    return np.eye(d)[answers.index] if answers.matrix is None else answers.matrix
 
 
 def _root(G: Array) -> Array:
@@ -245,15 +221,11 @@ def _weights(weights: Array, pairs: bool) -> dict[str, Array]:
     return {"first": first[kept].astype(float), "second": second[kept].astype(float), "weights": share}
 
 
-def _least_worst(
-    domain: Cells | Points, answers: Answers, neighbours: str, gap: float, progress: Progress | None
-) -> Candidate:
+def _least_worst(problem: Problem[Cells | Points], gap: float, search: Search) -> Candidate:
     """The shape whose worst answer, in units of its target, is best."""
-    assert answers.targets is not None
-    private = neighbours == ADD_REMOVE
-    W, targets = rows_of(domain, answers), answers.targets
-    apart = isinstance(domain, Cells) and domain.or_none
-    asked = answers.count and private
+    W, targets = problem.rows, problem.answers.targets
+    assert targets is not None
+    private, asked, apart = problem.secret_count, problem.asks_secret_count, problem.domain.or_none
     if asked and apart:
         raise PlanError(
             "the worst answer of cells that need not be, with their number",
@@ -270,7 +242,9 @@ def _least_worst(
     points = W[moving].T
     if apart:
         points = np.vstack([points, np.zeros((1, points.shape[1]))])
-    best = solve_once(points, pairs=not private, objective="worst", targets=targets[moving], gap=gap, progress=progress)
+    best = solve_once(
+        points, pairs=not private, objective="worst", targets=targets[moving], gap=gap, progress=search.progress
+    )
     lift = best.lift @ W[moving]
     features = np.zeros((len(W), len(best.lift)))
     features[moving] = best.decode

@@ -9,28 +9,28 @@ The ellipsoid is chosen here, from public numbers alone; see `numerics.scaling` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.answers import Answers
-from gaussmith.domains import GaussianData
-from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics import quadratic_forms, scaling
 from gaussmith.numerics.doubles import require_finite
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.scaling import Clip, Price
+from gaussmith.problem import Problem
 from gaussmith.shapes import Shape
-from gaussmith.shapes.lifted import lifted, offset_weight
+from gaussmith.shapes.lifted import lifted_round
+
+if TYPE_CHECKING:
+    from gaussmith.domains import GaussianData
 
 
-def clipped(
-    domain: GaussianData, answers: Answers, neighbours: str, mu: float, way: str | None = None
-) -> tuple[GaussianData, Shape]:
+def clipped(problem: Problem[GaussianData], mu: float, way: str | None = None) -> tuple[GaussianData, Shape]:
     """The domain with its ellipsoid, and the shape that fits it; `way` "round" is the standard Gaussian mechanism."""
-    chosen = choose(domain, answers, neighbours, mu, way).domain
-    return chosen, replace(lifted(chosen, answers, neighbours), name="isotropic" if way == "round" else "clipped")
+    chosen = choose(problem, mu, way).domain
+    return chosen, lifted_round(problem.over(chosen), "isotropic" if way == "round" else "clipped")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,26 +41,27 @@ class Choice:
     clip: Clip
 
 
-def choose(domain: GaussianData, answers: Answers, neighbours: str, mu: float, way: str | None = None) -> Choice:
+def choose(problem: Problem[GaussianData], mu: float, way: str | None = None) -> Choice:
     """The domain with its ellipsoid: by its own `scaling` and `clip`, or by `way` instead of its scaling.
 
     Never looks at data. Errs on no side: any ellipsoid is private.
     """
-    if domain.mean_within is None and answers.any_mean:
+    domain = problem.domain
+    if domain.mean_within is None and problem.answers.any_mean:
         domain = domain.off_by(domain.sd)  # a mean that is asked for is not known
-    omega = answers.coordinate_weights(domain.dimension)
+    omega = problem.coordinate_weights
     asked = omega > 0
     # Coordinates that nobody asks for still have to be clipped somewhere: they count for a trifle.
     omega = np.where(asked, omega, 1e-12 * omega[asked].mean() if asked.any() else 1.0)
-    values = omega * domain.reach**2
-    private = neighbours == ADD_REMOVE
-    offset = offset_weight(domain, answers) / mu**2 if private else 0.0
+    values = omega * domain.deviation**2
+    private = problem.secret_count
+    offset = problem.over(domain).offset_weight / mu**2 if private else 0.0
     require_finite(values, offset, 1 / values.max())
     relative = np.maximum(values / values.max(), 1e-30)  # what matters less than that counts for as much
     drift = None if domain.mean_within is None else omega * domain.mean_within**2 / values.max()
     price = Price(relative, 1 / mu if private else 2 / mu, offset / values.max(), domain.rows, drift)
-    clip = _clip(price, domain.clip, domain.reach**2, way or domain.scaling)
-    half_axes = domain.reach * np.sqrt(clip.level / clip.shares)
+    clip = _clip(price, domain.clip, domain.deviation**2, way or domain.scaling)
+    half_axes = domain.deviation * np.sqrt(clip.level / clip.shares)
     if (way or domain.scaling) == "round":  # the longest axis for all, whatever happened to tiny shares
         half_axes = np.full(domain.dimension, half_axes.max())
     unit = float(values.max())

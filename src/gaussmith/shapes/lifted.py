@@ -13,64 +13,42 @@ from __future__ import annotations
 
 import numpy as np
 
-from gaussmith.answers import Answers
-from gaussmith.domains import Ball, Domain, GaussianData, Records
-from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array, Bordered, Dense, Diagonal, Matrix
+from gaussmith.problem import Domain, Problem
 from gaussmith.shapes import Shape
 
 
-def lifted(domain: Domain, answers: Answers, neighbours: str) -> Shape:
-    """The lifted shape of a box or a ball."""
-    omega = answers.coordinate_weights(domain.dimension)
-    private = neighbours == ADD_REMOVE
-    E = offset_weight(domain, answers) if private else 0.0
-    if isinstance(domain, Ball | GaussianData):
-        # Cores fill the unit ball, so noise on them is round whatever the weights: only its share against the count
-        # depends on them.
-        parts = np.full(domain.dimension, np.sqrt(omega @ domain.radius**2))
-        T = parts[0] + np.sqrt(E)
-    else:
-        parts = np.sqrt(omega) * domain.radius
-        T = parts.sum() + np.sqrt(E)
+def lifted(problem: Problem[Domain], name: str) -> Shape:
+    """The lifted shape of a box."""
+    parts = np.sqrt(problem.coordinate_weights) * problem.domain.radius
+    return _lifted(problem, name, parts, parts.sum())
+
+
+def lifted_round(problem: Problem[Domain], name: str) -> Shape:
+    """The lifted shape of a ball or an ellipsoid.
+
+    Cores fill the unit ball, so noise on them is round whatever the weights: only its share against the count depends
+    on them.
+    """
+    parts = np.full(problem.domain.dimension, np.sqrt(problem.coordinate_weights @ problem.domain.radius**2))
+    return _lifted(problem, name, parts, parts[0])
+
+
+def _lifted(problem: Problem[Domain], name: str, parts: Array, whole: float) -> Shape:
+    E = problem.offset_weight if problem.secret_count else 0.0
+    T = whole + np.sqrt(E)
     entries = np.sqrt(parts / T)
-    if not private:
+    if not problem.secret_count:
         half = entries / 2
-        return Shape(name_of(domain, neighbours), Diagonal(half), *read_features(domain, answers, half, None))
+        return Shape(name, Diagonal(half), *read_features(problem, half, None))
     last = np.sqrt(np.sqrt(E) / T)
-    lift = Diagonal(np.append(entries, last))
-    return Shape(name_of(domain, neighbours), lift, *read_features(domain, answers, entries, float(last)))
+    return Shape(name, Diagonal(np.append(entries, last)), *read_features(problem, entries, float(last)))
 
 
-def name_of(domain: Domain, neighbours: str) -> str:
-    """What this shape is called for a domain."""
-    if isinstance(domain, Records):
-        return "count"
-    if isinstance(domain, GaussianData):
-        return "clipped"
-    if isinstance(domain, Ball):
-        return "lifted ball" if neighbours == ADD_REMOVE and domain.centre.any() else "round"
-    if neighbours != ADD_REMOVE or not domain.centre.any():
-        return "elliptical"
-    return "lifted box"
-
-
-def offset_weight(domain: Domain, answers: Answers) -> float:
-    """E: how much the squared error of the number of records matters, through centres, means and the count itself."""
-    E = answers.count_weight(domain)
-    if answers.matrix is not None:
-        at_centre = answers.matrix @ domain.centre
-        return E + float(answers.weights @ (at_centre * at_centre))
-    sums = ~answers.means
-    centres = domain.centre[answers.index[sums]]
-    return E + float(answers.weights[sums] @ (centres * centres))
-
-
-def read_features(
-    domain: Domain, answers: Answers, entries: Array, last: float | None
-) -> tuple[Matrix, bool, Array | None]:
+def read_features(problem: Problem[Domain], entries: Array, last: float | None) -> tuple[Matrix, bool, Array | None]:
     """What reads the answers back, whether the count is among them, and the public part."""
-    centre, radius = domain.coded
+    answers = problem.answers
+    centre, radius = problem.domain.coded
     beta = np.divide(radius, entries, out=np.zeros_like(radius), where=entries > 0)
     if last is None:
         if answers.matrix is not None:

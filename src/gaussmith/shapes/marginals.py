@@ -10,34 +10,33 @@ The product of all attributes is never formed. Under replace-one the number of r
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from gaussmith.answers import Answers
-from gaussmith.domains import Cells
 from gaussmith.errors import PlanError
-from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.linear import Array
 from gaussmith.numerics.residual_maps import ResidualDecode, ResidualLift, Residuals
 from gaussmith.numerics.residuals import plan_marginals
-from gaussmith.shapes import Candidate, Shape
-from gaussmith.shapes.laws import Law
-from gaussmith.workloads import Marginals, Way
+from gaussmith.problem import Law, Problem
+from gaussmith.shapes import Shape
+from gaussmith.shapes.candidates import Candidate
+from gaussmith.workloads import Marginals
+
+if TYPE_CHECKING:
+    from gaussmith.domains import Cells
 
 NAME = "residuals"
 
 
-def of_marginals(domain: Cells, answers: Answers, neighbours: str) -> list[Candidate]:
+def of_marginals(problem: Problem[Cells], work: Marginals) -> list[Candidate]:
     """The best shape for the marginals asked; the count, where asked and secret, is one more of them."""
-    work = answers.workload
-    assert isinstance(work, Marginals)
-    private = neighbours == ADD_REMOVE
-    _check(domain, answers, private)
-    asked = answers.count and private
-    ways, weights = asked_ways(answers, work, neighbours)
-    best = plan_marginals(work.shape, ways, weights, neighbours)
+    _check(problem)
+    asked = problem.asks_secret_count
+    ways, weights = work.weighted_ways(problem.answers.weights, asked)
+    best = plan_marginals(work.shape, ways, weights, problem.neighbours)
     residuals = Residuals(work.shape, work.ways, best.subsets, best.variances)
     public = None
-    if not private:
+    if not problem.secret_count:
         public = np.repeat([1.0 / size for size in work.sizes], work.sizes)
     law = Law("even", best.lower)
     if best.patterns is not None:
@@ -45,23 +44,12 @@ def of_marginals(domain: Cells, answers: Answers, neighbours: str) -> list[Candi
     return [Candidate(Shape(NAME, ResidualLift(residuals), ResidualDecode(residuals, asked), asked, public), law)]
 
 
-def asked_ways(answers: Answers, work: Marginals, neighbours: str) -> tuple[list[Way], Array]:
-    """The marginals and the weight of each; the count, where asked and secret, is one more of them."""
-    ways, weights = list(work.ways), np.array([float(answers.weights[start]) for start in work.offsets])
-    if answers.count and neighbours == ADD_REMOVE:
-        if () in ways:
-            weights[ways.index(())] += 1.0  # asked as a marginal and as the count: its error matters twice
-        else:
-            ways, weights = [*ways, ()], np.append(weights, 1.0)
-    return ways, weights
-
-
-def _check(domain: Cells, answers: Answers, private: bool) -> None:
-    if answers.targets is not None:
+def _check(problem: Problem[Cells]) -> None:
+    if problem.answers.targets is not None:
         raise PlanError(
             "marginals with objective='worst'", "they are planned for the least total", "give weights, one per marginal"
         )
-    if domain.or_none and (not private or answers.count):
+    if problem.domain.or_none and (not problem.secret_count or problem.answers.count):
         raise PlanError(
             "marginals of records that need not be in a cell",
             "under replace-one, and with the count, every record is in one",

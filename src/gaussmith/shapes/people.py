@@ -15,32 +15,34 @@ Under replace-one two people with k and k rows, or k and one, take the place of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.answers import Answers
-from gaussmith.domains import People
-from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.cone import best_share, pair_moments, replaced_total, total
 from gaussmith.numerics.linear import Array, Bordered, Diagonal
+from gaussmith.problem import Problem
 from gaussmith.shapes import Shape
-from gaussmith.shapes.lifted import offset_weight
+
+if TYPE_CHECKING:
+    from gaussmith.domains import People
 
 NAME = "people"
 
 
-def lifted_people(domain: People, answers: Answers, neighbours: str) -> Shape:
+def lifted_people(problem: Problem[People]) -> Shape:
     """The best shape for people with many rows, scaled to a largest norm of 1."""
-    a, b, D = worths(domain, answers)
+    domain, neighbours = problem.domain, problem.neighbours
+    a, b, D = domain.worths(problem.coordinate_weights)
     k = domain.rows_per_unit
-    if neighbours != ADD_REMOVE:
+    if not problem.secret_count:
         p = best_share(lambda p: replaced_total(a, b, D, k, p))
         q, r = pair_moments(k, p)
         entries = np.concatenate([np.sqrt(a), np.sqrt(b / math.sqrt(q)), [D**0.25 / r**0.25 if r > 0 else 0.0]])
         entries[: len(a)] /= math.sqrt(2.0)
         entries = entries / domain.largest(Diagonal(entries), neighbours)
-        return Shape(NAME, Diagonal(entries), *_public_features(domain, answers, entries))
-    E = offset_weight(domain, answers)
+        return Shape(NAME, Diagonal(entries), *_public_features(problem, entries))
+    E = problem.offset_weight
     p = best_share(lambda p: total(a, b, D, E, k, p)) if E else 1.0
     q = p + (1 - p) / k**2
     inner = np.append(np.sqrt(np.concatenate([a, b / math.sqrt(q)])), [0.0, 0.0])
@@ -53,50 +55,7 @@ def lifted_people(domain: People, answers: Answers, neighbours: str) -> Shape:
     lift = Bordered(np.arange(d + 1), inner, border, d + 1)
     norm = domain.largest(lift, neighbours)
     lift = Bordered(lift.index, inner / norm, border / norm, d + 1)
-    return Shape(NAME, lift, *_features(domain, answers, lift))
-
-
-def worths(domain: People, answers: Answers) -> tuple[Array, Array, float]:
-    """Roots of the weights times the half ranges, of own numbers and of sums over rows; and the worth of t."""
-    own, over, last = domain.parts
-    roots = np.sqrt(answers.coordinate_weights(domain.dimension)) * domain.radius
-    return roots[own], roots[over], float(roots[last] ** 2)
-
-
-def total(a: Array, b: Array, D: float, E: float, k: int, p: float) -> float:
-    """T for one law: its square bounds every Gaussian noise from below, at own numbers centred at zero."""
-    q = p + (1 - p) / k**2
-    tied = D * q + E + 2 * (1 - 1 / k) * math.sqrt(D * E * p * (1 - p))
-    return float(a.sum() + math.sqrt(q) * b.sum()) + math.sqrt(tied)
-
-
-def replaced_total(a: Array, b: Array, D: float, k: int, p: float) -> float:
-    """The same under replace-one."""
-    q, r = pair_moments(k, p)
-    return float(2 * a.sum() + math.sqrt(q) * b.sum() + math.sqrt(D * r))
-
-
-def pair_moments(k: int, p: float) -> tuple[float, float]:
-    """E (t + t′)² and E (t − t′)² of two people with k rows each, with chance p, else with k rows and one."""
-    return 4 * p + (1 - p) * (1 + 1 / k) ** 2, (1 - p) * (1 - 1 / k) ** 2
-
-
-def best_share(value: Callable[[float], float]) -> float:
-    """The p in [0, 1] at which a concave function is largest, by golden sections of the angle with sin² = p."""
-    golden = (math.sqrt(5) - 1) / 2
-    low, high = 0.0, math.pi / 2
-    left, right = high - golden * (high - low), low + golden * (high - low)
-    f, g = value(math.sin(left) ** 2), value(math.sin(right) ** 2)
-    for _ in range(80):
-        if f < g:
-            low, left, f = left, right, g
-            right = low + golden * (high - low)
-            g = value(math.sin(right) ** 2)
-        else:
-            high, right, g = right, left, f
-            left = high - golden * (high - low)
-            f = value(math.sin(left) ** 2)
-    return math.sin((low + high) / 2) ** 2
+    return Shape(NAME, lift, *_features(problem, lift))
 
 
 def _factor(D: float, E: float, k: int, p: float) -> tuple[float, float, float]:
@@ -117,8 +76,9 @@ def _factor(D: float, E: float, k: int, p: float) -> tuple[float, float, float]:
     return u, v, w
 
 
-def _features(domain: People, answers: Answers, lift: Bordered) -> tuple[Bordered, bool, None]:
+def _features(problem: Problem[People], lift: Bordered) -> tuple[Bordered, bool, None]:
     """What reads the answers back from the noisy lifted sums, and whether the number of people is among them."""
+    domain, answers = problem.domain, problem.answers
     centre, radius = domain.coded
     last = domain.parts[2]
     u, v, w = float(lift.inner[last]), float(lift.border[last]), float(lift.inner[-1])
@@ -134,8 +94,9 @@ def _features(domain: People, answers: Answers, lift: Bordered) -> tuple[Bordere
     return Bordered(index, inner, border, domain.dimension + 1), counted, None
 
 
-def _public_features(domain: People, answers: Answers, entries: Array) -> tuple[Bordered, bool, Array]:
+def _public_features(problem: Problem[People], entries: Array) -> tuple[Bordered, bool, Array]:
     """The same where the number of people is public: own numbers get their centre's part from it."""
+    domain, answers = problem.domain, problem.answers
     centre, radius = domain.coded
     inner = radius[answers.index] / entries[answers.index]
     public = np.where(answers.means, 0.0, centre[answers.index])

@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from gaussmith.answers import Answers
-from gaussmith.domains import Box, People
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Dense
-from gaussmith.shapes import Candidate, Shape
-from gaussmith.shapes.laws import Law
+from gaussmith.problem import Domain, Law, Problem
+from gaussmith.shapes import Shape
+from gaussmith.shapes.candidates import Candidate
 
-MOST_LOST = 1e-12
-"""What one record may lose in decoding, in standard errors of the answer at μ = 1."""
+if TYPE_CHECKING:
+    from gaussmith.domains import Box, People
+
+MAX_LOSS = 1e-12
+"""Limit on what one record loses in decoding, in standard errors of the answer at μ = 1."""
+
+MAX_CORNERS = 1024
+"""Limit on corners: with more a box gets the closed form, whose distance from the optimum is certified instead."""
+
+MAX_ANSWERS = 64
+"""Limit on the linear answers that are solved for unless this is asked for."""
 
 GAP = 1e-4
 """How close to the certified optimum a small box is solved."""
 
 
-def solved(domain: Box | People, answers: Answers, gap: float | None = None) -> Candidate:
+def is_worth_solving(problem: Problem[Domain]) -> bool:
+    """Few corners, and not a case where the closed form is already the optimum (means, or a single coordinate)."""
+    d, answers = problem.domain.dimension, problem.answers
+    if d <= 1 or 2 ** min(d, 60) > MAX_CORNERS:
+        return False
+    if answers.matrix is not None:
+        return len(answers.matrix) <= MAX_ANSWERS
+    return not answers.means.all() and bool(problem.domain.centre[answers.index[~answers.means]].any())
+
+
+def solved(problem: Problem[Box | People], gap: float | None = None) -> Candidate:
     """The solved shape of a box, or of people with rows, under add-remove; and the law on corners that bounds any."""
     from gaussmith.numerics.optimum import solve
 
-    W = weighted_rows(domain, answers)
+    domain, answers, W = problem.domain, problem.answers, problem.lifted_rows
     signs = np.hstack([domain.corners(), np.ones((2**domain.dimension, 1))])
     best = solve(signs @ W.T, gap=GAP if gap is None else gap)
     rows = best.decode
@@ -36,25 +56,18 @@ def solved(domain: Box | People, answers: Answers, gap: float | None = None) -> 
     return Candidate(Shape("solved", Dense(best.lift @ W), Dense(features), counted), law)
 
 
-def solved_replaced(domain: Box, answers: Answers, gap: float | None = None) -> Candidate:
+def solved_replaced(problem: Problem[Box], gap: float | None = None) -> Candidate:
     """The solved shape of linear answers of a box under replace-one, where differences are twice its signed corners."""
     from gaussmith.numerics.optimum import solve
 
-    W = replaced_rows(domain, answers)
+    domain, answers, W = problem.domain, problem.answers, problem.core_rows
     best = solve(2.0 * domain.corners() @ W.T, gap=GAP if gap is None else gap)
     lift = best.lift @ W
     check_lost(best.decode, best.decode @ lift - W)
     features = best.decode / np.sqrt(answers.weights)[:, None]
-    rows = answers.matrix if answers.matrix is not None else np.eye(domain.dimension)[answers.index]
-    public = np.where(answers.means, 0.0, rows @ domain.coded[0])
+    public = np.where(answers.means, 0.0, problem.rows @ domain.coded[0])
     law = Law("listed", best.lower, {"weights": best.weights / best.weights.sum()})
     return Candidate(Shape("solved", Dense(lift), Dense(features), False, public), law)
-
-
-def replaced_rows(domain: Box, answers: Answers) -> Array:
-    """What each answer takes from the core z, scaled by the root of its weight; the number of records is public."""
-    rows = answers.matrix if answers.matrix is not None else np.eye(domain.dimension)[answers.index]
-    return np.asarray(rows * domain.radius * np.sqrt(answers.weights)[:, None])
 
 
 def check_lost(decode: Array, errors: Array) -> None:
@@ -65,29 +78,9 @@ def check_lost(decode: Array, errors: Array) -> None:
     """
     sizes = np.linalg.norm(decode, axis=1)
     lost = np.abs(errors).sum(axis=1) if errors.shape[1] <= 64 else np.abs(errors).max(axis=1)
-    if (lost > MOST_LOST * sizes).any():
+    if (lost > MAX_LOSS * sizes).any():
         raise PlanError(
             "records whose answers differ too much in scale",
             "solved noise must be read back to a part in 10^12",
             "leave out shape=, or ask for answers of one unit at a time",
         )
-
-
-def weighted_rows(domain: Box | People, answers: Answers) -> Array:
-    """W′: what each answer takes from the core (z, 1), scaled by the root of its weight; then the count, if any."""
-    d = domain.dimension
-    root = np.sqrt(answers.weights)[:, None]
-    if answers.matrix is not None:
-        rows = np.column_stack([answers.matrix * domain.radius, answers.matrix @ domain.centre])
-    else:
-        rows = np.zeros((answers.size, d + 1))
-        at = np.arange(answers.size)
-        rows[at, answers.index] = domain.radius[answers.index]
-        rows[at, -1] = np.where(answers.means, 0.0, domain.centre[answers.index])
-    rows = rows * root
-    extra = answers.count_weight(domain)
-    if extra:
-        tail = np.zeros((1, d + 1))
-        tail[0, -1] = np.sqrt(extra)
-        rows = np.vstack([rows, tail])
-    return rows

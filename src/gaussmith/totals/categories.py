@@ -14,8 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.codes import Codes
-from gaussmith.domains import Cells, Counts, Domain, Tallied, Votes
+from gaussmith.domains import Cells, Counts, Domain, Votes
+from gaussmith.domains.cell_codes import CellCodes
+from gaussmith.domains.counts import CountCodes
 from gaussmith.domains.labels import Label
+from gaussmith.domains.votes import VoteCodes
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.failures import attempt, data_error
 from gaussmith.engines.numpy import row_of
@@ -24,8 +27,6 @@ from gaussmith.engines.source import Source, check_identity, check_once
 from gaussmith.engines.source_description import read_source
 from gaussmith.errors import RequestError, SourceError, nearest, nearest_column
 from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, object_code
-from gaussmith.plans.row_rule import CATEGORIES, NUMBERS, ORDER, PAIRS
-from gaussmith.tallies import CellCodes, CountCodes, VoteCodes
 from gaussmith.totals.features import Units, check_units
 from gaussmith.totals.limbs import combine_rows, select_rows
 from gaussmith.totals.people import identified
@@ -36,18 +37,9 @@ if TYPE_CHECKING:
 Values = Sequence[Label] | range
 
 
-def forms_of(domain: Domain) -> list[str]:
-    """The forms that records of a domain come in, the usual one first."""
-    if isinstance(domain, Cells):
-        return [CATEGORIES]
-    if isinstance(domain, Counts):
-        return [NUMBERS, PAIRS]
-    return [NUMBERS, ORDER] if isinstance(domain, Votes) else [NUMBERS]
-
-
 def choose_form(domain: Domain, form: str | None) -> str:
     """The form that was asked for, or the usual one; refuses one that the domain does not have."""
-    known = forms_of(domain)
+    known = list(domain.forms)
     if form is not None and form not in known:
         raise SourceError(
             f"form={form!r}", f"{type(domain).__name__} is read as {' or '.join(known)}", nearest(form, known)
@@ -57,7 +49,7 @@ def choose_form(domain: Domain, form: str | None) -> str:
 
 def usual_columns(domain: Domain) -> Sequence[str] | None:
     """The columns of numbers that a domain is about; None where it does not name them."""
-    return domain.columns if isinstance(domain, Tallied) else domain.names
+    return domain.columns
 
 
 def open_cells(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, CellCounts]:

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
+from gaussmith.domains import RowCodes
 from gaussmith.engines.engine import PIECE_ROWS, Columns, Totals
-from gaussmith.tallies import RowCodes, sum_rows
 
 PIECE_COLUMNS = 16
 """Columns coded at a time."""
@@ -143,7 +143,7 @@ class BallKernel:
 class RowKernel:
     """Adds up the codes of records whose rule needs the whole record: pieces of rows go through `encode`.
 
-    >>> from gaussmith.tallies import CountCodes
+    >>> from gaussmith.domains.counts import CountCodes
     >>> items = RowKernel(CountCodes(3, at_most=1))
     >>> items.add([np.array([0.0, 1.0]), np.array([1.0, 1.0]), np.array([1.0, np.nan])])
     >>> items.sums, items.records
@@ -163,7 +163,7 @@ class RowKernel:
             with np.errstate(all="ignore"):
                 _fill(piece, columns, slice(0, len(columns)), start, stop)
                 # Codes have at most 42 bits and pieces 2^14 rows: 64 bits hold the sum.
-                found = sum_rows(self.codes, piece.T)
+                found = self.codes.sum_rows(piece.T)
             self.sums = [total + s for total, s in zip(self.sums, found.tolist(), strict=True)]
         self.records += rows
 

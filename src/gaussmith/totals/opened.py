@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from gaussmith.codes import BoxCodes, Codes
-from gaussmith.domains import Cells, Counts, Domain
+from gaussmith.domains import Domain
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source, check_columns, check_once, narrowed
@@ -176,7 +176,7 @@ def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Deriv
 
 def _values(domain: Domain) -> Sequence[Any]:
     """The declared values of a histogram."""
-    labels = domain.values[0] if isinstance(domain, Cells) else domain.labels if isinstance(domain, Counts) else None
+    labels = domain.declared_values
     if labels is None:
         raise PlanError("a histogram without values", "they are declared in the plan", "plan the request again")
     return labels

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.domains import Box, Cells, Domain, GaussianData, Tallied
 from gaussmith.plans.standard_gaussian import (
     MAX_DIRECTIONS,
     compare_block,
@@ -116,30 +115,11 @@ def explain_choice(block: Block) -> str:
             "A mean is the noisy sum of distances from the middle of the bounds, divided by the "
             f"{'public' if public else 'noisy'} number of {counted_in(block)}."
         )
-    if isinstance(block.domain, GaussianData):
-        lines.append(describe_clip(block))
-    if block.answers.is_linear or isinstance(block.domain, Tallied):
+    lines += [text for text in (block.domain.note(block.problem),) if text]
+    if block.answers.is_linear or not block.domain.has_standard_shape(block.problem):
         lines += [text for text in (describe_spectrum(block),) if text]
     lines.append("The choice used the bounds and the guarantee, never the data.")
     return "\n".join(lines)
-
-
-def describe_clip(block: Block) -> str:
-    """What clipping is expected to do to Gaussian data, in plain words.
-
-    >>> import gaussmith as gm
-    >>> block = gm.plan(gm.GaussianData(0, [1, 2]), gm.Guarantee(mu=1)).block
-    >>> describe_clip(block).split(":")[0]
-    'If the data are as expected, 0.21 % of the records are clipped'
-    """
-    domain = block.domain
-    assert isinstance(domain, GaussianData)
-    loss = domain.clipping_loss(block.answers.coordinate_weights(domain.dimension))
-    return (
-        f"If the data are as expected, {100 * domain.clipped_fraction():.2g} % of the records are clipped: with "
-        f"{domain.rows:.6g} of them this adds about {loss:.3g} to the total squared error. "
-        "Privacy does not depend on it."
-    )
 
 
 def describe_divided(block: Block) -> str:
@@ -149,23 +129,6 @@ def describe_divided(block: Block) -> str:
     return (
         f"n is the number of {counted_in(block)}: {figure(error)} / n is ± {figure(error / 10_000)} for 10,000 of them"
     )
-
-
-def describe_undeclared(domain: Domain) -> str:
-    """What a value counts as that is none of the declared ones; empty where it is left out, or where there are none.
-
-    >>> describe_undeclared(Cells(["a", "b"]))
-    'a value that is missing or not declared counts as: a'
-    """
-    if not isinstance(domain, Cells) or domain.or_none:
-        return ""
-    several = len(domain.others) > 1
-    named = [
-        f"{domain.attribute_name(i)}={domain.value_name(i, v)}" if several else domain.value_name(i, v)
-        for i, v in enumerate(domain.others)
-    ]
-    shown = ", ".join(named[:8]) + (", …" if named[8:] else "")
-    return printable(f"a value that is missing or not declared counts as: {shown}")
 
 
 def guarantee_notes(guarantee: Guarantee) -> list[str]:
@@ -193,8 +156,8 @@ def block_rows(
     block: Block, rows: int | None = None, most: int = MAX_ROWS, standard_scale: float = 1.0
 ) -> list[tuple[str, ...]]:
     """answer · ± error · the standard Gaussian's · their ratio; an error of a mean is over n unless `rows` is given."""
-    if isinstance(block.answers.workload, Marginals):
-        return _marginal_rows(block, most)
+    if block.answers.marginals is not None:
+        return _marginal_rows(block, block.answers.marginals, most)
     found: list[tuple[str, ...]] = []
     comparisons = compare_block(block, rows, most, standard_scale)
     for c in comparisons:
@@ -211,14 +174,13 @@ def block_rows(
     return found
 
 
-def _marginal_rows(block: Block, most: int) -> list[tuple[str, ...]]:
+def _marginal_rows(block: Block, work: Marginals, most: int) -> list[tuple[str, ...]]:
     """One row per marginal: all of its cells have the same error."""
-    work, domain = block.answers.workload, block.domain
-    assert isinstance(work, Marginals) and isinstance(domain, Cells)
+    attributes = block.domain.attribute_names
     errors, standard = block.standard_errors, standard_errors_of_standard(block)
     found: list[tuple[str, ...]] = []
     for way, size, at in list(zip(work.ways, work.sizes, work.offsets, strict=True))[:most]:
-        name = " × ".join(domain.attribute_name(i) for i in way) or "all"
+        name = " × ".join(attributes[i] for i in way) or "all"
         other, ratio = "", ""
         if standard is not None:
             other, ratio = figure(standard[at]), f"{100 * errors[at] / standard[at]:.0f} %"
@@ -242,7 +204,7 @@ def block_notes(block: Block, rows: int | None, lead: str = "") -> list[str]:
         notes.append(f"of what {rows:,} records can add up to: {', '.join(shares[:4])}{', …' if shares[4:] else ''}")
     lead += "planned together, " if block.whole is not None else ""
     optimal = f"{block.shape.name}: {lead}{describe_optimality(block)}"
-    undeclared = [text for text in (describe_undeclared(block.domain),) if text]
+    undeclared = [text for text in (block.domain.undeclared,) if text]
     return [*notes, optimal, *guarantee_notes(block.guarantee), f"protects {block.protects}", *undeclared]
 
 
@@ -252,8 +214,9 @@ def _shares(block: Block, rows: int) -> list[tuple[str, float]]:
     if answers.ratios.any():
         return []  # these rows are not people, whose number is not guessed
     found = []
-    if isinstance(domain, Box) and answers.matrix is None:
-        most = np.maximum(np.abs(domain.lower), np.abs(domain.upper))[answers.index] * rows
+    largest = domain.largest_values
+    if largest is not None and answers.matrix is None:
+        most = largest[answers.index] * rows
         sums = np.flatnonzero(~answers.means).tolist()
         found = [(answers.names[i], 100 * float(block.standard_errors[i] / most[i])) for i in sums]
     if block.count_standard_error:

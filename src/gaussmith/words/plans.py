@@ -17,7 +17,6 @@ from gaussmith.words.blocks import (
     guarantee_notes,
 )
 from gaussmith.words.tables import html_table, text_table
-from gaussmith.workloads import Marginals
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block, Draw, Plan
@@ -73,8 +72,8 @@ def held(draw: Draw) -> str:
 
 
 def _left_out(block: Block) -> list[str]:
-    work = block.answers.workload
-    if isinstance(work, Marginals):
+    work = block.answers.marginals
+    if work is not None:
         rest = len(work.ways) - MAX_ROWS
         return [f"… and {rest:,} more marginals: plan.standard_errors"] if rest > 0 else []
     rest = block.answers.visible - MAX_ROWS

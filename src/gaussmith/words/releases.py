@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.releases.table import EXACT, FIXED, UNKNOWN
 from gaussmith.texts import printable
-from gaussmith.words.blocks import MAX_ROWS, describe_undeclared, guarantee_notes
+from gaussmith.words.blocks import MAX_ROWS, guarantee_notes
 from gaussmith.words.numbers import decimals, figure
 from gaussmith.words.plans import note_lines, sharing
 from gaussmith.words.tables import html_table, text_table, wrap_notes
@@ -89,7 +89,7 @@ def _left_out(release: Release, rest: int) -> list[str]:
 def release_notes(release: Release) -> list[str]:
     """What a release of one question keeps, and how its table was read."""
     notes = [] if release.row_rule is None else [printable(note) for note in release.row_rule.notes()]
-    undeclared = describe_undeclared(release.block.domain)
+    undeclared = release.block.domain.undeclared
     notes += [undeclared] if undeclared else []
     return [*guarantee_notes(release.guarantee), f"protects {release.plan.protects}", *notes, *_charged(release)]
 

@@ -4,9 +4,7 @@ A certificate names a law on the differences of neighbours. For any such law, wi
 their weights, no Gaussian noise with the same guarantee has a total below (tr M^{1/2})²/μ²: so the law bounds what
 anybody could have done, and the plan's own total says what was done.
 
-- bounds: laws for boxes, balls and people, whose shapes come without one
-- proofs: what a law proves, computed again from the domain and the answers
-- roots:  tr M^{1/2} on the safe side of every rounding
+What a law proves is computed in `gaussmith.proofs`, from the domain and the answers, apart from the choice of shapes.
 """
 
 from __future__ import annotations
@@ -17,17 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.certificate.bounds import law_of, lower_bound
-from gaussmith.certificate.proofs import differences, proven
 from gaussmith.errors import GaussmithError, PlanError
-from gaussmith.neighbours import ADD_REMOVE, protects
-from gaussmith.numerics.linear import Array, pack, unpack
-from gaussmith.shapes.laws import Law
+from gaussmith.neighbours import protects
+from gaussmith.numerics.linear import Array
+from gaussmith.numerics.packed_arrays import pack, unpack
+from gaussmith.problem import Law
+from gaussmith.proofs import prove
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block, Plan
-
-__all__ = ["Certificate", "Proof", "Verdict", "law_of", "lower_bound", "prove", "verify"]
 
 FORMAT = 2
 
@@ -167,11 +163,11 @@ class Verdict:
         return self.price / self.lower_bound if self.lower_bound else 1.0
 
 
-def prove(block: Block) -> Proof:
+def prove_block(block: Block) -> Proof:
     """The proof of a block: its law's bound is proven here, in directed arithmetic, not taken from the solver."""
     law = block.bounding_law
     mu = block.guarantee.mu
-    lower = proven(block.domain, block.answers, block.neighbours, law) / mu**2 * (1.0 - 2.0**-51)
+    lower = prove(block.problem, law) / mu**2 * (1.0 - 2.0**-51)
     return Proof(block.neighbours, mu, block.answers.objective, law, lower, _price(block), _evidence(block, law))
 
 
@@ -222,7 +218,7 @@ def _verify(block: Block, proof: Proof) -> Verdict:
     if not reach <= 1.0:
         problems.append("the guarantee does not hold: neighbours lie further apart than the noise is made for")
     try:
-        lower = proven(block.domain, block.answers, block.neighbours, proof.law) / block.guarantee.mu**2
+        lower = prove(block.problem, proof.law) / block.guarantee.mu**2
         lower *= 1.0 - 2.0**-51
     except (PlanError, KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         problems.append(f"the law proves nothing: {error}")
@@ -244,13 +240,12 @@ def _price(block: Block) -> float:
 
 def _evidence(block: Block, law: Law) -> dict[str, Array]:
     answers = block.answers
-    counted = answers.count and block.neighbours == ADD_REMOVE
-    size = answers.size + counted
+    size = answers.size + block.problem.asks_secret_count
     if size * size > MAX_NUMBERS or answers.any_mean or answers.ratios.any():
         return {}
     scale = np.append(np.sqrt(answers.weights), 1.0)[:size]
     covariance = block.covariance()[:size, :size] * np.outer(scale, scale)
-    found = differences(block.domain, answers, block.neighbours, law)
+    found = block.domain.differences(block.problem, law)
     if found is None or found[0].size > MAX_NUMBERS:
         return {"covariance": covariance}
     points, weights = found

@@ -1,66 +1,23 @@
-"""What domains share whose records are counted as they are: no centre, no bounds to be measured from."""
+"""Largest norms of lifted differences that several domains share, all rounded up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
 
-from gaussmith.domains.labels import Label, names_of
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
 from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix, exact_entries
 from gaussmith.numerics.norms import largest_distance, largest_norm
 
-MOST_LISTED = 1 << 12
-"""A dense lift is certified by visiting every extreme record; more of them are refused."""
+MAX_LISTED = 1 << 12
+"""Limit on the extreme records that are visited to certify a dense lift."""
 
 Level = tuple[Fraction, Fraction, int]
 """(t, δ, τ): a difference's squared norm, its sum, and its change of the number of records."""
-
-
-class Tallied:
-    """A record is its own core: centre 0, radius 1."""
-
-    dimension: int
-    labels: tuple[Label, ...] | None
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        return names_of(self.labels)
-
-    def name(self, j: int) -> str:
-        """The label of coordinate j, or its number as text."""
-        return str(j) if self.labels is None else str(self.labels[j])
-
-    @property
-    def columns(self) -> Sequence[str] | None:
-        """The columns that records are read from, where they are named."""
-        return self.names
-
-    @property
-    def centre(self) -> Array:
-        return np.zeros(self.dimension)
-
-    @property
-    def radius(self) -> Array:
-        return np.ones(self.dimension)
-
-    @property
-    def reach(self) -> Array:
-        """By how much one record can change each coordinate."""
-        return np.ones(self.dimension)
-
-    @property
-    def spread(self) -> Array:
-        """Of no meaning here: means are not planned."""
-        return np.zeros(0)
-
-    @property
-    def coded(self) -> tuple[Array, Array]:
-        return self.centre, self.radius
 
 
 def check_lift(lift: Matrix, width: int, neighbours: str) -> bool:
@@ -102,7 +59,7 @@ def largest_few(lift: Diagonal, reach: Array, at_most: int) -> float:
 def largest_listed(lift: Matrix, records: Array | None, neighbours: str) -> float:
     """The largest norm over the differences of listed records, every one of them visited; rounded up."""
     if records is None:
-        raise PlanError("a dense lift over many records", f"at most {MOST_LISTED} can be visited", "use a closed form")
+        raise PlanError("a dense lift over many records", f"at most {MAX_LISTED} can be visited", "use a closed form")
     matrix = exact_entries(lift)
     if neighbours != ADD_REMOVE:
         return largest_distance(matrix, records)

@@ -3,53 +3,54 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.answers import Answers
-from gaussmith.domains import Counts, SparseSum, Votes
 from gaussmith.errors import PlanError
-from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array, Dense
-from gaussmith.shapes import Candidate, Shape
-from gaussmith.shapes.laws import Law
+from gaussmith.problem import Law, Problem
+from gaussmith.shapes import Shape
+from gaussmith.shapes.candidates import Candidate
+from gaussmith.shapes.solved import check_lost
+
+if TYPE_CHECKING:
+    from gaussmith.domains.uncentred import Listed
 
 GAP = 1e-4
-MOST_SOLVED = 1024
-"""So many records are solved for; beyond, the closed forms serve, and their distance from the optimum is certified."""
+"""How close to the certified optimum listed records are solved."""
 
-MOST_ANSWERS = 256
+MAX_SOLVED = 1024
+"""Limit on records: beyond, the closed forms serve, and their distance from the optimum is certified."""
+
+MAX_ANSWERS = 256
+"""Limit on the answers that are solved for."""
 
 
-def solved_records(
-    domain: Counts | Votes | SparseSum, answers: Answers, neighbours: str, gap: float | None
-) -> list[Candidate]:
+def solved_records(problem: Problem[Listed], gap: float | None) -> list[Candidate]:
     """The solved shape, if the records are few and the solver can read every answer back; else nothing."""
-    listed = domain.records(MOST_SOLVED)
-    if listed is None or answers.size > MOST_ANSWERS:
+    listed = problem.domain.records(MAX_SOLVED)
+    if listed is None or problem.answers.size > MAX_ANSWERS:
         return []
     with suppress(PlanError):  # scales too far apart for doubles: the closed forms have no such trouble
-        return [_solved(listed, domain.coded[1], answers, neighbours, GAP if gap is None else gap)]
+        return [_solved(problem, listed, GAP if gap is None else gap)]
     return []
 
 
-def _solved(listed: Array, unit: Array, answers: Answers, neighbours: str, gap: float) -> Candidate:
+def _solved(problem: Problem[Listed], listed: Array, gap: float) -> Candidate:
     from gaussmith.numerics.optimum import solve
-    from gaussmith.shapes.solved import check_lost
 
-    d, size = listed.shape[1], answers.size
-    root = np.sqrt(answers.weights)[:, None]
-    rows = (answers.matrix if answers.matrix is not None else np.eye(d)[answers.index]) * unit * root
-    counted = answers.count and neighbours == ADD_REMOVE
+    size, root, counted = problem.answers.size, problem.root_weights, problem.asks_secret_count
+    rows = problem.rows * problem.domain.coded[1] * root
     if counted:
         rows = np.pad(rows, ((0, 1), (0, 1)))
         rows[-1, -1] = 1.0
         listed = np.hstack([listed, np.ones((len(listed), 1))])
-    best = solve(listed @ rows.T, pairs=neighbours != ADD_REMOVE, gap=gap)
+    best = solve(listed @ rows.T, pairs=not problem.secret_count, gap=gap)
     lift = best.lift @ rows
     decoded = best.decode @ lift
     public = None
-    if neighbours != ADD_REMOVE:
+    if not problem.secret_count:
         # What is the same in every record needs no noise: it is filled in from the public number of records.
         middle = listed.mean(axis=0)
         public = (rows @ middle - decoded @ middle) / root[:, 0]

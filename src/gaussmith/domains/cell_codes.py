@@ -1,0 +1,72 @@
+"""How records become counts of cells: of all cells, or of the cells of some marginals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.numerics.linear import Array, Words
+from gaussmith.numerics.products import Integers
+
+
+@dataclass(frozen=True)
+class CellCodes:
+    """Which cell of each of some marginals a record is in. The columns hold the places of values, −1 for undeclared.
+
+    `ways` lists the attributes of each marginal, `others` what an undeclared value counts as; None: it is in no cell.
+
+    >>> CellCodes((3, 2), ((0, 1),), (2, 0)).encode(np.array([[0, 1], [-1, 1]])).tolist()
+    [[0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1]]
+    """
+
+    sizes: tuple[int, ...]
+    ways: tuple[tuple[int, ...], ...]
+    others: tuple[int, ...] | None
+
+    @property
+    def columns(self) -> int:
+        return len(self.sizes)
+
+    @cached_property
+    def widths(self) -> list[int]:
+        """The cells of each marginal."""
+        return [math.prod(self.sizes[i] for i in way) for way in self.ways]
+
+    @property
+    def width(self) -> int:
+        return sum(self.widths)
+
+    @property
+    def extents(self) -> Array:
+        return np.ones(self.width)
+
+    def centred(self, sums: Integers, records: int) -> Integers:
+        return sums
+
+    def add_counts(self, counts: Words, places: Words, weights: Words | None = None) -> None:
+        """Add to `counts` how many records are in each cell; `weights` says how often each row occurs."""
+        if self.others is None:
+            declared = np.asarray((places >= 0).all(axis=1))
+            places, weights = places[declared], None if weights is None else weights[declared]
+        else:
+            places = np.where(places >= 0, places, np.array(self.others))
+        start = 0
+        for way, width in zip(self.ways, self.widths, strict=True):
+            at = np.zeros(len(places), np.int64)
+            for i in way:
+                at = at * self.sizes[i] + places[:, i]
+            if weights is None:
+                counts[start : start + width] += np.bincount(at, minlength=width)
+            else:
+                np.add.at(counts[start : start + width], at, weights)
+            start += width
+
+    def encode(self, rows: npt.NDArray[np.int64]) -> Words:
+        found = np.zeros((len(rows), self.width), np.int64)
+        for counts, row in zip(found, rows, strict=True):
+            self.add_counts(counts, row[None])
+        return found

@@ -1,0 +1,106 @@
+"""Outlines of what one record can change in two answers, for pictures. An answer's place is its own, the count last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussmith.numerics.linear import Array
+from gaussmith.problem import Domain, Problem
+
+if TYPE_CHECKING:
+    from gaussmith.answers import Answers
+
+CIRCLE = 72
+"""Points on a smooth outline."""
+
+
+def ellipse(covariance: Array) -> Array:
+    """The outline {x : xᵀ covariance⁻¹ x = 1}: one standard deviation in every direction; rows are points.
+
+    >>> ellipse(np.diag([4.0, 1.0])).max(axis=0)
+    array([2., 1.])
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    angle = np.linspace(0, 2 * np.pi, CIRCLE + 1)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(circle * np.sqrt(np.clip(values, 0, None)) @ vectors.T)
+
+
+def zonotope(generators: Array) -> Array:
+    """The outline of { Σ tₖ gₖ : −1 ≤ tₖ ≤ 1 }, closed; `generators` has one column per g.
+
+    >>> zonotope(np.array([[1.0, 0.0], [0.0, 2.0]])).tolist()
+    [[-1.0, -2.0], [1.0, -2.0], [1.0, 2.0], [-1.0, 2.0], [-1.0, -2.0]]
+    """
+    g = generators.T[np.abs(generators).max(axis=0, initial=0.0) > 0]
+    if len(g) == 0:
+        return np.zeros((2, 2))
+    g = np.where(((g[:, 1] < 0) | ((g[:, 1] == 0) & (g[:, 0] < 0)))[:, None], -g, g)
+    g = g[np.argsort(np.arctan2(g[:, 1], g[:, 0]), kind="stable")]
+    steps = np.vstack([2 * g, -2 * g])
+    return np.vstack([-g.sum(axis=0), -g.sum(axis=0) + np.cumsum(steps, axis=0)])
+
+
+def centred_outlines(problem: Problem[Domain], body: Callable[[Array], Array], first: int, second: int) -> list[Array]:
+    """Outlines around a centre: add-remove gives a body and its mirror image.
+
+    `body` draws what two answers (rows over the core) can be. A mean stands for its sum of distances from the middle
+    of its bounds.
+    """
+    domain, answers = problem.domain, problem.answers
+    centre = np.zeros(2)
+    rows = np.zeros((2, domain.dimension))
+    for axis, i in enumerate((first, second)):
+        if i == answers.size:  # the count
+            centre[axis] = 1.0
+            continue
+        rows[axis] = answers.row(i, domain.dimension)
+        centre[axis] = 0.0 if answers.means[i] else rows[axis] @ domain.centre
+    drawn = body(rows * domain.radius)
+    if problem.secret_count:
+        return [drawn + centre, -(drawn + centre)] if centre.any() else [drawn]
+    return [2 * drawn]
+
+
+def corner_outlines(problem: Problem[Domain], corners: Array) -> list[Array]:
+    """Outlines of the hull of some points, and under add-remove of its mirror image."""
+    if not problem.secret_count:
+        corners = (corners[:, None] - corners).reshape(-1, 2)
+    directions = np.array(_directions())
+    body = corners[np.argmax(directions @ corners.T, axis=1)]
+    return [body, -body] if problem.secret_count else [body]
+
+
+def hull_outlines(
+    problem: Problem[Domain],
+    farthest: Callable[[Array], Array],
+    core_row: Callable[[Answers, int], Array],
+    first: int,
+    second: int,
+) -> list[Array]:
+    """Outlines of the hull of all records, from those that go farthest in each direction."""
+    answers = problem.answers
+    if answers.marginals is not None:
+        return []
+    rows, count = np.zeros((2, problem.domain.width)), np.zeros(2)
+    for axis, i in enumerate((first, second)):
+        if i == answers.size:
+            count[axis] = 1.0
+        else:
+            rows[axis] = core_row(answers, i)
+    outline = []
+    for angle in _directions():
+        direction = angle @ rows
+        here = rows @ farthest(direction) + count
+        there = 0.0 if problem.secret_count else rows @ farthest(-direction) + count
+        outline.append(here - there)
+    body = np.array(outline)
+    return [body, -body] if problem.secret_count else [body]
+
+
+def _directions() -> list[Array]:
+    """Directions all around, a little off where corners tie."""
+    return [np.array([np.cos(a), np.sin(a)]) for a in np.linspace(0, 2 * np.pi, 2 * CIRCLE + 1) + 1e-3]

@@ -1,0 +1,42 @@
+"""Arrays of doubles in JSON."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from gaussmith.errors import PlanError
+from gaussmith.numerics.products import Array
+
+MAX_WRITTEN_OUT = 4096
+"""Limit on the numbers that are saved as text; of more the bytes of their doubles are."""
+
+
+def pack(matrix: Array) -> Any:
+    """A matrix for JSON: lists of numbers, or, where it is large, its shape and the bytes of its doubles in base64.
+
+    >>> unpack(pack(np.eye(2)))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    if matrix.size <= MAX_WRITTEN_OUT:
+        return matrix.tolist()
+    doubles = base64.b64encode(np.ascontiguousarray(matrix, "<f8").tobytes()).decode("ascii")
+    return {"shape": list(matrix.shape), "doubles": doubles}
+
+
+def unpack(packed: Any) -> Array:
+    """The matrix that `pack` wrote; refuses numbers that are not finite."""
+    if isinstance(packed, dict):
+        try:
+            matrix = np.frombuffer(base64.b64decode(packed["doubles"], validate=True), "<f8").reshape(packed["shape"])
+        except ValueError:
+            raise PlanError("a damaged matrix", "its bytes must be as they were saved", "plan again") from None
+        matrix = matrix.astype(float)
+    else:
+        matrix = np.array(packed, float)
+    if not np.isfinite(matrix).all():
+        raise PlanError("a matrix with NaN or infinity", "a plan is made of finite numbers", "plan again")
+    return matrix

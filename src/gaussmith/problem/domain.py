@@ -1,0 +1,284 @@
+"""What one record can be: the duties of a domain."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from gaussmith.codes import Codes
+from gaussmith.errors import PlanError
+from gaussmith.numerics.linear import Array, Matrix
+from gaussmith.problem.law import Law, check_law
+
+if TYPE_CHECKING:
+    from gaussmith.answers import Answers
+    from gaussmith.problem.problem import Problem
+    from gaussmith.shapes import Shape
+    from gaussmith.shapes.candidates import Candidates, Search
+    from gaussmith.workloads import Marginals, Runs, Workload
+
+Differences = tuple[Array, Array]
+"""Differences of neighbours in answers scaled to their weights, one a row, and how often each occurs."""
+
+
+@dataclass(frozen=True)
+class BoundsTable:
+    """Bounds for a page: a header, a row for each coordinate (its name, then numbers), and what is said below."""
+
+    header: tuple[str, ...]
+    rows: list[tuple[str, list[float]]]
+    note: str
+
+
+class Domain(ABC):
+    """What one record can be. Nothing here sees data.
+
+    A record x is `centre + radius · z`, coordinate by coordinate; z is its core, at most 1 in size. A new domain says
+    what has no default here; the rest has one that fits records of numbers within bounds.
+    """
+
+    kind: ClassVar[str]
+    """What the domain is called in saved plans."""
+
+    forms: ClassVar[tuple[str, ...]] = ("numbers",)
+    """The forms that records may come in, the usual one first."""
+
+    # -- coordinates ----------------------------------------------------------------------------------------------
+
+    if TYPE_CHECKING:  # every domain has these, as fields or as properties
+
+        @property
+        def dimension(self) -> int: ...
+
+        @property
+        def names(self) -> tuple[str, ...] | None: ...
+
+        @property
+        def centre(self) -> Array: ...
+
+        @property
+        def radius(self) -> Array: ...
+
+    def name(self, j: int) -> str:
+        """The name of coordinate j, or its number as text."""
+        return str(j) if self.names is None else self.names[j]
+
+    @property
+    @abstractmethod
+    def spread(self) -> Array:
+        """The mean square distance of a mean from the centre, when it may lie anywhere in the domain."""
+
+    @property
+    def coded(self) -> tuple[Array, Array]:
+        """Centre and radius of the points that codes stand for."""
+        return self.centre, self.radius
+
+    @property
+    def ranges(self) -> Array:
+        """By how much one record can change each coordinate: what relative weights are relative to."""
+        return 2 * self.radius
+
+    @property
+    def width(self) -> int:
+        """How many numbers of a record are counted: its coordinates, or the points that it can be."""
+        return self.dimension
+
+    @property
+    def rows_coordinate(self) -> int | None:
+        """The coordinate that is the number of a person's rows, if there is one."""
+        return None
+
+    # -- from records to integers ---------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> Sequence[str] | None:
+        """The columns that records are read from, where they are named."""
+        return self.names
+
+    @property
+    def attribute_names(self) -> Sequence[str]:
+        """The names of the attributes whose values make a cell, in order; none where there are no cells."""
+        return ()
+
+    @property
+    def declared_values(self) -> Sequence[Any] | None:
+        """The values that are declared of the only column, where records are counted by value."""
+        return None
+
+    @abstractmethod
+    def codes(self, substitutes: Array, workload: Workload | None = None) -> Codes:
+        """How records become integers, for these stand-ins for missing values and this workload."""
+
+    def substitutes(self, answers: Answers, missing: Mapping[str, float]) -> Array:
+        """What stands in for a missing value of each coordinate; refuses what `missing` cannot mean here."""
+        self.refuse_missing(missing)
+        return self.centre
+
+    def refuse_missing(self, missing: Mapping[str, float]) -> None:
+        """Refuse stand-ins for missing values, where the domain has a rule of its own."""
+        if missing:
+            raise PlanError(
+                f"missing={dict(missing)!r}",
+                "in a ball a record with a missing value becomes the centre; counts have rules of their own",
+                "leave out missing=",
+            )
+
+    @property
+    def substitutes_size(self) -> int:
+        """How many stand-ins for missing values a plan holds."""
+        return self.dimension
+
+    def check_plain(self) -> None:
+        """Refuse data that is one row for each record, where more has to be known."""
+        return
+
+    # -- privacy --------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+
+        A lift sees the core of a record and, under add-remove, may see a constant 1 in a last column: the record.
+        `extent` is the integer that stands for core 1, coordinate by coordinate (1 by default).
+        """
+
+    @abstractmethod
+    def largest_change(self, lift: Matrix) -> float:
+        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+
+    def check_lift(self, lift: Matrix, codes: Codes) -> None:
+        """Refuse a lift that is not one of these codes, where its size alone does not tell."""
+        return
+
+    # -- what can be asked, and the noise that fits ---------------------------------------------------------------
+
+    def check_workload(self, workload: Workload) -> None:
+        """Refuse a workload that is not over the cells of this domain."""
+        raise PlanError(
+            f"a workload over {type(self).__name__}",
+            "workloads are over the cells of a histogram",
+            "plan with gaussmith.Cells, or give a matrix of answers",
+        )
+
+    def workload_names(self, workload: Runs | Marginals) -> Sequence[str]:
+        """The names of a workload's answers."""
+        self.check_workload(workload)
+        return ()
+
+    def check_coordinates(self) -> None:
+        """Refuse more coordinates than can be released one by one."""
+        return
+
+    def check(self, problem: Problem[Any]) -> None:
+        """Refuse what cannot be asked of this domain."""
+        if problem.answers.targets is not None:
+            raise PlanError(
+                f"objective='worst' for {type(self).__name__}",
+                "the worst answer is planned over cells and points",
+                "leave it out, or give weights",
+            )
+
+    def answer_rows(self, answers: Answers) -> Array:
+        """The answers as a matrix over what is counted of a record, one a row, not weighted."""
+        return answers.rows(self.dimension)
+
+    @abstractmethod
+    def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
+        """The shapes of noise that fit, in order of preference, or the one that is asked for by name."""
+
+    # -- the standard Gaussian mechanism --------------------------------------------------------------------------
+
+    def has_standard_shape(self, problem: Problem[Any]) -> bool:
+        """Whether the standard Gaussian mechanism is a shape over the coordinates, and not noise on each answer."""
+        return problem.answers.matrix is None
+
+    @abstractmethod
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+        """The standard Gaussian mechanism as a shape, and the domain it is a shape of."""
+
+    def standard_reach(self, problem: Problem[Any]) -> float | None:
+        """Δ: the largest norm of all answers together, each scaled to its weight; None where it is not known."""
+        W, root = problem.rows, np.sqrt(problem.answers.weights)
+        reach = np.abs(W) @ self.radius
+        reach = np.abs(W @ self.centre) + reach if problem.secret_count else 2 * reach
+        return float(np.sqrt(((root * reach) ** 2).sum() + (1.0 if problem.asks_secret_count else 0.0)))
+
+    # -- the limit of all Gaussian noise: computed apart from the candidates --------------------------------------
+
+    def closed_bound(self, problem: Problem[Any]) -> float:
+        """No Gaussian noise at μ = 1 has a smaller weighted total, by a closed formula; rounded down."""
+        return 0.0
+
+    def bounding_law(self, problem: Problem[Any]) -> Law:
+        """A law on differences that bounds every shape, where no candidate came with one."""
+        return Law("closed", self.closed_bound(problem))
+
+    def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
+        """The differences of a law; None where they are too many to be written down."""
+        return None
+
+    def proven(self, problem: Problem[Any], law: Law) -> float:
+        """What a law proves whose differences are not written down, at μ = 1, rounded down; refuses other laws."""
+        check_law(False)
+        raise AssertionError
+
+    # -- pictures and words ---------------------------------------------------------------------------------------
+
+    def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
+        """Outlines of what one record can change in two answers (the count last); empty where they are not known."""
+        return []
+
+    @property
+    @abstractmethod
+    def reading(self) -> str:
+        """How records are read, in plain words: what counts, and what becomes of odd values."""
+
+    @property
+    def undeclared(self) -> str:
+        """What a value counts as that is none of the declared ones, in plain words; empty where there is none such."""
+        return ""
+
+    @property
+    def person(self) -> str:
+        """Who is one person where a plan is released from plain data, in plain words."""
+        return "each row is one person"
+
+    def note(self, problem: Problem[Any]) -> str:
+        """What else is to be said of a plan for this domain; mostly nothing."""
+        return ""
+
+    @property
+    def largest_values(self) -> Array | None:
+        """The largest size of each coordinate of one record, where errors are told as a share of it."""
+        return None
+
+    def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable | None:
+        """The bounds of some coordinates as a table; None where `reading` says it all."""
+        return None
+
+    @property
+    def comparison_note(self) -> str:
+        """What is to be said where published mechanisms are compared on this domain; mostly nothing."""
+        return ""
+
+    def expected_loss(self, weights: Array) -> float:
+        """The expected weighted squared error of sums beside the noise, if records are as expected."""
+        return 0.0
+
+    def around_zero(self) -> Domain:
+        """The same domain as the papers have it that know no centre."""
+        return self
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]: ...
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.to_dict(), sort_keys=True))

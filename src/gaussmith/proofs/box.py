@@ -1,0 +1,172 @@
+"""Bounds for boxes.
+
+add-remove     signs of a Gaussian vector with the correlations of the answers' columns,
+               M = W′ (2/π) arcsin(R) W′ᵀ; and the best law on a few well chosen corners
+replace-one    independent signs: M diagonal, the bound equals the elliptical shape's total
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussmith.numerics.linear import Array
+from gaussmith.numerics.trace_roots import root_of, square_down, square_with_slack
+from gaussmith.problem import Law, Problem
+from gaussmith.problem.law import check_law
+
+if TYPE_CHECKING:
+    from gaussmith.domains import Box
+    from gaussmith.problem.domain import Differences
+
+MAX_DENSE = 1500
+"""Limit on coordinates and answers for a moment matrix that is written down."""
+
+MAX_CHOSEN = 48
+"""Limit on coordinates: up to it chosen corners give a better bound than the law of signs."""
+
+_ROUNDS = 50
+
+
+def box_law(problem: Problem[Box]) -> Law:
+    """The best law at hand: signs of a Gaussian vector, or chosen corners."""
+    if max(problem.domain.dimension, problem.answers.size) > MAX_DENSE:
+        return Law("closed", box_bound(problem))
+    if not problem.secret_count:
+        return Law("gaussian signs", box_bound(problem))
+    W = problem.lifted_rows
+    signs = root_of(_signs_moment(W))
+    if problem.domain.dimension <= MAX_CHOSEN:
+        root, z, weights = _best_corners(W)
+        if root > signs:
+            return Law("corners", square_with_slack(root), {"corners": z, "weights": weights})
+    return Law("gaussian signs", square_with_slack(signs))
+
+
+def box_differences(problem: Problem[Box], law: Law) -> Differences | None:
+    """The corners of a law, chosen or all of them."""
+    numbers = law.numbers
+    if law.kind == "corners":
+        check_law(problem.secret_count)
+        z = np.sign(numbers["corners"])
+        return np.column_stack([z, np.ones(len(z))]) @ problem.lifted_rows.T, numbers["weights"]
+    if law.kind != "listed":
+        return None
+    z = problem.domain.corners()
+    if problem.secret_count:
+        points = np.hstack([z, np.ones((len(z), 1))]) @ problem.lifted_rows.T
+    else:
+        points = 2.0 * z @ problem.core_rows.T
+    check_law(len(points) == len(numbers["weights"]))
+    return points, numbers["weights"]
+
+
+def proven_signs(problem: Problem[Box]) -> float:
+    """What the signs of a Gaussian vector prove that has the cosines of the answers' columns."""
+    columns = problem.lifted_rows if problem.secret_count else 2 * problem.core_rows
+    return square_down(root_of(_signs_moment(columns)))
+
+
+def box_bound(problem: Problem[Box]) -> float:
+    """No Gaussian noise at μ = 1 has a smaller weighted total; rounded down."""
+    return square_with_slack(_root(problem) if problem.secret_count else _replaced_root(problem))
+
+
+def _replaced_root(problem: Problem[Box]) -> float:
+    answers, width = problem.answers, 2 * problem.domain.radius
+    if answers.matrix is None:
+        return float(np.sqrt(problem.coordinate_weights) @ width)
+    return root_of(_signs_moment(answers.matrix * problem.root_weights * width))
+
+
+def _signs_moment(columns: Array) -> Array:
+    """M = W (2/π) arcsin(R) Wᵀ, R the cosines between the columns of W."""
+    columns = columns[:, np.linalg.norm(columns, axis=0) > 0]
+    norms = np.linalg.norm(columns, axis=0)
+    cosines = np.clip((columns / norms).T @ (columns / norms), -1.0, 1.0)
+    H = (2 / np.pi) * np.arcsin(cosines)
+    return np.asarray(columns @ H @ columns.T)
+
+
+def _best_corners(W: Array) -> tuple[float, Array, Array]:
+    """tr M^{1/2} for the best law on a few chosen corners of the box: any corners do, well chosen ones come close.
+
+    Near the optimum the signs z_j are uncorrelated and agree with the count's as often as the cosine h_j of their
+    columns says, so that Σ h_j z_j has mean q = Σ h_j² and variance q − q². Corners are spread evenly with these
+    frequencies (by fractional parts of multiples of √2, √3, √5 …: a certificate needs no chance) and moved, sign by
+    sign, to where Σ h_j z_j is nearest 1, or for a share 1 − q of them nearest 0.
+    """
+    norms = np.linalg.norm(W, axis=0)
+    columns = W / np.where(norms > 0, norms, 1.0)
+    h = columns[:, :-1].T @ columns[:, -1]
+    d = len(h)
+    size = min(48 * d, 1500)
+    even = np.modf(np.outer(np.arange(1, size + 1), np.sqrt(_primes(d + 1))))[0]
+    z = np.where(even[:, :-1] < (1 + h) / 2, 1.0, -1.0)
+    goal = np.where(even[:, -1] < h @ h, 1.0, 0.0)
+    rows = np.arange(size)
+    for _ in range(2 * d):
+        reach = z @ h
+        after = np.abs((reach - goal)[:, None] - 2 * z * h)
+        j = after.argmin(axis=1)
+        better = after[rows, j] < np.abs(reach - goal) - 1e-12
+        if not better.any():
+            break
+        z[better, j[better]] *= -1
+    root, weights = _best_law(np.column_stack([z, np.ones(size)]) @ W.T)
+    return root, z, weights
+
+
+def _best_law(points: Array) -> tuple[float, Array]:
+    """The largest tr M^{1/2} found in a few rounds over laws on these points; each round's value is a valid bound.
+
+    M = Σ λ_i s_i s_iᵀ; the singular values of √λ·S are the roots of its eigenvalues. A point weighs more in the next
+    round the less the noise of this one would hide it: λ_i ← λ_i (s_iᵀ M^{−1/2} s_i)².
+    """
+    law = np.full(len(points), 1.0 / len(points))
+    best, kept_law = 0.0, law
+    for _ in range(_ROUNDS):
+        _, sizes, directions = np.linalg.svd(np.sqrt(law)[:, None] * points, full_matrices=False)
+        if float(sizes.sum()) > best:
+            best, kept_law = float(sizes.sum()), law
+        kept = sizes > sizes[0] * 1e-9
+        reach = points @ directions[kept].T
+        law = law * ((reach * reach) @ (1.0 / sizes[kept])) ** 2
+        law = np.maximum(law / law.sum(), 1e-15)  # subnormal weights would slow the decomposition down
+        law = law / law.sum()
+    return best, kept_law
+
+
+def _primes(count: int) -> Array:
+    """The first primes."""
+    found: list[int] = []
+    candidate = 2
+    while len(found) < count:
+        if all(candidate % p for p in found):
+            found.append(candidate)
+        candidate += 1
+    return np.array(found, float)
+
+
+def _root(problem: Problem[Box]) -> float:
+    domain, answers = problem.domain, problem.answers
+    if domain.dimension <= MAX_DENSE and answers.size <= MAX_DENSE:
+        W = problem.lifted_rows
+        return max(root_of(_signs_moment(W)), _best_corners(W)[0] if domain.dimension <= MAX_CHOSEN else 0.0)
+    if not problem.asks_no_coordinate_twice:
+        # Independent signs: M ⪰ diag, and the square root is monotone.
+        return float(np.sqrt(problem.coordinate_weights) @ domain.radius)
+    # One answer per coordinate: M is diagonal plus a matrix of rank two in the columns' vector and the centre's.
+    from gaussmith.numerics.traces import trace_sqrt_lower
+
+    root = np.sqrt(answers.weights)
+    extra = problem.count_weight
+    D = np.append(root * domain.radius[answers.index], 0.0)
+    b = np.append(root * np.where(answers.means, 0.0, domain.centre[answers.index]), np.sqrt(extra))
+    length = np.linalg.norm(b)
+    if length == 0:
+        return float(D.sum())
+    h = (2 / np.pi) * np.arcsin(np.clip(b / length, -1.0, 1.0))
+    h[-1] = 0.0
+    return float(trace_sqrt_lower(D * D, np.column_stack([D * h, b]), np.array([[0.0, 1.0], [1.0, 1.0]])))

@@ -1,0 +1,104 @@
+"""Laws for records that are in one cell each, or one of a list of points: cells, pairs of cells, and marginals."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.numerics.intervals import gram
+from gaussmith.numerics.linear import Array
+from gaussmith.numerics.residuals import even_lower, patterns_lower
+from gaussmith.numerics.trace_roots import root_of, square_down
+from gaussmith.problem import Law, Problem
+from gaussmith.problem.law import check_law
+from gaussmith.proofs.exchangeable import proven_levels
+
+if TYPE_CHECKING:
+    from gaussmith.domains import Cells, Points
+    from gaussmith.problem.domain import Differences
+
+Places = npt.NDArray[np.int64]
+
+MAX_WRITTEN = 1 << 22
+"""Limit on the numbers of weighted differences that are written down; more are summed to their moment first."""
+
+
+def cell_differences(problem: Problem[Cells | Points], law: Law) -> Differences | None:
+    """The cells of a law, or its pairs of cells."""
+    if law.kind not in ("cells", "pairs"):
+        return None
+    check_law((law.kind == "cells") == problem.secret_count)  # a record more or less, or one for another
+    size, numbers = problem.answers.size, law.numbers
+    many = len(numbers["weights"]) * (size + 1) > MAX_WRITTEN
+    if many or size * problem.domain.width > MAX_WRITTEN:
+        check_law(problem.answers.targets is None)
+        return None
+    columns = _columns(problem)
+    if law.kind == "cells":
+        return columns[: len(numbers["weights"])], numbers["weights"]
+    first, second = _ends(numbers, len(columns))
+    return columns[first] - columns[second], numbers["weights"]
+
+
+def proven_cells(problem: Problem[Cells], law: Law) -> float:
+    """What laws on cells prove that are not written down."""
+    if law.kind in ("cells", "pairs"):
+        return square_down(root_of(_moment(problem, law)))
+    if law.kind == "levels":
+        check_law(problem.common_weight is not None)
+        return proven_levels(problem, law, 1, always_one=not problem.domain.or_none)
+    return _proven_marginals(problem, law)
+
+
+def _columns(problem: Problem[Cells | Points]) -> Array:
+    """What a record in each cell adds to the answers, scaled; last, where there may be none, a record in no cell."""
+    rows = problem.rows * problem.root_weights
+    if problem.domain.or_none:
+        rows = np.hstack([rows, np.zeros((len(rows), 1))])
+    if problem.asks_secret_count:
+        rows = np.vstack([rows, np.ones((1, rows.shape[1]))])
+    return np.asarray(rows.T)
+
+
+def _ends(numbers: dict[str, Array], size: int) -> tuple[Places, Places]:
+    first, second = (numbers[end].astype(np.int64) for end in ("first", "second"))
+    check_law(bool(((first >= 0) & (first < size) & (second >= 0) & (second < size)).all()))
+    return first, second
+
+
+def _moment(problem: Problem[Cells], law: Law) -> Array:
+    """√λ WᵀW √λ, or the same with the Laplacian of pairs: as many eigenvalues as cells, those of M and zeros."""
+    work, domain = problem.answers.runs, problem.domain
+    check_law(work is not None)
+    assert work is not None
+    G = np.pad(gram(*work.places, domain.dimension, problem.answers.weights), (0, int(domain.or_none)))
+    if problem.asks_secret_count:
+        G = G + 1.0
+    weights = np.maximum(law.numbers["weights"], 0.0)
+    weights = weights / (math.fsum(weights) * (1.0 + 2.0**-50))
+    if law.kind == "cells":
+        root = np.sqrt(np.append(weights, np.zeros(len(G) - len(weights))))
+        return np.asarray(root[:, None] * G * root)
+    first, second = _ends(law.numbers, len(G))
+    L = np.zeros_like(G)
+    np.add.at(L, (first, second), -weights)
+    L = L + L.T
+    np.fill_diagonal(L, -L.sum(axis=1))
+    values, vectors = np.linalg.eigh(L)
+    half = vectors * np.sqrt(np.maximum(values * (1.0 - 1e-12), 0.0))
+    return np.asarray(half.T @ G @ half)
+
+
+def _proven_marginals(problem: Problem[Cells], law: Law) -> float:
+    work = problem.answers.marginals
+    check_law(work is not None)
+    assert work is not None
+    ways, weights = work.weighted_ways(problem.answers.weights, problem.asks_secret_count)
+    if law.kind == "even":
+        check_law(problem.secret_count)
+        return even_lower(work.shape, ways, weights)
+    check_law(law.kind == "patterns" and not problem.secret_count)
+    return patterns_lower(work.shape, ways, weights, law.numbers["differs"] > 0.5, law.numbers["weights"])
