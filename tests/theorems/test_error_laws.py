@@ -11,7 +11,7 @@ from scipy import stats
 
 import gaussmith as gm
 from gaussmith.errors import PlanError
-from gaussmith.plans.error_distribution import MOST_DISTINCT, ErrorLaw, rows_needed
+from gaussmith.plans.error_distribution import MAX_DISTINCT, ErrorLaw, rows_needed
 
 G = gm.Guarantee(epsilon=1, delta=1e-5)
 
@@ -84,7 +84,7 @@ def test_a_common_draw_alone_or_nearly_so() -> None:
 
 def test_eigenvalues_of_many_variances_are_bounded_from_above() -> None:
     rng = np.random.default_rng()
-    own, shares = rng.uniform(0.5, 2, MOST_DISTINCT + 200), rng.normal(size=MOST_DISTINCT + 200)
+    own, shares = rng.uniform(0.5, 2, MAX_DISTINCT + 200), rng.normal(size=MAX_DISTINCT + 200)
     found = np.sort(ErrorLaw(own, shares).eigenvalues)
     true = np.linalg.eigvalsh(np.diag(own**2) + np.outer(shares, shares))
     assert (found >= true * (1 - 1e-9)).all()

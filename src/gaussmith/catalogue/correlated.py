@@ -13,7 +13,8 @@ from gaussmith.catalogue.laws import Shared
 from gaussmith.errors import DomainError
 from gaussmith.guarantee import Guarantee
 
-MOST_CORNERS = 1 << 12
+MAX_CORNERS = 1 << 12
+"""Limit on the corners that are visited."""
 
 
 def correlated(
@@ -99,7 +100,7 @@ def _largest_cost(low: Array, high: Array, scales: Array, shares: Array, share: 
         total = j * high[0] + (d - j) * low[0]
         squares = j * high[0] ** 2 + (d - j) * low[0] ** 2
         return float((squares * a[0] - (g[0] * total) ** 2 * bend).max())
-    if 2**d <= MOST_CORNERS:
+    if 2**d <= MAX_CORNERS:
         corners = np.array(list(itertools.product(*zip(low, high, strict=True))))
         return float((corners**2 @ a - (corners @ g) ** 2 * bend).max())
     r = (high - low) / 2

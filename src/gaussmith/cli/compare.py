@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 KINDS = ("box", "ball", "sd", "counts", "sparse", "votes")
 SWEPT = ("dimension", "epsilon", "delta", "at_most", "rows", "radius")
-MOST_VALUES = 40
+MAX_VALUES = 40
+"""Limit on the values that a comparison goes along."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -113,8 +114,8 @@ def _over(text: str) -> tuple[str, list[float]]:
             f"--over {text}", f"it names a number and its values: {', '.join(SWEPT)}", nearest(name, SWEPT)
         )
     found = [number("--over", value) for value in values.split(",") if value]
-    if not 1 <= len(found) <= MOST_VALUES:
-        raise RequestError(f"--over {text}", f"it goes along 1 to {MOST_VALUES} values", "write --over dimension=2,4,8")
+    if not 1 <= len(found) <= MAX_VALUES:
+        raise RequestError(f"--over {text}", f"it goes along 1 to {MAX_VALUES} values", "write --over dimension=2,4,8")
     return name, found
 
 

@@ -21,8 +21,8 @@ from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import scale_exactly
 from gaussmith.numerics.residuals import MarginalPlan, Subset, largest_residual_norm
 
-MOST_WRITTEN = 4096
-"""A map with more columns is not written down as a matrix."""
+MAX_WRITTEN = 4096
+"""Limit on the columns of a map that is written down as a matrix."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,10 +218,8 @@ def _contrast_column(size: int, value: int) -> Array:
 
 
 def _columns(times: Any, columns: int) -> Array:
-    if columns > MOST_WRITTEN:
-        raise PlanError(
-            f"a map of {columns} columns", f"at most {MOST_WRITTEN} are written down", "use it by structure"
-        )
+    if columns > MAX_WRITTEN:
+        raise PlanError(f"a map of {columns} columns", f"at most {MAX_WRITTEN} are written down", "use it by structure")
     return np.column_stack([times(unit) for unit in np.eye(columns)])
 
 

@@ -30,7 +30,9 @@ VERSION = 1
 SLOW = 1.0
 """Seconds of search from which on its result is kept on disk."""
 
-_MOST_KEPT = 16
+_MAX_KEPT = 16
+"""Limit on the solutions that are kept in memory."""
+
 _KEPT: OrderedDict[str, tuple[Array, Array]] = OrderedDict()
 
 
@@ -88,7 +90,7 @@ def cache_folder() -> Path | None:
 def _keep(key: str, found: tuple[Array, Array]) -> None:
     _KEPT[key] = found
     _KEPT.move_to_end(key)
-    while len(_KEPT) > _MOST_KEPT:
+    while len(_KEPT) > _MAX_KEPT:
         _KEPT.popitem(last=False)
 
 

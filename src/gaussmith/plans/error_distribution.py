@@ -23,11 +23,11 @@ import numpy as np
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Exchangeable, Matrix
 
-MOST_DISTINCT = 1500
-"""Eigenvalues are found one by one up to so many different variances; beyond, variances are rounded up to as many."""
+MAX_DISTINCT = 1500
+"""Limit on different variances whose eigenvalues are found one by one; more are rounded up to as many."""
 
-_MOST_WORK = 6_000_000
-"""Nodes times answers in the integral over the common draw; beyond, Šidák's bound is used."""
+_MAX_WORK = 6_000_000
+"""Limit on nodes times answers in the integral over the common draw; beyond, Šidák's bound is used."""
 
 
 def normal_width(confidence: float, answers: int = 1) -> float:
@@ -136,7 +136,7 @@ class ErrorLaw:
         ratios = np.divide(own, np.abs(shares), out=np.full_like(own, np.inf), where=shares != 0)
         narrow = float(np.min(ratios, initial=np.inf))
         step = min(0.2, narrow / 3)
-        if self.covariance is None and shares.any() and 18 * len(own) <= _MOST_WORK * step:
+        if self.covariance is None and shares.any() and 18 * len(own) <= _MAX_WORK * step:
             t = np.arange(-9.0, 9.0 + step / 2, step)
             weights = np.exp(-t * t / 2)
             at = np.outer(t, shares)
@@ -186,7 +186,7 @@ def _rank_one_eigenvalues(diagonal: Array, vector: Array) -> Array:
     squares = vector * vector
     if not squares.any():
         return diagonal
-    if len(np.unique(diagonal)) > MOST_DISTINCT:
+    if len(np.unique(diagonal)) > MAX_DISTINCT:
         diagonal = _rounded_up(diagonal)
     a, where, counts = np.unique(diagonal, return_inverse=True, return_counts=True)
     b = np.bincount(where, weights=squares, minlength=len(a))
@@ -204,8 +204,8 @@ def _rank_one_eigenvalues(diagonal: Array, vector: Array) -> Array:
 
 
 def _rounded_up(diagonal: Array) -> Array:
-    """At most MOST_DISTINCT different values, none below the one it stands for: an upper bound of every eigenvalue."""
-    edges = np.quantile(diagonal, np.linspace(0, 1, MOST_DISTINCT), method="higher")
+    """At most MAX_DISTINCT different values, none below the one it stands for: an upper bound of every eigenvalue."""
+    edges = np.quantile(diagonal, np.linspace(0, 1, MAX_DISTINCT), method="higher")
     return np.asarray(edges[np.searchsorted(edges, diagonal)])
 
 

@@ -31,8 +31,8 @@ WIDTH = 290
 NARROW = 220
 """Where a column of numbers stands to the right of the drawing."""
 
-MOST = 24
-"""A chart shows at most so many answers."""
+MAX_BARS = 24
+"""Limit on the answers that a chart shows."""
 
 LONGEST = 23
 """Letters of a name beside a chart."""
@@ -95,7 +95,7 @@ def noise_spec(comparisons: Sequence[Comparison]) -> Spec:
             "inside": f"{100 * c.share:.0f} %" if c.share > 0.2 else "",
             "outside": "" if c.share > 0.2 else f"{100 * c.share:.0f} %",
         }
-        for c in comparisons[:MOST]
+        for c in comparisons[:MAX_BARS]
         if c.share is not None
     ]
     most = max([100.0, *(row["share"] for row in rows)])
@@ -282,12 +282,12 @@ def _axis_title(block: Block, i: int) -> str:
 def _shown(release: Release) -> list[Spec]:
     """The rows of the first answers, and of the count unless it is public and exact."""
     rows = release.rows()
-    if len(rows) <= MOST:
+    if len(rows) <= MAX_BARS:
         shown = rows
     elif release.block.answers.count:
-        shown = [*rows[: MOST - 1], rows[-1]]
+        shown = [*rows[: MAX_BARS - 1], rows[-1]]
     else:
-        shown = rows[:MOST]
+        shown = rows[:MAX_BARS]
     return [row for row in shown if row["standard_error"] != 0]
 
 

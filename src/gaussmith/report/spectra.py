@@ -13,8 +13,8 @@ from gaussmith.texts import printable
 if TYPE_CHECKING:
     from gaussmith.plans import Block
 
-MOST_POINTS = 600
-"""A picture of errors shows at most so many answers, evenly chosen."""
+MAX_POINTS = 600
+"""Limit on the answers that a picture of errors shows, evenly chosen."""
 
 
 def spectrum_spec(block: Block) -> Spec:
@@ -52,7 +52,7 @@ def errors_spec(block: Block) -> Spec:
     """The standard error of every answer in order, ours and the standard Gaussian's."""
     errors, standard = block.standard_errors, standard_errors_of_standard(block)
     size = block.answers.visible
-    places = np.unique(np.linspace(0, size - 1, min(size, MOST_POINTS)).astype(int))
+    places = np.unique(np.linspace(0, size - 1, min(size, MAX_POINTS)).astype(int))
     rows: list[Spec] = []
     for i in places.tolist():
         name = printable(block.answers.names[i])

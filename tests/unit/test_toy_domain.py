@@ -1,0 +1,144 @@
+"""A domain is one file and one line: a toy with nothing but its duties is planned, told, saved and released."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gaussmith as gm
+from gaussmith import domains
+from gaussmith.codes import BoxCodes
+from gaussmith.errors import PlanError
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
+from gaussmith.numerics.linear import Array, Matrix
+from gaussmith.plans.certificate import verify
+from gaussmith.problem import Domain, Problem
+from gaussmith.shapes import Shape
+from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
+from gaussmith.shapes.coordinatewise import isotropic
+from gaussmith.shapes.lifted import lifted
+
+GUARANTEE = gm.Guarantee(mu=1)
+
+
+@dataclass(frozen=True)
+class Swing(Domain):
+    """One number between −1 and 1."""
+
+    kind = "swing"
+
+    @property
+    def dimension(self) -> int:
+        return 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("swing",)
+
+    @property
+    def centre(self) -> Array:
+        return np.zeros(1)
+
+    @property
+    def radius(self) -> Array:
+        return np.ones(1)
+
+    @property
+    def spread(self) -> Array:
+        return np.full(1, 1 / 3)
+
+    def codes(self, substitutes: Array, workload: Any = None) -> BoxCodes:
+        return BoxCodes.for_bounds([-1.0], [1.0], substitutes)
+
+    def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
+        reach = 1.0 if extent is None else float(extent[0])
+        bounds = np.array([reach, 1.0]) if neighbours == ADD_REMOVE else np.array([2.0 * reach])
+        entries = np.abs(lift.dense()).sum(axis=0)
+        return sqrt_upward(sum_squares_upward(np.nextafter(entries * bounds, np.inf)))
+
+    def largest_change(self, lift: Matrix) -> float:
+        return 2.0 * float(np.abs(lift.dense()[:, 0]).sum())
+
+    def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
+        return try_ways([Way("lifted", lambda: Candidate(lifted(problem, "swung")))], problem, search)
+
+    def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
+        return self, isotropic(problem)
+
+    @property
+    def reading(self) -> str:
+        return "Values beyond −1 and 1 are moved to them."
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Swing:
+        return cls()
+
+
+@pytest.fixture
+def swing(monkeypatch: pytest.MonkeyPatch) -> Swing:
+    monkeypatch.setitem(domains._KINDS, Swing.kind, Swing)  # its line in domains/__init__.py
+    return Swing()
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_a_toy_domain_is_planned_told_saved_and_released(swing: Swing, neighbours: str, tmp_path: Path) -> None:
+    plan = gm.plan(swing, GUARANTEE, neighbours=neighbours, answers="means")
+    assert plan.errors(rows=100)["swing"] == pytest.approx(
+        {"add-remove": (1 + 3**-0.5) / 100, "replace-one": 0.02}[neighbours], rel=1e-9
+    )
+    assert "swung" in plan.explain()
+    assert "Values beyond" in str(plan.domain.reading)
+    read = gm.read(plan.to_json())
+    assert isinstance(read, gm.Plan) and read == plan and read.domain == swing
+    released = plan.release(np.full((10_000, 1), 7.0))
+    low, high = released["swing"].interval(1 - 1e-9)
+    assert low < 1 < high
+    page = released.report(tmp_path / "swing.html")
+    assert "Values beyond −1 and 1 are moved to them." in Path(page).read_text("utf-8")
+
+
+def test_a_toy_domain_is_bounded_by_what_it_proves_alone(swing: Swing) -> None:
+    """Without a law of its own nothing is claimed of its optimality, and its certificate still holds."""
+    plan = gm.plan(swing, GUARANTEE)
+    assert plan.lower_bound == 0
+    assert not verify(plan, plan.certificate).problems
+
+
+def test_what_a_toy_domain_cannot_do_is_refused(swing: Swing) -> None:
+    for asked, rule in (
+        ({"objective": "worst"}, "planned over cells and points"),
+        ({"answers": gm.workloads.prefix(1)}, "over the cells of a histogram"),
+        ({"missing": {"swing": 0.5}}, "leave out missing="),
+        ({"shape": "two-level"}, "choose one of: best, lifted"),
+    ):
+        with pytest.raises(PlanError, match=rule):
+            gm.plan(swing, GUARANTEE, **asked)  # type: ignore[arg-type]
+
+
+def test_a_domain_without_a_duty_cannot_be_made() -> None:
+    duties = set(Domain.__abstractmethods__)
+    assert duties == {
+        "spread", "codes", "largest", "largest_change", "candidates", "standard", "reading", "to_dict",
+    }  # fmt: skip
+    for name in duties:
+        fields = {key: value for key, value in vars(Swing).items() if key in duties and key != name}
+        with pytest.raises(TypeError, match=name):
+            type("Partial", (Domain,), fields)()
+    assert not inspect.isabstract(Swing)
+
+
+@pytest.mark.parametrize("shape", ["best", "lifted", "isotropic"])
+@pytest.mark.parametrize("domain", [gm.Box([0, 0], [1, 1]), gm.Ball(2, 1), gm.GaussianData(0, [1, 2])])
+def test_the_worst_answer_is_not_planned_where_its_bound_is_not_known(domain: Any, shape: str) -> None:
+    """Such a plan would claim to be within a bound on the total, which is more than the worst."""
+    with pytest.raises(PlanError, match="planned over cells and points"):
+        gm.plan(domain, GUARANTEE, objective="worst", shape=shape)
