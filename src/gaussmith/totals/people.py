@@ -15,7 +15,7 @@ from gaussmith.engines.failures import attempt, data_error
 from gaussmith.engines.source import Source, check_identity
 from gaussmith.errors import SourceError
 from gaussmith.expressions import CODED_INTEGER, INTEGER, Derivation, GroupKeys, derive
-from gaussmith.totals.features import RowCount, Units, check_units
+from gaussmith.totals.features import Units, check_units
 from gaussmith.totals.groups import check_groups_per_unit, group_totals
 from gaussmith.totals.limbs import unit_totals
 
@@ -39,9 +39,7 @@ class People:
 
     def rehearsed(self, source: Source) -> People:
         """With one feature of each kind and type of column: more of the same would be asked in the same way."""
-        features = {
-            (type(f), None if isinstance(f, RowCount) else source.schema.get(f.column)): f for f in self.units.features
-        }
+        features = {(type(f), f.column and source.schema.get(f.column)): f for f in self.units.features}
         return replace(self, units=replace(self.units, features=tuple(features.values())))
 
 
@@ -85,6 +83,7 @@ def total_people(source: Source, units: Units, derivation: Derivation) -> Totals
     >>> import polars as pl
     >>> from gaussmith.expressions import kinds_of, plan_derivation
     >>> from gaussmith.engines.registry import open_source
+    >>> from gaussmith.totals.features import RowCount
     >>> source = open_source(pl.DataFrame({"person": ["ada", "bob", "ada"], "age": [36, 17, 36]}))
     >>> adults = plan_derivation({}, "age >= 18", kinds_of(source.schema))
     >>> totals = total_people(source, Units((RowCount(),), "person", rows_per_unit=5), adults)
@@ -130,7 +129,6 @@ def identified(source: Source, units: Units, taken: Sequence[str] = ()) -> tuple
 def _columns_needed(units: Units, derivation: Derivation, groups: GroupKeys | None) -> tuple[str, ...]:
     """The columns of the source that are read."""
     derived = {name for name, _ in derivation.columns}
-    wanted = [feature.column for feature in units.features if not isinstance(feature, RowCount)]
-    wanted += [] if units.unit is None else [units.unit]
+    wanted = units.columns + ([] if units.unit is None else [units.unit])
     wanted += [] if groups is None else list(groups.columns)
     return tuple(dict.fromkeys([*derivation.columns_used, *(name for name in wanted if name not in derived)]))
