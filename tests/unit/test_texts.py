@@ -9,10 +9,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from adding import PAIR, STEP, add
+from summing import total_records
 
 from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
-from gaussmith.totals.records import total_records
 
 
 def test_csv_is_text_and_read_by_our_rule(tmp_path: Path) -> None:

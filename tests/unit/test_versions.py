@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import threading
 import tomllib
@@ -334,6 +335,23 @@ def test_an_error_of_ours_after_the_charge_is_no_fault_of_the_data(
     assert str(caught.value) == SAID.format("a charge stays")
     assert caught.value.__context__ is None and caught.value.__cause__ is None
     assert ledger.spent > 0
+
+
+def test_a_release_that_fails_leaves_the_connection_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB answers no query while a reader is open, and an error may keep one alive for long."""
+    from gaussmith.engines import duckdb as engine
+
+    connection = duckdb.connect()
+    relation = connection.from_arrow(FRAME.to_arrow())
+    gc.disable()
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(engine, "_columns_of", with_rows(engine._columns_of, TypeError))
+            with pytest.raises(InternalError):
+                gm.release(ask(relation))
+        gm.release(ask(relation))
+    finally:
+        gc.enable()
 
 
 def test_the_command_line_says_that_it_is_an_error_of_ours(

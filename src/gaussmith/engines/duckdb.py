@@ -7,6 +7,7 @@ long, and expressions of narwhals for 4096 columns ten times.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,9 @@ class DuckDB:
             for j, (cast, name) in enumerate(zip(casts, columns, strict=True))
         )
         relation = source.native.project(", ".join(numbers))
-        return add_up(arrow_batches(relation, rows_per_batch(len(columns), BATCH_ROWS)), _columns_of, codes)
+        # An open reader would keep the connection from any other query.
+        with closing(arrow_batches(relation, rows_per_batch(len(columns), BATCH_ROWS))) as reader:
+            return add_up(iter(reader), _columns_of, codes)
 
     def places(
         self, source: Source, columns: Sequence[str] | None, keys: Sequence[GroupKeys]

@@ -152,10 +152,10 @@ def _pushed_batches(lazy: pl.LazyFrame, rows: int | None, ordered: bool) -> Iter
         thread.join()
 
 
-def arrow_batches(relation: Any, rows: int) -> Iterator[Any]:
-    """The rows of a DuckDB relation in record batches of PyArrow."""
+def arrow_batches(relation: Any, rows: int) -> Any:
+    """The rows of a DuckDB relation in record batches of PyArrow: a reader, to be closed even when reading fails."""
     named = "to_arrow_reader" if "to_arrow_reader" in dir(type(relation)) else "fetch_record_batch"
-    return iter(getattr(relation, named)(rows))
+    return getattr(relation, named)(rows)
 
 
 def has_unreadable_views(types: Sequence[object]) -> bool:

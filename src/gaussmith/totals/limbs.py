@@ -11,7 +11,7 @@ are found by long division. No engine's integer division is used, for Spark's go
 of doubles is a guess that is off by one at most, and the remainder, in integers, puts it right.
 
 **Rules.** Rows without a unit are left out, hence add nothing. Without a unit column every row is a unit, and its
-UnitTotal is then its plain code, so that the totals equal those of `total_records`.
+UnitTotal is then its plain code, so that the totals equal those of `Records`.
 Rows are counted by adding 64-bit ones: Polars counts in 32 bits.
 """
 
