@@ -19,9 +19,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from gaussmith.codes import BallCodes, BoxCodes
+from gaussmith.codes import BallCodes, BoxCodes, Codes
+from gaussmith.engines.registry import open_source
 from gaussmith.engines.spark_sessions import open_session
-from gaussmith.totals import open_source, total
+from gaussmith.totals.records import Records
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings
@@ -34,6 +35,10 @@ BALL = BallCodes(np.full(COLUMNS, 50.0), 100.0)
 CLAIM_SPARK, CLAIM_DUCKDB = 1.5, 1.6
 
 Times = dict[str, list[tuple[float, float]]]
+
+
+def add_up(source: object, codes: Codes) -> None:
+    Records(tuple(NAMES)).total(open_source(source), codes, None)
 
 
 def compare(calls: dict[str, Callable[[], object]], processor: Callable[[], float], rounds: int) -> Times:
@@ -64,8 +69,8 @@ def sum_on_spark(found: Findings, folder: Path, rounds: int) -> None:
     java = java_of(session)
     calls: dict[str, Callable[[], object]] = {
         "plain": lambda: frame.selectExpr(*(f"sum({name})" for name in NAMES)).collect(),
-        "box": lambda: total(open_source(frame), BOX, NAMES),
-        "ball": lambda: total(open_source(frame), BALL, NAMES),
+        "box": lambda: add_up(frame, BOX),
+        "ball": lambda: add_up(frame, BALL),
     }
     times = compare(calls, lambda: processor_seconds(java), rounds)
     judge(found, "Spark", times, CLAIM_SPARK, warm=min(2, rounds - 1))
@@ -79,8 +84,8 @@ def sum_on_duckdb(found: Findings, folder: Path, rounds: int) -> None:
     relation = connection.read_parquet(str(folder / "*.parquet"))
     calls: dict[str, Callable[[], object]] = {
         "plain": lambda: relation.aggregate(", ".join(f"sum({name})" for name in NAMES)).fetchall(),
-        "box": lambda: total(open_source(relation), BOX, NAMES),
-        "ball": lambda: total(open_source(relation), BALL, NAMES),
+        "box": lambda: add_up(relation, BOX),
+        "ball": lambda: add_up(relation, BALL),
     }
     judge(found, "DuckDB", compare(calls, time.process_time, rounds), CLAIM_DUCKDB, warm=min(1, rounds - 1))
 

@@ -19,10 +19,10 @@ import polars as pl
 
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
+from gaussmith.engines.registry import open_source
 from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
-from gaussmith.totals import open_source
 from gaussmith.totals.features import Coding, RowCount, RowSum, Units, UnitTotal
-from gaussmith.totals.people import total_groups
+from gaussmith.totals.people import People
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings, in_turn
@@ -78,7 +78,7 @@ def add_people(path: str, task: str) -> None:
     source = open_source(path)
     everything = plan_derivation({}, None, kinds_of(source.schema))
     groups = declare_groups(["region"], [(f"region {i}",) for i in range(GROUPS)], everything.kinds)
-    total_groups(source, units, everything, groups, m)
+    People(units, everything, groups, m).total(source)
 
 
 def release_people(path: str, task: str) -> None:

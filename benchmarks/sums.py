@@ -17,7 +17,8 @@ import numpy as np
 import polars as pl
 
 from gaussmith.codes import BallCodes, BoxCodes, Codes
-from gaussmith.totals import open_source, total
+from gaussmith.engines.registry import open_source
+from gaussmith.totals.records import Records
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
 from findings import Findings, in_turn
@@ -37,8 +38,13 @@ def add_plainly(path: str) -> None:
     pl.scan_parquet(path).select(pl.col(NAMES).sum()).collect(engine="streaming")
 
 
+def add_up(source: object, codes: Codes = BOX) -> None:
+    opened = open_source(source)
+    Records(opened.names).total(opened, codes, None)
+
+
 def add_exactly(path: str, codes: Codes = BOX) -> None:
-    total(open_source(path), codes, NAMES)
+    add_up(path, codes)
 
 
 def sum_files(found: Findings, folder: Path) -> None:
@@ -82,8 +88,8 @@ def sum_frames(found: Findings) -> None:
     plain = "select " + ", ".join(f"sum({name})" for name in NAMES) + " from data"
     best = best_of(
         {
-            "Polars frame": lambda: total(open_source(frame), BOX),
-            "DuckDB relation": lambda: total(open_source(relation), BOX),
+            "Polars frame": lambda: add_up(frame),
+            "DuckDB relation": lambda: add_up(relation),
             "DuckDB plain sum": lambda: connection.sql(plain).fetchall(),
         },
         3,
@@ -105,7 +111,7 @@ def sum_arrays(found: Findings) -> None:
         best = best_of(
             {
                 "plain": lambda array=array: np.clip(array, 0, 100).sum(axis=0),
-                "box": lambda array=array: total(open_source(array), BOX),
+                "box": lambda array=array: add_up(array),
             },
             7,
         )

@@ -46,13 +46,13 @@ def release(
     request = read_request(request)
     book = open_ledger(ledger, id)
     prepared = mechanism.prepare_request(request.plan, request.source, engine, master)
-    return _release(prepared, request.source, request_hash(request), book, id, progress, request.unit)
+    return _release(prepared, request.source, lambda: request_hash(request), book, id, progress, request.unit)
 
 
 def _release(
     prepared: Prepared,
     data: Any,
-    asked: str,
+    asked: Callable[[], str],
     book: Ledger | None,
     id: str | None,
     progress: Progress | None,
@@ -63,7 +63,7 @@ def _release(
 
     if book is None:
         return mechanism.release(prepared, progress)
-    stored = charged(book, id, prepared.plan, data, asked, lambda: mechanism.release(prepared, progress), unit)
+    stored = charged(book, id, prepared.plan, data, asked(), lambda: mechanism.release(prepared, progress), unit)
     return Release.from_json(stored)
 
 
@@ -117,8 +117,8 @@ def release_plan(
     book = open_ledger(ledger, id)
     prepared = mechanism.prepare(plan, data, columns, form)
     (opened,) = prepared.sources
-    asked = hash_of(plan.hash, data, opened.rule.to_dict())
-    return _release(prepared, data, asked, book, id, progress, opened.rule.unit)
+    rule = opened.rule
+    return _release(prepared, data, lambda: hash_of(plan.hash, data, rule.to_dict()), book, id, progress, rule.unit)
 
 
 def charged(

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.feather as feather
 import pytest
+from summing import total_groups, total_people
 
 from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import declare_groups, plan_derivation
 from gaussmith.totals.features import Coding, Units, UnitTotal
-from gaussmith.totals.people import total_groups, total_people
 
 ONE = Coding.of(BoxCodes.for_bounds([0], [1], [0]))
 SECONDS = 2**61

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from summing import total_groups, total_people, total_records
 
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
@@ -21,8 +22,6 @@ from gaussmith.engines.registry import open_source
 from gaussmith.errors import DataError, ExpressionError, SourceError
 from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
 from gaussmith.totals.features import Coding, RowSum, Units
-from gaussmith.totals.people import total_groups, total_people
-from gaussmith.totals.records import total_records
 
 G = gm.Guarantee(mu=1)
 SHARP = gm.Guarantee(mu=1e6)

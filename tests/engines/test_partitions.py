@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from summing import total_groups, total_people, total_records
 
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
@@ -20,8 +21,6 @@ from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
 from gaussmith.totals.features import Coding, RowSum, Units
-from gaussmith.totals.people import total_groups, total_people
-from gaussmith.totals.records import total_records
 
 ENGINES = ["polars", "duckdb"]
 ONE = BoxCodes.for_bounds([0], [4096], [0])

@@ -12,7 +12,7 @@ import duckdb
 import narwhals as nw
 import polars as pl
 import pytest
-from summing import engine_under, group_totals, unit_totals
+from summing import engine_under, group_totals, total_groups, total_people, unit_totals
 
 from gaussmith.codes import BoxCodes
 from gaussmith.engines.duckdb import DUCKDB
@@ -23,7 +23,6 @@ from gaussmith.errors import DataError, RequestError, SourceError
 from gaussmith.expressions import GroupKeys, declare_groups, derive, kinds_of, plan_derivation
 from gaussmith.totals.features import Coding, RowCount, RowSum, UnitMean, Units, UnitTotal
 from gaussmith.totals.limbs import add_up, feature_limbs
-from gaussmith.totals.people import total_groups, total_people
 
 INF, NAN = float("inf"), float("nan")
 VALUES = [None, NAN, INF, -INF, 0.0, -0.0, 1.0, -2.5, 0.1, 5e-324, 1e300, 63.0, 64.0, 1e-9]

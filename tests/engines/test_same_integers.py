@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from engines import ENGINES, duckdb_relation
+from summing import total_people, total_records
 
 import gaussmith as gm
 from gaussmith.codes import BallCodes, BoxCodes
@@ -28,8 +29,6 @@ from gaussmith.expressions import as_number, kinds_of, plan_derivation
 from gaussmith.plans.row_rule import TOTAL, RowRule
 from gaussmith.totals.features import Coding, Units, UnitTotal
 from gaussmith.totals.opened import open_data, total
-from gaussmith.totals.people import total_people
-from gaussmith.totals.records import total_records
 
 NASTY = [0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), None]
 NASTY += [100.0, np.nextafter(100, 0), np.nextafter(0, -1), 1 / 3, 49.999999999999993, -1e-9, 2.0**53 + 1, 17.25]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from summing import total_records
 
 from gaussmith.codes import BallCodes, BoxCodes
 from gaussmith.domains.counts import CountCodes
@@ -15,7 +16,6 @@ from gaussmith.engines.engine import Totals, Unsteady
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.spark import total_frame
 from gaussmith.engines.spark_codes import BLOCK_COLUMNS, read_numbers, spell_codes
-from gaussmith.totals.records import total_records
 
 EDGES = [0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan, 1.0, 2.0**53 + 1]
 

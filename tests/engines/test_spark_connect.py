@@ -17,11 +17,11 @@ import numpy as np
 import polars as pl
 import pytest
 from sessions import why_no_spark
+from summing import total_records
 
 import gaussmith as gm
 from gaussmith.codes import BallCodes, BoxCodes
 from gaussmith.engines.registry import open_source
-from gaussmith.totals.records import total_records
 
 RELEASE = """
 import json, sys, warnings
@@ -31,7 +31,7 @@ from pyspark.sql import SparkSession
 import gaussmith as gm
 from gaussmith.codes import BallCodes, BoxCodes
 from gaussmith.engines.registry import open_source
-from gaussmith.totals.records import total_records
+from summing import total_records
 
 session = SparkSession.builder.remote(sys.argv[2]).getOrCreate()
 frame = session.read.parquet(sys.argv[1])

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sessions import why_no_spark
+from summing import total_records
 
 import gaussmith as gm
 from gaussmith import mechanism
@@ -23,7 +24,6 @@ from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
 from gaussmith.errors import DataError, SourceError
-from gaussmith.totals.records import total_records
 
 G = gm.Guarantee(mu=1)
 SHARP = gm.Guarantee(mu=1e6)

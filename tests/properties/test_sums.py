@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from summing import total_records
 
 from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes
 from gaussmith.engines.engine import PIECE_ROWS, Totals
@@ -23,7 +24,6 @@ from gaussmith.engines.registry import open_source
 from gaussmith.errors import DomainError
 from gaussmith.expressions import as_number
 from gaussmith.totals.kernels import EXACT_ROWS, PIECE_COLUMNS, BallKernel, BoxKernel
-from gaussmith.totals.records import total_records
 
 Array = npt.NDArray[Any]
 ROWS = 600

@@ -9,12 +9,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from summing import total_records
 
 import gaussmith as gm
 from gaussmith.domains.cell_codes import CellCodes
 from gaussmith.domains.points import PointCodes
 from gaussmith.engines.registry import open_source
-from gaussmith.totals.records import total_records
 
 anything = st.floats(allow_nan=True, allow_infinity=True)
 likely = st.sampled_from([0.0, 1.0, 2.0, 3.0, 4.0, -0.0, -1.0, 0.5, 1e-300, np.nan, np.inf, -np.inf])

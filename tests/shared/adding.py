@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from summing import total_records
+
 from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
-from gaussmith.totals.records import total_records
 
 PAIR = BoxCodes.for_bounds([0, 0], [100, 100], [0, 0])
 STEP = 2**35

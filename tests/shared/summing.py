@@ -1,14 +1,19 @@
-"""Sums over people and groups of narwhals frames, by the engine that the frame belongs to."""
+"""Exact totals of what can be opened: of records, of people and of groups; checked as a release does, then added up."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from gaussmith.engines.engine import Engine, Totals
+from gaussmith.codes import Codes
+from gaussmith.engines.engine import Engine, Progress, Totals
 from gaussmith.engines.registry import engine_of
-from gaussmith.expressions import GroupKeys
+from gaussmith.engines.source import Source, check_columns
+from gaussmith.expressions import Derivation, GroupKeys
 from gaussmith.totals import groups, limbs
 from gaussmith.totals.features import Units
+from gaussmith.totals.people import People, check_people
+from gaussmith.totals.records import Records
 
 
 def engine_under(frame: Any) -> Engine:
@@ -23,3 +28,27 @@ def unit_totals(frame: Any, units: Units) -> Totals:
 
 def group_totals(frame: Any, units: Units, keys: GroupKeys, groups_per_unit: int = 1) -> list[Totals]:
     return groups.group_totals(frame, units, keys, engine_under(frame), groups_per_unit)
+
+
+def total_records(
+    source: Source, codes: Codes, columns: Sequence[str] | None = None, progress: Progress | None = None
+) -> Totals:
+    """The totals of rows that are records."""
+    names = check_columns(source, columns, codes.columns)
+    (found,) = Records(names).total(source, codes, progress)
+    return found
+
+
+def total_people(source: Source, units: Units, derivation: Derivation) -> Totals:
+    """The totals of the features over all people, after a filter."""
+    check_people(source, units, derivation)
+    (found,) = People(units, derivation).total(source)
+    return found
+
+
+def total_groups(
+    source: Source, units: Units, derivation: Derivation, keys: GroupKeys, groups_per_unit: int = 1
+) -> list[Totals]:
+    """The totals of the features in every declared group, in declared order."""
+    check_people(source, units, derivation, keys, groups_per_unit)
+    return People(units, derivation, keys, groups_per_unit).total(source)

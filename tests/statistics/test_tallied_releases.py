@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from laws import rejects, verdict
+from summing import total_records
 
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.engines.registry import open_source
-from gaussmith.totals.records import total_records
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 TIMES = 3_000

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from summing import total_records
 
 import gaussmith as gm
 from gaussmith.charged_release import request_hash
@@ -16,7 +17,6 @@ from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
 from gaussmith.errors import SourceError
-from gaussmith.totals.records import total_records
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])
 G = gm.Guarantee(mu=1)

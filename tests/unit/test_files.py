@@ -15,13 +15,13 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from store import Store, serve
+from summing import total_records
 
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
 from gaussmith.errors import DataError, SourceError
-from gaussmith.totals.records import total_records
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])
 G = gm.Guarantee(mu=1)

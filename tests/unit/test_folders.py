@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from summing import total_people, total_records
 
 from gaussmith.codes import BoxCodes
 from gaussmith.engines.partitions import MISSING, decode_name
@@ -18,8 +19,6 @@ from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import kinds_of, plan_derivation
 from gaussmith.totals.features import Units
-from gaussmith.totals.people import total_people
-from gaussmith.totals.records import total_records
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])
 ENGINES = ["polars", "duckdb"]

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from summing import total_records
 
 import gaussmith as gm
 from gaussmith.codes import BoxCodes
@@ -18,7 +19,6 @@ from gaussmith.engines.csv_files import header_of, look_at, scan_line_by_line, s
 from gaussmith.engines.files import find_files, names_of, scan_files
 from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
-from gaussmith.totals.records import total_records
 
 ONE = BoxCodes.for_bounds([0], [8], [0])
 

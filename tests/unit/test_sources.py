@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from adding import PAIR, STEP, add
 from pyarrow import dataset
+from summing import total_records
 
 import gaussmith as gm
 from gaussmith import mechanism
@@ -24,7 +25,6 @@ from gaussmith.engines.source import check_columns
 from gaussmith.engines.versions import has_unreadable_views
 from gaussmith.errors import DataError, SourceError
 from gaussmith.totals.opened import total
-from gaussmith.totals.records import total_records
 
 
 @pytest.fixture

@@ -29,8 +29,10 @@ ENGINES = {"polars", "narwhals", "duckdb", "_duckdb", "pyarrow", "pandas", "pysp
 _hushed: ContextVar[bool] = ContextVar("hushed", default=False)
 
 
-def attempt(work: Callable[[], T], problem: GaussmithError, theirs: bool = False) -> T:
+def attempt(work: Callable[[], T], problem: GaussmithError | None = None, theirs: bool = False) -> T:
     """What `work` returns; if it fails, the problem is raised instead and nothing of the engine's own words is kept.
+
+    Without a problem the work reads data, and what is said is `data_error`.
 
     An error of ours is raised as an `InternalError`, unless `theirs` says that the work is done by an object of the
     user's; an `InternalError` that was found within stays what it is.
@@ -42,7 +44,7 @@ def attempt(work: Callable[[], T], problem: GaussmithError, theirs: bool = False
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # an engine's panic is no Exception
-        found = _judge(error, problem, theirs)
+        found = _judge(error, problem or data_error(), theirs)
     raise found
 
 

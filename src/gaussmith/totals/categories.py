@@ -20,7 +20,7 @@ from gaussmith.domains.counts import CountCodes
 from gaussmith.domains.labels import Label
 from gaussmith.domains.votes import VoteCodes
 from gaussmith.engines.engine import Progress, Totals
-from gaussmith.engines.failures import attempt, data_error
+from gaussmith.engines.failures import attempt
 from gaussmith.engines.numpy import row_of
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source, check_identity, check_once
@@ -176,7 +176,7 @@ class CellCounts:
     keys: tuple[GroupKeys, ...]
 
     def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
-        return [attempt(lambda: _count_cells(self, source, codes), data_error())]
+        return [attempt(lambda: _count_cells(self, source, codes))]
 
     def rehearsed(self, source: Source) -> CellCounts:
         return self
@@ -190,7 +190,7 @@ class Ballots:
     keys: tuple[GroupKeys, ...]
 
     def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
-        return [attempt(lambda: _add_ballots(self, source, codes), data_error())]
+        return [attempt(lambda: _add_ballots(self, source, codes))]
 
     def rehearsed(self, source: Source) -> Ballots:
         return self
@@ -204,7 +204,7 @@ class Pairs:
     keys: GroupKeys
 
     def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
-        return [attempt(lambda: _count_pairs(self, source, codes), data_error())]
+        return [attempt(lambda: _count_pairs(self, source, codes))]
 
     def rehearsed(self, source: Source) -> Pairs:
         return self

@@ -31,9 +31,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol
 
 from gaussmith.codes import BoxCodes
 from gaussmith.errors import RequestError, SourceError, nearest_column
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 MAX_ROWS_PER_UNIT = 1 << 20
 """Limit on `rows_per_unit`: so many codes of 42 bits add up in 64."""
@@ -55,16 +59,63 @@ class Coding:
         low, top, scale, substitute = (float(a[column]) for a in (codes.low, codes.top, codes.scale, codes.substitute))
         return cls(low, top, scale, int(codes.steps[column]), substitute)
 
+    def code(self, x: nw.Expr) -> nw.Expr:
+        """The code of a number, as a double; of a missing one that of the substitute."""
+        return _whole((_known(x, self.substitute).clip(self.low, self.top) - self.low) * self.scale)
+
 
 @dataclass(frozen=True)
 class Grid:
-    """The grid of the rows of a total: multiples of 2^exponent within ±reach (the formulas are at the head)."""
+    """The grid of the rows of a total: multiples of 2^exponent within ±reach (the formulas are at the top)."""
 
     exponent: int
     reach: float
     zero: int
     levels: int
     shift: int
+
+
+TOTAL_LIMB, CODE_LIMB = 23, 21
+"""Bits of the lower limb of a row's integer, for totals and for codes."""
+
+
+class Feature(Protocol):
+    """One integer that a unit adds. Expressions are in the columns that `limbs` makes of its rows."""
+
+    @property
+    def column(self) -> str | None:
+        """The column that it reads; None where it reads none."""
+
+    @property
+    def input(self) -> Input | None:
+        """What is coded row by row; a mean and a sum of one column share it."""
+
+    @property
+    def divides(self) -> bool:
+        """Whether the mean of the unit's codes is needed."""
+
+    def ceiling(self, k: int) -> int:
+        """The largest integer that one unit adds; the smallest is 0."""
+
+    def code(self, j: int, k: int) -> nw.Expr:
+        """The integer that a unit adds, from the limbs h, l, carry q and mean m of its input j, and its rows n."""
+
+
+class Input(Protocol):
+    """What is made of the rows of one column before they are added: a double of at most 46 bits, in two limbs."""
+
+    @property
+    def column(self) -> str: ...
+
+    @property
+    def carries(self) -> bool:
+        """Whether a unit's lower limb may be negative or long, so that it is carried into the upper one."""
+
+    def limb(self, is_unit: bool) -> int:
+        """Bits of the lower limb; `is_unit` says that every row is a unit."""
+
+    def row_code(self, x: nw.Expr, is_unit: bool) -> nw.Expr:
+        """The integer of a row, as a double, from the number in it, which may be missing."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +125,8 @@ class UnitTotal:
     column: str
     coding: Coding
     missing: float = 0.0
+    divides = False
+    carries = True
 
     @property
     def grid(self) -> Grid:
@@ -94,6 +147,30 @@ class UnitTotal:
         zero = math.floor(Fraction(code.low) / Fraction(2) ** f + Fraction(1, 2))
         return Grid(f, reach, zero, code.steps >> (f - e), f - e)
 
+    @property
+    def input(self) -> UnitTotal:
+        return self
+
+    def ceiling(self, k: int) -> int:
+        return self.coding.steps
+
+    def limb(self, is_unit: bool) -> int:
+        return CODE_LIMB if is_unit else TOTAL_LIMB
+
+    def row_code(self, x: nw.Expr, is_unit: bool) -> nw.Expr:
+        if is_unit:
+            return self.coding.code(x)
+        grid = self.grid
+        return _whole(_known(x, self.missing).clip(-grid.reach, grid.reach) * math.ldexp(1.0, -grid.exponent))
+
+    def code(self, j: int, k: int) -> nw.Expr:
+        import narwhals as nw
+
+        grid, carry = self.grid, nw.col(f"q{j}")
+        high = (nw.col(f"h{j}") + carry).clip(-(1 << 38), 1 << 38)  # far outside all bounds, and 2^38·2^23 fits
+        low = nw.col(f"l{j}") - carry * (1 << TOTAL_LIMB)
+        return (high * (1 << TOTAL_LIMB) + low - grid.zero).clip(0, grid.levels) * (1 << grid.shift)
+
 
 @dataclass(frozen=True)
 class UnitMean:
@@ -101,6 +178,19 @@ class UnitMean:
 
     column: str
     coding: Coding
+    divides = True
+
+    @property
+    def input(self) -> RowSum:
+        return RowSum(self.column, self.coding)
+
+    def ceiling(self, k: int) -> int:
+        return self.coding.steps
+
+    def code(self, j: int, k: int) -> nw.Expr:
+        import narwhals as nw
+
+        return nw.col(f"m{j}")
 
 
 @dataclass(frozen=True)
@@ -109,14 +199,59 @@ class RowSum:
 
     column: str
     coding: Coding
+    divides = True
+    carries = False
+
+    @property
+    def input(self) -> RowSum:
+        return self
+
+    def ceiling(self, k: int) -> int:
+        return k * self.coding.steps
+
+    def limb(self, is_unit: bool) -> int:
+        return CODE_LIMB
+
+    def row_code(self, x: nw.Expr, is_unit: bool) -> nw.Expr:
+        return self.coding.code(x)
+
+    def code(self, j: int, k: int) -> nw.Expr:
+        import narwhals as nw
+
+        few = nw.col("n") <= k  # the limbs of many rows might overflow when put together: they are not
+        high, low = (nw.when(few).then(nw.col(f"{limb}{j}")).otherwise(nw.lit(0)) for limb in "hl")
+        return nw.when(few).then(high * (1 << CODE_LIMB) + low).otherwise(nw.col(f"m{j}") * k)
 
 
 @dataclass(frozen=True)
 class RowCount:
     """The number of a unit's rows, at most `rows_per_unit`."""
 
+    column = None
+    input = None
+    divides = False
 
-Feature = UnitTotal | UnitMean | RowSum | RowCount
+    def ceiling(self, k: int) -> int:
+        return k
+
+    def code(self, j: int, k: int) -> nw.Expr:
+        import narwhals as nw
+
+        n = nw.col("n")
+        return nw.when(n < k).then(n).otherwise(nw.lit(k).cast(nw.Int64))
+
+
+def _known(x: nw.Expr, substitute: float) -> nw.Expr:
+    import narwhals as nw
+
+    return nw.when(x.is_null() | x.is_nan()).then(nw.lit(float(substitute))).otherwise(x)
+
+
+def _whole(steps: nw.Expr) -> nw.Expr:
+    """The nearest whole number, as a double."""
+    import narwhals as nw
+
+    return (steps + 0.5).floor().cast(nw.Float64)
 
 
 @dataclass(frozen=True)
@@ -147,13 +282,12 @@ class Units:
         True
         """
         k = 1 if self.unit is None else self.rows_per_unit
+        return tuple(feature.ceiling(k) for feature in self.features)
 
-        def ceiling(feature: Feature) -> int:
-            if isinstance(feature, RowCount):
-                return k
-            return k * feature.coding.steps if isinstance(feature, RowSum) else feature.coding.steps
-
-        return tuple(ceiling(feature) for feature in self.features)
+    @property
+    def columns(self) -> list[str]:
+        """The columns that its features read."""
+        return [feature.column for feature in self.features if feature.column is not None]
 
 
 def check_units(units: Units, kinds: Mapping[str, str]) -> None:
@@ -161,11 +295,10 @@ def check_units(units: Units, kinds: Mapping[str, str]) -> None:
 
     `kinds` are those of the source's columns and of the derived ones (`Derivation.kinds`).
     """
-    columns = [feature.column for feature in units.features if not isinstance(feature, RowCount)]
-    for name in [*columns, *([] if units.unit is None else [units.unit])]:
+    for name in [*units.columns, *([] if units.unit is None else [units.unit])]:
         if name not in kinds:
             raise SourceError(f"column {name!r}", "the source has no such column", nearest_column(name, kinds))
-    for name in columns:
+    for name in units.columns:
         if kinds[name] in ("date", "object", "other"):
             remedy = f"derive a number from it, such as year({name})" if kinds[name] == "date" else "ask another column"
             raise SourceError(f"column {name!r}", "it does not hold numbers", remedy)

@@ -11,28 +11,24 @@ are found by long division. No engine's integer division is used, for Spark's go
 of doubles is a guess that is off by one at most, and the remainder, in integers, puts it right.
 
 **Rules.** Rows without a unit are left out, hence add nothing. Without a unit column every row is a unit, and its
-UnitTotal is then its plain code, so that the totals equal those of `total_records`.
+UnitTotal is then its plain code, so that the totals equal those of `Records`.
 Rows are counted by adding 64-bit ones: Polars counts in 32 bits.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.engine import Engine, Totals, Unsteady
 from gaussmith.expressions import as_id, as_number, kinds_of
-from gaussmith.totals.features import Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
+from gaussmith.totals.features import CODE_LIMB, TOTAL_LIMB, Feature, Input, Units
 
 if TYPE_CHECKING:
     import narwhals as nw
 
     Frame = nw.LazyFrame[Any]
-
-TOTAL_LIMB, CODE_LIMB = 23, 21
-"""Bits of the lower limb of a row's integer, for totals and for codes."""
 
 Layout = tuple[tuple[tuple[str, int], ...], ...]
 """For each feature the columns that hold its limbs, each with the number of bits it is shifted by."""
@@ -50,7 +46,7 @@ def unit_totals(frame: Frame, units: Units, engine: Engine) -> Totals:
     >>> import narwhals as nw, polars as pl
     >>> from gaussmith.codes import BoxCodes
     >>> from gaussmith.engines.polars import POLARS
-    >>> from gaussmith.totals.features import Coding
+    >>> from gaussmith.totals.features import Coding, UnitTotal
     >>> visits = nw.from_native(pl.LazyFrame({"person": [1, 1, 2, None], "spent": [30.0, 40.0, 5.0, 9.0]}))
     >>> spent = UnitTotal("spent", Coding.of(BoxCodes.for_bounds([0], [64], [0])))
     >>> totals = unit_totals(visits, Units((spent,), "person"), POLARS)
@@ -86,14 +82,14 @@ def blocks_of(units: Units, step: int) -> Iterator[Units]:
         yield replace(units, features=units.features[start : start + step])
 
 
-def _inputs(units: Units) -> dict[Feature, int]:
-    """What is read and coded row by row, with its place: a mean and a sum of one column share their limbs."""
-    read = [_input(feature) for feature in units.features if not isinstance(feature, RowCount)]
-    return {feature: j for j, feature in enumerate(dict.fromkeys(read))}
+def _inputs(units: Units) -> dict[Input, int]:
+    """What is read and coded row by row, with its place."""
+    read = dict.fromkeys(feature.input for feature in units.features if feature.input is not None)
+    return {each: j for j, each in enumerate(read)}
 
 
-def _input(feature: UnitTotal | UnitMean | RowSum) -> UnitTotal | RowSum:
-    return feature if isinstance(feature, UnitTotal) else RowSum(feature.column, feature.coding)
+def _place(feature: Feature, inputs: Mapping[Input, int]) -> int:
+    return -1 if feature.input is None else inputs[feature.input]
 
 
 def select_rows(frame: Frame, units: Units, keys: Mapping[str, nw.Expr] | None = None) -> Frame:
@@ -103,9 +99,8 @@ def select_rows(frame: Frame, units: Units, keys: Mapping[str, nw.Expr] | None =
     schema = frame.collect_schema()
     kinds = kinds_of(schema)
     chosen = [expression.alias(name) for name, expression in (keys or {}).items()]
-    for feature, j in _inputs(units).items():
-        assert not isinstance(feature, RowCount)
-        chosen.append(as_number(feature.column, kinds[feature.column]).alias(f"x{j}"))
+    for each, j in _inputs(units).items():
+        chosen.append(as_number(each.column, kinds[each.column]).alias(f"x{j}"))
     one = nw.lit(1).cast(nw.Int64).alias("n")
     if units.unit is None and not chosen:  # a constant alone would be selected once, not once per row
         some = nw.col(
@@ -123,41 +118,16 @@ def code_rows(rows: Frame, units: Units, keep: Sequence[str]) -> Frame:
     import narwhals as nw
 
     kept = [*(["u"] if units.unit is not None else []), *keep, "n"]
-    inputs = _inputs(units)
+    inputs, is_unit = _inputs(units), units.unit is None
     # The code is made in a step of its own, so that engines compute it once for both limbs.
-    coded = rows.select(*kept, *(_row_code(feature, j, units).alias(f"f{j}") for feature, j in inputs.items()))
+    coded = rows.select(*kept, *(each.row_code(nw.col(f"x{j}"), is_unit).alias(f"f{j}") for each, j in inputs.items()))
     limbs: list[nw.Expr] = []
-    for feature, j in inputs.items():
-        bits = _limb(feature, units)
+    for each, j in inputs.items():
+        bits = each.limb(is_unit)
         high = (nw.col(f"f{j}") * 2.0**-bits).floor()
         limbs.append(high.cast(nw.Int64).alias(f"h{j}"))
         limbs.append((nw.col(f"f{j}") - high.cast(nw.Float64) * 2.0**bits).cast(nw.Int64).alias(f"l{j}"))
     return coded.select(*kept, *limbs)
-
-
-def _is_total(feature: Feature, units: Units) -> bool:
-    return isinstance(feature, UnitTotal) and units.unit is not None
-
-
-def _limb(feature: Feature, units: Units) -> int:
-    return TOTAL_LIMB if _is_total(feature, units) else CODE_LIMB
-
-
-def _row_code(feature: Feature, place: int, units: Units) -> nw.Expr:
-    """The integer of a row, as a double of at most 46 bits."""
-    import narwhals as nw
-
-    assert not isinstance(feature, RowCount)
-    code, x = feature.coding, nw.col(f"x{place}")
-    is_total = _is_total(feature, units)
-    substitute = feature.missing if isinstance(feature, UnitTotal) and is_total else code.substitute
-    known = nw.when(x.is_null() | x.is_nan()).then(nw.lit(float(substitute))).otherwise(x)
-    if isinstance(feature, UnitTotal) and is_total:
-        grid = feature.grid
-        steps = known.clip(-grid.reach, grid.reach) * math.ldexp(1.0, -grid.exponent)
-    else:
-        steps = (known.clip(code.low, code.top) - code.low) * code.scale
-    return (steps + 0.5).floor().cast(nw.Float64)
 
 
 def combine_rows(limbs: Frame, units: Units, by: Sequence[str]) -> Frame:
@@ -178,16 +148,15 @@ def feature_limbs(combined: Frame, units: Units, keep: Sequence[str]) -> tuple[F
 
     inputs = _inputs(units)
     if units.unit is None:
-        places = [None if isinstance(feature, RowCount) else inputs[_input(feature)] for feature in units.features]
-        layout = ((("n", 0),) if j is None else ((f"h{j}", CODE_LIMB), (f"l{j}", 0)) for j in places)
+        places = [_place(feature, inputs) for feature in units.features]
+        layout = ((("n", 0),) if j < 0 else ((f"h{j}", CODE_LIMB), (f"l{j}", 0)) for j in places)
         return combined, tuple(layout), keep
-    divided = {j for f in units.features if isinstance(f, UnitMean | RowSum) for j in [inputs[_input(f)]]}
-    frame = _divide(combined, sorted(divided))
+    frame = _divide(combined, sorted({_place(f, inputs) for f in units.features if f.divides}))
     carry = 2.0**-TOTAL_LIMB
-    for j in (j for feature, j in inputs.items() if isinstance(feature, UnitTotal)):
+    for j in (j for each, j in inputs.items() if each.carries):
         carried = (nw.col(f"l{j}").cast(nw.Float64) * carry).floor().cast(nw.Int64)
         frame = frame.with_columns(carried.alias(f"q{j}"))
-    codes = [_feature_code(f, inputs, units.rows_per_unit).alias(f"c{i}") for i, f in enumerate(units.features)]
+    codes = [f.code(_place(f, inputs), units.rows_per_unit).alias(f"c{i}") for i, f in enumerate(units.features)]
     frame = frame.select(*keep, "n", *codes)
     bits = [max(1, ceiling.bit_length()) for ceiling in units.ceilings]
     for shift in range(CODE_LIMB * (max(bits, default=1) // CODE_LIMB), 0, -CODE_LIMB):
@@ -228,26 +197,6 @@ def _quotients(frame: Frame, dividend: str, quotient: str, rest: str, places: Se
         off = nw.when(r < 0).then(nw.lit(-1)).otherwise(high)
         mended += [(q + off).alias(f"{quotient}{j}"), (r - off * n).alias(f"{rest}{j}")]
     return frame.with_columns(*guesses).with_columns(*rests).with_columns(*mended)
-
-
-def _feature_code(feature: Feature, inputs: Mapping[Feature, int], k: int) -> nw.Expr:
-    """The integer that a unit adds, from its limbs h, l, carries q, means m and number of rows n."""
-    import narwhals as nw
-
-    n = nw.col("n")
-    if isinstance(feature, RowCount):
-        return nw.when(n < k).then(n).otherwise(nw.lit(k).cast(nw.Int64))
-    j = inputs[_input(feature)]
-    if isinstance(feature, UnitMean):
-        return nw.col(f"m{j}")
-    if isinstance(feature, RowSum):
-        few = n <= k  # the limbs of many rows might overflow when put together: they are not
-        high, low = (nw.when(few).then(nw.col(f"{limb}{j}")).otherwise(nw.lit(0)) for limb in "hl")
-        return nw.when(few).then(high * (1 << CODE_LIMB) + low).otherwise(nw.col(f"m{j}") * k)
-    grid, carry = feature.grid, nw.col(f"q{j}")
-    high = (nw.col(f"h{j}") + carry).clip(-(1 << 38), 1 << 38)  # far outside all bounds, and 2^38·2^23 fits
-    low = nw.col(f"l{j}") - carry * (1 << TOTAL_LIMB)
-    return (high * (1 << TOTAL_LIMB) + low - grid.zero).clip(0, grid.levels) * (1 << grid.shift)
 
 
 def add_up(limbs: Frame, layout: Layout, by: Sequence[str], engine: Engine) -> dict[tuple[Any, ...], Totals]:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.codes import Codes
 from gaussmith.engines.engine import Progress, Totals
-from gaussmith.engines.failures import attempt, data_error
+from gaussmith.engines.failures import attempt
 from gaussmith.engines.source import Source, check_identity
 from gaussmith.errors import SourceError
 from gaussmith.expressions import CODED_INTEGER, INTEGER, Derivation, GroupKeys, derive
-from gaussmith.totals.features import RowCount, Units, check_units
+from gaussmith.totals.features import Units, check_units
 from gaussmith.totals.groups import check_groups_per_unit, group_totals
 from gaussmith.totals.limbs import unit_totals
 
@@ -25,23 +25,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """The rows of each person become features, which are added up: over all people, or in every declared group."""
+    """The rows of each person become features, which are added up: over all people, or in every declared group.
+
+    Requires: what `check_people` accepts. See `unit_totals` and `group_totals` for what is guaranteed.
+
+    >>> import polars as pl
+    >>> from gaussmith.codes import BoxCodes
+    >>> from gaussmith.engines.registry import open_source
+    >>> from gaussmith.expressions import kinds_of, plan_derivation
+    >>> from gaussmith.totals.features import RowCount
+    >>> source = open_source(pl.DataFrame({"person": ["ada", "bob", "ada"], "age": [36, 17, 36]}))
+    >>> adults = plan_derivation({}, "age >= 18", kinds_of(source.schema))
+    >>> (totals,) = People(Units((RowCount(),), "person", rows_per_unit=5), adults).total(source)
+    >>> totals.sums, totals.records
+    ([2], 1)
+    >>> totals  # shown by accident it says nothing
+    Totals()
+    """
 
     units: Units
     derivation: Derivation
     keys: GroupKeys | None = None
     groups_per_unit: int = 1
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+    def total(self, source: Source, codes: Codes | None = None, progress: Progress | None = None) -> list[Totals]:
+        return attempt(lambda: self._total(source))
+
+    def _total(self, source: Source) -> list[Totals]:
+        frame, units = _prepare(source, self.units, self.derivation, self.keys)
         if self.keys is None:
-            return [total_people(source, self.units, self.derivation)]
-        return total_groups(source, self.units, self.derivation, self.keys, self.groups_per_unit)
+            return [unit_totals(frame, units, source.engine)]
+        return group_totals(frame, units, self.keys, source.engine, self.groups_per_unit)
 
     def rehearsed(self, source: Source) -> People:
         """With one feature of each kind and type of column: more of the same would be asked in the same way."""
-        features = {
-            (type(f), None if isinstance(f, RowCount) else source.schema.get(f.column)): f for f in self.units.features
-        }
+        features = {(type(f), f.column and source.schema.get(f.column)): f for f in self.units.features}
         return replace(self, units=replace(self.units, features=tuple(features.values())))
 
 
@@ -55,8 +73,8 @@ class Histogram:
     people: People
 
     def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
-        found = self.people.total(source, codes, progress)
-        everyone = total_people(source, self.people.units, self.people.derivation)
+        found = self.people.total(source)
+        (everyone,) = replace(self.people, keys=None).total(source)
         return [Totals([each.records for each in found], everyone.records)]
 
     def rehearsed(self, source: Source) -> Histogram:
@@ -66,7 +84,7 @@ class Histogram:
 def check_people(
     source: Source, units: Units, derivation: Derivation, groups: GroupKeys | None = None, groups_per_unit: int = 1
 ) -> None:
-    """Refuse what `total_people` and `total_groups` could not carry out. Looks at names and types alone."""
+    """Refuse what people cannot be added up by. Looks at names and types alone."""
     if source.names is None:
         rule = "filters, units and groups need columns with names"
         raise SourceError("source is an array", rule, "give a frame, such as polars.DataFrame(array, names)")
@@ -77,33 +95,6 @@ def check_people(
     for name in [] if groups is None else groups.columns:
         if name not in derivation.kinds:
             raise SourceError(f"column {name!r}", "the source has no such column", "declare the groups anew")
-
-
-def total_people(source: Source, units: Units, derivation: Derivation) -> Totals:
-    """The exact totals of the features over all units of a source, after its filter (see `unit_totals`).
-
-    >>> import polars as pl
-    >>> from gaussmith.expressions import kinds_of, plan_derivation
-    >>> from gaussmith.engines.registry import open_source
-    >>> source = open_source(pl.DataFrame({"person": ["ada", "bob", "ada"], "age": [36, 17, 36]}))
-    >>> adults = plan_derivation({}, "age >= 18", kinds_of(source.schema))
-    >>> totals = total_people(source, Units((RowCount(),), "person", rows_per_unit=5), adults)
-    >>> totals.sums, totals.records
-    ([2], 1)
-    >>> totals  # shown by accident it says nothing
-    Totals()
-    """
-    check_people(source, units, derivation)
-    return attempt(lambda: unit_totals(*_prepare(source, units, derivation), source.engine), data_error())
-
-
-def total_groups(
-    source: Source, units: Units, derivation: Derivation, groups: GroupKeys, groups_per_unit: int = 1
-) -> list[Totals]:
-    """The exact totals of the features in every declared group, in declared order (see `group_totals`)."""
-    check_people(source, units, derivation, groups, groups_per_unit)
-    frame, units = attempt(lambda: _prepare(source, units, derivation, groups), data_error())
-    return attempt(lambda: group_totals(frame, units, groups, source.engine, groups_per_unit), data_error())
 
 
 def _prepare(
@@ -130,7 +121,6 @@ def identified(source: Source, units: Units, taken: Sequence[str] = ()) -> tuple
 def _columns_needed(units: Units, derivation: Derivation, groups: GroupKeys | None) -> tuple[str, ...]:
     """The columns of the source that are read."""
     derived = {name for name, _ in derivation.columns}
-    wanted = [feature.column for feature in units.features if not isinstance(feature, RowCount)]
-    wanted += [] if units.unit is None else [units.unit]
+    wanted = units.columns + ([] if units.unit is None else [units.unit])
     wanted += [] if groups is None else list(groups.columns)
     return tuple(dict.fromkeys([*derivation.columns_used, *(name for name in wanted if name not in derived)]))
