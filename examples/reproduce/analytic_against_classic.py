@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 from drawing import Numbers, check, draw, run
 
@@ -23,7 +24,7 @@ def main(out: Path, fast: bool = False) -> Numbers:
         series = "classic" if epsilon < 1 else "classic formula, beyond its proof"
         values.append({"x": epsilon, "y": unchecked_sigma(epsilon, DELTA), "series": series})
     draw(out, values, "ε", "standard deviation, sensitivity 1, δ = 1e-5", log="xy")
-    half = {"dimension": 1, "epsilon": 0.5, "delta": DELTA}
+    half: dict[str, Any] = {"dimension": 1, "epsilon": 0.5, "delta": DELTA}
     ratio = gm.catalogue.classic(**half).standard_errors[0] / gm.catalogue.analytic(**half).standard_errors[0]
     found = {"classic over analytic, ε = 0.5": float(ratio), "classic formula first fails at ε": _first_failure()}
     # σ of the classic theorem times the reference value μ = 0.14221055866926122 at (0.5, 1e-5)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from drawing import Numbers, check, draw, run
 
 import gaussmith as gm
 
-G = {"epsilon": 1, "delta": 1e-6}
+G: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
 PUBLISHED = {
     "counts, d = 1000, k = 100": 0.918,
     "counts, d = 1000, k = 300": 0.729,

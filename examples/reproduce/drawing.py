@@ -24,11 +24,11 @@ def check(found: Numbers, published: Numbers, within: float) -> Numbers:
 
 def draw(path: Path, values: list[dict[str, Any]], x: str, y: str, log: str = "", title: str = "") -> Path:
     """Lines: `values` hold x, y and series; `log` names the axes on a logarithmic scale."""
-    axes = [
+    across, up = (
         {"axis": {"title": text, "tickCount": 6}, "scale": {"type": "log" if name in log else "linear", "zero": False}}
         for name, text in (("x", x), ("y", y))
-    ]
-    content = render(line_spec(values, *axes, title), path.suffix)
+    )
+    content = render(line_spec(values, across, up, title), path.suffix)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path

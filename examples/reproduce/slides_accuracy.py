@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 from drawing import Numbers, check, draw, run
 
 from gaussmith.catalogue.slides import approximate_rho, counting_queries, rho_for, rows_needed
 
-ASKED = {"epsilon": 1.0, "delta": 1e-6, "failure": 0.05}
+ASKED: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "failure": 0.05}
 
 
 def main(out: Path, fast: bool = False) -> Numbers:
     """n for which all k fractions are within 0.01 with probability 0.95, under (1, 1e-6) and replace-one."""
-    values = []
+    values: list[dict[str, Any]] = []
     for k in (1, 100, 10_000) if fast else (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000):
         for bound, series in (("exact", "exact"), ("slides", "the slides' bounds, put right")):
             n = rows_needed(queries=k, error=0.01, bound=bound, **ASKED)

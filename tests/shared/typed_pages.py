@@ -20,13 +20,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """The code of each page under a name of its own: the `>>>` lines of Markdown, and the examples as they are."""
+    """The code of each page under a name of its own: the `>>>` lines of Markdown."""
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         found = doctest.DocTestParser().get_examples(page.read_text("utf-8"))
         if found:
             yield f"{page.stem.replace('-', '_')}_page.py", "".join(example.source for example in found)
-    for example in sorted((ROOT / "examples").rglob("*.py")):
-        yield f"{example.stem}_example.py", example.read_text("utf-8")
 
 
 def check(folder: Path) -> int:
@@ -34,14 +32,14 @@ def check(folder: Path) -> int:
     settings = {
         "typeCheckingMode": "standard",
         "reportUnusedExpression": "none",  # a page shows values
-        "extraPaths": [str(ROOT / "src")],
-        "include": ["."],
+        "extraPaths": [str(ROOT / "src"), str(ROOT / "examples/reproduce")],
+        "include": [".", str(ROOT / "examples")],
     }
     (folder / "pyrightconfig.json").write_text(json.dumps(settings), "utf-8")
-    environment = {**os.environ, "MYPYPATH": str(ROOT / "src")}
+    environment = {**os.environ, "MYPYPATH": f"{ROOT / 'src'}:{ROOT / 'examples/reproduce'}"}
     lenient = ["--ignore-missing-imports", "--follow-imports=silent", "--no-error-summary"]
     commands = [
-        [sys.executable, "-m", "mypy", *lenient, "."],
+        [sys.executable, "-m", "mypy", *lenient, ".", str(ROOT / "examples")],
         [sys.executable, "-m", "basedpyright", "--project", str(folder), "--pythonpath", sys.executable],
     ]
     return sum(subprocess.run(command, cwd=folder, env=environment).returncode != 0 for command in commands)
