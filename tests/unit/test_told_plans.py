@@ -71,7 +71,7 @@ def test_a_plan_of_questions_has_errors_bounds_and_a_certificate() -> None:
     assert f"within a factor {plan.optimality:.3g}" in plan.explain()
     assert len(plan.certificate.proofs) == 2
     html = plan._repr_html_()
-    assert html.count("<table>") == 3 and "66.7 % of the budget" in html
+    assert html.count("<table>") == 3 and f"{100 * plan.shares()['people']:.3g} % of the budget" in html
     assert repr(plan) == str(plan)
     assert plan["spending"].chart() and plan["regions"].chart()
 

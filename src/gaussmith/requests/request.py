@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
@@ -16,7 +17,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.requests.question import Bounds, Question, read_values
-from gaussmith.requests.translation import asked_of, plan_question
+from gaussmith.requests.translation import Asked, asked_of, plan_question
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share"))
 """What may stand in the request itself, or in a question."""
@@ -153,29 +154,35 @@ class Request:
                 )
         questions = self._named_questions()
         sets = _together(questions)
-        shares = [sum(questions[i].share or 1.0 for i in members) for members in sets]
-        guarantees = self.guarantee.split(shares) if len(sets) > 1 else (self.guarantee,)
-        draws: list[Draw] = []
-        slots: dict[int, Slot] = {}
-        for members, guarantee in zip(sets, guarantees, strict=True):
-            some = [questions[i] for i in members]
-            at = len(draws)
-            if some[0].histograms:
-                draws.append(plan_question(some[0], self.unit, guarantee, self.neighbours))
-                shown = tuple(range(draws[at].block.answers.size))
-                slots[members[0]] = Slot(some[0].name, at, shown, bool(some[0].count))
-                continue
-            asked = list(dict.fromkeys(a for q in some for a in asked_of(q)))
-            asked.sort(key=lambda a: a[0] != "sum")  # sums first, as a single question has them
-            draws.append(plan_question(_union(some), self.unit, guarantee, self.neighbours, asked))
-            for i, question in zip(members, some, strict=True):
-                places = [asked.index(a) for a in asked_of(question)]
-                over_rows = question.count == "rows" and draws[at].block.answers.visible > len(asked)
-                places += [len(asked)] if over_rows else []
-                slots[i] = Slot(question.name, at, tuple(places), bool(question.count) and not over_rows)
+        some = [[questions[i] for i in members] for members in sets]
+        guarantees = self._split(some) if len(sets) > 1 else (self.guarantee,)
+        draws = [self._draw(each, guarantee) for each, guarantee in zip(some, guarantees, strict=True)]
+        slots = {i: _slot(questions[i], some[at], at, draws[at]) for at, members in enumerate(sets) for i in members}
         made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots[i] for i in range(len(questions))))
         made.certify()
         return made
+
+    def _draw(self, questions: Sequence[Question], guarantee: Guarantee) -> Draw:
+        """The draw that answers some questions together, or one histogram."""
+        if questions[0].histograms:
+            return plan_question(questions[0], self.unit, guarantee, self.neighbours)
+        return plan_question(_union(questions), self.unit, guarantee, self.neighbours, _asked(questions))
+
+    def _split(self, sets: Sequence[Sequence[Question]]) -> tuple[Guarantee, ...]:
+        """A guarantee for each draw: by the shares that were given, else so that the total error is least.
+
+            Σ T_i / h_i with Σ h_i = 1 is least at h_i ∝ √T_i,   T_i the total of draw i with the whole guarantee
+
+        (Cauchy–Schwarz.) Totals are compared where every error is taken relative to what one person can change; with
+        other weights each draw has the same share.
+        """
+        questions = [question for some in sets for question in some]
+        if any(question.share is not None for question in questions):
+            return self.guarantee.split([sum(question.share or 1.0 for question in some) for some in sets])
+        if not all(question.histograms or question.weights == "relative" for question in questions):
+            return self.guarantee.split([1.0] * len(sets))
+        totals = [self._draw(some, self.guarantee).total_variance for some in sets]
+        return self.guarantee.split([math.sqrt(total) for total in totals])
 
     def _named_questions(self) -> list[Question]:
         questions: list[Question] = []
@@ -275,6 +282,23 @@ def _alike(one: Question, other: Question) -> bool:
     shared = ({*one.sums, *one.means} & {*other.sums, *other.means}) | both_ways
     # A missing value has one stand-in; of a column asked both ways it must have been said which.
     return all(one.missing.get(c) == other.missing.get(c) for c in shared) and both_ways <= {*one.missing}
+
+
+def _asked(questions: Sequence[Question]) -> list[Asked]:
+    """The answers of questions that are planned together, each once; sums first, as a single question has them."""
+    asked = list(dict.fromkeys(a for question in questions for a in asked_of(question)))
+    return sorted(asked, key=lambda a: a[0] != "sum")
+
+
+def _slot(question: Question, together: Sequence[Question], at: int, draw: Draw) -> Slot:
+    """Where the answers of a question are in the draw that it shares."""
+    if question.histograms:
+        return Slot(question.name, at, tuple(range(draw.block.answers.size)), bool(question.count))
+    asked = _asked(together)
+    places = [asked.index(a) for a in asked_of(question)]
+    over_rows = question.count == "rows" and draw.block.answers.visible > len(asked)
+    places += [len(asked)] if over_rows else []
+    return Slot(question.name, at, tuple(places), bool(question.count) and not over_rows)
 
 
 def _union(questions: Sequence[Question]) -> Question:
