@@ -11,7 +11,7 @@ import pytest
 from terminal import run
 
 import gaussmith as gm
-from gaussmith import certificate
+from gaussmith.plans import certificate
 from gaussmith.problem import Law
 
 ASKED = ["--sum", "income:0:200000", "--mean", "age:0:100", "--count", "--epsilon", "1", "--delta", "1e-6"]
