@@ -114,6 +114,11 @@ class Domain(ABC):
         """The values that are declared of the only column, where records are counted by value."""
         return None
 
+    @property
+    def declared_lists(self) -> list[Sequence[Any]]:
+        """The values that are declared of each column, or of all alike; places where they have no labels."""
+        return []
+
     @abstractmethod
     def codes(self, substitutes: Array, workload: Workload | None = None) -> Codes:
         """How records become integers, for these stand-ins for missing values and this workload."""

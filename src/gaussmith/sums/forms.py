@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.codes import Codes
-from gaussmith.domains import Cells, Counts, Domain, Votes
 from gaussmith.domains.cell_codes import CellCodes
 from gaussmith.domains.counts import CountCodes
 from gaussmith.domains.votes import VoteCodes
 from gaussmith.errors import SourceError, nearest, nearest_column
 from gaussmith.expressions import GroupKeys, kinds_of, match_keys
+from gaussmith.problem import Domain
 from gaussmith.sums import Progress, total
 from gaussmith.sums.arrays import Totals
 from gaussmith.sums.failures import attempt, data_error
@@ -67,7 +67,7 @@ class Opened:
 
 def open_form(data: Any, domain: Domain, codes: Codes, columns: Sequence[str] | None, form: str | None) -> Opened:
     """The opened source, checked against the domain: names and types of columns, labels. Reads no data."""
-    known = _forms(domain)
+    known = domain.forms
     if form is not None and form not in known:
         raise SourceError(
             f"form={form!r}", f"{type(domain).__name__} is read as {' or '.join(known)}", nearest(form, known)
@@ -75,16 +75,14 @@ def open_form(data: Any, domain: Domain, codes: Codes, columns: Sequence[str] | 
     chosen = known[0] if form is None else form
     if chosen == NUMBERS:
         return _open_numbers(data, domain, codes, columns)
-    if isinstance(domain, Cells):
+    lists = domain.declared_lists
+    if chosen == CATEGORIES:
         usual = None if isinstance(data, list | tuple | np.ndarray) else domain.columns  # there by their order
-        values = [_values(v, n) for v, n in _lists(domain)]
-        return _open_values(open_categories(data, values, columns or usual), codes, columns, usual, values, chosen)
-    assert isinstance(domain, Counts | Votes)
-    labels = _values(domain.labels, domain.dimension)
+        return _open_values(open_categories(data, lists, columns or usual), codes, columns, usual, lists, chosen)
     if chosen == ORDER:
-        values = [labels] * domain.dimension
+        values = lists * domain.dimension
         return _open_values(open_categories(data, values, columns), codes, columns, None, values, chosen)
-    return _open_pairs(open_categories(data, [None, labels], columns), codes, columns, labels)
+    return _open_pairs(open_categories(data, [None, *lists], columns), codes, columns, lists[0])
 
 
 def total_form(opened: Opened, progress: Progress | None = None) -> Totals:
@@ -98,19 +96,6 @@ def total_form(opened: Opened, progress: Progress | None = None) -> Totals:
     if progress is not None:
         progress(1.0)
     return found
-
-
-def _forms(domain: Domain) -> list[str]:
-    """The forms that records of a domain come in, the usual one first."""
-    return list(domain.forms)
-
-
-def _lists(domain: Cells) -> list[tuple[Any, int]]:
-    return list(zip(domain.values, domain.sizes, strict=True))
-
-
-def _values(labels: Any, size: int) -> Values:
-    return range(size) if labels is None else labels
 
 
 def _open_numbers(data: Any, domain: Domain, codes: Codes, columns: Sequence[str] | None) -> Opened:
