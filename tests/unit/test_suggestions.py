@@ -71,7 +71,7 @@ def test_a_shape_is_had_or_refused_with_those_that_can_be(kind: str) -> None:
             {"neighbours": "replace-one"},
             "shape='solved' for Box under replace-one · noise is solved for boxes under add-remove, for a "
             "matrix of answers of a box under replace-one, and for points, cells and counts without a closed form · "
-            "choose one of: best, lifted, isotropic, elliptical",
+            "choose one of: best, lifted, elliptical, isotropic",
         ),
     ],
 )

@@ -15,7 +15,7 @@ from gaussmith.domains.outlines import centred_outlines, ellipse
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import product_upward, sqrt_upward, sum_squares_upward, sum_upward
-from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix
+from gaussmith.numerics.linear import Array, Bordered, Matrix
 from gaussmith.problem import Domain, Problem
 from gaussmith.proofs.ball import ball_bound
 from gaussmith.shapes import Shape
@@ -117,17 +117,12 @@ class Ball(Domain):
             raise PlanError(
                 f"a lift of {lift.shape[1]} columns", f"the domain has {expected} coordinates", "plan again"
             )
-        if isinstance(lift, Diagonal):
-            inner, border = np.abs(lift.entries[: self.dimension]), np.zeros(0)
-            last = np.abs(lift.entries[self.dimension :])
-        elif isinstance(lift, Bordered):
-            varying = lift.index < self.dimension
-            inner, border = np.abs(lift.inner[varying]), np.abs(lift.border[varying])
-            last = np.abs(lift.inner[~varying]) + np.abs(lift.border[~varying])
-            if not private and border.any():
-                raise PlanError("a ball with a border under replace-one", "it belongs to a private count", "plan again")
-        else:
-            raise PlanError("a ball with a dense lift", "a ball is lifted row by row", "plan again")
+        lift = _row_by_row(lift)
+        varying = lift.index < self.dimension
+        inner, border = np.abs(lift.inner[varying]), np.abs(lift.border[varying])
+        last = np.abs(lift.inner[~varying]) + np.abs(lift.border[~varying])
+        if not private and border.any():
+            raise PlanError("a ball with a border under replace-one", "it belongs to a private count", "plan again")
         largest = product_upward(float(inner.max(initial=0.0)), _repeats(lift, self.dimension), reach)
         if not private:
             return 2.0 * largest
@@ -137,12 +132,8 @@ class Ball(Domain):
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
-        if isinstance(lift, Diagonal):
-            inner = lift.entries[: self.dimension]
-        elif isinstance(lift, Bordered):
-            inner = lift.inner[lift.index < self.dimension]
-        else:
-            raise PlanError("a ball with a dense lift", "a ball is lifted row by row", "plan again")
+        lift = _row_by_row(lift)
+        inner = lift.inner[lift.index < self.dimension]
         return 2.0 * product_upward(float(np.abs(inner).max(initial=0.0)), _repeats(lift, self.dimension))
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
@@ -180,9 +171,15 @@ class Ball(Domain):
         return f"Ball({self.dimension} coordinate{plural}, radius {self.ball_radius:.6g}{around})"
 
 
-def _repeats(lift: Diagonal | Bordered, dimension: int) -> float:
+def _row_by_row(lift: Matrix) -> Bordered:
+    """A lift whose rows see one coordinate each; refuses others."""
+    rows = lift.as_bordered()
+    if rows is None:
+        raise PlanError("a ball with a dense lift", "a ball is lifted row by row", "plan again")
+    return rows
+
+
+def _repeats(lift: Bordered, dimension: int) -> float:
     """The root of the number of rows that see one and the same coordinate, at most; 1 for every shape planned here."""
-    if isinstance(lift, Diagonal):
-        return 1.0
     varying = lift.index[lift.index < dimension]
     return sqrt_upward(float(np.bincount(varying).max())) if varying.size else 1.0

@@ -185,10 +185,9 @@ class Box(Domain):
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         bounds = np.append(np.full(self.dimension, 2.0), 0.0)
-        if isinstance(lift, Diagonal | Bordered):
-            inner = lift.entries if isinstance(lift, Diagonal) else lift.inner
-            reach = bounds if isinstance(lift, Diagonal) else bounds[lift.index]
-            return sqrt_upward(sum_squares_upward(np.nextafter(np.abs(inner) * reach, np.inf)))
+        rows = lift.as_bordered()
+        if rows is not None:
+            return sqrt_upward(sum_squares_upward(np.nextafter(np.abs(rows.inner) * bounds[rows.index], np.inf)))
         return _largest_corner(exact_entries(lift)[:, :-1], bounds[:-1], fixed=False)
 
     def corners(self) -> Array:

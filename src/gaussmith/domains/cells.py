@@ -182,6 +182,10 @@ class Cells(Uncentred):
     def declared_values(self) -> tuple[Label, ...] | None:
         return self.values[0]
 
+    @property
+    def declared_lists(self) -> list[Sequence[Label]]:
+        return [range(n) if values is None else values for values, n in zip(self.values, self.sizes, strict=True)]
+
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CellCodes:
         """How records become counts: of all cells, or of the cells of the marginals asked."""
         every = (tuple(range(len(self.sizes))),)

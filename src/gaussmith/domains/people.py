@@ -62,38 +62,38 @@ class People(Domain):
                 "with one row each, a person is a record: use a Box",
             )
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         return len(self._own.centre) + len(self._rows.centre) + 1
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return (*(self._own.names or ()), *(self._rows.names or ()), "rows")
 
-    @property
+    @cached_property
     def _own(self) -> _Part:
         return _Part.of(self.own)
 
-    @property
+    @cached_property
     def _rows(self) -> _Part:
         return _Part.of(self.rows)
 
-    @property
+    @cached_property
     def parts(self) -> tuple[slice, slice, int]:
         """Where the person's own numbers are, those over rows, and T."""
         p, q = len(self._own.centre), len(self._rows.centre)
         return slice(0, p), slice(p, p + q), p + q
 
-    @property
+    @cached_property
     def centre(self) -> Array:
         return np.concatenate([self._own.centre, np.zeros_like(self._rows.centre), [0.0]])
 
-    @property
+    @cached_property
     def radius(self) -> Array:
         k = float(self.rows_per_unit)
         return np.concatenate([self._own.radius, k * self._rows.radius, [k]])
 
-    @property
+    @cached_property
     def spread(self) -> Array:
         """The mean square distance of a mean from the centre; of a sum over rows: of the mean over rows."""
         own, rows = self._own.radius, self._rows.radius
@@ -117,7 +117,7 @@ class People(Domain):
         roots = np.sqrt(weights) * self.radius
         return roots[own], roots[over], float(roots[last] ** 2)
 
-    @property
+    @cached_property
     def row_centres(self) -> Array:
         """The centres that sums over rows are measured from."""
         return self._rows.coded[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,6 +129,10 @@ class Listed(Uncentred):
     @abstractmethod
     def records(self, most: int = MAX_LISTED) -> Array | None:
         """Every extreme record in units of the radius, one a row; None if there are more than `most`."""
+
+    @property
+    def declared_lists(self) -> list[Sequence[Label]]:
+        return [range(self.dimension) if self.labels is None else self.labels]
 
     def check(self, problem: Problem[Any]) -> None:
         super().check(problem)

@@ -55,20 +55,14 @@ class Block:
     whole: tuple[Block, tuple[int, ...], bool] | None = field(default=None, repr=False)
     """Of a question planned together with others: the block of all, its answers' places there, whether it counts."""
 
-    @property
-    def domain(self) -> Domain:
-        """What one record can be."""
-        return self.problem.domain
+    domain: Domain = field(init=False, repr=False)
+    """What one record can be, from the problem; so are the answers and the neighbours."""
+    answers: Answers = field(init=False, repr=False)
+    neighbours: str = field(init=False, repr=False)
 
-    @property
-    def answers(self) -> Answers:
-        """What is asked."""
-        return self.problem.answers
-
-    @property
-    def neighbours(self) -> str:
-        """Which datasets are neighbours inside the block."""
-        return self.problem.neighbours
+    def __post_init__(self) -> None:
+        for name in ("domain", "answers", "neighbours"):
+            object.__setattr__(self, name, getattr(self.problem, name))
 
     # -- errors ---------------------------------------------------------------------------------------------------
 

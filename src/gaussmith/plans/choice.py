@@ -52,13 +52,13 @@ def _plan_problem(
     law = max((c.law for c in candidates.found if c.law is not None), key=lambda law: law.lower, default=None)
     single = search.shape == BEST or len(candidates.found) == 1
     named = [c for c in candidates.found if single or c.shape.name == search.shape]
-    priced = [(price(c.shape, problem.over(c.domain or domain)), c) for c in named]
+    priced = [(price(c.shape, c.fitted(problem)), c) for c in named]
     priced = [(cost, c) for cost, c in priced if np.isfinite(cost)]
     if not priced:
         raise PlanError(*TOO_FAR)
     _, best = min(priced, key=lambda pair: pair[0])
     others = (*((c.shape.name, cost) for cost, c in priced if c is not best), *candidates.compared)
-    return Block(problem.over(best.domain or domain), guarantee, best.shape, stand_ins, others, law)
+    return Block(best.fitted(problem), guarantee, best.shape, stand_ins, others, law)
 
 
 def _check_sizes(block: Block) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from gaussmith.codes import Codes
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Matrix
-from gaussmith.problem.law import Law, check_law
+from gaussmith.problem.law import Law, refused_law
 
 if TYPE_CHECKING:
     from gaussmith.answers import Answers
@@ -50,18 +50,22 @@ class Domain(ABC):
 
     # -- coordinates ----------------------------------------------------------------------------------------------
 
-    if TYPE_CHECKING:  # every domain has these, as fields or as properties
+    if TYPE_CHECKING:  # every domain has these, as fields or as properties; type checkers see that it does
 
         @property
+        @abstractmethod
         def dimension(self) -> int: ...
 
         @property
+        @abstractmethod
         def names(self) -> tuple[str, ...] | None: ...
 
         @property
+        @abstractmethod
         def centre(self) -> Array: ...
 
         @property
+        @abstractmethod
         def radius(self) -> Array: ...
 
     def name(self, j: int) -> str:
@@ -109,6 +113,11 @@ class Domain(ABC):
     def declared_values(self) -> Sequence[Any] | None:
         """The values that are declared of the only column, where records are counted by value."""
         return None
+
+    @property
+    def declared_lists(self) -> list[Sequence[Any]]:
+        """The values that are declared of each column, or of all alike; places where they have no labels."""
+        return []
 
     @abstractmethod
     def codes(self, substitutes: Array, workload: Workload | None = None) -> Codes:
@@ -224,8 +233,7 @@ class Domain(ABC):
 
     def proven(self, problem: Problem[Any], law: Law) -> float:
         """What a law proves whose differences are not written down, at μ = 1, rounded down; refuses other laws."""
-        check_law(False)
-        raise AssertionError
+        raise refused_law()
 
     # -- pictures and words ---------------------------------------------------------------------------------------
 

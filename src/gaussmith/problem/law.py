@@ -67,4 +67,9 @@ def even_moment(law: Law, dimension: int, secret_count: bool, counted: bool) -> 
 def check_law(holds: bool) -> None:
     """Refuse a law that is not one of differences of neighbours."""
     if not holds:
-        raise PlanError("a law that is not one of differences", "its numbers must fit the domain", "plan again")
+        raise refused_law()
+
+
+def refused_law() -> PlanError:
+    """Why a law is refused."""
+    return PlanError("a law that is not one of differences", "its numbers must fit the domain", "plan again")

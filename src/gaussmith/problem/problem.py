@@ -45,12 +45,12 @@ class Problem(Generic[D_co]):
 
     # -- the number of records ------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def secret_count(self) -> bool:
         """Whether the number of records is secret: it is public under replace-one."""
         return self.neighbours == ADD_REMOVE
 
-    @property
+    @cached_property
     def asks_secret_count(self) -> bool:
         """Whether the number of records is an answer that needs noise."""
         return self.answers.count and self.secret_count
@@ -80,13 +80,13 @@ class Problem(Generic[D_co]):
         """ω_j: how much the squared error of coordinate j matters over all answers."""
         return self.answers.coordinate_weights(self.domain.dimension)
 
-    @property
+    @cached_property
     def asks_each_once(self) -> bool:
         """Whether the answers are the coordinates themselves, each once and in order."""
         answers = self.answers
         return not answers.is_linear and np.array_equal(answers.index, np.arange(self.domain.dimension))
 
-    @property
+    @cached_property
     def asks_no_coordinate_twice(self) -> bool:
         """Whether every answer is about a coordinate of its own."""
         answers = self.answers

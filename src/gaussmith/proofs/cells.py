@@ -13,7 +13,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.numerics.residuals import even_lower, patterns_lower
 from gaussmith.numerics.trace_roots import root_of, square_down
 from gaussmith.problem import Law, Problem
-from gaussmith.problem.law import check_law
+from gaussmith.problem.law import check_law, refused_law
 from gaussmith.proofs.exchangeable import proven_levels
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def _ends(numbers: dict[str, Array], size: int) -> tuple[Places, Places]:
 def _moment(problem: Problem[Cells], law: Law) -> Array:
     """√λ WᵀW √λ, or the same with the Laplacian of pairs: as many eigenvalues as cells, those of M and zeros."""
     work, domain = problem.answers.runs, problem.domain
-    check_law(work is not None)
-    assert work is not None
+    if work is None:
+        raise refused_law()
     G = np.pad(gram(*work.places, domain.dimension, problem.answers.weights), (0, int(domain.or_none)))
     if problem.asks_secret_count:
         G = G + 1.0
@@ -94,8 +94,8 @@ def _moment(problem: Problem[Cells], law: Law) -> Array:
 
 def _proven_marginals(problem: Problem[Cells], law: Law) -> float:
     work = problem.answers.marginals
-    check_law(work is not None)
-    assert work is not None
+    if work is None:
+        raise refused_law()
     ways, weights = work.weighted_ways(problem.answers.weights, problem.asks_secret_count)
     if law.kind == "even":
         check_law(problem.secret_count)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaussmith.numerics.trace_roots import root_of, square_down
 from gaussmith.problem import Law, Problem
-from gaussmith.problem.law import check_law
+from gaussmith.problem.law import check_law, refused_law
 
 if TYPE_CHECKING:
     from gaussmith.domains import SparseSum
@@ -26,8 +26,8 @@ def listed_differences(problem: Problem[Listed], law: Law) -> Differences | None
         return None
     domain, rows, weights = problem.domain, problem.weighted_rows, law.numbers["weights"]
     records = domain.records(MAX_LISTED)
-    check_law(records is not None)
-    assert records is not None
+    if records is None:
+        raise refused_law()
     records = records * domain.coded[1]
     if rows.shape[1] > domain.dimension:
         records = np.hstack([records, np.ones((len(records), 1))])

@@ -48,6 +48,10 @@ class Candidate:
     domain: Domain | None = None
     """The domain that the shape is for, where it is chosen with the shape; else that of the problem."""
 
+    def fitted(self, problem: Problem[Domain]) -> Problem[Domain]:
+        """The problem with the domain that the shape is for."""
+        return problem if self.domain is None else problem.over(self.domain)
+
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
