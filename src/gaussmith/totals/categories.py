@@ -26,7 +26,7 @@ from gaussmith.errors import RequestError, SourceError, nearest, nearest_column
 from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, object_code
 from gaussmith.plans.row_rule import CATEGORIES, NUMBERS, ORDER, PAIRS
 from gaussmith.tallies import CellCodes, CountCodes, VoteCodes
-from gaussmith.totals.features import Units, check_units
+from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.limbs import combine_rows, select_rows
 from gaussmith.totals.people import identified
 
@@ -88,7 +88,7 @@ def open_pairs(data: Any, domain: Domain, columns: Sequence[str] | None) -> tupl
         raise SourceError("pairs in an array", "an array's columns have no names", "pass a frame of person and item")
     chosen = _chosen(source, columns, None, 2, "the one that names the person, and the one that names the item")
     assert chosen is not None
-    check_units(Units((), chosen[0]), source.kinds)
+    check_contribution(Contribution((), chosen[0]), source.kinds)
     check_identity(source, chosen[0], source.kinds)
     check_once(source, 2)
     return source, Pairs(chosen, declare_values(source, chosen[1:], [labels])[0])
@@ -260,13 +260,13 @@ def _count_pairs(pairs: Pairs, source: Source, codes: Codes) -> Totals:
 
     assert isinstance(codes, CountCodes)
     engine = source.engine
-    units, ids = identified(source, Units((), pairs.columns[0]))
+    added, ids = identified(source, Contribution((), pairs.columns[0]))
     frame = engine.frame(source, pairs.columns, ids)
-    rows = select_rows(frame, units, match_keys(pairs.keys, kinds_of(frame.collect_schema())))
+    rows = select_rows(frame, added, match_keys(pairs.keys, kinds_of(frame.collect_schema())))
     people = rows.select("u").unique().with_columns(nw.lit(1).cast(nw.Int64).alias("n")).select(nw.col("n").sum())
     records = engine.fetch(people)[0][0]
     held = rows.join(engine.key_table(rows, pairs.keys), on=["k0"], how="inner")
-    once = combine_rows(held.select("u", "g", "n"), units, ("u", "g"))
+    once = combine_rows(held.select("u", "g", "n"), added, ("u", "g"))
     if codes.at_most < codes.columns:
         place = nw.col("g").rank("ordinal").over("u")
         once = once.with_columns(place.alias("place")).filter(nw.col("place") <= codes.at_most)
