@@ -42,6 +42,12 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
     """
     plan.certify()  # before anything is opened
     draw = plan.draw
+    if len(plan.slots) != 1:
+        raise PlanError(
+            f"a plan of {len(plan.slots)} questions, of which one is chosen",
+            "they are released together",
+            "release the request it came from: gaussmith.release(request)",
+        )
     block = draw.block
     if isinstance(block.domain, People):
         raise PlanError(

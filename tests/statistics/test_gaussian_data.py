@@ -22,7 +22,7 @@ def test_released_noise_has_the_planned_covariance(answers: str, neighbours: str
     norm = np.linalg.norm((rows - centre) / axes, axis=1, keepdims=True)
     kept = centre + (rows - centre) / np.maximum(norm, 1)
     truth = kept.sum(axis=0) if answers == "sums" else kept.mean(axis=0) * 500
-    found = np.array([plan.release(rows).values for _ in range(1500)]) * (1 if answers == "sums" else 500)
+    found = np.array([plan.release(rows).values[:3] for _ in range(1500)]) * (1 if answers == "sums" else 500)
     covariance = plan.covariance()[:3, :3]
     assert not laws.rejects(found - truth, covariance)
     assert laws.rejects(found - rows.sum(axis=0) - 500 * axes, covariance)

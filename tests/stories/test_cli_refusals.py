@@ -213,14 +213,15 @@ def test_a_csv_file_is_filtered_by_its_dates_and_grouped_by_its_truths(
 def test_a_release_prints_no_warnings(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = mechanism.open_data
+    opened, calls = mechanism.open_source, []
 
     def warn(*words: object) -> object:
+        calls.append(words)
         warnings.warn("region not set", stacklevel=1)
-        return opened(*words)
+        return opened(*words)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(mechanism, "open_data", warn)
+    monkeypatch.setattr(mechanism, "open_source", warn)
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
         assert run(capsys, "release", "people.parquet", *SUM, *GUARANTEE, "--json")[0] == 0
-    assert shown == []
+    assert shown == [] and len(calls) == 1

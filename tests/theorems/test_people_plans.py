@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from fractions import Fraction
 
@@ -13,9 +14,9 @@ import gaussmith as gm
 from gaussmith.answers import Answers
 from gaussmith.domains import Box, People
 from gaussmith.numerics.optimum import solve
-from gaussmith.plans import Plan
+from gaussmith.plans import Block, Draw, Plan
+from gaussmith.plans.choice import plan_answers
 from gaussmith.plans.grid import NOISE_BITS
-from gaussmith.plans.planner import plan_answers
 from gaussmith.shapes.people import best_share
 
 UNIT = gm.Guarantee(mu=1)
@@ -64,7 +65,7 @@ CASES = [
 ]
 
 
-def planned(neighbours: str, k: int, own: str, count: bool) -> tuple[Plan, People]:
+def planned(neighbours: str, k: int, own: str, count: bool) -> tuple[Block, People]:
     domain = People(OWN[own], Box([0, -1], [4, 1]), k)
     return plan_answers(domain, UNIT, asked(domain, count), neighbours), domain
 
@@ -73,9 +74,9 @@ def planned(neighbours: str, k: int, own: str, count: bool) -> tuple[Plan, Peopl
 def test_the_plan_is_at_its_certified_limit(neighbours: str, k: int, own: str, count: bool) -> None:
     plan, _ = planned(neighbours, k, own, count)
     exact = own != "apart" or neighbours == "replace-one"
-    assert exact or plan.block.shape.name == "solved" or plan.optimality <= 1.0001
+    assert exact or plan.shape.name == "solved" or plan.optimality <= 1.0001
     assert plan.optimality <= (1 + 1e-7 if exact else 1.0002)
-    assert all(plan.total_variance <= price * (1 + 1e-9) for _, price in plan.block.alternatives)
+    assert all(plan.total_variance <= price * (1 + 1e-9) for _, price in plan.alternatives)
 
 
 @pytest.mark.parametrize(("neighbours", "k", "own", "count"), CASES)
@@ -83,10 +84,10 @@ def test_no_difference_leaves_the_unit_ball(neighbours: str, k: int, own: str, c
     """The lift at every corner; and the integers of every extreme person against the room that μ leaves, exactly."""
     plan, domain = planned(neighbours, k, own, count)
     points = corners(domain, neighbours == "add-remove")
-    norms = np.linalg.norm(points @ plan.block.shape.lift.dense().T, axis=1)
+    norms = np.linalg.norm(points @ plan.shape.lift.dense().T, axis=1)
     assert norms.max() == pytest.approx(1, abs=1e-9)
-    codes = plan.block.codes
-    C = [[Fraction(c) for c in row] for row in plan.block.grid.lift.dense().tolist()]
+    codes = plan.codes
+    C = [[Fraction(c) for c in row] for row in plan.grid.lift.dense().tolist()]
     room = (Fraction(2) ** NOISE_BITS - Fraction(math.isqrt(len(C)) + 1)) ** 2
     steps = codes.steps.tolist()
     p, q = domain.parts[0].stop, domain.parts[2]
@@ -163,7 +164,8 @@ def test_the_best_share_is_found(place: float) -> None:
 
 def test_the_domain_is_saved_and_read() -> None:
     plan, domain = planned("add-remove", 7, "apart", True)
-    assert gm.Plan.from_json(plan.to_json()) == plan
+    assert Block.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
+    assert gm.Plan.from_json(Plan.of(Draw(plan, UNIT, "add-remove")).to_json()).draws[0].block == plan
     assert People.from_dict(domain.to_dict()) == domain
     assert domain.codes(np.zeros(5)).centred([3, 4, 5, 6, 7], 2)[-1] == 7
 
@@ -177,7 +179,7 @@ def test_a_limit_that_is_none_is_refused(k: object) -> None:
 def test_lifts_that_do_not_fit_are_refused() -> None:
     plan, domain = planned("add-remove", 7, "none", True)
     with pytest.raises(gm.errors.PlanError, match="columns"):
-        domain.largest(plan.block.shape.lift, "replace-one")
+        domain.largest(plan.shape.lift, "replace-one")
     from gaussmith.numerics.linear import Bordered, Dense
 
     many = People(None, Box([0] * 20, [1] * 20), 7)

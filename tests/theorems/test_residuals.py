@@ -43,8 +43,8 @@ def marginals_of(table: Counts, ways: list[Way]) -> dict[Way, Counts]:
 def lifted_records(plan: MarginalPlan) -> list[list[Fraction]]:
     """The exact lifted vector of every possible record."""
     rows = []
-    for record in product(*map(range, plan.block.shape)):
-        table = np.zeros(plan.block.shape, dtype=np.int64)
+    for record in product(*map(range, plan.shape)):
+        table = np.zeros(plan.shape, dtype=np.int64)
         table[record] = 1
         row: list[Fraction] = []
         for A, values in plan.lift(marginals_of(table, list(plan.ways))):
@@ -94,7 +94,7 @@ def test_no_other_shape_beats_it_on_small_tables(shape: list[int], ways: list[Wa
 
 def plan_covariance(plan: MarginalPlan) -> Array:
     """The answers' covariance, by decoding every unit vector of the lifted space."""
-    shapes = {A: tuple(plan.block.shape[i] - 1 for i in A) for A in plan.subsets}
+    shapes = {A: tuple(plan.shape[i] - 1 for i in A) for A in plan.subsets}
     count = 0.0 if plan.neighbours == "replace-one" else None
     rows = []
     for A, size in shapes.items():
@@ -135,7 +135,7 @@ def test_lift_then_decode_gives_the_counts_back() -> None:
 def test_noisy_marginals_agree_with_each_other() -> None:
     rng = np.random.default_rng(6)
     plan = plan_marginals([4, 3, 2], [(0, 1), (1, 2)])
-    noisy = {A: rng.normal(size=tuple(plan.block.shape[i] - 1 for i in A)) for A in plan.subsets}
+    noisy = {A: rng.normal(size=tuple(plan.shape[i] - 1 for i in A)) for A in plan.subsets}
     decoded = plan.decode(noisy)
     assert np.allclose(decoded[0, 1].sum(axis=0), decoded[1, 2].sum(axis=1))
 

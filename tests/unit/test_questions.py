@@ -177,6 +177,16 @@ def test_a_plan_of_groups_releases_frames_of_keys_and_numbers(tmp_path: Any) -> 
         alone.plan.release(VISITS)
 
 
+def test_one_of_several_questions_is_not_released_alone(tmp_path: Any) -> None:
+    asked = [{"name": "a", "count": True}, {"name": "b", "count": True, "where": "age > 20"}]
+    plan = gm.Request(VISITS, questions=asked, guarantee=G).plan
+    ledger = gm.Ledger.create(tmp_path / "l", gm.Guarantee(mu=10))
+    for some, words in ((plan, "2 questions"), (plan["a"], "they are released together")):
+        with pytest.raises(GaussmithError, match=words):
+            some.release(VISITS, ledger=ledger, id="a")
+    assert ledger.spent == 0
+
+
 # -- several questions ------------------------------------------------------------------------------------------------
 
 QUESTIONS = [
