@@ -21,7 +21,7 @@ import gaussmith as gm
 from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
-from gaussmith.totals.features import Coding, RowCount, RowSum, Units, UnitTotal
+from gaussmith.totals.features import Coding, Contribution, PersonTotal, RowCount, RowSum
 from gaussmith.totals.people import People
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
@@ -35,13 +35,13 @@ def coding(low: float, high: float) -> Coding:
     return Coding.of(BoxCodes.for_bounds([low], [high], [low]))
 
 
-SPENT = UnitTotal("spent", coding(0, 200))
+SPENT = PersonTotal("spent", coding(0, 200))
 SCORE = (RowSum("score", coding(0, 100)), RowCount())
 TASKS = {
-    "sum, 1 group per person": (Units((SPENT,), "person"), 1),
-    "sum, 3 groups per person": (Units((SPENT,), "person"), 3),
-    "sum and mean, 1 group per person": (Units((SPENT, *SCORE), "person", rows_per_unit=12), 1),
-    "each row a person": (Units((SPENT,)), 1),
+    "sum, 1 group per person": (Contribution((SPENT,), "person"), 1),
+    "sum, 3 groups per person": (Contribution((SPENT,), "person"), 3),
+    "sum and mean, 1 group per person": (Contribution((SPENT, *SCORE), "person", rows_per_unit=12), 1),
+    "each row a person": (Contribution((SPENT,)), 1),
 }
 
 

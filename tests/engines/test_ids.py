@@ -22,7 +22,7 @@ from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import declare_groups, plan_derivation
-from gaussmith.totals.features import Coding, Units, UnitTotal
+from gaussmith.totals.features import Coding, Contribution, PersonTotal
 
 ONE = Coding.of(BoxCodes.for_bounds([0], [1], [0]))
 SECONDS = 2**61
@@ -59,7 +59,7 @@ ENGINES: dict[str, Engine] = {
 def people(source: Any, ids: str | None = None, unit: str = "u") -> tuple[int, float]:
     """The number of people, and of ones in x, of which a person has at most one."""
     opened = open_source({"path": source, "ids": ids} if ids else source)
-    units = Units((UnitTotal("x", ONE),), unit)
+    units = Contribution((PersonTotal("x", ONE),), unit)
     totals = total_people(opened, units, plan_derivation({}, None, opened.kinds))
     return totals.records, totals.sums[0] / ONE.scale
 
@@ -119,7 +119,7 @@ def test_times_are_told_apart_and_matched_by_their_day_at_once(engine: Engine) -
     source = open_source(rows)
     derivation = plan_derivation({"u in nanoseconds": "day(u)"}, "year(u) == 1970", source.kinds)
     keys = declare_groups(["u"], [("1970-01-01",), ("1970-01-02",)], derivation.kinds)
-    found = total_groups(source, Units((UnitTotal("x", ONE),), "u"), derivation, keys)
+    found = total_groups(source, Contribution((PersonTotal("x", ONE),), "u"), derivation, keys)
     assert [(group.records, group.sums[0] / ONE.scale) for group in found] == [(3, 3.0), (1, 1.0)]
 
 
@@ -129,8 +129,8 @@ def test_dates_far_ahead_are_missing(engine: Engine) -> None:
     assert people(engine(table(days, pa.date32()))) == (3, 3)
     source = open_source(engine(table(days, pa.date32())))
     later = plan_derivation({}, "year(u) >= 1970", source.kinds)
-    assert total_people(source, Units((), "x"), later).records == 1
-    assert total_people(open_source(engine(table(days[2:4], pa.date32()))), Units((), "x"), later).records == 0
+    assert total_people(source, Contribution((), "x"), later).records == 1
+    assert total_people(open_source(engine(table(days[2:4], pa.date32()))), Contribution((), "x"), later).records == 0
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -146,7 +146,9 @@ def test_infinite_times_of_duckdb_name_nobody() -> None:
         rows = f"select unnest(['infinity', '-infinity', '2024-05-31'])::{kind} u, 1.0 x"
         assert people(duckdb.sql(rows)) == (1, 1)
         source = open_source(duckdb.sql(rows))
-        assert total_people(source, Units((), "x"), plan_derivation({}, "year(u) > 0", source.kinds)).records == 1
+        assert (
+            total_people(source, Contribution((), "x"), plan_derivation({}, "year(u) > 0", source.kinds)).records == 1
+        )
 
 
 @pytest.mark.parametrize(
@@ -198,7 +200,7 @@ def test_a_derived_column_names_people_by_whole_numbers() -> None:
     rows = pl.DataFrame({"a": ["1.0", "1", "1.5", "x"], "x": [1.0] * 4})
     source = open_source({"path": rows, "ids": "integer"})
     derivation = plan_derivation({"u": "number(a)"}, None, source.kinds)
-    assert total_people(source, Units((), "u"), derivation).records == 1
+    assert total_people(source, Contribution((), "u"), derivation).records == 1
 
 
 def test_objects_of_pandas_as_integers() -> None:

@@ -21,7 +21,7 @@ from gaussmith.engines.duckdb import DUCKDB
 from gaussmith.engines.registry import open_source
 from gaussmith.errors import DataError, ExpressionError, SourceError
 from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
-from gaussmith.totals.features import Coding, RowSum, Units
+from gaussmith.totals.features import Coding, Contribution, RowSum
 
 G = gm.Guarantee(mu=1)
 SHARP = gm.Guarantee(mu=1e6)
@@ -170,7 +170,7 @@ def test_people_of_a_source_that_changes_between_queries_are_refused() -> None:
     source = open_source(relation)
     everything = plan_derivation({}, None, kinds_of(source.schema))
     groups = declare_groups(["k"], [("x",), ("y",)], everything.kinds)
-    units = Units(features, "p", 3)
+    units = Contribution(features, "p", 3)
     for work in (
         lambda: total_people(source, units, everything),
         lambda: total_groups(source, units, everything, groups),

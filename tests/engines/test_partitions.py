@@ -20,7 +20,7 @@ from gaussmith.engines.files import Files
 from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
-from gaussmith.totals.features import Coding, RowSum, Units
+from gaussmith.totals.features import Coding, Contribution, RowSum
 
 ENGINES = ["polars", "duckdb"]
 ONE = BoxCodes.for_bounds([0], [4096], [0])
@@ -75,7 +75,7 @@ def add(source: Any, column: str, engine: str | None = None) -> float:
 def people(source: Any, engine: str | None, unit: str = "person", where: str | None = None) -> tuple[int, float]:
     """How many people there are, and the sum of a with at most two rows of each."""
     opened = open_source(source, engine)
-    units = Units((RowSum("a", Coding.of(ONE)),), unit, 2)
+    units = Contribution((RowSum("a", Coding.of(ONE)),), unit, 2)
     found = total_people(opened, units, plan_derivation({}, where, kinds_of(opened.schema)))
     return found.records, found.sums[0] / UNIT
 
@@ -85,7 +85,7 @@ def counts(source: Any, engine: str | None, column: str, values: list[Any]) -> l
     opened = open_source(source, engine)
     everything = plan_derivation({}, None, kinds_of(opened.schema))
     keys = declare_groups([column], [(value,) for value in values], everything.kinds)
-    return [found.records for found in total_groups(opened, Units((), None), everything, keys)]
+    return [found.records for found in total_groups(opened, Contribution((), None), everything, keys)]
 
 
 # ---- one folder says nothing about another ---------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def test_a_filter_on_keys_is_decided_before_files_are_opened(tmp_path: Path) -> 
             left, rest = narrowed(source, plan_derivation({}, where, kinds_of(source.schema)))
             assert left.files is not None and len(left.files.paths) == files, where
             assert ("year" in rest.columns_used) == (where in asked_of_rows), where
-            assert total_people(left, Units((), None), rest).records == rows, where
+            assert total_people(left, Contribution((), None), rest).records == rows, where
 
 
 def test_duckdb_lists_stores_and_reads_their_folders_by_the_same_rule(tmp_path: Path) -> None:

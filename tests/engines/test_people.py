@@ -12,7 +12,7 @@ import duckdb
 import narwhals as nw
 import polars as pl
 import pytest
-from summing import engine_under, group_totals, total_groups, total_people, unit_totals
+from summing import engine_under, sum_groups, sum_people, total_groups, total_people
 
 from gaussmith.codes import BoxCodes
 from gaussmith.engines.duckdb import DUCKDB
@@ -21,7 +21,7 @@ from gaussmith.engines.polars import POLARS
 from gaussmith.engines.registry import engine_of, open_source
 from gaussmith.errors import DataError, RequestError, SourceError
 from gaussmith.expressions import GroupKeys, declare_groups, derive, kinds_of, plan_derivation
-from gaussmith.totals.features import Coding, RowCount, RowSum, UnitMean, Units, UnitTotal
+from gaussmith.totals.features import Coding, Contribution, PersonMean, PersonTotal, RowCount, RowSum
 from gaussmith.totals.limbs import add_up, feature_limbs
 
 INF, NAN = float("inf"), float("nan")
@@ -74,12 +74,12 @@ def coding(low: float, high: float, substitute: float) -> Coding:
 
 
 FEATURES = (
-    UnitTotal("x", coding(-10, 64, 0)),
-    UnitTotal("text", coding(0.1, 99.7, 0), missing=2.5),
-    UnitMean("small", coding(-5, 100, 47.5)),
+    PersonTotal("x", coding(-10, 64, 0)),
+    PersonTotal("text", coding(0.1, 99.7, 0), missing=2.5),
+    PersonMean("small", coding(-5, 100, 47.5)),
     RowSum("x", coding(0, 63.9, 30)),
     RowSum("b", coding(0, 1, 0.5)),
-    UnitTotal("b", coding(0, 3, 0)),
+    PersonTotal("b", coding(0, 3, 0)),
     RowCount(),
 )
 KINDS = kinds_of(nw.from_native(table(1)).schema)
@@ -97,10 +97,10 @@ GROUPS = {
 @pytest.mark.parametrize("unit", [None, "i", "s", "f", "d", "b"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_units(engine: Engine, unit: str | None) -> None:
-    units = Units(FEATURES, unit, rows_per_unit=3)
+    units = Contribution(FEATURES, unit, rows_per_unit=3)
     for rows in (0, 1, 300):
         frame = table(rows)
-        assert unit_totals(engine(frame), units) == unit_totals(on_polars(frame), units)
+        assert sum_people(engine(frame), units) == sum_people(on_polars(frame), units)
 
 
 @pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
@@ -109,9 +109,9 @@ def test_groups(engine: Engine, groups: GroupKeys) -> None:
     for unit in ("i", None):
         for rows in (0, 300):
             frame = table(rows)
-            totals = group_totals(on_polars(frame), Units(FEATURES, unit, 3), groups, 1)
+            totals = sum_groups(on_polars(frame), Contribution(FEATURES, unit, 3), groups, 1)
             assert len(totals) == len(groups.keys) and all(len(group.sums) == len(FEATURES) for group in totals)
-            assert group_totals(engine(frame), Units(FEATURES, unit, 3), groups, 1) == totals
+            assert sum_groups(engine(frame), Contribution(FEATURES, unit, 3), groups, 1) == totals
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -138,7 +138,7 @@ def test_groups_hold_the_rows_they_name(engine: Engine) -> None:
         ],
     }
     for name, groups in GROUPS.items():
-        totals = group_totals(engine(frame), Units((RowCount(),)), groups)
+        totals = sum_groups(engine(frame), Contribution((RowCount(),)), groups)
         assert [group.records for group in totals] == [group.sums[0] for group in totals] == expected[name], name
 
 
@@ -146,20 +146,20 @@ def test_spark(spark: Any) -> None:
     frame = table(40)
     schema = "i long, s string, f double, d date, b boolean, x double, small byte, text string"
     data = nw.from_native(spark.createDataFrame(frame.rows(), schema))
-    units = Units((FEATURES[1], FEATURES[3], RowCount()), "i", 2)
-    assert unit_totals(data, units) == unit_totals(on_polars(frame), units)
+    units = Contribution((FEATURES[1], FEATURES[3], RowCount()), "i", 2)
+    assert sum_people(data, units) == sum_people(on_polars(frame), units)
     groups = GROUPS["numbers"]
-    assert group_totals(data, units, groups, 2) == group_totals(on_polars(frame), units, groups, 2)
+    assert sum_groups(data, units, groups, 2) == sum_groups(on_polars(frame), units, groups, 2)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_filters_and_derived_columns(engine: Engine) -> None:
     frame = table(300)
     derivation = plan_derivation({"q": "x / small", "year": "year(d)"}, "not (text > 50) and s != 'x'", KINDS)
-    units = Units((UnitTotal("q", coding(-1, 1, 0)), UnitMean("q", coding(-1, 1, 0)), RowCount()), "i", 2)
+    units = Contribution((PersonTotal("q", coding(-1, 1, 0)), PersonMean("q", coding(-1, 1, 0)), RowCount()), "i", 2)
     groups = declare_groups(["year"], [(2024,), (1969,), (1970,)], derivation.kinds)
-    expected = group_totals(derive(on_polars(frame), derivation), units, groups, 1)
-    assert group_totals(derive(engine(frame), derivation), units, groups, 1) == expected
+    expected = sum_groups(derive(on_polars(frame), derivation), units, groups, 1)
+    assert sum_groups(derive(engine(frame), derivation), units, groups, 1) == expected
 
 
 @pytest.mark.parametrize("m", [1, 2, 3])
@@ -167,10 +167,10 @@ def test_most_rows_with_many_ties(m: int) -> None:
     rows = [(random.randint(0, 30), random.randint(0, 5)) for _ in range(400)]
     frame = pl.DataFrame(rows, schema={"i": pl.Int64, "g": pl.Int64}, orient="row")
     groups = declare_groups(["g"], [(4,), (0,), (5,), (1,), (2,)], {"g": "number"})
-    expected = group_totals(on_polars(frame), Units((RowCount(),), "i", 5), groups, m)
+    expected = sum_groups(on_polars(frame), Contribution((RowCount(),), "i", 5), groups, m)
     assert sum(group.records for group in expected) > 30
     for engine in ENGINES:
-        assert group_totals(engine(frame), Units((RowCount(),), "i", 5), groups, m) == expected
+        assert sum_groups(engine(frame), Contribution((RowCount(),), "i", 5), groups, m) == expected
 
 
 def limbs_at_the_edge(features: tuple[Any, ...]) -> list[dict[str, int]]:
@@ -180,7 +180,7 @@ def limbs_at_the_edge(features: tuple[Any, ...]) -> list[dict[str, int]]:
         for share in (0.0, 1.0, *(random.uniform(0.01, 0.99) for _ in range(8))):
             row = {"u": len(found), "n": n}
             for j, feature in enumerate(features):
-                if isinstance(feature, UnitTotal):
+                if isinstance(feature, PersonTotal):
                     high = round((2**23 - 1) * (2 * share - 1)) * n
                     row |= {f"h{j}": high, f"l{j}": random.randint(0, (2**23 - 1) * n)}
                 else:
@@ -197,12 +197,12 @@ def limbs_at_the_edge(features: tuple[Any, ...]) -> list[dict[str, int]]:
 @pytest.mark.parametrize("engine", [on_polars, on_duckdb, "spark"])
 def test_units_with_a_million_million_rows(engine: Any, request: pytest.FixtureRequest) -> None:
     features = (
-        UnitTotal("x", coding(-10, 64, 0)),
-        UnitTotal("x", coding(1e6, 1e6 + 1, 1e6)),
+        PersonTotal("x", coding(-10, 64, 0)),
+        PersonTotal("x", coding(1e6, 1e6 + 1, 1e6)),
         RowSum("x", coding(0, 99.9, 0)),
     )
-    asked = (*features, UnitMean("x", features[2].coding), RowCount())
-    units = Units(asked, "u", rows_per_unit=1 << 20)
+    asked = (*features, PersonMean("x", features[2].coding), RowCount())
+    units = Contribution(asked, "u", rows_per_unit=1 << 20)
     rows = limbs_at_the_edge(features)
     frame = pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.Int64))
     if engine == "spark":
@@ -228,12 +228,12 @@ def test_units_with_a_million_million_rows(engine: Any, request: pytest.FixtureR
 
 def test_many_features_go_in_blocks() -> None:
     frame = table(60)
-    features = tuple(UnitTotal("x", coding(-10, 10 + j, 0)) for j in range(40))
+    features = tuple(PersonTotal("x", coding(-10, 10 + j, 0)) for j in range(40))
     for unit in ("i", None):
-        units = Units(features, unit)
-        totals = unit_totals(on_polars(frame), units)
-        assert len(totals.sums) == 40 and unit_totals(on_duckdb(frame), units) == totals
-        assert group_totals(on_duckdb(frame), units, GROUPS["truths"]) == group_totals(
+        units = Contribution(features, unit)
+        totals = sum_people(on_polars(frame), units)
+        assert len(totals.sums) == 40 and sum_people(on_duckdb(frame), units) == totals
+        assert sum_groups(on_duckdb(frame), units, GROUPS["truths"]) == sum_groups(
             on_polars(frame), units, GROUPS["truths"]
         )
 
@@ -245,13 +245,17 @@ def test_columns_with_our_own_names() -> None:
     renamed = plain.rename(names)
     for engine in (on_polars, on_duckdb):
         for unit in ("i", None):
-            before = Units((UnitTotal("x", coding(0, 9, 0)), UnitMean("small", coding(0, 9, 0)), RowCount()), unit, 2)
-            after = Units(
-                (UnitTotal("u", coding(0, 9, 0)), UnitMean("x0", coding(0, 9, 0)), RowCount()), unit and names[unit], 2
+            before = Contribution(
+                (PersonTotal("x", coding(0, 9, 0)), PersonMean("small", coding(0, 9, 0)), RowCount()), unit, 2
+            )
+            after = Contribution(
+                (PersonTotal("u", coding(0, 9, 0)), PersonMean("x0", coding(0, 9, 0)), RowCount()),
+                unit and names[unit],
+                2,
             )
             groups = declare_groups(["g", "k0"], [("north", True)], {"g": "text", "k0": "truth"})
             same = declare_groups(["s", "b"], [("north", True)], KINDS)
-            assert group_totals(engine(renamed), after, groups) == group_totals(engine(plain), before, same)
+            assert sum_groups(engine(renamed), after, groups) == sum_groups(engine(plain), before, same)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +283,7 @@ def test_from_a_source_to_totals(tmp_path: Path) -> None:
     frame = table(100).with_columns(pl.col("s", "text").replace("", None), pl.col("x").fill_nan(None))
     frame.write_csv(tmp_path / "people.csv")
     frame.write_parquet(tmp_path / "people.parquet")
-    units = Units((UnitTotal("q", coding(-10, 64, 0)), RowSum("text", coding(0, 50, 25)), RowCount()), "s", 2)
+    units = Contribution((PersonTotal("q", coding(-10, 64, 0)), RowSum("text", coding(0, 50, 25)), RowCount()), "s", 2)
     relation = duckdb.connect().from_arrow(frame.to_arrow())
     found = []
     for data in (frame, frame.lazy(), relation, tmp_path / "people.csv", str(tmp_path / "people.parquet")):
@@ -289,7 +293,9 @@ def test_from_a_source_to_totals(tmp_path: Path) -> None:
         groups = declare_groups(["b", "d"], [(yes, "2024-02-29")], derivation.kinds)
         totals = total_people(source, units, derivation)
         found.append((totals, total_groups(source, units, derivation, groups)))
-        assert total_people(source, Units(()), plan_derivation({}, None, kinds_of(source.schema))) == Totals([], 100)
+        assert total_people(source, Contribution(()), plan_derivation({}, None, kinds_of(source.schema))) == Totals(
+            [], 100
+        )
     assert found[0][0].records > 3 and all(other == found[0] for other in found[1:])
 
 
@@ -300,14 +306,14 @@ def test_failing_engines_say_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(whole[:8])
     nothing = plan_derivation({}, None, kinds_of(source.schema))
     with pytest.raises(DataError, match="could not be read to its end") as caught:
-        total_people(source, Units((), "i"), nothing)
+        total_people(source, Contribution((), "i"), nothing)
     assert caught.value.__context__ is None and caught.value.__cause__ is None
 
 
 def test_arrays_have_no_people() -> None:
     source = open_source([[1.0], [2.0]])
     with pytest.raises(SourceError, match="need columns with names"):
-        total_people(source, Units((), None), plan_derivation({}, None, {}))
+        total_people(source, Contribution((), None), plan_derivation({}, None, {}))
 
 
 def test_every_frame_has_its_engine() -> None:

@@ -27,7 +27,7 @@ from gaussmith.engines.source import Source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import as_number, kinds_of, plan_derivation
 from gaussmith.plans.row_rule import TOTAL, RowRule
-from gaussmith.totals.features import Coding, Units, UnitTotal
+from gaussmith.totals.features import Coding, Contribution, PersonTotal
 from gaussmith.totals.opened import open_data, total
 
 NASTY = [0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), None]
@@ -158,8 +158,8 @@ def test_filters_and_derived_columns(engine: str, tmp_path: Path, request: pytes
     (found,) = total(open_data(source, replace(draw, row_rule=rule)))
     frame = open_source(data)
     derivation = plan_derivation(dict(rule.columns), rule.where, kinds_of(frame.schema))
-    features = tuple(UnitTotal(name, Coding.of(codes, j)) for j, (_, name) in enumerate(rule.features))
-    assert 0 < found.records < 400 and found == total_people(frame, Units(features), derivation)
+    features = tuple(PersonTotal(name, Coding.of(codes, j)) for j, (_, name) in enumerate(rule.features))
+    assert 0 < found.records < 400 and found == total_people(frame, Contribution(features), derivation)
 
 
 def test_the_table_of_engines_is_complete() -> None:

@@ -49,7 +49,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def everything(source: Any, guarantee: gm.Guarantee = SHARP) -> gm.Request:
-    """Units, groups, a filter and a derived column at once."""
+    """Contribution, groups, a filter and a derived column at once."""
     return gm.Request(
         source,
         unit="person",

@@ -13,13 +13,22 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from summing import group_totals, unit_totals
+from summing import sum_groups, sum_people
 
 from gaussmith.codes import BoxCodes
 from gaussmith.engines.engine import Totals, Unsteady
 from gaussmith.errors import RequestError, SourceError
 from gaussmith.expressions import declare_groups, derive, kinds_of, plan_derivation
-from gaussmith.totals.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal, check_units
+from gaussmith.totals.features import (
+    Coding,
+    Contribution,
+    Feature,
+    PersonMean,
+    PersonTotal,
+    RowCount,
+    RowSum,
+    check_contribution,
+)
 from gaussmith.totals.groups import keep_groups
 from gaussmith.totals.limbs import _quotients, check_steady
 
@@ -58,7 +67,7 @@ def feature_of(feature: Feature, rows: list[dict[str, Any]], k: int, alone: bool
         return min(n, k)
     c = feature.coding
     values = [row[feature.column] for row in rows]
-    if isinstance(feature, UnitTotal) and not alone:
+    if isinstance(feature, PersonTotal) and not alone:
         e = -round(math.log2(c.scale))
         f = e
         while 2.0 ** (f + 42) <= max(abs(c.low), abs(c.top)):
@@ -69,13 +78,13 @@ def feature_of(feature: Feature, rows: list[dict[str, Any]], k: int, alone: bool
         levels = c.steps // 2 ** (f - e)
         return min(max(total - zero, 0), levels) * 2 ** (f - e)
     total = sum(code(v, c) for v in values)
-    if isinstance(feature, UnitTotal) or (isinstance(feature, RowSum) and n <= k):
+    if isinstance(feature, PersonTotal) or (isinstance(feature, RowSum) and n <= k):
         return total
     mean = (total + n // 2) // n
     return mean * k if isinstance(feature, RowSum) else mean
 
 
-def reference(rows: list[dict[str, Any]], units: Units, groups: list[Any], m: int) -> list[Totals]:
+def reference(rows: list[dict[str, Any]], units: Contribution, groups: list[Any], m: int) -> list[Totals]:
     """The totals of each group, by regions; `groups=[…]` holds the declared regions, or is empty for one total."""
     people: dict[Any, dict[Any, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for i, row in enumerate(rows):
@@ -110,30 +119,32 @@ bounds = st.sampled_from(
 
 
 @st.composite
-def unit_specs(draw: st.DrawFn) -> Units:
+def unit_specs(draw: st.DrawFn) -> Contribution:
     makers = [
-        lambda c: UnitTotal("x", c, draw(st.sampled_from([0.0, 7.5, c.low]))),
-        lambda c: UnitTotal("y", c),
-        lambda c: UnitMean("x", c),
+        lambda c: PersonTotal("x", c, draw(st.sampled_from([0.0, 7.5, c.low]))),
+        lambda c: PersonTotal("y", c),
+        lambda c: PersonMean("x", c),
         lambda c: RowSum("x", c),
         lambda c: RowSum("y", c),
         lambda c: RowCount(),
     ]
     chosen = draw(st.lists(st.sampled_from(makers), max_size=4))
     features = tuple(make(coding(*draw(bounds))) for make in chosen)
-    return Units(features, draw(st.sampled_from([None, "person", "person"])), draw(st.sampled_from([1, 2, 3, 1 << 20])))
+    return Contribution(
+        features, draw(st.sampled_from([None, "person", "person"])), draw(st.sampled_from([1, 2, 3, 1 << 20]))
+    )
 
 
 @given(rows=st.lists(row, max_size=12), units=unit_specs())
-def test_unit_totals_are_the_reference(rows: list[dict[str, Any]], units: Units) -> None:
-    assert [unit_totals(frame_of(rows), units)] == reference(rows, units, [], 1)
+def test_unit_totals_are_the_reference(rows: list[dict[str, Any]], units: Contribution) -> None:
+    assert [sum_people(frame_of(rows), units)] == reference(rows, units, [], 1)
 
 
 @given(rows=st.lists(row, max_size=14), units=unit_specs(), m=st.integers(1, 4), count=st.integers(1, 4))
-def test_group_totals_are_the_reference(rows: list[dict[str, Any]], units: Units, m: int, count: int) -> None:
+def test_group_totals_are_the_reference(rows: list[dict[str, Any]], units: Contribution, m: int, count: int) -> None:
     regions = ["south", "north", "", "west"][:count]
     groups = declare_groups(["region"], [(region,) for region in regions], {"region": "text"})
-    assert group_totals(frame_of(rows), units, groups, m) == reference(rows, units, list(regions), m)
+    assert sum_groups(frame_of(rows), units, groups, m) == reference(rows, units, list(regions), m)
 
 
 def test_without_a_unit_totals_are_those_of_box_codes() -> None:
@@ -141,7 +152,7 @@ def test_without_a_unit_totals_are_those_of_box_codes() -> None:
 
     x = np.array([v for v in ODD if v is not None])
     codes = BoxCodes.for_bounds([0.1], [99.0], [50.0])
-    totals = unit_totals(nw.from_native(pl.LazyFrame({"x": x})), Units((UnitTotal("x", Coding.of(codes)),)))
+    totals = sum_people(nw.from_native(pl.LazyFrame({"x": x})), Contribution((PersonTotal("x", Coding.of(codes)),)))
     assert totals == Totals([int(codes.encode(x[:, None]).sum())], len(x))
 
 
@@ -184,17 +195,17 @@ def test_one_person_changes_the_totals_within_the_bounds() -> None:
     frame = nw.from_native(pl.DataFrame(rows, schema=schema, orient="row").lazy())
     derivation = plan_derivation({"ratio": "x / y"}, "not (x > 95) or is_null(y)", kinds_of(frame.collect_schema()))
     features = (
-        UnitTotal("x", coding(-50, 100)),
-        UnitTotal("ratio", coding(0.1, 0.7), missing=0.3),
-        UnitMean("y", coding(0, 90)),
+        PersonTotal("x", coding(-50, 100)),
+        PersonTotal("ratio", coding(0.1, 0.7), missing=0.3),
+        PersonMean("y", coding(0, 90)),
         RowSum("ratio", coding(-3, 0.5)),
         RowCount(),
     )
-    units = Units(features, "person", k)
+    units = Contribution(features, "person", k)
     derived = derive(frame, derivation)
     labels = [(table, region) for table in range(3 * TABLES) for region in REGIONS]
     groups = declare_groups(["table", "region"], labels, derivation.kinds)
-    totals = group_totals(derived, units, groups, m)
+    totals = sum_groups(derived, units, groups, m)
     size = len(REGIONS)
     largest, touched = [0] * len(features), set()
     for table in range(TABLES):
@@ -214,10 +225,10 @@ def test_one_person_changes_the_totals_within_the_bounds() -> None:
 
 def test_a_missing_clamp_would_be_noticed() -> None:
     rows = [{"person": 1, "region": "north", "x": 80.0, "y": 1.0}] * 2
-    narrow, wide = (Units((UnitTotal("x", coding(0, high)),), "person") for high in (128.0, 256.0))
-    (found,) = unit_totals(frame_of(rows), wide).sums
+    narrow, wide = (Contribution((PersonTotal("x", coding(0, high)),), "person") for high in (128.0, 256.0))
+    (found,) = sum_people(frame_of(rows), wide).sums
     assert found / wide.features[0].coding.scale == 160.0  # type: ignore[union-attr]
-    assert unit_totals(frame_of(rows), narrow).sums == list(narrow.ceilings)
+    assert sum_people(frame_of(rows), narrow).sums == list(narrow.ceilings)
 
 
 # ── rules, one by one ──
@@ -225,11 +236,11 @@ def test_a_missing_clamp_would_be_noticed() -> None:
 
 def test_means_of_many_rows_count_as_k_rows() -> None:
     rows = [{"person": 1, "region": "north", "x": v, "y": 0.0} for v in (10.0, 20.0, 60.0, 70.0)]
-    features = (RowSum("x", coding(0, 128)), RowCount(), UnitMean("x", coding(0, 128)))
+    features = (RowSum("x", coding(0, 128)), RowCount(), PersonMean("x", coding(0, 128)))
     scale = features[0].coding.scale
-    total, count, mean = unit_totals(frame_of(rows), Units(features, "person", 2)).sums
+    total, count, mean = sum_people(frame_of(rows), Contribution(features, "person", 2)).sums
     assert (total / scale, count, mean / scale) == (80.0, 2, 40.0)
-    total, count, mean = unit_totals(frame_of(rows), Units(features, "person", 4)).sums
+    total, count, mean = sum_people(frame_of(rows), Contribution(features, "person", 4)).sums
     assert (total / scale, count, mean / scale) == (160.0, 4, 40.0)
 
 
@@ -239,7 +250,7 @@ def test_ties_go_to_the_group_declared_first() -> None:
     ]
     for order in (["north", "south", "east"], ["south", "east", "north"]):
         groups = declare_groups(["region"], [(region,) for region in order], {"region": "text"})
-        kept = [t.records for t in group_totals(frame_of(rows), Units((), "person"), groups, 2)]
+        kept = [t.records for t in sum_groups(frame_of(rows), Contribution((), "person"), groups, 2)]
         first = next(r for r in order if r != "east")
         assert {r for r, records in zip(order, kept, strict=True) if records} == {"east", first}
 
@@ -247,39 +258,39 @@ def test_ties_go_to_the_group_declared_first() -> None:
 @pytest.mark.parametrize("k", [0, -1, 1.0, True, (1 << 20) + 1, None])
 def test_rows_per_unit_refused(k: Any) -> None:
     with pytest.raises(RequestError, match="it is a whole number from 1 to 1048576"):
-        Units((), "person", k)
+        Contribution((), "person", k)
 
 
 @pytest.mark.parametrize("m", [0, -1, 1.0, True, None])
 def test_groups_per_unit_refused(m: Any) -> None:
     groups = declare_groups(["region"], [("north",)], {"region": "text"})
     with pytest.raises(RequestError, match="it is a whole number of at least 1"):
-        group_totals(frame_of([]), Units((), "person"), groups, m)
+        sum_groups(frame_of([]), Contribution((), "person"), groups, m)
 
 
 @pytest.mark.parametrize(
     ("units", "part"),
     [
-        (Units((UnitMean("z", coding(0, 1)),)), "the source has no such column"),
-        (Units((UnitMean("day", coding(0, 1)),)), r"such as year\(day\)"),
-        (Units((UnitMean("tags", coding(0, 1)),)), "it does not hold numbers"),
-        (Units((), "tags"), "a unit is named by a number, a text or a date"),
-        (Units((), "persom"), "the source has no such column"),
+        (Contribution((PersonMean("z", coding(0, 1)),)), "the source has no such column"),
+        (Contribution((PersonMean("day", coding(0, 1)),)), r"such as year\(day\)"),
+        (Contribution((PersonMean("tags", coding(0, 1)),)), "it does not hold numbers"),
+        (Contribution((), "tags"), "a unit is named by a number, a text or a date"),
+        (Contribution((), "persom"), "the source has no such column"),
     ],
 )
-def test_columns_refused(units: Units, part: str) -> None:
+def test_columns_refused(units: Contribution, part: str) -> None:
     kinds = {"person": "number", "day": "date", "tags": "other", "x": "text"}
-    check_units(Units((UnitMean("x", coding(0, 1)),), "person"), kinds)
+    check_contribution(Contribution((PersonMean("x", coding(0, 1)),), "person"), kinds)
     with pytest.raises(SourceError, match=part):
-        check_units(units, kinds)
+        check_contribution(units, kinds)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_person_with_very_many_large_rows_stays_within_the_bounds(sign: float) -> None:
     """The limbs of a million rows at the largest size would overflow 64 bits when put together."""
-    spent = UnitTotal("x", coding(0.0, 64.0, 0.0))
+    spent = PersonTotal("x", coding(0.0, 64.0, 0.0))
     rows = pl.DataFrame({"person": [1] * (1 << 20), "x": [sign * 1e308] * (1 << 20)})
-    totals = unit_totals(nw.from_native(rows.lazy()), Units((spent,), "person"))
+    totals = sum_people(nw.from_native(rows.lazy()), Contribution((spent,), "person"))
     assert totals == Totals([spent.coding.steps if sign > 0 else 0], 1)
 
 
@@ -287,8 +298,8 @@ def test_a_person_with_very_many_large_rows_stays_within_the_bounds(sign: float)
 def test_only_finite_numbers_name_a_person_and_zero_has_one_sign(kind: Any) -> None:
     ids = [0.0, -0.0, 1.5, None, NAN, INF, -INF, INF, 1.5]
     rows = pl.DataFrame({"person": ids, "x": [1.0] * len(ids)}, schema={"person": kind, "x": pl.Float64})
-    spent = UnitTotal("x", coding(0.0, 64.0, 0.0))
-    totals = unit_totals(nw.from_native(rows.lazy()), Units((spent, RowCount()), "person", rows_per_unit=5))
+    spent = PersonTotal("x", coding(0.0, 64.0, 0.0))
+    totals = sum_people(nw.from_native(rows.lazy()), Contribution((spent, RowCount()), "person", rows_per_unit=5))
     assert totals.records == 2
     assert totals.sums == [4 * int(spent.coding.scale), 4]
 
@@ -333,18 +344,18 @@ def test_two_queries_that_see_other_people_are_refused(grouped: bool, monkeypatc
 
     once = units.add_up
     monkeypatch.setattr(groups if grouped else units, "add_up", add_up)
-    features = tuple(UnitTotal("x", coding(0.0, 1.0 + j, 0.0)) for j in range(40))
+    features = tuple(PersonTotal("x", coding(0.0, 1.0 + j, 0.0)) for j in range(40))
     rows = [{"person": 1, "region": "north", "x": 1.0, "y": 0.0}]
     regions = declare_groups(["region"], [("north",), ("south",)], {"region": "text"})
     for steady in (2, 1):
         seen.clear()
-        asked = Units(features, "person")
+        asked = Contribution(features, "person")
         if steady == 2:
-            found = group_totals(frame_of(rows), asked, regions)[0] if grouped else unit_totals(frame_of(rows), asked)
+            found = sum_groups(frame_of(rows), asked, regions)[0] if grouped else sum_people(frame_of(rows), asked)
             assert (found.records, len(found.sums)) == (1, 40)
             continue
         with pytest.raises(Unsteady):
-            group_totals(frame_of(rows), asked, regions) if grouped else unit_totals(frame_of(rows), asked)
+            sum_groups(frame_of(rows), asked, regions) if grouped else sum_people(frame_of(rows), asked)
 
 
 def test_groups_are_ranked_however_many_rows_a_person_has() -> None:

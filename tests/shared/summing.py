@@ -11,7 +11,7 @@ from gaussmith.engines.registry import engine_of
 from gaussmith.engines.source import Source, check_columns
 from gaussmith.expressions import Derivation, GroupKeys
 from gaussmith.totals import groups, limbs
-from gaussmith.totals.features import Units
+from gaussmith.totals.features import Contribution
 from gaussmith.totals.people import People, check_people
 from gaussmith.totals.records import Records
 
@@ -22,12 +22,12 @@ def engine_under(frame: Any) -> Engine:
     return engine
 
 
-def unit_totals(frame: Any, units: Units) -> Totals:
-    return limbs.unit_totals(frame, units, engine_under(frame))
+def sum_people(frame: Any, units: Contribution) -> Totals:
+    return limbs.sum_people(frame, units, engine_under(frame))
 
 
-def group_totals(frame: Any, units: Units, keys: GroupKeys, groups_per_unit: int = 1) -> list[Totals]:
-    return groups.group_totals(frame, units, keys, engine_under(frame), groups_per_unit)
+def sum_groups(frame: Any, units: Contribution, keys: GroupKeys, groups_per_unit: int = 1) -> list[Totals]:
+    return groups.sum_groups(frame, units, keys, engine_under(frame), groups_per_unit)
 
 
 def total_records(
@@ -39,7 +39,7 @@ def total_records(
     return found
 
 
-def total_people(source: Source, units: Units, derivation: Derivation) -> Totals:
+def total_people(source: Source, units: Contribution, derivation: Derivation) -> Totals:
     """The totals of the features over all people, after a filter."""
     check_people(source, units, derivation)
     (found,) = People(units, derivation).total(source)
@@ -47,7 +47,7 @@ def total_people(source: Source, units: Units, derivation: Derivation) -> Totals
 
 
 def total_groups(
-    source: Source, units: Units, derivation: Derivation, keys: GroupKeys, groups_per_unit: int = 1
+    source: Source, units: Contribution, derivation: Derivation, keys: GroupKeys, groups_per_unit: int = 1
 ) -> list[Totals]:
     """The totals of the features in every declared group, in declared order."""
     check_people(source, units, derivation, keys, groups_per_unit)

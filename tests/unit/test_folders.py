@@ -18,7 +18,7 @@ from gaussmith.engines.partitions import MISSING, decode_name
 from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import kinds_of, plan_derivation
-from gaussmith.totals.features import Units
+from gaussmith.totals.features import Contribution
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])
 ENGINES = ["polars", "duckdb"]
@@ -30,7 +30,7 @@ def add(source: Any, engine: str | None = None) -> float:
 
 def people(source: Any, engine: str, unit: str) -> int:
     opened = open_source(source, engine)
-    return total_people(opened, Units((), unit), plan_derivation({}, None, kinds_of(opened.schema))).records
+    return total_people(opened, Contribution((), unit), plan_derivation({}, None, kinds_of(opened.schema))).records
 
 
 def write(path: Path, a: float = 7.0) -> Path:

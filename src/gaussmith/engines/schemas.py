@@ -16,8 +16,8 @@ from gaussmith.engines.files import Files, names_of
 from gaussmith.engines.partitions import check_keys
 from gaussmith.errors import SourceError
 
-MOST = 10_000
-"""Files beyond so many are not looked at before they are read."""
+MAX_FILES = 10_000
+"""Limit on the files that are looked at before they are read."""
 
 WORKERS = 8
 
@@ -53,7 +53,7 @@ def uneven_columns(files: Files) -> frozenset[str]:
 
     first, uneven = read(files.paths[0]), set()
     with ThreadPoolExecutor(WORKERS) as pool:
-        for schema in pool.map(read, files.paths[1:MOST]):
+        for schema in pool.map(read, files.paths[1:MAX_FILES]):
             if schema != first:
                 uneven |= {name for name, kind in first.items() if name not in schema or schema[name] != kind}
                 written = {name.lower(): name for name in schema if name not in first}  # to some engines one name

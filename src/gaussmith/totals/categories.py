@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.codes import Codes
-from gaussmith.domains import Cells, Counts, Domain, Votes
+from gaussmith.domains import Domain
 from gaussmith.domains.cell_codes import CellCodes
 from gaussmith.domains.counts import CountCodes
 from gaussmith.domains.labels import Label
@@ -27,7 +27,7 @@ from gaussmith.engines.source import Source, check_identity, check_once
 from gaussmith.engines.source_description import read_source
 from gaussmith.errors import RequestError, SourceError, nearest, nearest_column
 from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, object_code
-from gaussmith.totals.features import Units, check_units
+from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.limbs import combine_rows, select_rows
 from gaussmith.totals.people import identified
 
@@ -54,9 +54,8 @@ def usual_columns(domain: Domain) -> Sequence[str] | None:
 
 def open_cells(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, CellCounts]:
     """Category columns, one for each attribute."""
-    assert isinstance(domain, Cells)
     usual = None if isinstance(data, list | tuple | np.ndarray) else domain.columns  # there by their order
-    values = [_values(v, n) for v, n in zip(domain.values, domain.sizes, strict=True)]
+    values = domain.declared_lists
     source = open_categories(data, values, columns or usual)
     chosen = _chosen(source, columns, usual, len(values), "one for each attribute")
     return source, CellCounts(chosen, declare_values(source, chosen, values))
@@ -64,8 +63,7 @@ def open_cells(data: Any, domain: Domain, columns: Sequence[str] | None) -> tupl
 
 def open_ballots(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Ballots]:
     """Ballots: the first choice, the second, …"""
-    assert isinstance(domain, Votes)
-    values = [_values(domain.labels, domain.dimension)] * domain.dimension
+    values = domain.declared_lists * domain.dimension
     source = open_categories(data, values, columns)
     chosen = _chosen(source, columns, None, len(values), "one for each attribute")
     return source, Ballots(chosen, declare_values(source, chosen, values))
@@ -73,21 +71,16 @@ def open_ballots(data: Any, domain: Domain, columns: Sequence[str] | None) -> tu
 
 def open_pairs(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Pairs]:
     """A table of persons and items."""
-    assert isinstance(domain, Counts)
-    labels = _values(domain.labels, domain.dimension)
+    (labels,) = domain.declared_lists
     source = open_categories(data, [None, labels], columns)
     if source.names is None:
         raise SourceError("pairs in an array", "an array's columns have no names", "pass a frame of person and item")
     chosen = _chosen(source, columns, None, 2, "the one that names the person, and the one that names the item")
     assert chosen is not None
-    check_units(Units((), chosen[0]), source.kinds)
+    check_contribution(Contribution((), chosen[0]), source.kinds)
     check_identity(source, chosen[0], source.kinds)
     check_once(source, 2)
     return source, Pairs(chosen, declare_values(source, chosen[1:], [labels])[0])
-
-
-def _values(labels: Any, size: int) -> Values:
-    return range(size) if labels is None else labels
 
 
 def open_categories(data: Any, values: Sequence[Values | None], columns: Sequence[str] | None = None) -> Source:
@@ -252,13 +245,13 @@ def _count_pairs(pairs: Pairs, source: Source, codes: Codes) -> Totals:
 
     assert isinstance(codes, CountCodes)
     engine = source.engine
-    units, ids = identified(source, Units((), pairs.columns[0]))
+    added, ids = identified(source, Contribution((), pairs.columns[0]))
     frame = engine.frame(source, pairs.columns, ids)
-    rows = select_rows(frame, units, match_keys(pairs.keys, kinds_of(frame.collect_schema())))
+    rows = select_rows(frame, added, match_keys(pairs.keys, kinds_of(frame.collect_schema())))
     people = rows.select("u").unique().with_columns(nw.lit(1).cast(nw.Int64).alias("n")).select(nw.col("n").sum())
     records = engine.fetch(people)[0][0]
     held = rows.join(engine.key_table(rows, pairs.keys), on=["k0"], how="inner")
-    once = combine_rows(held.select("u", "g", "n"), units, ("u", "g"))
+    once = combine_rows(held.select("u", "g", "n"), added, ("u", "g"))
     if codes.at_most < codes.columns:
         place = nw.col("g").rank("ordinal").over("u")
         once = once.with_columns(place.alias("place")).filter(nw.col("place") <= codes.at_most)

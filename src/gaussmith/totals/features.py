@@ -1,16 +1,16 @@
 """What one person adds to the totals: a few integers, bounded whatever the person's rows hold.
 
-A unit (a person, a household, …) with n ≥ 1 rows adds these integers, and nothing else:
+A person (a person, a household, …) with n ≥ 1 rows adds these integers, and nothing else:
 
-    UnitTotal   clamp(Σ r − zero, 0, levels)·2^shift   in [0, steps]     a column's total, clamped to its bounds
-    UnitMean    floor((Σ code + floor(n/2)) / n)       in [0, steps]     the mean of a column, rounded to a code
-    RowSum      Σ code if n ≤ k, else k·UnitMean       in [0, steps·T]   a column's sum over the rows that count
+    PersonTotal   clamp(Σ r − zero, 0, levels)·2^shift   in [0, steps]     a column's total, clamped to its bounds
+    PersonMean    floor((Σ code + floor(n/2)) / n)       in [0, steps]     the mean of a column, rounded to a code
+    RowSum      Σ code if n ≤ k, else k·PersonMean       in [0, steps·T]   a column's sum over the rows that count
     RowCount    T = min(n, k)                          in [1, k]         the rows that count
-    (records)   1                                                        the unit itself
+    (records)   1                                                        the person itself
 
 `code` is that of `BoxCodes`: floor((clamp(x, low, top) − low)·scale + ½), in {0, …, steps}, and k is `rows_per_unit`.
 RowSum and RowCount go together: 2·RowSum − steps·T lies in ±steps·T ⊆ ±k·steps. With more than k rows RowSum is k/n of
-the unit's sum up to half a code per row that counts, and T is k/n of its rows.
+the person's sum up to half a code per row that counts, and T is k/n of its rows.
 
 **Rows of a total** may lie outside the bounds of the total (a refund, say), yet must be integers before they are added.
 With codes of step 2^e and |low|, |high| < 2^p their grid is 2^f with f = max(e, p − 42), and
@@ -21,7 +21,7 @@ With codes of step 2^e and |low|, |high| < 2^p their grid is 2^f with f = max(e,
 So one row counts for at most 15 times the larger bound, and the total is off by half of 2^f per row, at most 2^−42 of
 the larger bound. Bounds from 0 have shift = 0: the grid is that of the codes.
 
-**Why this is private.** Each feature is a function of the rows of one unit and stays in its range whatever they hold.
+**Why this is private.** Each feature is a function of the rows of one person and stays in its range whatever they hold.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ TOTAL_LIMB, CODE_LIMB = 23, 21
 
 
 class Feature(Protocol):
-    """One integer that a unit adds. Expressions are in the columns that `limbs` makes of its rows."""
+    """One integer that a person adds. Expressions are in the columns that `limbs` makes of its rows."""
 
     @property
     def column(self) -> str | None:
@@ -92,13 +92,13 @@ class Feature(Protocol):
 
     @property
     def divides(self) -> bool:
-        """Whether the mean of the unit's codes is needed."""
+        """Whether the mean of the person's codes is needed."""
 
     def ceiling(self, k: int) -> int:
-        """The largest integer that one unit adds; the smallest is 0."""
+        """The largest integer that one person adds; the smallest is 0."""
 
     def code(self, j: int, k: int) -> nw.Expr:
-        """The integer that a unit adds, from the limbs h, l, carry q and mean m of its input j, and its rows n."""
+        """The integer that a person adds, from the limbs h, l, carry q and mean m of its input j, and its rows n."""
 
 
 class Input(Protocol):
@@ -109,18 +109,18 @@ class Input(Protocol):
 
     @property
     def carries(self) -> bool:
-        """Whether a unit's lower limb may be negative or long, so that it is carried into the upper one."""
+        """Whether a person's lower limb may be negative or long, so that it is carried into the upper one."""
 
     def limb(self, is_unit: bool) -> int:
-        """Bits of the lower limb; `is_unit` says that every row is a unit."""
+        """Bits of the lower limb; `is_unit` says that every row is a person."""
 
     def row_code(self, x: nw.Expr, is_unit: bool) -> nw.Expr:
         """The integer of a row, as a double, from the number in it, which may be missing."""
 
 
 @dataclass(frozen=True)
-class UnitTotal:
-    """The total of a column over a unit's rows, clamped to the bounds. A row without a value adds `missing`."""
+class PersonTotal:
+    """The total of a column over a person's rows, clamped to the bounds. A row without a value adds `missing`."""
 
     column: str
     coding: Coding
@@ -133,7 +133,7 @@ class UnitTotal:
         """The grid of the rows, exactly.
 
         >>> visits = Coding.of(BoxCodes.for_bounds([0], [80], [0]))
-        >>> UnitTotal("visits", visits).grid
+        >>> PersonTotal("visits", visits).grid
         Grid(exponent=-35, reach=2047.999999999971, zero=0, levels=2748779069440, shift=0)
         """
         code = self.coding
@@ -148,7 +148,7 @@ class UnitTotal:
         return Grid(f, reach, zero, code.steps >> (f - e), f - e)
 
     @property
-    def input(self) -> UnitTotal:
+    def input(self) -> PersonTotal:
         return self
 
     def ceiling(self, k: int) -> int:
@@ -173,8 +173,8 @@ class UnitTotal:
 
 
 @dataclass(frozen=True)
-class UnitMean:
-    """The mean of a column over a unit's rows, each clamped to the bounds; missing values take the substitute."""
+class PersonMean:
+    """The mean of a column over a person's rows, each clamped to the bounds; missing values take the substitute."""
 
     column: str
     coding: Coding
@@ -195,7 +195,7 @@ class UnitMean:
 
 @dataclass(frozen=True)
 class RowSum:
-    """The sum of a column's codes over a unit's rows, scaled to `rows_per_unit` rows if there are more."""
+    """The sum of a column's codes over a person's rows, scaled to `rows_per_unit` rows if there are more."""
 
     column: str
     coding: Coding
@@ -225,7 +225,7 @@ class RowSum:
 
 @dataclass(frozen=True)
 class RowCount:
-    """The number of a unit's rows, at most `rows_per_unit`."""
+    """The number of a person's rows, at most `rows_per_unit`."""
 
     column = None
     input = None
@@ -255,8 +255,8 @@ def _whole(steps: nw.Expr) -> nw.Expr:
 
 
 @dataclass(frozen=True)
-class Units:
-    """What is added up: features, the column that names the unit (None: every row is a unit), and k = rows_per_unit.
+class Contribution:
+    """What a person adds: features, the column that names the person (None: every row is one), and k = rows_per_unit.
 
     `ids` is what the source says that its ids are (see `gaussmith.expressions.identity`).
     """
@@ -274,11 +274,11 @@ class Units:
 
     @property
     def ceilings(self) -> tuple[int, ...]:
-        """The largest integer that one unit adds to each feature; the smallest is 0.
+        """The largest integer that one person adds to each feature; the smallest is 0.
 
         >>> ages = Coding.of(BoxCodes.for_bounds([0], [64], [32]))
-        >>> units = Units((UnitMean("age", ages), RowSum("age", ages), RowCount()), "person", rows_per_unit=12)
-        >>> units.ceilings == (2**41, 12 * 2**41, 12)
+        >>> added = Contribution((PersonMean("age", ages), RowSum("age", ages), RowCount()), "person", rows_per_unit=12)
+        >>> added.ceilings == (2**41, 12 * 2**41, 12)
         True
         """
         k = 1 if self.unit is None else self.rows_per_unit
@@ -290,18 +290,18 @@ class Units:
         return [feature.column for feature in self.features if feature.column is not None]
 
 
-def check_units(units: Units, kinds: Mapping[str, str]) -> None:
-    """Refuse columns that are not there, or that cannot be added up, or cannot name a unit. Reads no data.
+def check_contribution(added: Contribution, kinds: Mapping[str, str]) -> None:
+    """Refuse columns that are not there, or that cannot be added up, or cannot name a person. Reads no data.
 
     `kinds` are those of the source's columns and of the derived ones (`Derivation.kinds`).
     """
-    for name in [*units.columns, *([] if units.unit is None else [units.unit])]:
+    for name in [*added.columns, *([] if added.unit is None else [added.unit])]:
         if name not in kinds:
             raise SourceError(f"column {name!r}", "the source has no such column", nearest_column(name, kinds))
-    for name in units.columns:
+    for name in added.columns:
         if kinds[name] in ("date", "object", "other"):
             remedy = f"derive a number from it, such as year({name})" if kinds[name] == "date" else "ask another column"
             raise SourceError(f"column {name!r}", "it does not hold numbers", remedy)
-    if units.unit is not None and kinds[units.unit] == "other":
+    if added.unit is not None and kinds[added.unit] == "other":
         rule = "a unit is named by a number, a text or a date"
-        raise SourceError(f"unit={units.unit!r}", rule, "convert the column in the source")
+        raise SourceError(f"unit={added.unit!r}", rule, "convert the column in the source")

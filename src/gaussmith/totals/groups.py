@@ -1,15 +1,15 @@
 """Totals for each declared group, and at most m groups of a person.
 
-    rows ──joined with the declared keys──▶ group of each row ──per unit and group──▶ features ──m groups──▶ Totals
+    rows ──joined with the declared keys──▶ group of each row ──per person and group──▶ features ──m groups──▶ Totals
 
-Rules, each of which looks at the rows of one unit alone:
-- A row whose key is not declared, or missing, is left out; so is a row without a unit.
-- A unit adds its features (see `features`) to each group in which it has rows; `rows_per_unit` holds within a group.
-- A unit in more than m groups keeps the m in which it has most rows, ties to the group declared first.
+Rules, each of which looks at the rows of one person alone:
+- A row whose key is not declared, or missing, is left out; so is a row without a person.
+- A person adds its features (see `features`) to each group in which it has rows; `rows_per_unit` holds within a group.
+- A person in more than m groups keeps the m in which it has most rows, ties to the group declared first.
 - Every declared group is answered: one without rows has totals of 0, and gets its noise like any other.
 
 The rows meet the keys in a join with a small table, which every engine does by hashing: expressions that look a key up
-among a thousand cost DuckDB thirty times as much. The rows of one query are one per group, never one per unit.
+among a thousand cost DuckDB thirty times as much. The rows of one query are one per group, never one per person.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from gaussmith.engines.engine import Engine, Totals
 from gaussmith.errors import RequestError
 from gaussmith.expressions import GroupKeys, kinds_of, match_keys
-from gaussmith.totals.features import Units
+from gaussmith.totals.features import Contribution
 from gaussmith.totals.limbs import (
     add_up,
     blocks_of,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Frame = nw.LazyFrame[Any]
 
 MAX_RANKED_ROWS = 1 << 38
-"""Limit on the rows of a unit in a group by which its groups are ranked."""
+"""Limit on the rows of a person in a group by which its groups are ranked."""
 
 
 def check_groups_per_unit(groups_per_unit: int) -> None:
@@ -47,16 +47,16 @@ def check_groups_per_unit(groups_per_unit: int) -> None:
         raise RequestError(f"groups_per_unit={m!r}", rule, "give the number of groups that a person may count in")
 
 
-def group_totals(
-    frame: Frame, units: Units, groups: GroupKeys, engine: Engine, groups_per_unit: int = 1
+def sum_groups(
+    frame: Frame, added: Contribution, groups: GroupKeys, engine: Engine, groups_per_unit: int = 1
 ) -> list[Totals]:
     """The exact totals of the features in each declared group, in declared order, of a narwhals frame.
 
-        totals_g = Σ_units feature(rows of the unit in g)   over the units that keep g
+        totals_g = Σ_people feature(rows of the person in g)   over the people that keep g
 
-    Guarantee: adding or removing all rows of one unit changes at most m = `groups_per_unit` groups, each sums_j by an
+    Guarantee: adding or removing all rows of one person changes at most m = `groups_per_unit` groups, each sums_j by an
     integer in [0, ceilings_j] and each `records` by one. The same integers on every engine, in every order of the rows.
-    Requires: columns that `check_units` accepts, keys from `declare_groups`; fewer than 2^40 rows.
+    Requires: columns that `check_contribution` accepts, keys from `declare_groups`; fewer than 2^40 rows.
 
     >>> import narwhals as nw, polars as pl
     >>> from gaussmith.engines.polars import POLARS
@@ -64,15 +64,15 @@ def group_totals(
     >>> rows = {"person": [1, 1, 1, 2, 2], "region": ["south", "north", "south", "east", "north"]}
     >>> frame = nw.from_native(pl.LazyFrame(rows))
     >>> regions = declare_groups(["region"], [("north",), ("south",), ("west",)], {"region": "text"})
-    >>> [totals.records for totals in group_totals(frame, Units((), "person"), regions, POLARS)]
+    >>> [totals.records for totals in sum_groups(frame, Contribution((), "person"), regions, POLARS)]
     [1, 1, 0]
-    >>> [totals.records for totals in group_totals(frame, Units((), "person"), regions, POLARS, 2)]
+    >>> [totals.records for totals in sum_groups(frame, Contribution((), "person"), regions, POLARS, 2)]
     [2, 1, 0]
     """
     check_groups_per_unit(groups_per_unit)
     keyed = match_keys(groups, kinds_of(frame.collect_schema()))
     answers = [Totals([], 0) for _ in groups.keys]
-    for block in blocks_of(units, engine.max_features):
+    for block in blocks_of(added, engine.max_features):
         rows = select_rows(frame.lazy(), block, keyed)
         rows = rows.join(engine.key_table(rows, groups), on=list(keyed), how="inner")
         limbs = code_rows(rows, block, ("g",))
@@ -89,9 +89,9 @@ def group_totals(
 
 
 def keep_groups(combined: Frame, groups_per_unit: int, groups: int) -> Frame:
-    """Of each unit u the m groups g with most rows n, ties to the smaller g.
+    """Of each person u the m groups g with most rows n, ties to the smaller g.
 
-    Rows and place make one number, n·groups − g: no two groups of a unit have the same, so every engine ranks alike.
+    Rows and place make one number, n·groups − g: no two groups of a person have the same, so every engine ranks alike.
     Rows above 2^38 are not told apart, so that it fits 64 bits with up to 10^7 groups.
     """
     import narwhals as nw

@@ -1,17 +1,17 @@
 """Rows of people become features, and features totals, on the engine that holds the rows.
 
-    rows ──number, code──▶ limbs ──added per unit──▶ limbs ──clamp, divide──▶ features ──added──▶ Totals
+    rows ──number, code──▶ limbs ──added per person──▶ limbs ──clamp, divide──▶ features ──added──▶ Totals
 
 What the features are, and why they are private, is said in `features`. This file computes them with narwhals, lazily,
 so that Polars streams the rows and DuckDB and Spark keep them; the integers are the same everywhere.
 
 **Why nothing overflows.** The integer of a row travels as two limbs: 23 lower bits for totals (46 bits in all), 21 for
-codes (42 bits). A unit's limbs add up in 64 bits below 2^40 rows. Limbs are put together after saturation, quotients
+codes (42 bits). A person's limbs add up in 64 bits below 2^40 rows. Limbs are put together after saturation, quotients
 are found by long division. No engine's integer division is used, for Spark's goes through doubles: here the quotient
 of doubles is a guess that is off by one at most, and the remainder, in integers, puts it right.
 
-**Rules.** Rows without a unit are left out, hence add nothing. Without a unit column every row is a unit, and its
-UnitTotal is then its plain code, so that the totals equal those of `Records`.
+**Rules.** Rows without a person are left out, hence add nothing. Without a unit column every row is a person, and its
+PersonTotal is then its plain code, so that the totals equal those of `Records`.
 Rows are counted by adding 64-bit ones: Polars counts in 32 bits.
 """
 
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.engine import Engine, Totals, Unsteady
 from gaussmith.expressions import as_id, as_number, kinds_of
-from gaussmith.totals.features import CODE_LIMB, TOTAL_LIMB, Feature, Input, Units
+from gaussmith.totals.features import CODE_LIMB, TOTAL_LIMB, Contribution, Feature, Input
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -34,28 +34,28 @@ Layout = tuple[tuple[tuple[str, int], ...], ...]
 """For each feature the columns that hold its limbs, each with the number of bits it is shifted by."""
 
 
-def unit_totals(frame: Frame, units: Units, engine: Engine) -> Totals:
-    """The exact totals of the features over all units of a narwhals frame.
+def sum_people(frame: Frame, added: Contribution, engine: Engine) -> Totals:
+    """The exact totals of the features over all people of a narwhals frame.
 
-        sums_j = Σ_units feature_j(rows of the unit)
+        sums_j = Σ_people feature_j(rows of the person)
 
-    Guarantee: adding or removing all rows of one unit changes sums_j by an integer in [0, ceilings_j] and `records` by
-    one. The same integers on every engine, in every order of the rows.
-    Requires: columns that `check_units` accepts; fewer than 2^40 rows.
+    Guarantee: adding or removing all rows of one person changes sums_j by an integer in [0, ceilings_j] and `records`
+    by one. The same integers on every engine, in every order of the rows.
+    Requires: columns that `check_contribution` accepts; fewer than 2^40 rows.
 
     >>> import narwhals as nw, polars as pl
     >>> from gaussmith.codes import BoxCodes
     >>> from gaussmith.engines.polars import POLARS
-    >>> from gaussmith.totals.features import Coding, UnitTotal
+    >>> from gaussmith.totals.features import Coding, PersonTotal
     >>> visits = nw.from_native(pl.LazyFrame({"person": [1, 1, 2, None], "spent": [30.0, 40.0, 5.0, 9.0]}))
-    >>> spent = UnitTotal("spent", Coding.of(BoxCodes.for_bounds([0], [64], [0])))
-    >>> totals = unit_totals(visits, Units((spent,), "person"), POLARS)
+    >>> spent = PersonTotal("spent", Coding.of(BoxCodes.for_bounds([0], [64], [0])))
+    >>> totals = sum_people(visits, Contribution((spent,), "person"), POLARS)
     >>> totals.sums[0] / spent.coding.scale, totals.records      # 64 of the one person, 5 of the other
     (69.0, 2)
     """
     sums: list[int] = []
     records = 0
-    for block in blocks_of(units, engine.max_features):
+    for block in blocks_of(added, engine.max_features):
         limbs = code_rows(select_rows(frame.lazy(), block), block, ())
         if block.unit is not None:
             limbs = combine_rows(limbs, block, ("u",))
@@ -68,7 +68,7 @@ def unit_totals(frame: Frame, units: Units, engine: Engine) -> Totals:
 
 
 def check_steady(found: Sequence[int], before: Sequence[int] | None) -> None:
-    """Refuse a source of which two queries saw different numbers of units: its answers would not belong together."""
+    """Refuse a source of which two queries saw different numbers of people: its answers would not fit together."""
     if before is not None and list(found) != list(before):
         raise Unsteady
 
@@ -76,15 +76,15 @@ def check_steady(found: Sequence[int], before: Sequence[int] | None) -> None:
 # ── the steps, in their order; `groups` takes them too ──
 
 
-def blocks_of(units: Units, step: int) -> Iterator[Units]:
-    """The features in blocks, one per query; at least one, so that units are counted even if nothing else is."""
-    for start in range(0, max(1, len(units.features)), step):
-        yield replace(units, features=units.features[start : start + step])
+def blocks_of(added: Contribution, step: int) -> Iterator[Contribution]:
+    """The features in blocks, one per query; at least one, so that people are counted even if nothing else is."""
+    for start in range(0, max(1, len(added.features)), step):
+        yield replace(added, features=added.features[start : start + step])
 
 
-def _inputs(units: Units) -> dict[Input, int]:
+def _inputs(added: Contribution) -> dict[Input, int]:
     """What is read and coded row by row, with its place."""
-    read = dict.fromkeys(feature.input for feature in units.features if feature.input is not None)
+    read = dict.fromkeys(feature.input for feature in added.features if feature.input is not None)
     return {each: j for j, each in enumerate(read)}
 
 
@@ -92,33 +92,33 @@ def _place(feature: Feature, inputs: Mapping[Input, int]) -> int:
     return -1 if feature.input is None else inputs[feature.input]
 
 
-def select_rows(frame: Frame, units: Units, keys: Mapping[str, nw.Expr] | None = None) -> Frame:
-    """Rows that have a unit: the unit as u, the keys under their names, the columns as doubles x0, x1 … or null."""
+def select_rows(frame: Frame, added: Contribution, keys: Mapping[str, nw.Expr] | None = None) -> Frame:
+    """Rows that have a person: the person as u, the keys under their names, the columns as doubles x0, x1 … or null."""
     import narwhals as nw
 
     schema = frame.collect_schema()
     kinds = kinds_of(schema)
     chosen = [expression.alias(name) for name, expression in (keys or {}).items()]
-    for each, j in _inputs(units).items():
+    for each, j in _inputs(added).items():
         chosen.append(as_number(each.column, kinds[each.column]).alias(f"x{j}"))
     one = nw.lit(1).cast(nw.Int64).alias("n")
-    if units.unit is None and not chosen:  # a constant alone would be selected once, not once per row
+    if added.unit is None and not chosen:  # a constant alone would be selected once, not once per row
         some = nw.col(
             next(iter(schema))
         ).is_null()  # and beside the columns it could meet an N, which DuckDB takes for n
         return frame.select(nw.when(some).then(nw.lit(1)).otherwise(nw.lit(1)).cast(nw.Int64).alias("n"))
-    if units.unit is None:
+    if added.unit is None:
         return frame.select(*chosen, one)
-    unit = as_id(units.unit, kinds[units.unit], schema[units.unit], units.ids)
+    unit = as_id(added.unit, kinds[added.unit], schema[added.unit], added.ids)
     return frame.select(unit.alias("u"), *chosen, one).filter(~nw.col("u").is_null())
 
 
-def code_rows(rows: Frame, units: Units, keep: Sequence[str]) -> Frame:
+def code_rows(rows: Frame, added: Contribution, keep: Sequence[str]) -> Frame:
     """The kept columns, n = 1, and the integers of each row as limbs h0, l0, h1, l1 … in Int64; nothing is null."""
     import narwhals as nw
 
-    kept = [*(["u"] if units.unit is not None else []), *keep, "n"]
-    inputs, is_unit = _inputs(units), units.unit is None
+    kept = [*(["u"] if added.unit is not None else []), *keep, "n"]
+    inputs, is_unit = _inputs(added), added.unit is None
     # The code is made in a step of its own, so that engines compute it once for both limbs.
     coded = rows.select(*kept, *(each.row_code(nw.col(f"x{j}"), is_unit).alias(f"f{j}") for each, j in inputs.items()))
     limbs: list[nw.Expr] = []
@@ -130,35 +130,35 @@ def code_rows(rows: Frame, units: Units, keep: Sequence[str]) -> Frame:
     return coded.select(*kept, *limbs)
 
 
-def combine_rows(limbs: Frame, units: Units, by: Sequence[str]) -> Frame:
-    """One row per unit (and group): the sums of its limbs and n, the number of its rows, all Int64."""
+def combine_rows(limbs: Frame, added: Contribution, by: Sequence[str]) -> Frame:
+    """One row per person (and group): the sums of its limbs and n, the number of its rows, all Int64."""
     import narwhals as nw
 
-    added = ["n", *(f"{limb}{j}" for j in _inputs(units).values() for limb in "hl")]
-    summed = limbs.group_by(*by).agg(*(nw.col(name).sum() for name in added))
-    return summed.with_columns(*(nw.col(name).cast(nw.Int64) for name in added))  # DuckDB adds up in 128 bits
+    columns = ["n", *(f"{limb}{j}" for j in _inputs(added).values() for limb in "hl")]
+    summed = limbs.group_by(*by).agg(*(nw.col(name).sum() for name in columns))
+    return summed.with_columns(*(nw.col(name).cast(nw.Int64) for name in columns))  # DuckDB adds up in 128 bits
 
 
-def feature_limbs(combined: Frame, units: Units, keep: Sequence[str]) -> tuple[Frame, Layout, Sequence[str]]:
-    """The features of each unit, split into limbs of 21 bits so that they add up in 64, and where they are.
+def feature_limbs(combined: Frame, added: Contribution, keep: Sequence[str]) -> tuple[Frame, Layout, Sequence[str]]:
+    """The features of each person, split into limbs of 21 bits so that they add up in 64, and where they are.
 
-    Requires: limbs h, l and n per unit, as `combine_rows` makes them (or `code_rows`, when every row is a unit).
+    Requires: limbs h, l and n per person, as `combine_rows` makes them (or `code_rows`, when every row is a person).
     """
     import narwhals as nw
 
-    inputs = _inputs(units)
-    if units.unit is None:
-        places = [_place(feature, inputs) for feature in units.features]
+    inputs = _inputs(added)
+    if added.unit is None:
+        places = [_place(feature, inputs) for feature in added.features]
         layout = ((("n", 0),) if j < 0 else ((f"h{j}", CODE_LIMB), (f"l{j}", 0)) for j in places)
         return combined, tuple(layout), keep
-    frame = _divide(combined, sorted({_place(f, inputs) for f in units.features if f.divides}))
+    frame = _divide(combined, sorted({_place(f, inputs) for f in added.features if f.divides}))
     carry = 2.0**-TOTAL_LIMB
     for j in (j for each, j in inputs.items() if each.carries):
         carried = (nw.col(f"l{j}").cast(nw.Float64) * carry).floor().cast(nw.Int64)
         frame = frame.with_columns(carried.alias(f"q{j}"))
-    codes = [f.code(_place(f, inputs), units.rows_per_unit).alias(f"c{i}") for i, f in enumerate(units.features)]
+    codes = [f.code(_place(f, inputs), added.rows_per_unit).alias(f"c{i}") for i, f in enumerate(added.features)]
     frame = frame.select(*keep, "n", *codes)
-    bits = [max(1, ceiling.bit_length()) for ceiling in units.ceilings]
+    bits = [max(1, ceiling.bit_length()) for ceiling in added.ceilings]
     for shift in range(CODE_LIMB * (max(bits, default=1) // CODE_LIMB), 0, -CODE_LIMB):
         wide = [i for i, size in enumerate(bits) if size > shift]
         if wide:  # a limb may be one too high, from 2^53 on: what is left is then below zero, and still right
@@ -200,7 +200,7 @@ def _quotients(frame: Frame, dividend: str, quotient: str, rest: str, places: Se
 
 
 def add_up(limbs: Frame, layout: Layout, by: Sequence[str], engine: Engine) -> dict[tuple[Any, ...], Totals]:
-    """The totals for each value of the columns `by` that has units: one query, a row per value comes back."""
+    """The totals for each value of the columns `by` that has added: one query, a row per value comes back."""
     import narwhals as nw
 
     columns = list(dict.fromkeys(["n", *(name for parts in layout for name, _ in parts)]))

@@ -31,7 +31,7 @@ from gaussmith.totals.categories import (
     open_pairs,
     usual_columns,
 )
-from gaussmith.totals.features import Coding, Feature, RowCount, RowSum, UnitMean, Units, UnitTotal
+from gaussmith.totals.features import Coding, Contribution, Feature, PersonMean, PersonTotal, RowCount, RowSum
 from gaussmith.totals.limbs import blocks_of
 from gaussmith.totals.people import Histogram, People, check_people
 from gaussmith.totals.records import Records
@@ -152,26 +152,26 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
     features = tuple(
         _feature(kind, name, Coding.of(codes, j), float(stand_ins[j])) for j, (kind, name) in enumerate(rule.features)
     )
-    units = Units(features, rule.unit, rule.rows_per_unit or 1)
+    added = Contribution(features, rule.unit, rule.rows_per_unit or 1)
     keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
-    check_people(source, units, derivation, keys, rule.groups_per_unit)
+    check_people(source, added, derivation, keys, rule.groups_per_unit)
     if keys is None and rule.unit is None and all(kind == TOTAL for kind, _ in rule.features):
         check_once(source, 1)
         return Records(tuple(name for _, name in rule.features), derivation)
-    check_once(source, len(list(blocks_of(units, source.engine.max_features))))
-    return People(units, derivation, keys, rule.groups_per_unit)
+    check_once(source, len(list(blocks_of(added, source.engine.max_features))))
+    return People(added, derivation, keys, rule.groups_per_unit)
 
 
 def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Histogram:
     assert rule.histogram is not None
     if source.names is None:
         raise SourceError("a histogram of an array", "an array's columns have no names", "pass a frame")
-    units = Units((), rule.unit)
+    added = Contribution((), rule.unit)
     labels = [(value,) for value in _values(draw.block.domain)]
     keys = declare_groups([rule.histogram], labels, derivation.kinds)
-    check_people(source, units, derivation, keys, rule.values_per_unit)
+    check_people(source, added, derivation, keys, rule.values_per_unit)
     check_once(source, 2)
-    return Histogram(People(units, derivation, keys, rule.values_per_unit))
+    return Histogram(People(added, derivation, keys, rule.values_per_unit))
 
 
 def _values(domain: Domain) -> Sequence[Any]:
@@ -184,9 +184,9 @@ def _values(domain: Domain) -> Sequence[Any]:
 
 def _feature(kind: str, column: str, coding: Coding, stand_in: float) -> Feature:
     if kind == TOTAL:
-        return UnitTotal(column, coding, stand_in)  # of a row: it may lie outside the bounds of the total
+        return PersonTotal(column, coding, stand_in)  # of a row: it may lie outside the bounds of the total
     features: dict[str, Feature] = {
-        MEAN: UnitMean(column, coding),
+        MEAN: PersonMean(column, coding),
         ROW_SUM: RowSum(column, coding),
         ROWS: RowCount(),
     }

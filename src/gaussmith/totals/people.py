@@ -15,9 +15,9 @@ from gaussmith.engines.failures import attempt
 from gaussmith.engines.source import Source, check_identity
 from gaussmith.errors import SourceError
 from gaussmith.expressions import CODED_INTEGER, INTEGER, Derivation, GroupKeys, derive
-from gaussmith.totals.features import Units, check_units
-from gaussmith.totals.groups import check_groups_per_unit, group_totals
-from gaussmith.totals.limbs import unit_totals
+from gaussmith.totals.features import Contribution, check_contribution
+from gaussmith.totals.groups import check_groups_per_unit, sum_groups
+from gaussmith.totals.limbs import sum_people
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class People:
     """The rows of each person become features, which are added up: over all people, or in every declared group.
 
-    Requires: what `check_people` accepts. See `unit_totals` and `group_totals` for what is guaranteed.
+    Requires: what `check_people` accepts. See `sum_people` and `sum_groups` for what is guaranteed.
 
     >>> import polars as pl
     >>> from gaussmith.codes import BoxCodes
@@ -36,14 +36,14 @@ class People:
     >>> from gaussmith.totals.features import RowCount
     >>> source = open_source(pl.DataFrame({"person": ["ada", "bob", "ada"], "age": [36, 17, 36]}))
     >>> adults = plan_derivation({}, "age >= 18", kinds_of(source.schema))
-    >>> (totals,) = People(Units((RowCount(),), "person", rows_per_unit=5), adults).total(source)
+    >>> (totals,) = People(Contribution((RowCount(),), "person", rows_per_unit=5), adults).total(source)
     >>> totals.sums, totals.records
     ([2], 1)
     >>> totals  # shown by accident it says nothing
     Totals()
     """
 
-    units: Units
+    added: Contribution
     derivation: Derivation
     keys: GroupKeys | None = None
     groups_per_unit: int = 1
@@ -52,15 +52,15 @@ class People:
         return attempt(lambda: self._total(source))
 
     def _total(self, source: Source) -> list[Totals]:
-        frame, units = _prepare(source, self.units, self.derivation, self.keys)
+        frame, added = _prepare(source, self.added, self.derivation, self.keys)
         if self.keys is None:
-            return [unit_totals(frame, units, source.engine)]
-        return group_totals(frame, units, self.keys, source.engine, self.groups_per_unit)
+            return [sum_people(frame, added, source.engine)]
+        return sum_groups(frame, added, self.keys, source.engine, self.groups_per_unit)
 
     def rehearsed(self, source: Source) -> People:
         """With one feature of each kind and type of column: more of the same would be asked in the same way."""
-        features = {(type(f), f.column and source.schema.get(f.column)): f for f in self.units.features}
-        return replace(self, units=replace(self.units, features=tuple(features.values())))
+        features = {(type(f), f.column and source.schema.get(f.column)): f for f in self.added.features}
+        return replace(self, added=replace(self.added, features=tuple(features.values())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,15 +82,19 @@ class Histogram:
 
 
 def check_people(
-    source: Source, units: Units, derivation: Derivation, groups: GroupKeys | None = None, groups_per_unit: int = 1
+    source: Source,
+    added: Contribution,
+    derivation: Derivation,
+    groups: GroupKeys | None = None,
+    groups_per_unit: int = 1,
 ) -> None:
     """Refuse what people cannot be added up by. Looks at names and types alone."""
     if source.names is None:
         rule = "filters, units and groups need columns with names"
         raise SourceError("source is an array", rule, "give a frame, such as polars.DataFrame(array, names)")
-    check_units(units, derivation.kinds)
-    check_identity(source, units.unit, derivation.kinds)
-    source.engine.check_names(source, _columns_needed(units, derivation, groups))
+    check_contribution(added, derivation.kinds)
+    check_identity(source, added.unit, derivation.kinds)
+    source.engine.check_names(source, _columns_needed(added, derivation, groups))
     check_groups_per_unit(groups_per_unit)
     for name in [] if groups is None else groups.columns:
         if name not in derivation.kinds:
@@ -98,29 +102,29 @@ def check_people(
 
 
 def _prepare(
-    source: Source, units: Units, derivation: Derivation, groups: GroupKeys | None = None
-) -> tuple[nw.LazyFrame[Any], Units]:
-    """The filtered rows with the derived columns, of the columns that are needed and no others; the units in them."""
-    needed = _columns_needed(units, derivation, groups)
-    units, ids = identified(source, units, [name for name, _ in derivation.columns])
-    return derive(source.engine.frame(source, needed or (source.names or ())[:1], ids), derivation), units
+    source: Source, added: Contribution, derivation: Derivation, groups: GroupKeys | None = None
+) -> tuple[nw.LazyFrame[Any], Contribution]:
+    """The filtered rows with the derived columns, of the columns that are needed and no others."""
+    needed = _columns_needed(added, derivation, groups)
+    added, ids = identified(source, added, [name for name, _ in derivation.columns])
+    return derive(source.engine.frame(source, needed or (source.names or ())[:1], ids), derivation), added
 
 
-def identified(source: Source, units: Units, taken: Sequence[str] = ()) -> tuple[Units, dict[str, str]]:
-    """The units with what the source says of their ids, by the column that holds them whole, and that column's name.
+def identified(source: Source, added: Contribution, taken: Sequence[str] = ()) -> tuple[Contribution, dict[str, str]]:
+    """What is added, with what the source says of its ids and the column that holds them whole; and that column's name.
 
     `taken` are names of derived columns.
     """
-    if units.unit is None:
-        return units, {}
-    ids = CODED_INTEGER if source.ids == INTEGER and units.unit in source.objects else source.ids
-    whole = source.engine.exact_ids(source, units.unit, taken)
-    return replace(units, unit=whole.get(units.unit, units.unit), ids=ids), whole
+    if added.unit is None:
+        return added, {}
+    ids = CODED_INTEGER if source.ids == INTEGER and added.unit in source.objects else source.ids
+    whole = source.engine.exact_ids(source, added.unit, taken)
+    return replace(added, unit=whole.get(added.unit, added.unit), ids=ids), whole
 
 
-def _columns_needed(units: Units, derivation: Derivation, groups: GroupKeys | None) -> tuple[str, ...]:
+def _columns_needed(added: Contribution, derivation: Derivation, groups: GroupKeys | None) -> tuple[str, ...]:
     """The columns of the source that are read."""
     derived = {name for name, _ in derivation.columns}
-    wanted = units.columns + ([] if units.unit is None else [units.unit])
+    wanted = added.columns + ([] if added.unit is None else [added.unit])
     wanted += [] if groups is None else list(groups.columns)
     return tuple(dict.fromkeys([*derivation.columns_used, *(name for name in wanted if name not in derived)]))
