@@ -79,6 +79,10 @@ class Release:
         places = block.answers.index.tolist() if row_rule.histogram is None else []
         return row_rule.about({row_rule.features[j][1] for j in places})
 
+    def notes(self) -> list[str]:
+        """How the table of the only question was read, in plain words, one a line; nothing for plain data."""
+        return [] if self.row_rule is None else self.row_rule.notes()
+
     # -- narrowing --------------------------------------------------------------------------------------------------
 
     @property

@@ -27,7 +27,7 @@ def release_text(release: Release) -> str:
         return "\n".join([_answers_text(release), *wrap_notes([*release_notes(release), COVERS])])
     texts = []
     for question in release:
-        notes = [] if question.row_rule is None else [printable(note) for note in question.row_rule.notes()]
+        notes = [printable(note) for note in question.notes()]
         body = "\n".join([_answers_text(question), *notes])
         texts.append(f"{printable(question.questions[0])}\n{textwrap.indent(body, '  ')}\n")
     return "\n".join([*texts, *wrap_notes([*sharing(release.plan), *_charged(release), COVERS])])
@@ -88,7 +88,7 @@ def _left_out(release: Release, rest: int) -> list[str]:
 
 def release_notes(release: Release) -> list[str]:
     """What a release of one question keeps, and how its table was read."""
-    notes = [] if release.row_rule is None else [printable(note) for note in release.row_rule.notes()]
+    notes = [printable(note) for note in release.notes()]
     undeclared = release.block.domain.undeclared
     notes += [undeclared] if undeclared else []
     return [*guarantee_notes(release.guarantee), f"protects {release.plan.protects}", *notes, *_charged(release)]
