@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.answers import Answers
 from gaussmith.domains import Box, People
 from gaussmith.numerics.cone import best_share
 from gaussmith.numerics.optimum import solve
@@ -19,6 +18,7 @@ from gaussmith.plans import Block, Draw, Plan
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.grid import NOISE_BITS
 from gaussmith.problem import Problem
+from gaussmith.problem.answers import Answers
 
 UNIT = gm.Guarantee(mu=1)
 OWN = {"none": None, "centred": Box([-5], [5]), "apart": Box([0, 2], [10, 3])}

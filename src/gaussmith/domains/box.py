@@ -30,7 +30,7 @@ from gaussmith.shapes.solved import is_worth_solving, solved, solved_replaced
 from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:
-    from gaussmith.answers import Answers
+    from gaussmith.problem.answers import Answers
 
 MAX_CORNERS = 1 << 12
 """Limit on the corners that are visited to certify a dense lift."""

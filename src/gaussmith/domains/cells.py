@@ -31,7 +31,7 @@ from gaussmith.texts import printable
 from gaussmith.workloads import Marginals, Runs, Workload
 
 if TYPE_CHECKING:
-    from gaussmith.answers import Answers
+    from gaussmith.problem.answers import Answers
 
 MAX_SINGLE = 10_000_000
 """Limit on the cells that are planned and released one by one."""

@@ -11,7 +11,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.problem import Domain, Problem
 
 if TYPE_CHECKING:
-    from gaussmith.answers import Answers
+    from gaussmith.problem.answers import Answers
 
 CIRCLE = 72
 """Points on a smooth outline."""

@@ -28,7 +28,7 @@ from gaussmith.shapes.cells import MAX_POINTS, one_of_many
 from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:
-    from gaussmith.answers import Answers
+    from gaussmith.problem.answers import Answers
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from gaussmith.shapes.candidates import BEST, Candidate, Candidates, Search, ref
 from gaussmith.shapes.coordinatewise import isotropic_uncentred
 
 if TYPE_CHECKING:
-    from gaussmith.answers import Answers
+    from gaussmith.problem.answers import Answers
 
 MAX_ERROR = 1e150
 """Limit on an error whose square doubles hold."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.answers import Answers
 from gaussmith.codes import Codes
 from gaussmith.domains import domain_from_dict
 from gaussmith.errors import PlanError
@@ -24,6 +23,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.plans.error_distribution import ErrorLaw, law_of_features
 from gaussmith.plans.grid import Grid, make_grid
 from gaussmith.problem import Domain, Law, Problem
+from gaussmith.problem.answers import Answers
 from gaussmith.shapes import Shape, weighted_variances
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.answers import Answers
 from gaussmith.domains import Groups
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
@@ -28,6 +27,7 @@ from gaussmith.plans.block import Block
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
+from gaussmith.problem.answers import Answers
 
 _FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule"}
 

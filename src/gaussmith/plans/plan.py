@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.answers import Answers
 from gaussmith.domains import Groups
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
@@ -27,6 +26,7 @@ from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
 from gaussmith.problem import Domain
+from gaussmith.problem.answers import Answers
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate

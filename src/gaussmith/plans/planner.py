@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gaussmith.answers import aim, ask
 from gaussmith.domains import Groups
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
@@ -15,6 +14,7 @@ from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import Draw, draw_groups
 from gaussmith.plans.plan import Plan
 from gaussmith.problem import Domain, Problem
+from gaussmith.problem.answers import aim, ask
 from gaussmith.shapes.candidates import Progress
 
 

@@ -16,7 +16,7 @@ from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem.law import Law, refused_law
 
 if TYPE_CHECKING:
-    from gaussmith.answers import Answers
+    from gaussmith.problem.answers import Answers
     from gaussmith.problem.problem import Problem
     from gaussmith.shapes import Shape
     from gaussmith.shapes.candidates import Candidates, Search

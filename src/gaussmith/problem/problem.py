@@ -13,7 +13,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.problem.domain import Domain
 
 if TYPE_CHECKING:
-    from gaussmith.answers import Answers
+    from gaussmith.problem.answers import Answers
 
 D_co = TypeVar("D_co", bound=Domain, covariant=True)
 Other = TypeVar("Other", bound=Domain)

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.answers import MEAN, SUM, Answers, ask, read_weights
 from gaussmith.codes import centre_of
 from gaussmith.domains import Box, Cells, Counts, Domain, Groups, People, Records
 from gaussmith.errors import RequestError
@@ -30,6 +29,7 @@ from gaussmith.plans.draw import draw_groups
 from gaussmith.plans.row_rule import MEAN as OWN_MEAN
 from gaussmith.plans.row_rule import ROW_SUM, ROWS, TOTAL, VALUES, RowRule
 from gaussmith.problem import Problem
+from gaussmith.problem.answers import MEAN, SUM, Answers, ask, read_weights
 from gaussmith.requests.question import Question, is_number
 
 Asked = tuple[str, str, float, float]
