@@ -31,6 +31,7 @@ from pyspark.sql import SparkSession
 import gaussmith as gm
 from gaussmith.codes import BallCodes, BoxCodes
 from gaussmith.engines.registry import open_source
+sys.path.insert(0, sys.argv[3])
 from summing import total_records
 
 session = SparkSession.builder.remote(sys.argv[2]).getOrCreate()
@@ -110,7 +111,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_frame_of_spark_connect(address: str, table: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", RELEASE, str(table), address]
+    command = [sys.executable, "-c", RELEASE, str(table), address, str(Path(__file__).parents[1] / "shared")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=250, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     box, ball, records, values = json.loads(done.stdout.splitlines()[-1])

@@ -43,7 +43,7 @@ def answers_of(plan: gm.Plan, rows: np.ndarray) -> np.ndarray:
     domain, work = plan.domain, plan.answers.workload
     if isinstance(domain, gm.Points):
         return np.array(
-            [domain.points[np.abs((domain.points - r) / domain.reach).sum(axis=1).argmin()] for r in rows]
+            [domain.points[np.abs((domain.points - r) / domain.ranges).sum(axis=1).argmin()] for r in rows]
         ).sum(0)
     table = np.zeros(domain.sizes)
     for row in rows:

@@ -109,8 +109,16 @@ def test_a_toy_domain_is_planned_told_saved_and_released(swing: Swing, neighbour
 def test_a_toy_domain_is_bounded_by_what_it_proves_alone(swing: Swing) -> None:
     """Without a law of its own nothing is claimed of its optimality, and its certificate still holds."""
     plan = gm.plan(swing, GUARANTEE)
-    assert plan.lower_bound == 0
+    assert plan.lower_bound == 0 and plan.optimality == np.inf
+    assert "at an unknown distance from the best Gaussian noise" in str(plan)
+    assert "no bound on that of other noise is known" in plan.explain() and "as good as any" not in plan.explain()
+    assert "no bound on that of other noise is known" in str(plan.certificate)
     assert not verify(plan, plan.certificate).problems
+
+
+def test_nothing_is_claimed_of_more_counts_than_a_bound_is_computed_for() -> None:
+    plan = gm.plan(gm.Counts(2000, at_most=3), GUARANTEE, weights=np.linspace(1, 2, 2000))
+    assert plan.lower_bound == 0 and "as good as any" not in plan.explain()
 
 
 def test_what_a_toy_domain_cannot_do_is_refused(swing: Swing) -> None:

@@ -13,6 +13,7 @@ examples:
 from __future__ import annotations
 
 import json
+import math
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,11 +59,11 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _fields(found: Verdict) -> dict[str, float]:
+def _fields(found: Verdict) -> dict[str, float | None]:
     return {
         "lower_bound": found.lower_bound,
         "price": found.price,
-        "optimality": found.optimality,
+        "optimality": found.optimality if math.isfinite(found.optimality) else None,
         "largest_difference": found.reach,
     }
 
@@ -78,11 +79,16 @@ def _describe(draw: Draw, found: Verdict) -> str:
     if draw.groups is not None:
         where = f"In each of {draw.groups.size:,} groups, of which a person is in {held(draw)}:\n"
         kept = "group's share of the guarantee" if draw.is_shared else "guarantee"
+    bound = (
+        f"no Gaussian noise with this {kept} can be below {found.lower_bound:.9g}: within "
+        f"{100 * (found.optimality - 1):.2g} % of the best"
+        if math.isfinite(found.optimality)
+        else "no bound on that of other noise is known"
+    )
     return (
         f"{where}Private: no difference of neighbours exceeds the {kept} ({protects(draw.neighbours)}); the largest "
         f"reaches {100 * found.reach:.6f} % of it.\n"
-        f"Optimal: the plan's {what} is at most {found.price:.9g}, and no Gaussian noise with this {kept} can be below "
-        f"{found.lower_bound:.9g}: within {100 * (found.optimality - 1):.2g} % of the best."
+        f"Optimal: the plan's {what} is at most {found.price:.9g}, and {bound}."
     )
 
 

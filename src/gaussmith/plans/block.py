@@ -24,6 +24,7 @@ from gaussmith.plans.error_distribution import ErrorLaw, law_of_features
 from gaussmith.plans.grid import Grid, make_grid
 from gaussmith.problem import Domain, Law, Problem
 from gaussmith.problem.answers import Answers
+from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape, weighted_variances
 
 if TYPE_CHECKING:
@@ -137,10 +138,13 @@ class Block:
 
     @property
     def optimality(self) -> float:
-        """price / lower_bound: 1 is the best any Gaussian noise can do. Of a part: of the whole, whose noise it is."""
+        """price / lower_bound: 1 is the best any Gaussian noise can do, infinity where no bound is known.
+
+        Of a part: of the whole, whose noise it is.
+        """
         if self.whole is not None:
             return self.whole[0].optimality
-        return max(1.0, self.price / self.lower_bound) if self.lower_bound else 1.0
+        return max(1.0, price_over_bound(self.price, self.lower_bound))
 
     def covariance(self) -> Array:
         """Of the noise in the answers, the count last if asked; of a mean: of n times the mean."""
@@ -287,6 +291,7 @@ class Block:
 
     def _check_fit(self) -> None:
         """Refuse parts that do not fit each other now, not when answers are read from noisy numbers."""
+        self.domain.check(self.problem)
         rows, public = self.shape.features.shape[0], self.shape.public
         if rows != self.answers.size + self.shape.counted:
             raise PlanError(f"{rows} features", "a plan has one per answer and one for the count", "plan again")

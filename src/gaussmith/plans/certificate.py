@@ -10,6 +10,7 @@ What a law proves is computed in `gaussmith.proofs`, from the domain and the ans
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from gaussmith.neighbours import protects
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.problem import Law
+from gaussmith.problem.law import price_over_bound
 from gaussmith.proofs import prove
 
 if TYPE_CHECKING:
@@ -50,10 +52,12 @@ class Proof:
     @property
     def optimality(self) -> float:
         """price / lower_bound: 1 is the best any Gaussian noise can do."""
-        return self.price / self.lower_bound if self.lower_bound else 1.0
+        return price_over_bound(self.price, self.lower_bound)
 
     def __str__(self) -> str:
         what = "total squared error" if self.objective == "total" else "largest squared error over its target squared"
+        if not math.isfinite(self.optimality):
+            return f"the plan's {what} is {self.price:.6g}; no bound on that of other noise is known"
         gap = 100 * max(self.optimality - 1, 0.0)
         return (
             f"the plan's {what} is {self.price:.6g}; none can be below {self.lower_bound:.6g} (law: "
@@ -160,7 +164,7 @@ class Verdict:
     @property
     def optimality(self) -> float:
         """price / lower_bound, both as computed here."""
-        return self.price / self.lower_bound if self.lower_bound else 1.0
+        return price_over_bound(self.price, self.lower_bound)
 
 
 def prove_block(block: Block) -> Proof:

@@ -27,6 +27,7 @@ from gaussmith.plans.draw import Draw
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
 from gaussmith.problem import Domain
 from gaussmith.problem.answers import Answers
+from gaussmith.problem.law import price_over_bound
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
@@ -195,7 +196,7 @@ class Plan(StatedErrors):
         """price / lower_bound: 1 is the best any Gaussian noise can do. Of one question: that of its draw."""
         if len(self._narrowed) == 1:
             return self._narrowed[0].optimality
-        return max(1.0, self.price / self.lower_bound) if self.lower_bound else 1.0
+        return max(1.0, price_over_bound(self.price, self.lower_bound))
 
     @cached_property
     def certificate(self) -> Certificate:

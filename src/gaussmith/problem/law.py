@@ -6,6 +6,7 @@ somebody else can compute M from it; the kinds are listed in `gaussmith.proofs`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +63,17 @@ def even_moment(law: Law, dimension: int, secret_count: bool, counted: bool) -> 
         M[-1, :d] = M[:d, -1] = first
         M[-1, -1] = 1.0
     return M
+
+
+def price_over_bound(price: float, lower: float) -> float:
+    """How many times the bound a price is: infinite where nothing is proven, 1 where nothing has to be paid.
+
+    >>> price_over_bound(3.0, 2.0), price_over_bound(3.0, 0.0), price_over_bound(0.0, 0.0)
+    (1.5, inf, 1.0)
+    """
+    if lower > 0:
+        return price / lower
+    return math.inf if price > 0 else 1.0
 
 
 def check_law(holds: bool) -> None:

@@ -7,6 +7,7 @@ page forbids scripts and remote content, so that a hostile column name stays a n
 from __future__ import annotations
 
 import html
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -303,7 +304,9 @@ def _why(block: Block) -> str:
         [describe_shape(name) + (f" ({note})" if note else ""), f"{price / block.price:.2f} ×"]
         for name, price, note in prices
     ]
-    rows.append(["the least that any Gaussian noise with this guarantee could have", f"{1 / block.optimality:.2f} ×"])
+    if math.isfinite(block.optimality):
+        least = f"{1 / block.optimality:.2f} ×"
+        rows.append(["the least that any Gaussian noise with this guarantee could have", least])
     return (
         f"<p>The noise was chosen {aim}{together}{weighting}: from the bounds and the guarantee "
         "alone, never from the data.</p>\n"

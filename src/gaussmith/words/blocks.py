@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,8 +60,16 @@ def describe_optimality(block: Block) -> str:
     >>> describe_optimality(gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1)).block)
     'as good as any Gaussian noise can be'
     """
+    if not math.isfinite(block.optimality):
+        return "at an unknown distance from the best Gaussian noise"
     gap = 100 * (block.optimality - 1)
     return "as good as any Gaussian noise can be" if gap < 0.005 else f"within {gap:.2g} % of the best Gaussian noise"
+
+
+def _describe_bound(block: Block) -> str:
+    if not math.isfinite(block.optimality):
+        return "no bound on that of other noise is known"
+    return f"no Gaussian noise with this guarantee can go below {block.lower_bound:.6g}"
 
 
 def describe_spectrum(block: Block) -> str:
@@ -100,8 +109,7 @@ def explain_choice(block: Block) -> str:
         what = "largest squared error, in units of its target squared,"
     lines = [
         f"Chosen: {block.shape.name}, that is, {describe_shape(block.shape.name)}.",
-        f"Its {what}{_WEIGHTING[block.answers.weighting]} is {block.price:.6g}; "
-        f"no Gaussian noise with this guarantee can go below {block.lower_bound:.6g}: "
+        f"Its {what}{_WEIGHTING[block.answers.weighting]} is {block.price:.6g}; {_describe_bound(block)}: "
         f"the plan is {describe_optimality(block)}.",
     ]
     if block.alternatives:
