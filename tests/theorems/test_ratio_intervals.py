@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from gaussmith.plans.error_distribution import normal_width
-from gaussmith.releases.intervals import delta_intervals, fieller_intervals
+from gaussmith.statistics.mean import delta_intervals, fieller_intervals
 
 SIZE = 60_000
 

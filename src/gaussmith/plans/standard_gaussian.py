@@ -116,7 +116,7 @@ def compare_release(release: Release, most: int | None = None) -> list[Compariso
         return found
     readout = release.readout
     standard = replace(readout, block=other, features=readout.features[: other.shape.features.shape[0]])
-    errors = zip(readout.all_errors.tolist(), standard.all_errors.tolist(), strict=True)
+    errors = zip(readout.standard_errors.tolist(), standard.standard_errors.tolist(), strict=True)
     return [replace(c, error=ours, standard=others) for c, (ours, others) in zip(found, errors, strict=True)]
 
 

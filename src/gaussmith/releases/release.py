@@ -17,9 +17,9 @@ from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Plan
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
-from gaussmith.releases.intervals import check_method
 from gaussmith.releases.readout import Readout
 from gaussmith.releases.table import answer_columns
+from gaussmith.statistics.mean import check_method
 
 if TYPE_CHECKING:
     import polars as pl
@@ -174,12 +174,12 @@ class Release:
     @cached_property
     def values(self) -> Array:
         """The answers in order, the count last if asked; groups × answers where there are groups."""
-        return self._shown(self.readout.all_values)
+        return self._shown(self.readout.values)
 
     @cached_property
     def standard_errors(self) -> Array:
         """Of the answers in order; of a mean by the delta method, in the mean's own units."""
-        return self._shown(self.readout.all_errors)
+        return self._shown(self.readout.standard_errors)
 
     def intervals(
         self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller"
@@ -189,7 +189,7 @@ class Release:
         Means: method "fieller" (exact) or "delta" (symmetric, for large counts).
         """
         width = normal_width(confidence, len(self.names) * max(1, len(self.labels)) if simultaneous else 1)
-        lower, upper = self.readout.all_intervals(width, check_method(method))
+        lower, upper = self.readout.intervals(width, check_method(method))
         return self._shown(lower), self._shown(upper)
 
     def _check_one(self) -> None:
@@ -234,7 +234,7 @@ class Release:
         """
         self._check_one()
         width = normal_width(confidence, len(self.plan.names) if simultaneous else 1)
-        lower, upper = self.readout.all_intervals(width, check_method(method))
+        lower, upper = self.readout.intervals(width, check_method(method))
         return self._only(self._shown(lower)), self._only(self._shown(upper))
 
     def covariance(self) -> Array:
