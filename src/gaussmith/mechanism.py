@@ -18,7 +18,7 @@ from gaussmith.errors import PlanError
 from gaussmith.noise import normal_integers
 from gaussmith.numerics.linear import Array, Integers, Words
 from gaussmith.plans import Draw, Plan
-from gaussmith.plans.grid import NOISE_BITS
+from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.row_rule import PAIRS, RowRule
 from gaussmith.releases import Release
 from gaussmith.totals.opened import Opened, columns_read, open_data, plain_rule, total

@@ -21,7 +21,7 @@ from gaussmith import mechanism
 from gaussmith.domains import Groups
 from gaussmith.engines.engine import Totals
 from gaussmith.plans import Draw, Plan
-from gaussmith.plans.grid import NOISE_BITS
+from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.totals.opened import open_data, total
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.plans.grid import NOISE_BITS, core
+from gaussmith.plans.certified_grid import NOISE_BITS, core
 
 NEAR_ONE = [np.nextafter(1.0, 2.0), np.nextafter(1.0, 0.0)]
 SMALL = [0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 1e-170]

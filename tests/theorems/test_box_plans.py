@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.plans.grid import NOISE_BITS
+from gaussmith.plans.certified_grid import NOISE_BITS
 
 UNIT = gm.Guarantee(mu=1)
 

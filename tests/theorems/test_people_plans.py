@@ -15,8 +15,8 @@ from gaussmith.domains import Box, People
 from gaussmith.numerics.cone import best_share
 from gaussmith.numerics.optimum import solve
 from gaussmith.plans import Block, Draw, Plan
+from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.choice import plan_problem
-from gaussmith.plans.grid import NOISE_BITS
 from gaussmith.problem import Problem
 from gaussmith.problem.answers import Answers
 

@@ -11,7 +11,7 @@ import pytest
 
 import gaussmith as gm
 from gaussmith.numerics.optimum import solve
-from gaussmith.plans.grid import NOISE_BITS
+from gaussmith.plans.certified_grid import NOISE_BITS
 
 UNIT = gm.Guarantee(mu=1)
 BOTH = ("add-remove", "replace-one")

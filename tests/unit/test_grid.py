@@ -25,8 +25,8 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import fraction_down
 from gaussmith.numerics.linear import Dense, Diagonal, Matrix
 from gaussmith.numerics.residual_maps import ResidualLift, Residuals
-from gaussmith.plans import grid as grid_module
-from gaussmith.plans.grid import _SHRINKS, NOISE_BITS, Grid, core, make_grid
+from gaussmith.plans import certified_grid as grid_module
+from gaussmith.plans.certified_grid import _SHRINKS, NOISE_BITS, Grid, core, make_grid
 from gaussmith.workloads import Marginals
 
 CODES = BoxCodes.for_bounds([0.0, -3.0], [1.0, 8.0], [0.0, 0.0])

@@ -10,7 +10,7 @@ import pytest
 import gaussmith as gm
 from gaussmith.errors import DomainError, PlanError, RequestError
 from gaussmith.plans.certificate import verify
-from gaussmith.plans.grid import NOISE_BITS, Grid
+from gaussmith.plans.certified_grid import NOISE_BITS, Grid
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 BOX = gm.Box({"age": (0, 100), "income": (0, 2e5)})

@@ -20,8 +20,8 @@ from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
 from gaussmith.numerics.linear import Array
+from gaussmith.plans.certified_grid import Grid, make_grid
 from gaussmith.plans.error_distribution import ErrorLaw, law_of_features
-from gaussmith.plans.grid import Grid, make_grid
 from gaussmith.problem import Domain, Law, Problem
 from gaussmith.problem.answers import Answers
 from gaussmith.problem.law import price_over_bound
