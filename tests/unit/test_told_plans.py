@@ -69,6 +69,10 @@ def test_a_plan_of_questions_has_errors_bounds_and_a_certificate() -> None:
     assert plan.lower_bound == pytest.approx(sum(at_full))  # as if each draw had the whole guarantee
     assert plan.optimality == pytest.approx(plan.total_variance / plan.lower_bound) and plan.optimality > 1
     assert f"within a factor {plan.optimality:.3g}" in plan.explain()
+    assert f"their total error is within a factor {plan.optimality:.3g} of what no Gaussian noise can go below" in str(
+        plan
+    )
+    assert "count: at its share of μ as good as any Gaussian noise can be" in str(plan)  # of one draw among several
     assert len(plan.certificate.proofs) == 2
     html = plan._repr_html_()
     assert html.count("<table>") == 3 and f"{100 * plan.shares()['people']:.3g} % of the budget" in html

@@ -27,7 +27,7 @@ def plan_text(plan: Plan, rows: int | None = None) -> str:
     if len(plan) == 1:
         return _question_text(plan, rows)
     texts = [f"{printable(q.questions[0])}\n{textwrap.indent(_question_text(q, rows), '  ')}\n" for q in plan]
-    return "\n".join([*texts, *sharing(plan)])
+    return "\n".join([*texts, *sharing(plan), *_whole(plan)])
 
 
 def plan_html(plan: Plan) -> str:
@@ -35,18 +35,18 @@ def plan_html(plan: Plan) -> str:
     if len(plan) == 1:
         return _question_html(plan)
     tables = [f"<h4>{escape(printable(q.questions[0]))}</h4>{_question_html(q)}" for q in plan]
-    return "".join(tables) + note_lines(sharing(plan))
+    return "".join(tables) + note_lines([*sharing(plan), *_whole(plan)])
 
 
 def _question_text(plan: Plan, rows: int | None) -> str:
-    before, lead, after = _about_groups(plan.draw)
+    before, lead, after = _about(plan)
     block, scale = plan.block, plan.draw.standard_scale
     table = text_table(PLAN_HEADER, block_rows(block, rows, standard_scale=scale))
     return "\n".join([*before, table, *_left_out(block), *block_notes(block, rows, lead), *after])
 
 
 def _question_html(plan: Plan) -> str:
-    before, lead, after = _about_groups(plan.draw)
+    before, lead, after = _about(plan)
     block, scale = plan.block, plan.draw.standard_scale
     foot = [*_left_out(block), *block_notes(block, None, lead)]
     return (
@@ -54,13 +54,21 @@ def _question_html(plan: Plan) -> str:
     )
 
 
-def _about_groups(draw: Draw) -> tuple[list[str], str, list[str]]:
-    """What stands above the errors of a group, before how good they are, and below."""
+def _whole(plan: Plan) -> list[str]:
+    """How close to the limit all draws together are."""
+    if len(plan.draws) == 1:
+        return []
+    return [f"their total error is within a factor {plan.optimality:.3g} of what no Gaussian noise can go below"]
+
+
+def _about(plan: Plan) -> tuple[list[str], str, list[str]]:
+    """What stands above the errors of a question, before how good they are, and below."""
+    draw, lead = plan.draw, "" if len(plan.draws) == 1 else "at its share of μ "
     if draw.groups is None:
-        return [], "", []
+        return [], lead, []
     before = [f"{draw.groups.size:,} groups, a person in {held(draw)}; in each of them"]
     if not draw.is_shared:
-        return before, "", []
+        return before, lead, []
     after = [f"all groups together: {draw.guarantee}", *guarantee_notes(draw.guarantee)[1:]]
     return before, "at its share of μ ", after
 
