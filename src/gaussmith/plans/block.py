@@ -194,7 +194,7 @@ class Block:
 
     def narrowed(self, shown: Sequence[int], count: bool) -> tuple[Block, list[int]]:
         """The block as far as some of its answers go, and which features these are read from. The noise is the same."""
-        if list(shown) == list(range(self.answers.size)) and count == self.answers.count and not self.answers.hidden:
+        if list(shown) == list(range(self.answers.visible)) and count == self.answers.count:
             return self, list(range(self.shape.features.shape[0]))
         answers, kept = self.answers.pick(shown, count)
         if self.shape.counted:
