@@ -112,10 +112,12 @@ def _version(release: Release) -> str:
 def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
     """Name, title and body of what is told about one question."""
     block, draw = release.block, release.plan.draw
+    several = len(release.plan.draws) > 1
     if release.labels:  # all groups are alike
-        noise = _noise(block, compare_block(block, most=MAX_ROWS, standard_scale=draw.standard_scale), draw)
+        compared = compare_block(block, most=MAX_ROWS, standard_scale=draw.standard_scale)
+        noise = _noise(block, compared, several, draw)
     else:
-        noise = _noise(block, compare_release(release, MAX_ROWS))
+        noise = _noise(block, compare_release(release, MAX_ROWS), several)
     sections = [
         ("answers", "Answers", _answers(release)),
         ("noise", "Noise against the standard Gaussian", noise),
@@ -202,7 +204,8 @@ def _answers(release: Release) -> str:
     )
 
 
-def _noise(block: Block, comparisons: Sequence[Comparison], groups: Draw | None = None) -> str:
+def _noise(block: Block, comparisons: Sequence[Comparison], several: bool, groups: Draw | None = None) -> str:
+    """Errors beside the standard Gaussian's; `several` draws share the guarantee."""
     known = [c for c in comparisons if c.standard]
     if not known:
         return "<p>The standard Gaussian mechanism is not defined for these answers.</p>"
@@ -218,7 +221,7 @@ def _noise(block: Block, comparisons: Sequence[Comparison], groups: Draw | None 
     lead = f"Taken together, {gain}" if gain else "Here the standard Gaussian mechanism does as well"
     what = "the plan" if block.whole is None else "the plan of all questions planned together"
     shared = groups is not None and groups.is_shared
-    where = "in each group, at its share of μ, " if shared else ""
+    where = "in each group, at its share of μ, " if shared else "at its share of μ " if several else ""
     bars = _figure(draw(noise_spec(known), label), "Blue: this release. Grey: the standard Gaussian mechanism.")
     divided = f"<p>{_prose(describe_divided(block))}.</p>" if groups is not None and block.answers.any_divided else ""
     return (
