@@ -144,6 +144,16 @@ def test_published_quantiles(power: float, d: int) -> None:
     assert answers == pytest.approx(PUBLISHED[power, d], rel=1e-12, abs=0)
 
 
+@pytest.mark.parametrize("seed", [671, 3710, 4693, 7678, 8948, 1010263])
+def test_medians_of_few_weights_far_apart(seed: int) -> None:
+    """Newton's steps alone jumped off to where the tail is 0: near the median of such weights it is no exponential."""
+    generator = np.random.default_rng(seed)
+    d = int(10 ** generator.uniform(0, 3.3))
+    weights = 10 ** -generator.uniform(0, 5, d) * 10 ** generator.uniform(-10, 10)
+    for p in (0.43, 0.46430991749194983, 0.47, 0.4810320643745961, 0.49, 0.499):
+        assert tail(weights, quantile(weights, p)) == pytest.approx(p, rel=1e-9)
+
+
 def test_tails_and_quantiles_are_inverse_and_monotone_for_random_weights() -> None:
     generator = np.random.default_rng()
     for _ in range(60):

@@ -101,14 +101,18 @@ def quantile(weights: npt.ArrayLike, tail: float) -> float:
     upper = tail <= 0.5
     target = math.log(tail) if upper else math.log1p(-tail)
     q = _start(law, target, upper)
-    for _ in range(20):
+    low, high = 0.0, math.inf
+    for _ in range(200):
         log_probability, hazard = _integrate(law, q, upper)
         miss = log_probability - target
+        low, high = (q, high) if (miss > 0) == upper else (low, q)
         # Newton's method on the logarithm: in q above (a tail is about exponential), in ln q below (about a power).
         step = miss / hazard if upper else q * math.expm1(-miss / (hazard * q))
-        q = max(q + step, q / 2)
+        last, q = q, max(q + step, q / 2)
         if abs(step) < 1e-8 * q:  # what is left is about the square of that
             break
+        if not low < q < high:  # far from an exponential, as between a heavy weight and many light ones
+            q = 2 * last if high == math.inf else math.sqrt(low) * math.sqrt(high) if low else high / 2
     return q * law.top
 
 
