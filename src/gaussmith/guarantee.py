@@ -23,6 +23,7 @@ from functools import lru_cache
 from numbers import Rational, Real
 from typing import Any
 
+from gaussmith.checks import check_whole
 from gaussmith.errors import GuaranteeError, nearest
 from gaussmith.numerics import curve
 from gaussmith.numerics.exact import fraction_down, fraction_up, smaller_reading, sqrt_downward, sqrt_upward, stated_up
@@ -149,10 +150,8 @@ class Guarantee:
         >>> Guarantee(mu=0.25).for_group(4)
         Guarantee(mu=1.0)
         """
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise GuaranteeError(
-                f"size={size!r}", "a group has a whole number of people, 1 or more", "give the size of the group"
-            )
+        rule = "a group has a whole number of people, 1 or more"
+        size = check_whole("size", size, 1, rule=rule, remedy="give the size of the group", error=GuaranteeError)
         return Guarantee(mu=fraction_up(size * Fraction(self.mu)))
 
     def scaled(self, factor: float) -> Guarantee:

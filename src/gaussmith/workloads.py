@@ -23,6 +23,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.checks import check_whole, is_whole
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 
@@ -298,8 +299,7 @@ def tree(cells: int, branching: int = 2) -> Runs:
     >>> list(tree(4).names("abcd".__getitem__))
     ['a to d', 'a to b', 'a', 'b', 'c to d', 'c', 'd']
     """
-    if isinstance(branching, bool) or not isinstance(branching, int) or branching < 2:
-        raise PlanError(f"branching={branching!r}", "a tree splits into at least two parts", "write branching=2")
+    branching = check_whole("branching", branching, 2, rule="a tree splits into at least two parts", error=PlanError)
     return Runs("tree", _cells(cells), branching)
 
 
@@ -320,7 +320,7 @@ def marginals(shape: Sequence[int], ways: int | Sequence[int | Sequence[int]]) -
         raise PlanError(f"shape={shape!r}"[:120], "it lists how many values each attribute has", "write [10, 5, 2]")
     listed: list[Way] = []
     for way in [ways] if isinstance(ways, int) else list(ways):
-        if isinstance(way, int | np.integer) and not isinstance(way, bool):
+        if is_whole(way):
             if not 0 <= way <= len(sizes):
                 raise PlanError(f"ways={way}", f"there are {len(sizes)} attributes", f"write 0 … {len(sizes)}")
             listed += itertools.combinations(range(len(sizes)), int(way))
@@ -366,9 +366,8 @@ def workload_from_dict(fields: dict[str, Any]) -> Runs | Marginals:
 
 
 def _cells(cells: Any) -> int:
-    if isinstance(cells, bool) or not isinstance(cells, int | np.integer) or not 1 <= cells <= MAX_ANSWERS:
-        raise PlanError(f"{cells!r} cells", "a workload is over a whole number of cells, at least one", "write 1024")
-    return int(cells)
+    rule = f"a workload is over a whole number of cells, from 1 to {MAX_ANSWERS:,}"
+    return check_whole("cells", cells, 1, MAX_ANSWERS, rule=rule, remedy="write 1024", error=PlanError)
 
 
 def _way(way: Any, attributes: int) -> Way:

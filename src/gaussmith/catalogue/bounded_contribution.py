@@ -8,6 +8,7 @@ import numpy as np
 
 from gaussmith.catalogue.entry import UP, GaussianEntry, check_dimension, check_positive
 from gaussmith.catalogue.laws import Even, Independent, NoiseLaw
+from gaussmith.checks import check_whole
 from gaussmith.errors import DomainError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
@@ -77,11 +78,8 @@ def joseph_yu_total(dimension: int, at_most: int) -> float:
 
 
 def _check_most(at_most: int | None, d: int) -> int:
-    if isinstance(at_most, bool) or not isinstance(at_most, int | np.integer) or not 1 <= at_most <= d:
-        raise DomainError(
-            f"at_most={at_most!r}", f"a person touches between 1 and {d} coordinates", "give such a whole number"
-        )
-    return int(at_most)
+    rule = f"a person touches between 1 and {d} coordinates"
+    return check_whole("at_most", at_most, 1, d, rule=rule, remedy="give such a whole number", error=DomainError)
 
 
 def _largest_cost(kind: str, d: int, k: int, neighbours: str, a1: float, a2: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.catalogue.laws import NoiseLaw, normals
+from gaussmith.checks import check_number, check_whole
 from gaussmith.errors import DomainError
 from gaussmith.guarantee import Guarantee
 
@@ -118,28 +118,22 @@ def claim_holds(entry: Any) -> bool:
 
 
 def check_size(size: int) -> int:
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
-        raise DomainError(f"size={size!r}", "a sample has a whole number of draws, 0 or more", "give such a number")
-    return int(size)
+    """The number of draws of a sample."""
+    rule = "a sample has a whole number of draws, 0 or more"
+    return check_whole("size", size, 0, rule=rule, remedy="give such a number", error=DomainError)
 
 
 def check_dimension(dimension: Any, least: int = 1) -> int:
     """A whole number of coordinates."""
-    if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < least:
-        raise DomainError(
-            f"dimension={dimension!r}",
-            f"the dimension is a whole number, {least} or more",
-            f"give such a number, say dimension={max(least, 10)}",
-        )
-    return int(dimension)
+    rule = f"the dimension is a whole number, {least} or more"
+    remedy = f"give such a number, say dimension={max(least, 10)}"
+    return check_whole("dimension", dimension, least, rule=rule, remedy=remedy, error=DomainError)
 
 
 def check_positive(name: str, value: Any) -> float:
     """A finite number above 0."""
-    good = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not good or not 0 < float(value) < math.inf:
-        raise DomainError(f"{name}={value!r}", f"{name} is a finite number above 0", f"give such a number: {name}=1")
-    return float(value)
+    rule, remedy = f"{name} is a finite number above 0", f"give such a number: {name}=1"
+    return check_number(name, value, above=0, rule=rule, remedy=remedy, error=DomainError)
 
 
 def check_vector(name: str, values: Any, positive: bool = True) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gaussmith.catalogue.entry import Array, Sound, check_dimension, check_positive, check_size, claim_holds
 from gaussmith.catalogue.laws import normals
+from gaussmith.checks import check_number
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics import singular
@@ -111,9 +112,11 @@ class RankOne:
 
         δ(ε) = E[(1 − e^{ε−L})₊],   L = (‖y−s‖² − ‖y‖²)/2σ² + (M−1) ln(‖y−s‖/‖y‖)
         """
-        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not 0 <= epsilon <= 700:
-            raise DomainError(f"epsilon={epsilon!r}", "the curve is read at an ε from 0 to 700", "give such a number")
-        return singular.true_delta(self.dimension, float(epsilon), self.sigma, self.sensitivity)
+        rule = "the curve is read at an ε from 0 to 700"
+        epsilon = check_number(
+            "epsilon", epsilon, low=0, high=700, rule=rule, remedy="give such a number", error=DomainError
+        )
+        return singular.true_delta(self.dimension, epsilon, self.sigma, self.sensitivity)
 
     @cached_property
     def holds(self) -> bool:

@@ -9,7 +9,8 @@ import numpy as np
 
 from gaussmith.catalogue.entry import UP, GaussianEntry, check_dimension, check_positive
 from gaussmith.catalogue.laws import Independent
-from gaussmith.errors import GuaranteeError, PlanError
+from gaussmith.checks import check_probability, check_whole
+from gaussmith.errors import DomainError, GuaranteeError, PlanError
 from gaussmith.guarantee import Guarantee
 
 
@@ -103,8 +104,10 @@ def counting_queries(*, queries: int, rows: int, epsilon: float, delta: float, f
     """
     from gaussmith.plans.error_distribution import normal_width
 
-    k, n = check_dimension(queries), check_dimension(rows)
-    _check_failure(failure)
+    k = check_whole("queries", queries, 1, error=DomainError)
+    n = check_whole("rows", rows, 1, error=DomainError)
+    rule = "the chance of failure lies between 0 and 1"
+    failure = check_probability("failure", failure, rule=rule, remedy="write failure=0.05", error=PlanError)
     sensitivity = counting_sensitivity(k, n)
     sigma = sensitivity / Guarantee(epsilon=epsilon, delta=delta).mu
     sigma_slides = sensitivity / math.sqrt(rho_for(epsilon, delta))
@@ -142,8 +145,3 @@ def rows_needed(
         raise PlanError(f"bound={bound!r}", 'it is "exact" or "slides"', 'write bound="exact"')
     at_one = counting_queries(queries=queries, rows=1, epsilon=epsilon, delta=delta, failure=failure)
     return math.ceil((at_one.maximum_error if bound == "exact" else at_one.union_bound) / error)
-
-
-def _check_failure(failure: float) -> None:
-    if isinstance(failure, bool) or not isinstance(failure, int | float) or not 0 < failure < 1:
-        raise PlanError(f"failure={failure!r}", "the chance of failure lies between 0 and 1", "write failure=0.05")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.checks import check_coordinate_names, check_number, check_whole
 from gaussmith.codes import BallCodes
 from gaussmith.domains.outlines import centred_outlines, ellipse
 from gaussmith.errors import DomainError, PlanError
@@ -46,20 +47,15 @@ class Ball(Domain):
         centre: npt.ArrayLike | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
-        if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < 1:
-            raise DomainError(
-                f"dimension={dimension!r}", "a ball has a whole number of coordinates, at least one", "write Ball(3, 1)"
-            )
-        if isinstance(radius, bool) or not isinstance(radius, int | float | np.number) or not 0 < radius < 1e150:
-            raise DomainError(
-                f"radius={radius!r}",
-                "the radius is a positive number below 1e150",
-                "give the longest record you want to count in full",
-            )
-        if float(radius) < 1e-150:
+        rule = "a ball has a whole number of coordinates, at least one"
+        dimension = check_whole("dimension", dimension, 1, rule=rule, remedy="write Ball(3, 1)", error=DomainError)
+        rule = "the radius is a positive number below 1e150"
+        remedy = "give the longest record you want to count in full"
+        radius = check_number("radius", radius, above=0, below=1e150, rule=rule, remedy=remedy, error=DomainError)
+        if radius < 1e-150:
             raise DomainError(f"radius={radius!r}", "the radius must be at least 1e-150", "rescale the columns")
         try:
-            middle = np.zeros(int(dimension)) if centre is None else np.array(centre, float)
+            middle = np.zeros(dimension) if centre is None else np.array(centre, float)
         except (TypeError, ValueError, OverflowError):
             middle = np.zeros((0, 0))
         if middle.shape != (dimension,) or not (np.abs(middle) < 1e150).all():
@@ -68,16 +64,11 @@ class Ball(Domain):
                 f"it must hold {dimension} finite numbers below 1e150",
                 "give one number per coordinate",
             )
-        if names is not None and (len(names) != dimension or len(set(names)) != len(names)):
-            raise DomainError(
-                f"{len(set(names))} different names for {dimension} coordinates",
-                "every coordinate has its own name",
-                "give one name per coordinate",
-            )
+        names = check_coordinate_names(names, dimension)
         middle.flags.writeable = False
         object.__setattr__(self, "centre", middle)
-        object.__setattr__(self, "ball_radius", float(radius))
-        object.__setattr__(self, "names", tuple(names) if names is not None else None)
+        object.__setattr__(self, "ball_radius", radius)
+        object.__setattr__(self, "names", names)
 
     @property
     def dimension(self) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.checks import check_coordinate_names, is_number
 from gaussmith.codes import BoxCodes, centre_of, nearest_to_zero
 from gaussmith.domains.outlines import centred_outlines, zonotope
 from gaussmith.errors import DomainError, PlanError, nearest
@@ -89,15 +90,10 @@ class Box(Domain):
             )
         if low.size == 0:
             raise DomainError("a box without coordinates", "there must be at least one", "name the columns you want")
-        if names is not None and (len(names) != low.size or len(set(names)) != len(names)):
-            raise DomainError(
-                f"{len(set(names))} different names for {low.size} coordinates",
-                "every coordinate has its own name",
-                "give one name per coordinate",
-            )
+        names = check_coordinate_names(names, low.size)
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
-        object.__setattr__(self, "names", tuple(names) if names is not None else None)
+        object.__setattr__(self, "names", names)
         self._check()
         low.flags.writeable = high.flags.writeable = False
         object.__setattr__(self, "_codes", BoxCodes.for_bounds(low, high, low, self.names))  # or refuses, here and now
@@ -257,7 +253,7 @@ class Box(Domain):
         for name, value in missing.items():
             at = known.index(name)
             low, high = self.lower[at], self.upper[at]
-            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            if not (is_number(value) and low <= value <= high):
                 raise PlanError(
                     f"missing={{{name!r}: {value!r}}}",
                     f"a stand-in lies between the bounds {low:g} and {high:g}",

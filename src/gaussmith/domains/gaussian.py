@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.checks import check_coordinate_names, check_number, check_probability
 from gaussmith.codes import BallCodes
 from gaussmith.domains.ball import Ball
 from gaussmith.domains.outlines import centred_outlines, ellipse
@@ -86,30 +87,24 @@ class GaussianData(Domain):
         within = None if mean_within is None else _spread_out("mean_within", mean_within, d)
         if within is not None and not ((within >= 0) & (within < 1e150)).all():
             raise DomainError("mean_within", "it holds numbers of 0 or more", "leave it out if it is not known")
-        if isinstance(rows, bool) or not isinstance(rows, int | float | np.number) or not 1 <= rows < 1e15:
-            raise DomainError(
-                f"rows={rows!r}", "it guesses the number of records: a number from 1 to 1e15", "write rows=10_000"
-            )
+        rule = "it guesses the number of records: a number from 1 to 1e15"
+        rows = check_number("rows", rows, low=1, below=1e15, rule=rule, remedy="write rows=10_000", error=DomainError)
         if isinstance(clip, str):
             if clip != "best":
                 raise DomainError(f"clip={clip!r}", 'it is "best" or a fraction of the records', 'write clip="best"')
-        elif isinstance(clip, bool) or not 0 < float(clip) < 1:
-            raise DomainError(f"clip={clip!r}", "a fraction lies between 0 and 1", 'write clip="best", or 1e-4')
+        else:
+            rule, remedy = "a fraction lies between 0 and 1", 'write clip="best", or 1e-4'
+            clip = check_probability("clip", clip, rule=rule, remedy=remedy, error=DomainError)
         if scaling not in SCALINGS:
             raise DomainError(f"scaling={scaling!r}", "it names a way of scaling", nearest(str(scaling), SCALINGS))
-        if names is not None and (len(names) != d or len(set(names)) != d):
-            raise DomainError(
-                f"{len(set(names))} different names for {d} coordinates",
-                "every coordinate has its own name",
-                "give one name per coordinate",
-            )
+        names = check_coordinate_names(names, d)
         set_field = object.__setattr__
         for name, array in (("centre", centre), ("sd", spread), ("mean_within", within)):
             if array is not None:
                 array.flags.writeable = False
             set_field(self, name, array)
-        set_field(self, "rows", float(rows))
-        set_field(self, "clip", clip if isinstance(clip, str) else float(clip))
+        set_field(self, "rows", rows)
+        set_field(self, "clip", clip)
         set_field(self, "scaling", scaling)
         set_field(self, "names", tuple(map(str, names)) if names is not None else None)
         set_field(self, "half_axes", None)

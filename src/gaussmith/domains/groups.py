@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gaussmith.checks import check_whole
 from gaussmith.domains.labels import check_text
 from gaussmith.errors import DomainError
 from gaussmith.problem import Domain
@@ -52,10 +53,8 @@ class Groups:
                     f"tables of answers have columns of their own: {', '.join(RESERVED)}",
                     "rename the column in the source",
                 )
-        if isinstance(at_most, bool) or not isinstance(at_most, int) or at_most < 1:
-            raise DomainError(
-                f"at_most={at_most!r}", "a person is in a whole number of groups, at least one", "write 1"
-            )
+        rule = "a person is in a whole number of groups, at least one"
+        at_most = check_whole("at_most", at_most, 1, rule=rule, error=DomainError)
         if at_most > len(labels):
             raise DomainError(
                 f"at_most={at_most}", f"there are only {len(labels)} groups", f"write {len(labels)} or less"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gaussmith.checks import check_whole, is_whole
 from gaussmith.errors import DomainError
 
 Label = str | int | float | bool
@@ -57,17 +58,8 @@ def names_of(labels: tuple[Label, ...] | None) -> tuple[str, ...] | None:
     return None if labels is None else tuple(map(str, labels))
 
 
-def is_whole(number: Any) -> bool:
-    """Whether this is a whole number, and not a truth value."""
-    return isinstance(number, int | np.integer) and not isinstance(number, bool)
-
-
 def check_at_most(what: str, at_most: Any, dimension: int) -> int:
     """The largest number of non-zero coordinates of a record; refuses what is not between 1 and the dimension."""
-    if not is_whole(at_most) or not 1 <= at_most <= dimension:
-        raise DomainError(
-            f"at_most={at_most!r}",
-            f"a record has a whole number of {what}s, from 1 to all {dimension}",
-            f"write at_most={min(3, dimension)}, or whatever is known without looking at the data",
-        )
-    return int(at_most)
+    rule = f"a record has a whole number of {what}s, from 1 to all {dimension}"
+    remedy = f"write at_most={min(3, dimension)}, or whatever is known without looking at the data"
+    return check_whole("at_most", at_most, 1, dimension, rule=rule, remedy=remedy, error=DomainError)

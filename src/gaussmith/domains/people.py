@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.checks import check_whole
 from gaussmith.codes import BoxCodes, PeopleCodes
 from gaussmith.domains.box import MAX_CORNERS, ODD_VALUES, Box
 from gaussmith.domains.outlines import corner_outlines
@@ -55,12 +56,10 @@ class People(Domain):
     rows_per_unit: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.rows_per_unit, bool) or not isinstance(self.rows_per_unit, int) or self.rows_per_unit < 2:
-            raise DomainError(
-                f"rows_per_unit={self.rows_per_unit!r}",
-                "people with several rows have a limit of 2 or more",
-                "with one row each, a person is a record: use a Box",
-            )
+        rule = "people with several rows have a limit of 2 or more"
+        remedy = "with one row each, a person is a record: use a Box"
+        limit = check_whole("rows_per_unit", self.rows_per_unit, 2, rule=rule, remedy=remedy, error=DomainError)
+        object.__setattr__(self, "rows_per_unit", limit)
 
     @cached_property
     def dimension(self) -> int:

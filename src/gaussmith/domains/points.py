@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.checks import check_coordinate_names
 from gaussmith.domains.cells import largest_cell
 from gaussmith.domains.labels import Label
 from gaussmith.domains.lift_norms import check_lift, largest_few, without_count
@@ -120,12 +121,7 @@ class Points(Uncentred):
             )
         if len(np.unique(given, axis=0)) < len(given):
             raise DomainError("a point listed twice", "every point is listed once", "leave one out")
-        if names is not None and (len(names) != given.shape[1] or len(set(names)) != len(names)):
-            raise DomainError(
-                f"{len(set(names))} different names for {given.shape[1]} coordinates",
-                "every coordinate has its own name",
-                "give one name per coordinate",
-            )
+        names = check_coordinate_names(names, given.shape[1])
         given.flags.writeable = False
         object.__setattr__(self, "points", given)
         object.__setattr__(self, "labels", None if names is None else tuple(map(str, names)))

@@ -15,6 +15,7 @@ from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from gaussmith.checks import is_number
 from gaussmith.errors import GuaranteeError
 from gaussmith.numerics.curve import mu_downward
 from gaussmith.numerics.exact import smaller_reading
@@ -154,7 +155,7 @@ def round_down(value: float, digits: int = 6) -> float:
 
 def check_mu(mu: object) -> float:
     """`mu` itself, once it is something that can be charged. Asked here again: the ledger relies on no other check."""
-    if isinstance(mu, bool) or not isinstance(mu, (int, float)) or not math.isfinite(mu) or mu <= 0:
+    if not isinstance(mu, int | float) or not is_number(mu) or not 0 < mu < math.inf:
         raise GuaranteeError(
             f"mu={mu!r} cannot be charged",
             "a charge is a finite number above 0",
@@ -165,7 +166,7 @@ def check_mu(mu: object) -> float:
 
 def check_keys_delta(value: object) -> Fraction:
     """κ, or the cap of all κ, exactly; refuses what is no probability below 1."""
-    if isinstance(value, int | float | Fraction) and not isinstance(value, bool) and 0 <= value < 1:  # so is no NaN
+    if isinstance(value, int | float | Fraction) and is_number(value) and 0 <= value < 1:
         return Fraction(value)
     raise GuaranteeError(
         f"keys_delta={value!r} cannot be charged",

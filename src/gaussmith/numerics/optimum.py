@@ -23,6 +23,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.checks import check_number
 from gaussmith.errors import PlanError
 from gaussmith.numerics.differences import Differences, Pairs, Rows
 from gaussmith.numerics.doubles import require_finite, within_doubles
@@ -102,7 +103,7 @@ def solve(
     >>> print(f"{best.lower:.4f}", best.gap <= 1e-6)
     2.6667 True
     """
-    check_gap(gap)
+    gap = check_gap(gap)
     array = _check_points(points)
     given: Differences = Pairs(array) if pairs else Rows(array)
     scale = _scale_of(given)
@@ -118,14 +119,11 @@ def solve(
     raise PlanError(f"objective={objective!r}", "'total' or 'worst'", "choose one of the two")
 
 
-def check_gap(gap: float) -> None:
-    """Refuse a gap that cannot be certified."""
-    if isinstance(gap, bool) or not isinstance(gap, int | float) or not gap >= SMALLEST_GAP:
-        raise PlanError(
-            f"gap={gap!r}",
-            f"a gap is a relative distance to the optimum, at least {SMALLEST_GAP:g}: doubles cannot certify less",
-            "ask for gap=1e-3, or down to 1e-9 if you must",
-        )
+def check_gap(gap: float) -> float:
+    """The gap itself; refuses one that cannot be certified."""
+    rule = f"a gap is a finite relative distance to the optimum, at least {SMALLEST_GAP:g}: doubles cannot certify less"
+    remedy = "ask for gap=1e-3, or down to 1e-9 if you must"
+    return check_number("gap", gap, low=SMALLEST_GAP, rule=rule, remedy=remedy, error=PlanError)
 
 
 def _check_points(points: npt.ArrayLike) -> Array:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.checks import check_number
 from gaussmith.codes import Codes
 from gaussmith.domains import domain_from_dict
 from gaussmith.errors import PlanError
@@ -177,16 +178,12 @@ class Block:
         >>> round(plan.errors(rows=10_000)["age"], 4)
         0.0079
         """
-        if self.answers.any_divided and (rows is None or isinstance(rows, bool) or not rows > 0):
-            raise PlanError(
-                f"rows={rows!r}",
-                "the error of a mean depends on the number of rows",
-                "give a guess, such as rows=10_000",
-            )
         errors = self.standard_errors
         if self.answers.any_divided:
+            rule, remedy = "the error of a mean depends on the number of rows", "give a guess, such as rows=10_000"
+            guess = check_number("rows", rows, above=0, rule=rule, remedy=remedy, error=PlanError)
             divided = (self.answers.means | self.answers.ratios)[: self.answers.visible]
-            errors = np.where(divided, errors / float(rows or 1), errors)
+            errors = np.where(divided, errors / guess, errors)
         named = dict(zip(self.answers.names[: self.answers.visible], errors.tolist(), strict=True))
         if self.count_standard_error is not None:
             named["count"] = self.count_standard_error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def _plan_problem(
     if search.gap is not None:
         from gaussmith.numerics.optimum import check_gap
 
-        check_gap(search.gap)
+        search = replace(search, gap=check_gap(search.gap))
     stand_ins = domain.substitutes(problem.answers, missing)
     check_name(search.shape)
     candidates = domain.candidates(problem, search)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussmith.checks import check_number, check_probability
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Exchangeable, Matrix
 
@@ -39,8 +40,7 @@ def normal_width(confidence: float, answers: int = 1) -> float:
     >>> round(normal_width(0.95), 3), round(normal_width(0.95, answers=10), 3)
     (1.96, 2.8)
     """
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
-        raise PlanError(f"confidence={confidence!r}", "a confidence lies strictly between 0 and 1", "write 0.95")
+    confidence = check_probability("confidence", confidence, error=PlanError)
     # 1 − (1−confidence…) in a form that keeps its digits when the confidence is close to 1
     miss = -math.expm1(math.log(confidence) / answers)
     return -NormalDist().inv_cdf(miss / 2)
@@ -89,7 +89,7 @@ class ErrorLaw:
         """
         from gaussmith.numerics import quadratic_forms
 
-        _check_probability("probability", probability)
+        probability = check_probability("probability", probability, error=PlanError)
         if not self.variances.any():
             return 0.0
         return quadratic_forms.quantile(self.eigenvalues, 1 - probability)
@@ -101,7 +101,7 @@ class ErrorLaw:
         >>> round(one, 3), round(ten, 3)
         (1.96, 2.8)
         """
-        _check_probability("confidence", confidence)
+        confidence = check_probability("confidence", confidence, error=PlanError)
         sigma = np.sqrt(self.variances)
         top = float(sigma.max(initial=0.0))
         if not top:
@@ -166,14 +166,9 @@ def rows_needed(law: ErrorLaw, error: float, confidence: float = 0.95) -> int:
     >>> rows_needed(ErrorLaw(np.ones(10), np.zeros(10)), error=0.01)
     280
     """
-    if isinstance(error, bool) or not isinstance(error, int | float | np.number) or not 0 < error < math.inf:
-        raise PlanError(f"error={error!r}", "the error to stay within is a finite number above 0", "write error=0.01")
-    return max(1, math.ceil(law.maximum_error(confidence) / float(error)))
-
-
-def _check_probability(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < 1:
-        raise PlanError(f"{name}={value!r}", f"a {name} lies strictly between 0 and 1", "write 0.95")
+    rule = "the error to stay within is a finite number above 0"
+    error = check_number("error", error, above=0, rule=rule, remedy="write error=0.01", error=PlanError)
+    return max(1, math.ceil(law.maximum_error(confidence) / error))
 
 
 def _rank_one_eigenvalues(diagonal: Array, vector: Array) -> Array:

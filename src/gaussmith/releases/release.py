@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from gaussmith.checks import is_whole
 from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
@@ -117,7 +116,7 @@ class Release:
                 raise PlanError(f"group {key!r}", "it was not declared", nearest(" · ".join(map(str, wanted)), known))
             return replace(self, view=View((self.labels.index(wanted),)))
         names = self.names
-        if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        if is_whole(key):
             key = names[int(key)]
         if key not in names:
             raise PlanError(f"answer {key!r}", "the release has no such answer", nearest(str(key), names))

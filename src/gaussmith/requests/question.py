@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from gaussmith.checks import check_whole, is_number
 from gaussmith.errors import DomainError, RequestError, nearest
 from gaussmith.expressions import parse
 
@@ -78,22 +79,22 @@ class Question:
                     "it must be a column that is asked",
                     nearest(str(column), [*self.sums, *self.means]),
                 )
-            if not is_number(self.missing[column]):
+            if not _is_plain(self.missing[column]):
                 raise RequestError(
                     f"missing of {column!r} = {self.missing[column]!r}",
                     "it is a number",
                     "write missing = { age = 40 }",
                 )
-        _check_whole("groups_per_unit", self.groups_per_unit)
-        _check_whole("values_per_unit", self.values_per_unit)
+        self._check_limit("groups_per_unit")
+        self._check_limit("values_per_unit")
         lists = self.by.values() if isinstance(self.by, Mapping) else [self.by]
         if self.by and all(isinstance(keys, list) for keys in lists):  # others are refused as no keys at all
             _check_fits("groups_per_unit", self.groups_per_unit, math.prod(map(len, lists)), "groups")
         if self.rows_per_unit is not None:
-            _check_whole("rows_per_unit", self.rows_per_unit, 1 << 20)
+            self._check_limit("rows_per_unit", 1 << 20)
         if not isinstance(self.name, str) or not self.name.isprintable() or self.name != self.name.strip():
             raise RequestError(f"name={self.name!r}", "a question is named by printable text", "choose another name")
-        if self.share is not None and not (is_number(self.share) and 0 < self.share < math.inf):
+        if self.share is not None and not (_is_plain(self.share) and 0 < self.share < math.inf):
             raise RequestError(f"share={self.share!r}", "a share is a number above 0", "write share = 2")
         if not (self.sums or self.means or self.count or self.histograms):
             raise RequestError(
@@ -105,6 +106,10 @@ class Question:
             raise RequestError(
                 f"values_per_unit={self.values_per_unit} without histograms", "it is about histograms", "leave it out"
             )
+
+    def _check_limit(self, name: str, most: int | None = None) -> None:
+        """Limits are whole numbers, and are kept as Python's own."""
+        object.__setattr__(self, name, check_whole(name, getattr(self, name), 1, most, remedy=f"write {name} = 1"))
 
     def _check_histogram(self) -> None:
         """A histogram is a question of its own; beside it only the number of people may be asked."""
@@ -175,7 +180,7 @@ def _bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:
         )
     checked = {}
     for column, pair in bounds.items():
-        if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(is_number(b) for b in pair)):
+        if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(_is_plain(b) for b in pair)):
             raise DomainError(
                 f"bounds of {column!r} = {pair!r}",
                 "every column needs two numbers, known without looking at the data",
@@ -231,18 +236,11 @@ def _texts(which: str, texts: Any, example: str) -> dict[str, str]:
     return {str(name): text for name, text in texts.items()}
 
 
-def _check_whole(name: str, value: Any, most: int | None = None) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
-        upto = "of at least 1" if most is None else f"from 1 to {most}"
-        raise RequestError(f"{name}={value!r}", f"it is a whole number {upto}", f"write {name} = 1")
-
-
 def _check_fits(name: str, value: int, size: int, what: str) -> None:
     if value > max(size, 1):
         raise RequestError(f"{name}={value}", f"only {size} {what} are declared", f"write {name} = {size}, or less")
 
 
-def is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return not math.isnan(value) if isinstance(value, float) else abs(value) < 1 << 1023  # or no double holds it
+def _is_plain(value: Any) -> bool:
+    """Whether this is a number that a request file can hold."""
+    return isinstance(value, int | float) and is_number(value)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from gaussmith.checks import is_number
 from gaussmith.codes import centre_of
 from gaussmith.domains import Box, Cells, Counts, Domain, Groups, People, Records
 from gaussmith.errors import RequestError
@@ -30,7 +31,7 @@ from gaussmith.plans.row_rule import MEAN as OWN_MEAN
 from gaussmith.plans.row_rule import ROW_SUM, ROWS, TOTAL, VALUES, RowRule
 from gaussmith.problem import Problem
 from gaussmith.problem.answers import MEAN, SUM, Answers, ask, read_weights
-from gaussmith.requests.question import Question, is_number
+from gaussmith.requests.question import Question
 
 Asked = tuple[str, str, float, float]
 """One answer: "sum" or "mean", the column, its bounds."""
@@ -216,7 +217,7 @@ def _stand_ins(missing: Mapping[str, Any], asked: Sequence[Asked]) -> Array:
     for kind, column, low, high in asked:
         lowest, highest = (min(low, 0.0), max(high, 0.0)) if kind == SUM else (low, high)
         value = missing.get(column, 0.0 if kind == SUM else float(centre_of(np.array(low), np.array(high))))
-        if isinstance(value, bool) or not isinstance(value, int | float) or not lowest <= value <= highest:
+        if not (is_number(value) and lowest <= value <= highest):
             raise RequestError(
                 f"missing = {{ {column} = {value!r} }}",
                 f"a stand-in lies between {lowest:g} and {highest:g}",

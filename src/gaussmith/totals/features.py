@@ -33,8 +33,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
+from gaussmith.checks import check_whole
 from gaussmith.codes import BoxCodes
-from gaussmith.errors import RequestError, SourceError, nearest_column
+from gaussmith.errors import SourceError, nearest_column
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -267,10 +268,9 @@ class Contribution:
     ids: str | None = None
 
     def __post_init__(self) -> None:
-        k = self.rows_per_unit
-        if not (isinstance(k, int) and not isinstance(k, bool) and 1 <= k <= MAX_ROWS_PER_UNIT):
-            rule = f"it is a whole number from 1 to {MAX_ROWS_PER_UNIT}"
-            raise RequestError(f"rows_per_unit={k!r}", rule, "give the number of rows that hardly anyone exceeds")
+        remedy = "give the number of rows that hardly anyone exceeds"
+        k = check_whole("rows_per_unit", self.rows_per_unit, 1, MAX_ROWS_PER_UNIT, remedy=remedy)
+        object.__setattr__(self, "rows_per_unit", k)
 
     @property
     def ceilings(self) -> tuple[int, ...]:

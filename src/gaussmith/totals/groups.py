@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.checks import check_whole
 from gaussmith.engines.engine import Engine, Totals
-from gaussmith.errors import RequestError
 from gaussmith.expressions import GroupKeys, kinds_of, match_keys
 from gaussmith.totals.features import Contribution
 from gaussmith.totals.limbs import (
@@ -39,12 +39,10 @@ MAX_RANKED_ROWS = 1 << 38
 """Limit on the rows of a person in a group by which its groups are ranked."""
 
 
-def check_groups_per_unit(groups_per_unit: int) -> None:
-    """Refuse an m that is not a whole number of at least 1."""
-    m = groups_per_unit
-    if not (isinstance(m, int) and not isinstance(m, bool) and m >= 1):
-        rule = "it is a whole number of at least 1"
-        raise RequestError(f"groups_per_unit={m!r}", rule, "give the number of groups that a person may count in")
+def check_groups_per_unit(groups_per_unit: int) -> int:
+    """The number itself; refuses what is not a whole number of at least 1."""
+    remedy = "give the number of groups that a person may count in"
+    return check_whole("groups_per_unit", groups_per_unit, 1, remedy=remedy)
 
 
 def sum_groups(
@@ -69,7 +67,7 @@ def sum_groups(
     >>> [totals.records for totals in sum_groups(frame, Contribution((), "person"), regions, POLARS, 2)]
     [2, 1, 0]
     """
-    check_groups_per_unit(groups_per_unit)
+    groups_per_unit = check_groups_per_unit(groups_per_unit)
     keyed = match_keys(groups, kinds_of(frame.collect_schema()))
     answers = [Totals([], 0) for _ in groups.keys]
     for block in blocks_of(added, engine.max_features):

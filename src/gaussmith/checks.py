@@ -1,0 +1,146 @@
+"""Checks of arguments, shared by every module: what is accepted, and one form of message.
+
+    check_whole              a whole number within limits                  → int
+    check_number             a finite number within limits                 → float
+    check_probability        a number strictly between 0 and 1             → float
+    check_coordinate_names   one name per coordinate, none of them twice   → tuple, or None
+    is_whole, is_number      what counts as a number, for callers that write their own message
+
+True and False are not numbers here: Python takes them for 1 and 0, which as an argument is a mistake. Numpy's numbers
+are accepted and come back as Python's own, so callers keep what is returned, not what was given.
+A message reads `name=value · the rule · what to do`. `rule` and `remedy` replace the usual sentences where a caller can
+be more specific.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, TypeGuard
+
+from gaussmith.errors import DomainError, GaussmithError, RequestError
+
+MAX_SHOWN = 100
+"""Limit on the characters of a value in a message."""
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether this is an integer of Python or numpy; True and False are not.
+
+    >>> is_whole(3), is_whole(3.0), is_whole(True)
+    (True, False, False)
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether this is a real number that a double can hold, infinities included; NaN, True and False are not.
+
+    >>> is_number(3), is_number(math.inf), is_number(math.nan), is_number(True), is_number(10**400)
+    (True, True, False, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return not math.isnan(float(value))
+    except OverflowError:
+        return False
+
+
+def check_whole(
+    name: str,
+    value: object,
+    low: int,
+    high: int | None = None,
+    *,
+    rule: str = "",
+    remedy: str = "",
+    error: type[GaussmithError] = RequestError,
+) -> int:
+    """The value as an int; refuses what is not a whole number from `low` to `high`, both included.
+
+    >>> check_whole("rows_per_unit", 0, 1)
+    Traceback (most recent call last):
+    gaussmith.errors.RequestError: rows_per_unit=0 · it is a whole number of at least 1 · write rows_per_unit=1
+    """
+    if is_whole(value) and low <= value and (high is None or value <= high):
+        return int(value)
+    usual = f"of at least {low}" if high is None else f"from {low} to {high}"
+    raise error(f"{name}={_text(value)}", rule or f"it is a whole number {usual}", remedy or f"write {name}={low}")
+
+
+def check_number(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    low: float | None = None,
+    below: float | None = None,
+    high: float | None = None,
+    rule: str = "",
+    remedy: str = "",
+    error: type[GaussmithError] = RequestError,
+) -> float:
+    """The value as a float; refuses what is not a finite number between the limits.
+
+    `above` and `below` are excluded, `low` and `high` included. The limits hold for the float that is returned.
+
+    >>> check_number("error", float("nan"), above=0, remedy="write error=0.01")
+    Traceback (most recent call last):
+    gaussmith.errors.RequestError: error=nan · it is a finite number above 0 · write error=0.01
+    """
+    if is_number(value):
+        number = float(value)
+        enough = (above is None or number > above) and (low is None or number >= low)
+        if math.isfinite(number) and enough and (below is None or number < below) and (high is None or number <= high):
+            return number
+    limits = (("above", above), ("of at least", low), ("below", below), ("of at most", high))
+    usual = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
+    rule = rule or f"it is a finite number {usual}".rstrip()
+    raise error(f"{name}={_text(value)}", rule, remedy or "give such a number")
+
+
+def check_probability(
+    name: str, value: object, *, rule: str = "", remedy: str = "", error: type[GaussmithError] = RequestError
+) -> float:
+    """The value as a float; refuses what is not a number strictly between 0 and 1.
+
+    >>> check_probability("confidence", 95)
+    Traceback (most recent call last):
+    gaussmith.errors.RequestError: confidence=95 · a confidence lies strictly between 0 and 1 · write 0.95
+    """
+    rule = rule or f"a {name} lies strictly between 0 and 1"
+    return check_number(name, value, above=0, below=1, rule=rule, remedy=remedy or "write 0.95", error=error)
+
+
+def check_coordinate_names(
+    names: Sequence[Any] | None, size: int, *, error: type[GaussmithError] = DomainError
+) -> tuple[Any, ...] | None:
+    """The names as a tuple, None if there are none; refuses any number but `size`, and a name that occurs twice.
+
+    >>> check_coordinate_names(["a", "b", "a"], 3)
+    Traceback (most recent call last):
+    gaussmith.errors.DomainError: name 'a' occurs twice · every coordinate has its own name · rename one
+    """
+    if names is None:
+        return None
+    rule = "every coordinate has its own name"
+    if len(names) != size:
+        what = f"{len(names)} name{'' if len(names) == 1 else 's'} for {size} coordinate{'' if size == 1 else 's'}"
+        raise error(what, rule, "give one name per coordinate")
+    known: set[Any] = set()
+    for name in names:
+        if name in known:
+            raise error(f"name {_text(name)} occurs twice", rule, "rename one")
+        known.add(name)
+    return tuple(names)
+
+
+def _text(value: object) -> str:
+    """A value as Python writes it; long ones are cut."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write out integers of several thousand digits
+        return "(a number of too many digits to show)"
+    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
