@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 
 import gaussmith as gm
-from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
+from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.features import Coding, Contribution, PersonTotal, RowCount, RowSum
 from gaussmith.totals.people import People
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from gaussmith.codes import BallCodes, BoxCodes, Codes
 from gaussmith.engines.registry import open_source
+from gaussmith.problem.codes import BallCodes, BoxCodes, Codes
 from gaussmith.totals.records import Records
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))

@@ -18,10 +18,10 @@ import pyarrow.feather as feather
 import pytest
 from summing import total_groups, total_people
 
-from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import declare_groups, plan_derivation
+from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.features import Coding, Contribution, PersonTotal
 
 ONE = Coding.of(BoxCodes.for_bounds([0], [1], [0]))

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 import gaussmith as gm
-from gaussmith.codes import Codes
 from gaussmith.engines.declared_values import frame_places, matched_columns
 from gaussmith.engines.engine import AddUp, Engine, Progress, Totals, Words
 from gaussmith.engines.files import Files
@@ -21,6 +20,7 @@ from gaussmith.engines.registry import ENGINES
 from gaussmith.engines.source import Source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, GroupKeys, derive
+from gaussmith.problem.codes import Codes
 
 ROWS = [
     ("ada", "north", 3.0),

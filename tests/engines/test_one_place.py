@@ -16,11 +16,11 @@ import pytest
 from summing import total_groups, total_people, total_records
 
 import gaussmith as gm
-from gaussmith.codes import BoxCodes
 from gaussmith.engines.duckdb import DUCKDB
 from gaussmith.engines.registry import open_source
 from gaussmith.errors import DataError, ExpressionError, SourceError
 from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
+from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.features import Coding, Contribution, RowSum
 
 G = gm.Guarantee(mu=1)

@@ -14,12 +14,12 @@ import pytest
 from summing import total_groups, total_people, total_records
 
 import gaussmith as gm
-from gaussmith.codes import BoxCodes
 from gaussmith.engines.duckdb import list_files, read_files
 from gaussmith.engines.files import Files
 from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import declare_groups, kinds_of, plan_derivation
+from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.features import Coding, Contribution, RowSum
 
 ENGINES = ["polars", "duckdb"]

@@ -14,13 +14,13 @@ import polars as pl
 import pytest
 from summing import engine_under, sum_groups, sum_people, total_groups, total_people
 
-from gaussmith.codes import BoxCodes
 from gaussmith.engines.duckdb import DUCKDB
 from gaussmith.engines.engine import Totals
 from gaussmith.engines.polars import POLARS
 from gaussmith.engines.registry import engine_of, open_source
 from gaussmith.errors import DataError, RequestError, SourceError
 from gaussmith.expressions import GroupKeys, declare_groups, derive, kinds_of, plan_derivation
+from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.features import Coding, Contribution, PersonMean, PersonTotal, RowCount, RowSum
 from gaussmith.totals.limbs import add_up, feature_limbs
 

@@ -15,7 +15,6 @@ from engines import ENGINES, duckdb_relation
 from summing import total_people, total_records
 
 import gaussmith as gm
-from gaussmith.codes import BallCodes, BoxCodes
 from gaussmith.domains import RowCodes
 from gaussmith.domains.counts import CountCodes
 from gaussmith.domains.points import PointCodes
@@ -27,6 +26,7 @@ from gaussmith.engines.source import Source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import as_number, kinds_of, plan_derivation
 from gaussmith.plans.row_rule import TOTAL, RowRule
+from gaussmith.problem.codes import BallCodes, BoxCodes
 from gaussmith.totals.features import Coding, Contribution, PersonTotal
 from gaussmith.totals.opened import open_data, total
 

@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pytest
 from summing import total_records
 
-from gaussmith.codes import BallCodes, BoxCodes
 from gaussmith.domains.counts import CountCodes
 from gaussmith.domains.sparse import SparseCodes
 from gaussmith.engines.engine import Totals, Unsteady
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.spark import total_frame
 from gaussmith.engines.spark_codes import BLOCK_COLUMNS, read_numbers, spell_codes
+from gaussmith.problem.codes import BallCodes, BoxCodes
 
 EDGES = [0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan, 1.0, 2.0**53 + 1]
 

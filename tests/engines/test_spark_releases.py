@@ -20,10 +20,10 @@ from summing import total_records
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
 from gaussmith.errors import DataError, SourceError
+from gaussmith.problem.codes import BoxCodes
 
 G = gm.Guarantee(mu=1)
 SHARP = gm.Guarantee(mu=1e6)

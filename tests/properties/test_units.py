@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from summing import sum_groups, sum_people
 
-from gaussmith.codes import BoxCodes
 from gaussmith.engines.engine import Totals, Unsteady
 from gaussmith.errors import RequestError, SourceError
 from gaussmith.expressions import declare_groups, derive, kinds_of, plan_derivation
+from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.features import (
     Coding,
     Contribution,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gaussmith.codes import Codes
 from gaussmith.engines.engine import Engine, Progress, Totals
 from gaussmith.engines.registry import engine_of
 from gaussmith.engines.source import Source, check_columns
 from gaussmith.expressions import Derivation, GroupKeys
+from gaussmith.problem.codes import Codes
 from gaussmith.totals import groups, limbs
 from gaussmith.totals.features import Contribution
 from gaussmith.totals.people import People, check_people

@@ -13,10 +13,10 @@ from summing import total_records
 
 import gaussmith as gm
 from gaussmith.charged_release import request_hash
-from gaussmith.codes import BoxCodes
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
 from gaussmith.errors import SourceError
+from gaussmith.problem.codes import BoxCodes
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])
 G = gm.Guarantee(mu=1)

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from summing import total_people, total_records
 
-from gaussmith.codes import BoxCodes
 from gaussmith.engines.partitions import MISSING, decode_name
 from gaussmith.engines.registry import open_source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import kinds_of, plan_derivation
+from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.features import Contribution
 
 ONE = BoxCodes.for_bounds([0], [4096], [0])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import gaussmith as gm
-from gaussmith.codes import BALL_STEPS, BallCodes
 from gaussmith.errors import DomainError, PlanError
+from gaussmith.problem.codes import BALL_STEPS, BallCodes
 
 G = gm.Guarantee(epsilon=1, delta=1e-5)
 SD = 1 / np.arange(1.0, 5.0)

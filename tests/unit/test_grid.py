@@ -19,7 +19,6 @@ import pytest
 from planting import plant
 
 import gaussmith as gm
-from gaussmith.codes import BoxCodes
 from gaussmith.domains import People
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import fraction_down
@@ -27,6 +26,7 @@ from gaussmith.numerics.linear import Dense, Diagonal, Matrix
 from gaussmith.numerics.residual_maps import ResidualLift, Residuals
 from gaussmith.plans import certified_grid as grid_module
 from gaussmith.plans.certified_grid import _SHRINKS, NOISE_BITS, Grid, core, make_grid
+from gaussmith.problem.codes import BoxCodes
 from gaussmith.workloads import Marginals
 
 CODES = BoxCodes.for_bounds([0.0, -3.0], [1.0, 8.0], [0.0, 0.0])

@@ -18,12 +18,12 @@ from summing import total_records
 
 import gaussmith as gm
 from gaussmith import mechanism
-from gaussmith.codes import BoxCodes
 from gaussmith.engines.failures import data_error
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import check_columns
 from gaussmith.engines.versions import has_unreadable_views
 from gaussmith.errors import DataError, SourceError
+from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.opened import total
 
 

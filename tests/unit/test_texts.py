@@ -11,9 +11,9 @@ import pytest
 from adding import PAIR, STEP, add
 from summing import total_records
 
-from gaussmith.codes import BoxCodes
 from gaussmith.engines import versions
 from gaussmith.engines.registry import open_source
+from gaussmith.problem.codes import BoxCodes
 
 packed = pytest.mark.skipif(versions._polars() < (1, 37), reason="Polars 1.36 cannot tell an empty compressed file")
 

@@ -12,13 +12,13 @@ import pytest
 
 import gaussmith as gm
 from gaussmith import domains
-from gaussmith.codes import BoxCodes
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
 from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.plans.certificate import verify
 from gaussmith.problem import Domain, Problem
+from gaussmith.problem.codes import BoxCodes
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
 from gaussmith.shapes.coordinatewise import isotropic

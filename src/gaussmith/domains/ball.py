@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import check_coordinate_names, check_number, check_whole
-from gaussmith.codes import BallCodes
 from gaussmith.domains.outlines import centred_outlines, ellipse
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import product_upward, sqrt_upward, sum_squares_upward, sum_upward
 from gaussmith.numerics.linear import Array, Bordered, Matrix
 from gaussmith.problem import Domain, Problem
+from gaussmith.problem.codes import BallCodes
 from gaussmith.proofs.ball import ball_bound
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import check_coordinate_names, is_number
-from gaussmith.codes import BoxCodes, centre_of, nearest_to_zero
 from gaussmith.domains.outlines import centred_outlines, zonotope
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE
@@ -20,6 +19,7 @@ from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
 from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix, exact_entries
 from gaussmith.numerics.norms import largest_norm
 from gaussmith.problem import Domain, Law, Problem
+from gaussmith.problem.codes import BoxCodes, centre_of, nearest_to_zero
 from gaussmith.problem.domain import BoundsTable, Differences
 from gaussmith.problem.law import check_law
 from gaussmith.proofs.box import box_bound, box_differences, box_law, proven_signs

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.codes import Codes
 from gaussmith.domains.cell_codes import CellCodes
 from gaussmith.domains.labels import Label, read_labels
 from gaussmith.domains.lift_norms import Level, check_lift, largest_few, largest_level, without_count
@@ -22,6 +21,7 @@ from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matr
 from gaussmith.numerics.norms import longest_row, widest_pair
 from gaussmith.numerics.residual_maps import ResidualLift
 from gaussmith.problem import Law, Problem
+from gaussmith.problem.codes import Codes
 from gaussmith.problem.domain import Differences
 from gaussmith.proofs.cells import cell_differences, proven_cells
 from gaussmith.shapes.candidates import Candidate, Search

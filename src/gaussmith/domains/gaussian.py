@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import check_coordinate_names, check_number, check_probability
-from gaussmith.codes import BallCodes
 from gaussmith.domains.ball import Ball
 from gaussmith.domains.outlines import centred_outlines, ellipse
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem import Domain, Problem
+from gaussmith.problem.codes import BallCodes
 from gaussmith.problem.domain import BoundsTable
 from gaussmith.proofs.ball import ellipsoid_bound
 from gaussmith.shapes import Shape, price

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import check_whole
-from gaussmith.codes import BoxCodes, PeopleCodes
 from gaussmith.domains.box import MAX_CORNERS, ODD_VALUES, Box
 from gaussmith.domains.outlines import corner_outlines
 from gaussmith.errors import DomainError, PlanError
@@ -22,6 +21,7 @@ from gaussmith.numerics.exact import fraction_up, sqrt_upward, sum_squares_upwar
 from gaussmith.numerics.linear import Array, Dense, Matrix
 from gaussmith.numerics.norms import largest_distance, largest_norm
 from gaussmith.problem import Domain, Law, Problem
+from gaussmith.problem.codes import BoxCodes, PeopleCodes
 from gaussmith.problem.domain import BoundsTable, Differences
 from gaussmith.proofs.people import people_bound, people_differences
 from gaussmith.shapes import Shape

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.codes import BoxCodes
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array, Diagonal, Matrix
 from gaussmith.numerics.trace_roots import square_with_slack
 from gaussmith.problem import Domain, Problem
+from gaussmith.problem.codes import BoxCodes
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
 from gaussmith.shapes.coordinatewise import isotropic

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.codes import BoxCodes
 from gaussmith.domains.labels import Label, check_at_most, read_labels
 from gaussmith.domains.lift_norms import MAX_LISTED, check_lift, largest_few, largest_listed, without_count
 from gaussmith.domains.uncentred import Listed
@@ -21,6 +20,7 @@ from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
 from gaussmith.numerics.linear import Array, Diagonal, Matrix, Words
 from gaussmith.numerics.products import Integers
 from gaussmith.problem import Law, Problem
+from gaussmith.problem.codes import BoxCodes
 from gaussmith.proofs.records import proven_signs
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.water_filled import water_filled

@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.codes import Codes
 from gaussmith.engines.addresses import Database
 from gaussmith.engines.dates import bounds_of
 from gaussmith.engines.declared_values import counted_places
@@ -23,6 +22,7 @@ from gaussmith.engines.source import Source
 from gaussmith.engines.versions import arrow_batches
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, GroupKeys, kind_of
+from gaussmith.problem.codes import Codes
 
 if TYPE_CHECKING:
     from gaussmith.engines.engine import Frame

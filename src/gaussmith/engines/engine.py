@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.codes import Codes
 from gaussmith.expressions import Derivation, GroupKeys
+from gaussmith.problem.codes import Codes
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.codes import BoxCodes, Codes
 from gaussmith.engines.declared_values import array_places
 from gaussmith.engines.engine import BATCH_ROWS, PIECE_ROWS, AddUp, Columns, Progress, Totals, Words
 from gaussmith.engines.files import Files
 from gaussmith.engines.source import SUPPORTED, Source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, GroupKeys
+from gaussmith.problem.codes import BoxCodes, Codes
 
 if TYPE_CHECKING:
     from gaussmith.engines.engine import Frame

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gaussmith.codes import Codes
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.arrow_tables import is_table, lazy_from_arrow, unheld_columns, was_read
 from gaussmith.engines.dates import bounds_of, dates_in
@@ -35,6 +34,7 @@ from gaussmith.engines.source import Source, check_names, unknown_source, unread
 from gaussmith.engines.versions import check_packed, check_views, collect_batches
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, GroupKeys, as_number, derive, kind_of
+from gaussmith.problem.codes import Codes
 
 if typing.TYPE_CHECKING:
     import narwhals as nw

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from gaussmith.codes import Codes
 from gaussmith.domains.points import PointCodes
 from gaussmith.engines.dates import dates_in
 from gaussmith.engines.declared_values import counted_places
@@ -33,6 +32,7 @@ from gaussmith.engines.spark_codes import (
 from gaussmith.engines.versions import check_range
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, GroupKeys, kind_of
+from gaussmith.problem.codes import Codes
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -1,6 +1,6 @@
 """The codes spelled in Spark's SQL: text that Spark compiles where the rows are. Only totals come back.
 
-Every operation was chosen because it rounds as in `gaussmith.codes`. In Spark's order NaN is above all numbers, and
+Every operation was chosen because it rounds as in `problem.codes`. In Spark's order NaN is above all numbers, and
 null counts as false in `if`; the guards below rest on both. Codes are summed in two limbs of 21 bits.
 
 **Why sums of doubles are exact here.** A limb is a whole number of at most 2^21 in size, so every partial sum of 2^32
@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
 from gaussmith.domains.counts import CountCodes
 from gaussmith.domains.points import PointCodes
 from gaussmith.domains.sparse import SparseCodes
 from gaussmith.domains.votes import VoteCodes
 from gaussmith.errors import SourceError
+from gaussmith.problem.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
 
 LIMB = 21
 """Bits of the lower limb of a code; the upper has as many, and a sign."""

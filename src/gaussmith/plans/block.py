@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussmith.checks import check_number
-from gaussmith.codes import Codes
 from gaussmith.domains import domain_from_dict
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
@@ -25,6 +24,7 @@ from gaussmith.plans.certified_grid import Grid, make_grid
 from gaussmith.plans.error_distribution import ErrorLaw, law_of_features
 from gaussmith.problem import Domain, Law, Problem
 from gaussmith.problem.answers import Answers
+from gaussmith.problem.codes import Codes
 from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape, weighted_variances
 

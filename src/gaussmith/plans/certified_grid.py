@@ -16,11 +16,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaussmith.codes import Codes
 from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import sqrt_upward, sum_upward
 from gaussmith.numerics.linear import Integers, Matrix
 from gaussmith.problem import Domain
+from gaussmith.problem.codes import Codes
 
 NOISE_BITS = 52
 """Noise is drawn as round(2^NOISE_BITS · Z)."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gaussmith.codes import Codes
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Matrix
+from gaussmith.problem.codes import Codes
 from gaussmith.problem.law import Law, refused_law
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import is_number
-from gaussmith.codes import centre_of
 from gaussmith.domains import Box, Cells, Counts, Domain, Groups, People, Records
 from gaussmith.errors import RequestError
 from gaussmith.guarantee import Guarantee
@@ -31,6 +30,7 @@ from gaussmith.plans.row_rule import MEAN as OWN_MEAN
 from gaussmith.plans.row_rule import ROW_SUM, ROWS, TOTAL, VALUES, RowRule
 from gaussmith.problem import Problem
 from gaussmith.problem.answers import MEAN, SUM, Answers, ask, read_weights
+from gaussmith.problem.codes import centre_of
 from gaussmith.requests.question import Question
 
 Asked = tuple[str, str, float, float]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.codes import Codes
 from gaussmith.domains import Domain
 from gaussmith.domains.cell_codes import CellCodes
 from gaussmith.domains.counts import CountCodes
@@ -27,6 +26,7 @@ from gaussmith.engines.source import Source, check_identity, check_once
 from gaussmith.engines.source_description import read_source
 from gaussmith.errors import RequestError, SourceError, nearest, nearest_column
 from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, object_code
+from gaussmith.problem.codes import Codes
 from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.limbs import combine_rows, select_rows
 from gaussmith.totals.people import identified

@@ -34,8 +34,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from gaussmith.checks import check_whole
-from gaussmith.codes import BoxCodes
 from gaussmith.errors import SourceError, nearest_column
+from gaussmith.problem.codes import BoxCodes
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -1,7 +1,7 @@
 """Kernels in numpy: columns of numbers in, exact integer sums of their codes out.
 
 Work goes in pieces that stay in the processor's cache, in buffers made once. Every step is one rounded operation on
-doubles, in the order written in `gaussmith.codes`, so that the integers are those of any other engine, bit for bit.
+doubles, in the order written in `problem.codes`, so that the integers are those of any other engine, bit for bit.
 Nothing here can fail on a value: all doubles have a code.
 """
 
@@ -15,9 +15,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
 from gaussmith.domains import RowCodes
 from gaussmith.engines.engine import PIECE_ROWS, Columns, Totals
+from gaussmith.problem.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
 
 PIECE_COLUMNS = 16
 """Columns coded at a time."""

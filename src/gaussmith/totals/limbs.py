@@ -44,7 +44,7 @@ def sum_people(frame: Frame, added: Contribution, engine: Engine) -> Totals:
     Requires: columns that `check_contribution` accepts; fewer than 2^40 rows.
 
     >>> import narwhals as nw, polars as pl
-    >>> from gaussmith.codes import BoxCodes
+    >>> from gaussmith.problem.codes import BoxCodes
     >>> from gaussmith.engines.polars import POLARS
     >>> from gaussmith.totals.features import Coding, PersonTotal
     >>> visits = nw.from_native(pl.LazyFrame({"person": [1, 1, 2, None], "spent": [30.0, 40.0, 5.0, 9.0]}))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from gaussmith.codes import BoxCodes, Codes
 from gaussmith.domains import Domain
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.registry import open_source
@@ -21,6 +20,7 @@ from gaussmith.errors import PlanError, SourceError
 from gaussmith.expressions import Derivation, check_ids, columns_used, declare_groups, parse, plan_derivation
 from gaussmith.plans import Draw
 from gaussmith.plans.row_rule import CATEGORIES, MEAN, ORDER, PAIRS, ROW_SUM, ROWS, TOTAL, RowRule
+from gaussmith.problem.codes import BoxCodes, Codes
 from gaussmith.totals.categories import (
     Ballots,
     CellCounts,

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.codes import Codes
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.source import Source, check_identity
 from gaussmith.errors import SourceError
 from gaussmith.expressions import CODED_INTEGER, INTEGER, Derivation, GroupKeys, derive
+from gaussmith.problem.codes import Codes
 from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.groups import check_groups_per_unit, sum_groups
 from gaussmith.totals.limbs import sum_people
@@ -30,7 +30,7 @@ class People:
     Requires: what `check_people` accepts. See `sum_people` and `sum_groups` for what is guaranteed.
 
     >>> import polars as pl
-    >>> from gaussmith.codes import BoxCodes
+    >>> from gaussmith.problem.codes import BoxCodes
     >>> from gaussmith.engines.registry import open_source
     >>> from gaussmith.expressions import kinds_of, plan_derivation
     >>> from gaussmith.totals.features import RowCount

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gaussmith.codes import Codes
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.source import Source, derived
 from gaussmith.expressions import Derivation
+from gaussmith.problem.codes import Codes
 from gaussmith.totals.kernels import add_up
 
 
@@ -22,7 +22,7 @@ class Records:
     if an engine or a file does, the `DataError` says nothing about the data.
     Requires: columns that `check_columns` accepts.
 
-    >>> from gaussmith.codes import BoxCodes
+    >>> from gaussmith.problem.codes import BoxCodes
     >>> from gaussmith.engines.registry import open_source
     >>> (found,) = Records().total(open_source([[37.0], [None], [1e9]]), BoxCodes.for_bounds([0], [100], [0]), None)
     >>> found.sums[0] / 2**35, found.records
