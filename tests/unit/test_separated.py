@@ -179,3 +179,16 @@ def test_a_source_may_say_that_each_line_is_a_record(tmp_path: Path) -> None:
     )
     with pytest.raises(SourceError, match="line_per_record for Parquet files · it is about the lines of CSV"):
         gm.release(request)
+
+
+def test_limits_are_stated_in_the_same_words() -> None:
+    """What a reader cannot do is said once, in SECURITY.md, and word for word where files are explained."""
+    root = Path(__file__).parents[2]
+    for sentence in (
+        "The program that wrote a CSV file follows RFC 4180, or puts each record on one line; where it does neither, "
+        "one record can hide others.",
+        "A Parquet or Arrow IPC file with invalid UTF-8 in a text column that is used cannot be read to its end, and "
+        "nothing is released: there one record decides whether there is a release",
+    ):
+        for page in ("SECURITY.md", "docs/files.md"):
+            assert sentence in " ".join((root / page).read_text("utf-8").split()), page
