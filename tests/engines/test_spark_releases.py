@@ -282,7 +282,7 @@ def test_streams_are_refused_before_a_charge(spark: Any, tmp_path: Path) -> None
 def test_a_frame_of_an_old_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(spark), "version", property(lambda self: "3.5.1"))
     with pytest.raises(
-        SourceError, match=r"the frame's Spark is version 3.5.1 · versions 4.0.0 to below 5 are supported"
+        SourceError, match=r"the frame's Spark is version 3.5.1 · versions 4.3.0 to below 5 are supported"
     ):
         open_source(spark.range(3))
 

@@ -50,7 +50,7 @@ def test_no_pyspark(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_old_pyspark(table: Path, no_session: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyspark.__version__", "3.5.1")
-    assert "pyspark is version 3.5.1 · versions 4.0.0 to below 5 are supported" in refused(table)
+    assert "pyspark is version 3.5.1 · versions 4.3.0 to below 5 are supported" in refused(table)
 
 
 def test_no_java(table: Path, no_session: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

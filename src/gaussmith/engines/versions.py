@@ -29,7 +29,7 @@ RANGES: dict[str, tuple[str, str | None]] = {
     "duckdb": ("1.5.0", "3"),
     "pyarrow": ("18.0.0", None),
     "pandas": ("2.2.2", "4"),
-    "pyspark": ("4.0.0", "5"),
+    "pyspark": ("4.3.0", "5"),
 }
 """The oldest version of each engine that is supported, and the first that is not known yet. None: no limit.
 
