@@ -105,7 +105,7 @@ def test_a_lift_that_does_not_fit_itself_is_refused() -> None:
         {"ties": lift.ties * np.nan},
         {"last": np.zeros(3)},
         {"groups": (3, 0, 4)},
-        {"own": (*lift.own[:2], np.zeros((1, 2)))},
+        {"own": (*lift.own[:2], np.zeros((2, 1)))},
     ):
         fields = {"groups": lift.groups, "own": lift.own, "ties": lift.ties, "last": lift.last} | broken
         with pytest.raises(PlanError, match="finite"):

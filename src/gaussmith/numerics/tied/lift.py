@@ -2,11 +2,14 @@
 
 With u_{q,i} the summed core of group i of part q, U_q = Σ_i u_{q,i} and n the number of people,
 
-    y_{q,i} = own_q · u_{q,i} + ties_q · (U_1, U_2, …, n)        a row for every number of the core
-    y_0     = last · (U_1, U_2, …, n)                            where the number of people takes part
+    y_{q,i} = own_q · u_{q,i} + ties_q · (U_1, U_2, …, n)        R_q rows for every group
+    y_0     = last · (U_1, U_2, …, n)                            where the number of people has noise of its own
 
 so that a lift of many thousand rows is kept in a few small matrices, and is undone by one small system: the sums first
 (add the rows of each part up), then every group from its own rows.
+
+A part may have fewer rows than its core has numbers (R_q ≤ P_q): sums alone, for instance, need no noise on the count
+of their group. Then the core that comes back is one of many, but whatever the rows determine is read from it rightly.
 """
 
 from __future__ import annotations
@@ -25,8 +28,8 @@ from gaussmith.numerics.products import Array, integer_rows, shift
 
 @dataclass(frozen=True, eq=False)
 class TiedLift:
-    """`groups[q]` groups of part q; `own[q]` is P_q × P_q, `ties` one row per number of each part's core (P_1 + P_2 + …)
-    and one column more where the number of people takes part; `last` is then the row of its own."""
+    """`groups[q]` groups of part q; `own[q]` is R_q × P_q. `ties` has R_1 + R_2 + … rows and P_1 + P_2 + … columns, and
+    one more where the number of people takes part (`counted`); `last`, where there is one, is a row over the same."""
 
     groups: tuple[int, ...]
     own: tuple[Array, ...]
@@ -34,13 +37,13 @@ class TiedLift:
     last: Array | None
 
     def __post_init__(self) -> None:
-        width, counted = sum(self.widths), self.last is not None
-        square = all(each.ndim == 2 and each.shape[0] == each.shape[1] for each in self.own)
-        fits = len(self.groups) == len(self.own) and min(self.groups, default=1) >= 1
-        fits = fits and self.ties.shape == (width, width + counted)
-        fits = fits and (self.last is None or self.last.shape == (width + 1,))
+        fits = all(each.ndim == 2 and each.shape[0] <= each.shape[1] for each in self.own)
+        fits = fits and len(self.groups) == len(self.own) and min(self.groups, default=1) >= 1
+        fits = fits and self.ties.ndim == 2 and self.ties.shape[0] == sum(len(each) for each in self.own)
+        fits = fits and self.ties.shape[1] - sum(self.widths) in (0, 1)
+        fits = fits and (self.last is None or (self.counted and self.last.shape == (self.ties.shape[1],)))
         arrays = (*self.own, self.ties, *(() if self.last is None else (self.last,)))
-        if not (square and fits and all(bool(np.isfinite(each).all()) for each in arrays)):
+        if not (fits and all(bool(np.isfinite(each).all()) for each in arrays)):
             raise PlanError(
                 "a lift with a number that is not finite or has no place",
                 "a plan's matrices hold finite numbers, each in its row and column",
@@ -50,25 +53,34 @@ class TiedLift:
     @property
     def widths(self) -> tuple[int, ...]:
         """How many numbers the core of a group has, part by part."""
-        return tuple(len(each) for each in self.own)
+        return tuple(each.shape[1] for each in self.own)
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """Where each part begins in the vector of sums; the end last."""
         return tuple(int(at) for at in np.cumsum([0, *self.widths]))
 
+    @cached_property
+    def row_starts(self) -> tuple[int, ...]:
+        """Where each part begins among the rows of `ties`; the end last."""
+        return tuple(int(at) for at in np.cumsum([0, *map(len, self.own)]))
+
     @property
     def counted(self) -> bool:
         """Whether the number of people takes part."""
-        return self.last is not None
+        return self.ties.shape[1] > self.starts[-1]
 
     @property
     def size(self) -> int:
         """How many rows the lift has: how many draws of noise it takes."""
-        return sum(g * width for g, width in zip(self.groups, self.widths, strict=True)) + self.counted
+        return sum(g * len(own) for g, own in zip(self.groups, self.own, strict=True)) + (self.last is not None)
 
     def rows_of(self, part: int) -> slice:
-        """The rows (and columns) of a part in `ties`."""
+        """The rows of a part in `ties`."""
+        return slice(self.row_starts[part], self.row_starts[part + 1])
+
+    def columns_of(self, part: int) -> slice:
+        """The columns of a part in `ties`."""
         return slice(self.starts[part], self.starts[part + 1])
 
     def scaled(self, columns: Sequence[Array], constant: float, factor: float) -> TiedLift:
@@ -108,29 +120,33 @@ class TiedLift:
     # -- back to the cores ------------------------------------------------------------------------------------------
 
     @cached_property
+    def _backs(self) -> tuple[Array, ...]:
+        """For each part a matrix B with own · B = I."""
+        return tuple(_right_inverse(own) for own in self.own)
+
+    @cached_property
     def _system(self) -> Array:
-        """The inverse of what the sums of the parts' rows are of the sums: R with (U_1, …, n) = R · (ΣY_1, …, y_0)."""
-        width = self.starts[-1]
-        M = np.zeros((width + self.counted,) * 2)
+        """R with (U_1, …, n) = R · (ΣY_1, …, y_0): it undoes what the sums of the parts' rows are of the sums."""
+        M = np.zeros((self.row_starts[-1] + (self.last is not None), self.ties.shape[1]))
         for q, (g, own) in enumerate(zip(self.groups, self.own, strict=True)):
             at = self.rows_of(q)
             M[at] += g * self.ties[at]
-            M[at, at] += own
+            M[at, self.columns_of(q)] += own
         if self.last is not None:
             M[-1] = self.last
-        return np.asarray(np.linalg.inv(M))
+        return _right_inverse(M)
 
     def undone(self, noisy: Array) -> tuple[list[Array], float | None]:
         """The cores of each part, groups × width, and the number of people where it takes part, from all rows."""
         rows, at = [], 0
-        for g, width in zip(self.groups, self.widths, strict=True):
-            rows.append(noisy[at : at + g * width].reshape(g, width))
-            at += g * width
+        for g, own in zip(self.groups, self.own, strict=True):
+            rows.append(noisy[at : at + g * len(own)].reshape(g, len(own)))
+            at += g * len(own)
         sums = np.concatenate([each.sum(axis=0) for each in rows] + [noisy[at:]])
         sums = self._system @ sums
         cores = [
-            np.linalg.solve(own, (each - self.ties[self.rows_of(q)] @ sums).T).T
-            for q, (own, each) in enumerate(zip(self.own, rows, strict=True))
+            (each - self.ties[self.rows_of(q)] @ sums) @ back.T
+            for q, (back, each) in enumerate(zip(self._backs, rows, strict=True))
         ]
         return cores, (float(sums[-1]) if self.counted else None)
 
@@ -139,27 +155,27 @@ class TiedLift:
     @cached_property
     def _sums_covariance(self) -> Array:
         """Of the noise in (U_1, U_2, …, n), with unit noise on every row."""
-        counts = np.repeat(np.array(self.groups, float), self.widths)
-        counts = np.append(counts, 1.0) if self.counted else counts
+        counts = np.repeat(np.array(self.groups, float), [len(own) for own in self.own])
+        counts = counts if self.last is None else np.append(counts, 1.0)
         return np.asarray((self._system * counts) @ self._system.T)
 
     def covariance(self, one: int, other: int) -> tuple[Array, Array]:
-        """Of the noise in the cores of two groups of parts `one` and `other`: of the same group (None of it where the
-        parts differ: then as between groups), and of two different groups."""
+        """Of the noise in the cores of a group of part `one` with that of part `other`: of the same group (where the
+        parts differ: as between groups), and between two different groups."""
         a, b = self.rows_of(one), self.rows_of(other)
         shared = self.ties[a] @ self._sums_covariance @ self.ties[b].T
         shared -= self.ties[a] @ self._system[:, b]
         shared -= (self.ties[b] @ self._system[:, a]).T
-        left, right = np.linalg.inv(self.own[one]), np.linalg.inv(self.own[other])
+        left, right = self._backs[one], self._backs[other]
         between = left @ shared @ right.T
-        same = left @ (shared + np.eye(len(left))) @ right.T if one == other else between
+        same = left @ (shared + np.eye(left.shape[1])) @ right.T if one == other else between
         return same, between
 
     def people_covariance(self, part: int) -> Array:
         """Of the noise in the core of a group of a part with that in the number of people."""
         at = self.rows_of(part)
         with_people = self._system[-1, at] - self.ties[at] @ self._sums_covariance[:, -1]
-        return np.asarray(np.linalg.solve(self.own[part], with_people))
+        return np.asarray(self._backs[part] @ with_people)
 
     @property
     def people_variance(self) -> float:
@@ -186,3 +202,13 @@ class TiedLift:
             unpack(fields["ties"]),
             None if last is None else np.array(last, float),
         )
+
+
+def _right_inverse(matrix: Array) -> Array:
+    """B with matrix · B = I, for full row rank; rows and columns are brought to one size first."""
+    rows = np.abs(matrix).max(axis=1, initial=0.0)
+    columns = np.abs(matrix / rows[:, None]).max(axis=0, initial=0.0)
+    columns = np.where(columns > 0, columns, 1.0)
+    scaled = matrix / rows[:, None] / columns
+    inverse = np.linalg.inv(scaled) if matrix.shape[0] == matrix.shape[1] else np.linalg.pinv(scaled)
+    return np.asarray(inverse / columns[:, None] / rows)
