@@ -17,9 +17,12 @@ from gaussmith.engines.source_description import read_source
 from gaussmith.errors import PlanError
 from gaussmith.noise import normal_integers
 from gaussmith.numerics.linear import Array, Integers, Words
+from gaussmith.numerics.products import python
 from gaussmith.plans import Draw, Plan
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.row_rule import PAIRS, RowRule
+from gaussmith.plans.tie import Tie
+from gaussmith.plans.tied_people import counts_everybody
 from gaussmith.releases import Release
 from gaussmith.totals.opened import Opened, columns_read, open_data, plain_rule, total
 from gaussmith.totals.rehearsal import rehearse
@@ -95,18 +98,27 @@ def told_rules(prepared: Prepared) -> tuple[RowRule | None, ...]:
 
 def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
     """Noise meets the exact sums, here and nowhere else: of each draw those of every group, in order."""
-    found = [_release_draw(draw, each) for draw, each in zip(plan.draws, totals, strict=True)]
-    noisy, records = zip(*found, strict=True)
+    for draw, each in zip(plan.draws, totals, strict=True):
+        _check_sums(draw, each)
+    found = {i: _release_draw(draw, totals[i]) for i, draw in enumerate(plan.draws) if draw.tie is None}
+    for tie in plan.ties:
+        members = [(plan.draws[i], totals[i]) for i in tie.members]
+        found |= zip(tie.members, ((features, None) for features in _release_tie(tie, members)), strict=True)
+    noisy, records = zip(*(found[i] for i in range(len(plan.draws))), strict=True)
     return Release(plan, noisy, records, (None,) * len(found))
+
+
+def _check_sums(draw: Draw, totals: Sequence[Totals]) -> None:
+    """Refuse sums of other groups or other coordinates."""
+    if len(totals) != draw.size:
+        raise PlanError("sums that do not fit the groups", "there is one for every declared group", "sum by group")
+    if any(len(found.sums) != draw.block.codes.width for found in totals):
+        raise PlanError("sums that do not fit the plan", "there is one per coordinate", "sum with the plan's codes")
 
 
 def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | None]:
     """The noisy features of one draw, fresh noise for every group, empty or not; and the public number of records."""
     block = draw.block
-    if len(totals) != draw.size:
-        raise PlanError("sums that do not fit the groups", "there is one for every declared group", "sum by group")
-    if any(len(found.sums) != block.codes.width for found in totals):
-        raise PlanError("sums that do not fit the plan", "there is one per coordinate", "sum with the plan's codes")
     lifted = [block.grid.lifted(block.codes, found.sums, found.records) for found in totals]
     m = block.grid.lift.shape[0]
     noise = normal_integers(len(totals) * m, NOISE_BITS).reshape(len(totals), m)
@@ -116,6 +128,27 @@ def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | No
     if public is not None and block.shape.public is not None:
         features = features + public * block.shape.public
     return features, public
+
+
+def _release_tie(tie: Tie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> list[Array]:
+    """The noisy features of draws that share their noise: groups × features of each."""
+    lift, scale = tie.grid
+    cores = tie.cores([_cores(draw, tie, totals) for draw, totals in members])
+    people = 0 if tie.people is None else members[tie.people][1][0].records
+    lifted = lift.exact_times(cores, people)
+    noise = normal_integers(len(lifted), NOISE_BITS)
+    return tie.features([draw for draw, _ in members], add(lifted, noise).astype(float) / scale)
+
+
+def _cores(draw: Draw, tie: Tie, totals: Sequence[Totals]) -> list[Sequence[int]]:
+    """The summed cores of the groups of a tied draw, in integers: columns, then the number of people in the group."""
+    codes = draw.block.codes
+    found = [python(codes.centred(each.sums, each.records)) for each in totals]
+    if draw.block.domain.marks_at_most is not None:
+        return [[count] for count in found[0]]
+    if counts_everybody(draw, tie.where):
+        return list(found)
+    return [[*core, each.records] for core, each in zip(found, totals, strict=True)]
 
 
 def add(lifted: Integers, noise: Words) -> npt.NDArray[Any]:

@@ -53,6 +53,7 @@ class Box(Domain):
     """
 
     kind = "box"
+    columns_vary_alone = True
 
     lower: Array
     upper: Array

@@ -115,6 +115,11 @@ class Cells(Uncentred):
         return tuple(places)
 
     @property
+    def marks_at_most(self) -> int | None:
+        """A record is in one cell, or in none; always in one, it is bound to the number of records."""
+        return 1 if self.or_none else None
+
+    @property
     def dimension(self) -> int:
         """The number of cells."""
         return math.prod(self.sizes)

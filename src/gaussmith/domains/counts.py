@@ -91,6 +91,10 @@ class Counts(Listed):
         object.__setattr__(self, "at_most", check_at_most("item", at_most, size))
 
     @property
+    def marks_at_most(self) -> int:
+        return self.at_most
+
+    @property
     def reading(self) -> str:
         """How records are read, in plain words."""
         rest = "" if self.at_most == self.dimension else (

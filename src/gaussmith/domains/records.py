@@ -30,6 +30,7 @@ class Records(Domain):
     """
 
     kind = "records"
+    columns_vary_alone = True
 
     @property
     def dimension(self) -> int:

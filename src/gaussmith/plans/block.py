@@ -30,6 +30,7 @@ from gaussmith.shapes import Shape, weighted_variances
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Proof
+    from gaussmith.plans.tie import Tie
 
 MAX_COVARIANCES = 20_000
 """Limit on the answers whose covariance matrix is written down."""
@@ -56,6 +57,8 @@ class Block:
     """The law on differences that bounds every shape, known from planning; else one is found when asked."""
     whole: tuple[Block, tuple[int, ...], bool] | None = field(default=None, repr=False)
     """Of a question planned together with others: the block of all, its answers' places there, whether it counts."""
+    tie: Tie | None = field(default=None, repr=False)
+    """The noise that this block shares with others; None where it has its own."""
 
     domain: Domain = field(init=False, repr=False)
     """What one record can be, from the problem; so are the answers and the neighbours."""
@@ -141,8 +144,10 @@ class Block:
     def optimality(self) -> float:
         """price / lower_bound: 1 is the best any Gaussian noise can do, infinity where no bound is known.
 
-        Of a part: of the whole, whose noise it is.
+        Of a part: of the whole, whose noise it is; of tied noise: of all that share it.
         """
+        if self.tie is not None:
+            return self.tie.optimality
         if self.whole is not None:
             return self.whole[0].optimality
         return max(1.0, price_over_bound(self.price, self.lower_bound))
@@ -225,7 +230,9 @@ class Block:
 
     @cached_property
     def grid(self) -> Grid:
-        """The certified integer lift."""
+        """The certified integer lift; refused where the noise is tied, which is certified for all draws at once."""
+        if self.tie is not None:
+            raise PlanError("a block with tied noise", "it is released with all that it is tied to", "plan it apart")
         return make_grid(self.shape.lift, self.domain, self.codes, self.neighbours, self.guarantee.mu)
 
     def certify(self) -> None:
@@ -233,12 +240,29 @@ class Block:
 
         Raises PlanError otherwise; every release does this before it opens any data.
         """
-        self.grid  # noqa: B018 (made here, or refused)
+        if self.tie is None:
+            self.grid  # noqa: B018 (made here, or refused)
 
     @property
     def noise_scale(self) -> float:
         """The standard deviation of the noise on a lifted coordinate."""
-        return self.grid.noise_scale
+        return self.grid.noise_scale if self.tie is None else self.tie.noise_scale
+
+    @property
+    def objective(self) -> str:
+        """What was made small."""
+        return self.answers.objective
+
+    @property
+    def reach(self) -> float:
+        """The largest difference of neighbours over what the guarantee allows, on the grid: at most 1."""
+        return self.grid.reach(self.domain, self.codes, self.neighbours) / (self.guarantee.mu * 2.0**52)
+
+    def proven(self, law: Law) -> float:
+        """The bound that a law proves at μ = 1, computed apart from the choice of the shape; rounded down."""
+        from gaussmith.proofs import prove
+
+        return prove(self.problem, law)
 
     # -- words ------------------------------------------------------------------------------------------------------
 
@@ -260,15 +284,18 @@ class Block:
             "guarantee": self.guarantee.to_dict(),
             "neighbours": self.neighbours,
             "answers": self.answers.to_dict(),
-            "shape": self.shape.to_dict(),
+            "shape": self.shape.to_dict() if self.tie is None else None,
             "substitutes": self.substitutes.tolist(),
             "alternatives": [[name, value] for name, value in self.alternatives],
             "law": None if self.law is None else self.law.to_dict(),
         }
 
     @classmethod
-    def from_dict(cls, fields: Any) -> Block:
-        """The block that `to_dict` described, its privacy certified anew; refuses what it does not know."""
+    def from_dict(cls, fields: Any, shape: Shape | None = None) -> Block:
+        """The block that `to_dict` described, its privacy certified anew; refuses what it does not know.
+
+        `shape` stands for that of a block whose noise is tied: it follows from the tie, and is certified with it.
+        """
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
             odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
             raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")
@@ -277,25 +304,31 @@ class Block:
         block = cls(
             Problem(domain, answers, check(fields["neighbours"])),
             Guarantee.from_dict(fields["guarantee"]),
-            Shape.from_dict(fields["shape"]),
+            shape or Shape.from_dict(fields["shape"]),
             np.array(fields["substitutes"], float),
             tuple((str(name), float(value)) for name, value in fields["alternatives"]),
             None if fields["law"] is None else Law.from_dict(fields["law"]),
         )
-        block.certify()
-        block._check_fit()
+        if shape is None:
+            block.certify()
+            block._check_fit()
         return block
 
     def _check_fit(self) -> None:
         """Refuse parts that do not fit each other now, not when answers are read from noisy numbers."""
         self.domain.check(self.problem)
+        self.check_numbers()
         rows, public = self.shape.features.shape[0], self.shape.public
         if rows != self.answers.size + self.shape.counted:
             raise PlanError(f"{rows} features", "a plan has one per answer and one for the count", "plan again")
-        d, m = self.domain.dimension, self.shape.lift.shape[0]
-        stand_ins = (self.domain.substitutes_size,)
-        fits = self.answers.fits(d) and self.substitutes.shape == stand_ins and self.shape.features.shape[1] == m
+        fits = self.shape.features.shape[1] == self.shape.lift.shape[0]
         if not fits or not (public is None or public.shape == (rows,)):
+            raise PlanError("parts of a plan that do not fit", "every field must be as it was saved", "plan again")
+
+    def check_numbers(self) -> None:
+        """Refuse answers and stand-ins that do not fit the domain."""
+        stand_ins = (self.domain.substitutes_size,)
+        if not (self.answers.fits(self.domain.dimension) and self.substitutes.shape == stand_ins):
             raise PlanError("parts of a plan that do not fit", "every field must be as it was saved", "plan again")
 
     @cached_property

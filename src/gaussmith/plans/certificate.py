@@ -12,17 +12,17 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from gaussmith.errors import GaussmithError, PlanError
+from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import protects
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.problem import Law
 from gaussmith.problem.law import price_over_bound
-from gaussmith.proofs import prove
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block, Plan
@@ -167,12 +167,34 @@ class Verdict:
         return price_over_bound(self.price, self.lower_bound)
 
 
+class Provable(Protocol):
+    """A noise of a plan: a block's own, or one that is tied."""
+
+    @property
+    def neighbours(self) -> str: ...
+    @property
+    def guarantee(self) -> Guarantee: ...
+    @property
+    def objective(self) -> str: ...
+    @property
+    def price(self) -> float: ...
+    @property
+    def reach(self) -> float: ...
+    @property
+    def bounding_law(self) -> Law: ...
+    def proven(self, law: Law) -> float: ...
+
+
+def prove(noise: Provable, evidence: dict[str, Array]) -> Proof:
+    """The proof of a noise: its law's bound is proven here, in directed arithmetic, not taken from the solver."""
+    law, mu = noise.bounding_law, noise.guarantee.mu
+    lower = noise.proven(law) / mu**2 * (1.0 - 2.0**-51)
+    return Proof(noise.neighbours, mu, noise.objective, law, lower, _price(noise), evidence)
+
+
 def prove_block(block: Block) -> Proof:
-    """The proof of a block: its law's bound is proven here, in directed arithmetic, not taken from the solver."""
-    law = block.bounding_law
-    mu = block.guarantee.mu
-    lower = prove(block.problem, law) / mu**2 * (1.0 - 2.0**-51)
-    return Proof(block.neighbours, mu, block.answers.objective, law, lower, _price(block), _evidence(block, law))
+    """The proof of a block that has noise of its own."""
+    return prove(block, _evidence(block, block.bounding_law))
 
 
 def verify(plan: Plan, certificate: Certificate) -> Verdict:
@@ -185,9 +207,10 @@ def verify(plan: Plan, certificate: Certificate) -> Verdict:
     Each draw is checked, and that all keep the guarantee together; of groups, which are all alike, one is checked, and
     that the groups of one person keep the draw's guarantee. Prices and bounds are at a group's and a draw's share of μ.
     """
-    if len(certificate.proofs) != len(plan.draws):
+    noises = plan.provable
+    if len(certificate.proofs) != len(noises):
         return Verdict(0.0, np.inf, np.inf, ("there is not one proof for each draw of the plan",))
-    found = tuple(_verify(draw.block, proof) for draw, proof in zip(plan.draws, certificate.proofs, strict=True))
+    found = tuple(_verify(noise, proof) for noise, proof in zip(noises, certificate.proofs, strict=True))
     several = len(found) > 1
     problems = [
         f"draw {i}: {problem}" if several else problem
@@ -204,32 +227,30 @@ def verify(plan: Plan, certificate: Certificate) -> Verdict:
     return Verdict(lower, price, max(draw.reach for draw in found), tuple(dict.fromkeys(problems)), found)
 
 
-def _verify(block: Block, proof: Proof) -> Verdict:
+def _verify(noise: Provable, proof: Proof) -> Verdict:
     problems = []
-    if (proof.neighbours, proof.mu) != (block.neighbours, block.guarantee.mu):
+    if (proof.neighbours, proof.mu) != (noise.neighbours, noise.guarantee.mu):
         problems.append("the certificate is for another guarantee")
-    if proof.objective != block.answers.objective:
+    if proof.objective != noise.objective:
         problems.append("the certificate is for another objective")
     if not np.isfinite([proof.lower_bound, proof.price]).all():
         problems.append("the certificate's numbers are not finite")
-    reach = 0.0
     try:
-        block.certify()
-        reach = block.grid.reach(block.domain, block.codes, block.neighbours) / (block.guarantee.mu * 2.0**52)
+        reach = noise.reach
     except PlanError as error:
         problems.append(f"the guarantee does not hold: {error}")
         reach = np.inf
     if not reach <= 1.0:
         problems.append("the guarantee does not hold: neighbours lie further apart than the noise is made for")
     try:
-        lower = prove(block.problem, proof.law) / block.guarantee.mu**2
+        lower = noise.proven(proof.law) / noise.guarantee.mu**2
         lower *= 1.0 - 2.0**-51
     except (PlanError, KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         problems.append(f"the law proves nothing: {error}")
         lower = 0.0
     if lower < proof.lower_bound * (1.0 - 1e-9):
         problems.append(f"the law proves {lower:.9g}, not {proof.lower_bound:.9g}")
-    price = _price(block)
+    price = _price(noise)
     if price > proof.price * (1.0 + 1e-9):
         problems.append(f"the plan's price is {price:.9g}, not {proof.price:.9g}")
     if price < lower * (1.0 - 1e-9):
@@ -237,9 +258,9 @@ def _verify(block: Block, proof: Proof) -> Verdict:
     return Verdict(lower, price, reach, tuple(problems))
 
 
-def _price(block: Block) -> float:
+def _price(noise: Provable) -> float:
     """The plan's price, with more given away than all its roundings."""
-    return block.price * (1.0 + 2.0**-40)
+    return noise.price * (1.0 + 2.0**-40)
 
 
 def _evidence(block: Block, law: Law) -> dict[str, Array]:

@@ -6,12 +6,14 @@ A person counts in at most m groups, so the groups of one person together keep �
     replace-one   √(m·f): in each of m groups a record may change, or leave one group and enter another
 
 Every group is planned alike, for add-remove inside the group: whether a person is in it is secret.
+
+The noise of a draw may be tied to that of others (`plans.tie`): then all of them are certified at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -23,13 +25,21 @@ from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.exact import fraction_down, sqrt_upward
+from gaussmith.numerics.linear import Dense
 from gaussmith.plans.block import Block
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.row_rule import RowRule
+from gaussmith.plans.tie import Tie, tie_from_dict
+from gaussmith.plans.tied_features import NAME, tied_shape
+from gaussmith.plans.tied_people import Place
 from gaussmith.problem import Problem
 from gaussmith.problem.answers import Answers
+from gaussmith.shapes import Shape
 
 _FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule"}
+
+UNTOLD = Shape(NAME, Dense(np.zeros((0, 0))), Dense(np.zeros((0, 0))), False)
+"""Stands for the shape of a tied draw until its tie is there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +52,18 @@ class Draw:
     groups: Groups | None = None
     row_rule: RowRule | None = None
     """How the records come from a table; None for plain data."""
+    place: Place | None = None
+    """Where the draw is among those that share its noise."""
 
     @property
     def size(self) -> int:
         """How many groups there are; 1 without groups."""
         return 1 if self.groups is None else self.groups.size
+
+    @property
+    def tie(self) -> Tie | None:
+        """The noise that this draw shares with others; None where it has its own."""
+        return self.block.tie
 
     @property
     def is_shared(self) -> bool:
@@ -75,7 +92,12 @@ class Draw:
 
     @property
     def optimality(self) -> float:
-        """price / lower_bound: what is known over all groups. At its share of μ a group has `block.optimality`."""
+        """price / lower_bound: what is known over all groups. At its share of μ a group has `block.optimality`.
+
+        Of a tied draw: of all draws that share its noise.
+        """
+        if self.tie is not None:
+            return self.tie.optimality
         return self.block.optimality * (self.guarantee.mu / self.block.guarantee.mu) ** 2
 
     @cached_property
@@ -92,6 +114,9 @@ class Draw:
 
     def certify(self) -> None:
         """Check with all rounding upward that the groups together keep the guarantee; raises PlanError otherwise."""
+        if self.tie is not None:
+            _check_tied(self, self.tie)
+            return
         self.block.certify()
         if self.groups is None:
             if self.block.neighbours != self.neighbours:
@@ -123,7 +148,7 @@ class Draw:
             raise PlanError(
                 "a draw that is not understood", "it has exactly the fields it was saved with", "plan again"
             )
-        block = Block.from_dict(fields["block"])
+        block = Block.from_dict(fields["block"], UNTOLD if fields["block"]["shape"] is None else None)
         return cls(
             block,
             Guarantee.from_dict(fields["guarantee"]),
@@ -149,6 +174,40 @@ def draw_groups(
         mu = fraction_down(Fraction(guarantee.mu) / Fraction(share))
         block = plan_problem(problem, Guarantee(mu=mu), missing, shape)
     return Draw(block, guarantee, neighbours, groups)
+
+
+def tied(draw: Draw, tie: Tie, place: Place) -> Draw:
+    """The draw with the noise of a tie."""
+    shape = tied_shape(draw, tie.lift, place, tie.where)
+    block = replace(draw.block, shape=shape, guarantee=tie.guarantee, alternatives=(), law=None, tie=tie)
+    return replace(draw, block=block, guarantee=tie.guarantee, neighbours=tie.neighbours, place=place)
+
+
+def tied_sum(draw: Draw, groups: int) -> Block:
+    """The block of a tied draw with the noise of as many groups added up."""
+    assert draw.tie is not None and draw.place is not None
+    return replace(draw.block, shape=tied_shape(draw, draw.tie.lift, draw.place, draw.tie.where, groups))
+
+
+def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw, ...]:
+    """The draws with the ties that were saved beside them; each tied draw is in one tie."""
+    for fields in saved:
+        tie = tie_from_dict(fields, draws)
+        for i, place in zip(tie.members, tie.places, strict=True):
+            if draws[i].block.shape is not UNTOLD:
+                raise PlanError("a draw in two ties, or in none", "a tied draw is in one tie", "plan again")
+            draws[i].block.check_numbers()
+            draws[i] = tied(draws[i], tie, place)
+    if any(draw.block.shape is UNTOLD for draw in draws):
+        raise PlanError("a draw in two ties, or in none", "a tied draw is in one tie", "plan again")
+    return tuple(draws)
+
+
+def _check_tied(draw: Draw, tie: Tie) -> None:
+    """Refuse a draw that says something else of its noise than its tie does."""
+    same = (draw.guarantee, draw.neighbours, draw.block.guarantee) == (tie.guarantee, tie.neighbours, tie.guarantee)
+    if not same:
+        raise PlanError("a draw that does not fit its tie", "all draws of a tie share its guarantee", "plan again")
 
 
 def _share(groups: Groups, neighbours: str, block: Block) -> float:

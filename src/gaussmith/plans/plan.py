@@ -23,8 +23,9 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.block import Block
-from gaussmith.plans.draw import Draw
+from gaussmith.plans.draw import Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
+from gaussmith.plans.tie import Tie
 from gaussmith.problem import Domain
 from gaussmith.problem.answers import Answers
 from gaussmith.problem.law import price_over_bound
@@ -73,11 +74,11 @@ class Plan(StatedErrors):
     """The name of the question that this plan is narrowed to."""
 
     @classmethod
-    def of(cls, draw: Draw) -> Plan:
-        """The plan of one draw that answers one question."""
+    def of(cls, draw: Draw, *others: Draw) -> Plan:
+        """The plan of one draw that answers one question; others only count people for it."""
         answers = draw.block.answers
         slot = Slot("", 0, tuple(range(answers.visible)), answers.count)
-        return cls(draw.guarantee, draw.neighbours, (draw,), (slot,))
+        return cls(draw.guarantee, draw.neighbours, (draw, *others), (slot,))
 
     # -- questions --------------------------------------------------------------------------------------------------
 
@@ -176,34 +177,53 @@ class Plan(StatedErrors):
         return self.draws if self._only is None else (replace(self.draw, block=self.block),)
 
     @property
+    def ties(self) -> tuple[Tie, ...]:
+        """The noises that several draws share, in order."""
+        found = {id(draw.tie): draw.tie for draw in self.draws if draw.tie is not None}
+        return tuple(found.values())
+
+    @property
+    def _noises(self) -> tuple[Draw | Tie, ...]:
+        """Every noise once: draws with noise of their own, and ties; of one question: its draw."""
+        if self._only is not None:
+            return self._narrowed
+        return (*(draw for draw in self.draws if draw.tie is None), *self.ties)
+
+    @property
     def total_variance(self) -> float:
         """The weighted total of all answers, the count included when asked."""
-        return sum(draw.total_variance for draw in self._narrowed)
+        return sum(each.total_variance for each in self._noises)
 
     @property
     def price(self) -> float:
         """What was made small: the weighted total, or the worst squared error in units of its target squared."""
-        return sum(draw.price for draw in self._narrowed)
+        return sum(each.price for each in self._noises)
 
     @cached_property
     def lower_bound(self) -> float:
-        """No Gaussian noise with this guarantee has a smaller price: each draw needs as much even with all of μ."""
+        """No Gaussian noise with this guarantee has a smaller price: each noise needs as much even with all of μ."""
         mu = self.guarantee.mu
-        return sum(draw.lower_bound * (draw.guarantee.mu / mu) ** 2 for draw in self._narrowed)
+        return sum(each.lower_bound * (each.guarantee.mu / mu) ** 2 for each in self._noises)
 
     @property
     def optimality(self) -> float:
         """price / lower_bound: 1 is the best any Gaussian noise can do. Of one question: that of its draw."""
-        if len(self._narrowed) == 1:
-            return self._narrowed[0].optimality
+        if len(self._noises) == 1:
+            return self._noises[0].optimality
         return max(1.0, price_over_bound(self.price, self.lower_bound))
 
     @cached_property
     def certificate(self) -> Certificate:
-        """For each draw a law on differences that bounds every Gaussian noise, at its share of the guarantee."""
-        from gaussmith.plans.certificate import Certificate
+        """For each noise a law on differences that bounds every Gaussian noise, at its share of the guarantee."""
+        from gaussmith.plans.certificate import Certificate, prove
 
-        return Certificate(self.hash, tuple(draw.block.proof for draw in self.draws))
+        own = [draw.block.proof for draw in self.draws if draw.tie is None]
+        return Certificate(self.hash, (*own, *(prove(tie, {}) for tie in self.ties)))
+
+    @property
+    def provable(self) -> tuple[Block | Tie, ...]:
+        """Every noise once, as a certificate has them: blocks with noise of their own, then ties."""
+        return (*(draw.block for draw in self.draws if draw.tie is None), *self.ties)
 
     def covariance(self) -> Array:
         """Of the noise in the answers (of one group), the count last if asked; of a mean: of n times the mean."""
@@ -226,7 +246,10 @@ class Plan(StatedErrors):
             draw.certify()
             if draw.neighbours != self.neighbours:
                 raise PlanError("draws with other neighbours than the plan", "all protect the same", "plan again")
-        spent = sum((Fraction(draw.guarantee.mu) ** 2 for draw in self.draws), start=Fraction(0))
+        for tie in self.ties:
+            tie.certify(self.draws)
+        own = tuple(draw.guarantee for draw in self.draws if draw.tie is None)
+        spent = sum((Fraction(each.mu) ** 2 for each in (*own, *(tie.guarantee for tie in self.ties))), Fraction(0))
         if spent > Fraction(self.guarantee.mu) ** 2:
             raise PlanError("draws that spend too much", "their μ² add up to the guarantee's", "plan again")
 
@@ -290,6 +313,7 @@ class Plan(StatedErrors):
             "guarantee": self.guarantee.to_dict(),
             "neighbours": self.neighbours,
             "draws": [draw.to_dict() for draw in self.draws],
+            "ties": [tie.to_dict() for tie in self.ties],
             "questions": [
                 {"name": s.name, "draw": s.draw, "answers": list(s.shown), "count": s.count} for s in self.slots
             ],
@@ -302,7 +326,7 @@ class Plan(StatedErrors):
     @classmethod
     def from_dict(cls, fields: Any) -> Plan:
         """The plan that `to_dict` described, its privacy certified anew; refuses what it does not know."""
-        expected = {"format", "kind", "guarantee", "neighbours", "draws", "questions"}
+        expected = {"format", "kind", "guarantee", "neighbours", "draws", "ties", "questions"}
         kind = fields.get("kind") if isinstance(fields, dict) else None
         if kind == "certificate":
             raise PlanError("a certificate where a plan is expected", "the plan comes first", "swap the two files")
@@ -322,7 +346,7 @@ class Plan(StatedErrors):
             plan = cls(
                 Guarantee.from_dict(fields["guarantee"]),
                 check(fields["neighbours"]),
-                tuple(map(Draw.from_dict, fields["draws"])),
+                read_tied(list(map(Draw.from_dict, fields["draws"])), fields["ties"]),
                 tuple(
                     Slot(str(s["name"]), int(s["draw"]), tuple(int(i) for i in s["answers"]), bool(s["count"]))
                     for s in fields["questions"]

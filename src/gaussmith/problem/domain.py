@@ -48,6 +48,14 @@ class Domain(ABC):
     forms: ClassVar[tuple[str, ...]] = ("numbers",)
     """The forms that records may come in, the usual one first."""
 
+    columns_vary_alone: ClassVar[bool] = False
+    """Whether each number of the core may be anything between −1 and 1, whatever the others are."""
+
+    @property
+    def marks_at_most(self) -> int | None:
+        """How many coordinates of a record can be 1, the others being 0; None where records are not of that kind."""
+        return None
+
     # -- coordinates ----------------------------------------------------------------------------------------------
 
     if TYPE_CHECKING:  # every domain has these, as fields or as properties; type checkers see that it does

@@ -18,7 +18,7 @@ from gaussmith.numerics.packed_arrays import pack, unpack
 
 KINDS = (
     "cells", "closed", "corners", "even", "gaussian signs", "levels", "listed", "pairs", "patterns", "rankings",
-    "signs",
+    "signs", "types",
 )  # fmt: skip
 
 

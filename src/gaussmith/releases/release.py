@@ -14,6 +14,7 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Plan
+from gaussmith.plans.draw import tied_sum
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.readout import Readout
@@ -162,7 +163,10 @@ class Release:
         elif self.plan.groups is None:
             features = features[0]
         parts = len(self.view.groups) if self.view.groups is not None and self.view.summed else 1
-        return Readout(self.block, features, self.records[slot.draw], parts)
+        block, draw = self.block, self.plan.draw
+        if draw.tie is not None and parts > 1:  # the noise of tied groups is not independent
+            block, parts = tied_sum(draw, parts).narrowed(slot.shown, slot.count)[0], 1
+        return Readout(block, features, self.records[slot.draw], parts)
 
     def _shown(self, answers: Array) -> Array:
         """The answers in view."""

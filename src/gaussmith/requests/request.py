@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
@@ -16,6 +15,7 @@ from gaussmith.expressions import parse
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan, Slot
+from gaussmith.plans.tying import Questions, everybody_of, placed_again, scale_of
 from gaussmith.requests.question import Bounds, Question, read_values
 from gaussmith.requests.translation import Asked, asked_of, plan_question
 
@@ -90,7 +90,7 @@ class Request:
         if self.questions or len(self._apart()) > 1:
             plan = self._plan_questions()
         else:
-            plan = Plan.of(plan_question(self._question({}), self.unit, self.guarantee, self.neighbours))
+            plan = Plan.of(*self._tied([[self._question({})]], self.guarantee))
             plan.certify()
         object.__setattr__(self, "plan", plan)
 
@@ -155,34 +155,44 @@ class Request:
         questions = self._named_questions()
         sets = _together(questions)
         some = [[questions[i] for i in members] for members in sets]
-        guarantees = self._split(some) if len(sets) > 1 else (self.guarantee,)
-        draws = [self._draw(each, guarantee) for each, guarantee in zip(some, guarantees, strict=True)]
+        draws = self._draws(some)
         slots = {i: _slot(questions[i], some[at], at, draws[at]) for at, members in enumerate(sets) for i in members}
         made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots[i] for i in range(len(questions))))
         made.certify()
         return made
 
+    def _draws(self, sets: Sequence[Sequence[Question]]) -> list[Draw]:
+        """The draws of sets of questions, in order: by the shares that were given, else tied as far as they can be."""
+        questions = [question for some in sets for question in some]
+
+        if not any(question.share is not None for question in questions):
+            return self._tied(sets, self.guarantee)
+        shares = self.guarantee.split([sum(question.share or 1.0 for question in some) for some in sets])
+        draws: list[Draw] = []
+        people: list[Draw] = []  # those that only count people for a tie come last, and every tie is told its places
+        for some, share in zip(sets, shares, strict=True):
+            own = self._tied([some], share)
+            draws.append(own[0])
+            people += own[1:]
+        return placed_again(draws, people)
+
+    def _tied(self, sets: Sequence[Sequence[Question]], guarantee: Guarantee) -> list[Draw]:
+        """The draws of these sets under one guarantee; one more may count their people."""
+
+        def plan_alone(i: int, share: Guarantee) -> Draw:
+            return self._draw(sets[i], share)
+
+        alone = [plan_alone(i, guarantee) for i in range(len(sets))]
+        rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
+        scales = [1.0 if len(alone) == 1 else scale_of(draw) for draw in alone]
+        everybody = everybody_of(rules, self.where)
+        return Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours).draws()
+
     def _draw(self, questions: Sequence[Question], guarantee: Guarantee) -> Draw:
         """The draw that answers some questions together, or one histogram."""
-        if questions[0].histograms:
+        if len(questions) == 1:
             return plan_question(questions[0], self.unit, guarantee, self.neighbours)
         return plan_question(_union(questions), self.unit, guarantee, self.neighbours, _asked(questions))
-
-    def _split(self, sets: Sequence[Sequence[Question]]) -> tuple[Guarantee, ...]:
-        """A guarantee for each draw: by the shares that were given, else so that the total error is least.
-
-            Σ T_i / h_i with Σ h_i = 1 is least at h_i ∝ √T_i,   T_i the total of draw i with the whole guarantee
-
-        (Cauchy–Schwarz.) Totals are compared where every error is taken relative to what one person can change; with
-        other weights each draw has the same share.
-        """
-        questions = [question for some in sets for question in some]
-        if any(question.share is not None for question in questions):
-            return self.guarantee.split([sum(question.share or 1.0 for question in some) for some in sets])
-        if not all(question.histograms or question.weights == "relative" for question in questions):
-            return self.guarantee.split([1.0] * len(sets))
-        totals = [self._draw(some, self.guarantee).total_variance for some in sets]
-        return self.guarantee.split([math.sqrt(total) for total in totals])
 
     def _named_questions(self) -> list[Question]:
         questions: list[Question] = []

@@ -68,7 +68,7 @@ class TiedLift:
     @property
     def counted(self) -> bool:
         """Whether the number of people takes part."""
-        return self.ties.shape[1] > self.starts[-1]
+        return bool(self.ties.shape[1] > self.starts[-1])
 
     @property
     def size(self) -> int:

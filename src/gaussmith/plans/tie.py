@@ -1,0 +1,250 @@
+"""A tie: one noise for several draws, because every person is in all of them at once.
+
+A person is one vector over all questions, so noise that fits the whole vector is smaller than noise that fits each
+question by itself. The draws of a tie keep their own tables, groups and answers; what they share is the lift
+(`numerics.tied`), its noise, and one number of people.
+
+What a tie may assume of a person follows from the draws alone (`make_body`), also when a plan is read from a file: how
+many groups there are, how many of them a person is in, and whether everybody who is counted is in a draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gaussmith.errors import PlanError
+from gaussmith.guarantee import Guarantee
+from gaussmith.neighbours import check
+from gaussmith.numerics.exact import sqrt_upward
+from gaussmith.numerics.linear import Array
+from gaussmith.numerics.tied.largest import largest
+from gaussmith.numerics.tied.lift import TiedLift
+from gaussmith.numerics.tied.parts import Body
+from gaussmith.plans.certified_grid import NOISE_BITS
+from gaussmith.plans.tied_features import feature_rows, tied_total
+from gaussmith.plans.tied_people import Place, check_common, counts_everybody, extents_of, make_body, same_people
+from gaussmith.problem import Law
+from gaussmith.problem.law import price_over_bound
+
+if TYPE_CHECKING:
+    from gaussmith.plans.draw import Draw
+
+_SHRINKS = (1.0 - 2.0**-50, 1.0 - 2.0**-46, 1.0 - 2.0**-40)
+"""Room for the rounding of the lift's doubles; the check, not this factor, keeps the promise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tie:
+    """The noise of several draws of a plan: `members` are their places among its draws.
+
+    people:  which member counts all people that the lift speaks of; None where it does not take their number
+    where:   the filter that everybody who is counted passes, in every draw
+    """
+
+    members: tuple[int, ...]
+    places: tuple[Place, ...]
+    people: int | None
+    where: str | None
+    lift: TiedLift
+    guarantee: Guarantee
+    neighbours: str
+    how: str
+    """By which of the ways in `numerics.tied` the lift was found."""
+    law: Law | None
+    """The law on people that bounds every noise, known from planning; else one is found when asked."""
+    apart: float
+    """What the total would be if every draw had noise of its own, at the best shares."""
+    body: Body = field(repr=False)
+    """What one person adds, from the draws."""
+    extents: tuple[Array, ...] = field(repr=False)
+    """The integer that stands for 1 in each column of each part."""
+
+    @classmethod
+    def of(cls, draws: Sequence[Draw], **fields: Any) -> Tie:
+        """The tie of these draws, its members in order; refuses a lift that is not one of theirs."""
+        places, people, where, lift = (fields[name] for name in ("places", "people", "where", "lift"))
+        check_common(draws, where)
+        body = make_body(draws, places, where)
+        if lift.counted != (people is not None):
+            raise PlanError(
+                "a lift that does not fit its people", "their number is counted where it is used", "plan again"
+            )
+        if people is not None and not (0 <= people < len(draws) and counts_everybody(draws[people], where)):
+            raise PlanError("people counted by a draw of some", "everybody is counted", "plan again")
+        sizes = [(part.groups, part.width) for part in body.parts]
+        if list(zip(lift.groups, lift.widths, strict=True)) != sizes:
+            raise PlanError("a lift that does not fit its draws", "it has a column per number of each", "plan again")
+        return cls(**fields, body=body, extents=extents_of(draws, places, body))
+
+    # -- privacy ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def grid(self) -> tuple[TiedLift, float]:
+        """The certified integer lift, and how many grid steps one lifted unit is; refuses what cannot be certified.
+
+        Guarantee: with Y = round(lift · cores), neighbours' Y lie within μ·2^52 of each other, in exact arithmetic.
+        """
+        norm, charge = self._largest(self.lift, None), sqrt_upward(float(self.lift.size))
+        room = self.guarantee.mu * 2.0**NOISE_BITS
+        if not room > 2.0 * charge:
+            raise PlanError(
+                f"μ={self.guarantee.mu:g} for {self.lift.size} lifted coordinates",
+                "the guarantee must leave room for rounding: μ·2^52 must exceed twice the root of their number",
+                "use a larger ε or δ, or fewer questions",
+                mu=self.guarantee.mu,
+            )
+        if not (np.isfinite(norm) and norm > 0):
+            raise PlanError("a lift without a largest difference", "its entries must be finite numbers", "plan again")
+        units = [
+            np.append(1.0 / each, np.ones(part.width - part.columns))
+            for each, part in zip(self.extents, self.body.parts, strict=True)
+        ]
+        for shrink in _SHRINKS:
+            scale = (room - charge) / norm * shrink
+            integer_lift = self.lift.scaled(units, 1.0, scale)
+            if Fraction(self._largest(integer_lift, self.extents)) + Fraction(charge) <= Fraction(room):
+                return integer_lift, scale
+        raise PlanError(
+            "the lift could not be certified",
+            "its largest difference must stay within the guarantee after rounding",
+            "plan again; if this persists, the scales of the questions lie too far apart",
+        )
+
+    def certify(self, draws: Sequence[Draw]) -> None:
+        """Check in exact arithmetic that the draws of a plan keep the guarantee; raises PlanError otherwise."""
+        members = [draws[i] for i in self.members]
+        if [draw.tie is self for draw in draws] != [i in self.members for i in range(len(draws))]:
+            raise PlanError("a tie of other draws", "it has all that name it", "plan again")
+        check_common(members, self.where)
+        body = make_body(members, self.places, self.where)
+        same = all(same_people(a, b) for a, b in zip(body.parts, self.body.parts, strict=True))
+        extents = extents_of(members, self.places, body)
+        same = same and all(np.array_equal(a, b) for a, b in zip(extents, self.extents, strict=True))
+        if not same:
+            raise PlanError("a tie of other draws", "it was made for those it names", "plan again")
+        self.grid  # noqa: B018 (made here, or refused)
+
+    def _largest(self, lift: TiedLift, extents: Sequence[Array] | None) -> float:
+        return largest(lift, self.body, self.neighbours, extents)
+
+    @property
+    def reach(self) -> float:
+        """The largest difference of neighbours over what the guarantee allows, on the grid: at most 1."""
+        found = self._largest(self.grid[0], self.extents) + sqrt_upward(float(self.lift.size))
+        return found / (self.guarantee.mu * 2.0**NOISE_BITS)
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation of the noise on a lifted coordinate."""
+        return 2.0**NOISE_BITS / self.grid[1]
+
+    # -- how good it is ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def total_variance(self) -> float:
+        """The weighted total of all answers of all draws, each draw's taken by its scale."""
+        return tied_total(self.lift, self.body) * self.noise_scale**2
+
+    @cached_property
+    def bounding_law(self) -> Law:
+        """The law on people that proves the lower bound."""
+        from gaussmith.proofs.tied import bounding_law
+
+        return self.law or bounding_law(self.body, self.neighbours)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """No Gaussian noise with this guarantee has a smaller total."""
+        return self.bounding_law.lower / self.guarantee.mu**2
+
+    def proven(self, law: Law) -> float:
+        """The bound that a law proves at μ = 1, computed apart from the choice of the lift; rounded down."""
+        from gaussmith.proofs.tied import prove_tied
+
+        return prove_tied(self.body, self.neighbours, law)
+
+    @property
+    def objective(self) -> str:
+        """What was made small."""
+        return "total"
+
+    @property
+    def optimality(self) -> float:
+        """total_variance / lower_bound: 1 is the best any Gaussian noise can do."""
+        return max(1.0, price_over_bound(self.total_variance, self.lower_bound))
+
+    @property
+    def price(self) -> float:
+        """What was made small: the total."""
+        return self.total_variance
+
+    # -- from sums to answers ---------------------------------------------------------------------------------------
+
+    def cores(self, members: Sequence[Sequence[Sequence[int]]]) -> list[list[Sequence[int]]]:
+        """The cores of the groups of each part, from those of every member: pooled draws follow each other."""
+        found: list[list[Sequence[int]]] = [[] for _ in self.body.parts]
+        for place, groups in zip(self.places, members, strict=True):
+            if place.part is not None:
+                found[place.part] += groups
+        return found
+
+    def features(self, draws: Sequence[Draw], noisy: Array) -> list[Array]:
+        """What is read from the noisy rows of the lift: for each member groups × features."""
+        cores, people = self.lift.undone(noisy)
+        everybody = np.array([[0.0 if people is None else people]])
+        found = []
+        for draw, place in zip(draws, self.places, strict=True):
+            core = np.zeros((1, 0)) if place.part is None else cores[place.part]
+            if draw.block.domain.marks_at_most is not None:
+                counts = core[place.start : place.start + draw.block.domain.dimension].T
+                found.append(np.hstack([counts, everybody]) if draw.block.shape.counted else counts)
+                continue
+            core = core[place.start : place.start + draw.size]
+            core = np.hstack([core, everybody]) if counts_everybody(draw, self.where) else core
+            found.append(core @ feature_rows(draw.block.problem).T)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but what follows from the draws."""
+        return {
+            "members": list(self.members),
+            "places": [[place.part, place.start, place.scale] for place in self.places],
+            "people": self.people,
+            "where": self.where,
+            "lift": self.lift.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "neighbours": self.neighbours,
+            "how": self.how,
+            "law": None if self.law is None else self.law.to_dict(),
+            "apart": self.apart,
+        }
+
+
+def tie_from_dict(fields: dict[str, Any], draws: Sequence[Draw]) -> Tie:
+    """The tie that `to_dict` described, of these draws of its plan; refuses what does not fit them."""
+    expected = {"members", "places", "people", "where", "lift", "guarantee", "neighbours", "how", "law", "apart"}
+    if set(fields) != expected:
+        raise PlanError("a tie that is not understood", "it has exactly the fields it was saved with", "plan again")
+    members = tuple(int(i) for i in fields["members"])
+    places = tuple(Place(None if q is None else int(q), int(start), float(s)) for q, start, s in fields["places"])
+    if len(set(members)) != len(members) or not all(0 <= i < len(draws) for i in members):
+        raise PlanError("a tie of draws that are not there", "it names draws of its plan, each once", "plan again")
+    return Tie.of(
+        [draws[i] for i in members],
+        members=members,
+        places=places,
+        people=None if fields["people"] is None else int(fields["people"]),
+        where=None if fields["where"] is None else str(fields["where"]),
+        lift=TiedLift.from_dict(fields["lift"]),
+        guarantee=Guarantee.from_dict(fields["guarantee"]),
+        neighbours=check(fields["neighbours"]),
+        how=str(fields["how"]),
+        law=None if fields["law"] is None else Law.from_dict(fields["law"]),
+        apart=float(fields["apart"]),
+    )

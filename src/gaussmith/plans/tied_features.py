@@ -1,0 +1,100 @@
+"""What is read back from tied noise: the features of each draw, and the noise in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussmith.numerics.linear import Array, Dense, Exchangeable, Matrix
+from gaussmith.numerics.tied.lift import TiedLift
+from gaussmith.numerics.tied.parts import Body
+from gaussmith.plans.tied_people import Place, counts_everybody
+from gaussmith.problem import Domain, Problem
+from gaussmith.shapes import Shape
+
+if TYPE_CHECKING:
+    from gaussmith.plans.draw import Draw
+
+NAME = "tied"
+"""What the noise of a tied draw is called."""
+
+
+def tied_total(lift: TiedLift, body: Body) -> float:
+    """The weighted total of all answers at unit noise."""
+    total = body.people_weight * lift.people_variance if body.people_weight else 0.0
+    for q, part in enumerate(body.parts):
+        covariance = core_covariance(lift, q, part.always)
+        rows = part.rows if part.always else part.rows[:, :-1]
+        rows = rows[:, : len(covariance)]
+        total += part.groups * float(np.einsum("ij,jk,ik->", rows, covariance, rows))
+    return total
+
+
+def core_covariance(lift: TiedLift, part: int, always: bool) -> Array:
+    """Of the noise in the core of a group, its count last: where everybody is in, that is the number of people."""
+    same, _ = lift.covariance(part, part)
+    if not always or not lift.counted:
+        return same
+    beside = lift.people_covariance(part)[:, None]
+    return np.block([[same, beside], [beside.T, np.array([[lift.people_variance]])]])
+
+
+def tied_shape(draw: Draw, tie_lift: TiedLift, place: Place, where: str | None, groups: int = 1) -> Shape:
+    """The shape of the noise in one group of a draw, or in several added up: features of unit noise of their own.
+
+    The lift of the shape is empty: a tied draw is lifted with all others of its tie.
+    """
+    none: Matrix = Dense(np.zeros((0, 0)))
+    problem = draw.block.problem
+    if draw.block.domain.marks_at_most is not None:
+        assert place.part is not None
+        same, between = tie_lift.covariance(place.part, place.part)
+        counted = problem.answers.count
+        people = tie_lift.people_variance if counted else 0.0
+        beside = float(tie_lift.people_covariance(place.part)[0]) if counted else 0.0
+        features = _alike_features(
+            draw.block.domain.dimension, float(same[0, 0]), float(between[0, 0]), counted, beside, people
+        )
+        return Shape(NAME, none, features, counted)
+    everybody = counts_everybody(draw, where)
+    rows, counted = feature_rows(problem), bool(problem.count_weight)
+    if place.part is None:
+        covariance = np.array([[tie_lift.people_variance]])
+    else:
+        covariance = core_covariance(tie_lift, place.part, everybody)
+        if groups > 1:
+            same, between = tie_lift.covariance(place.part, place.part)
+            covariance = groups * same + groups * (groups - 1) * between
+    return Shape(NAME, none, Dense(rows[:, : len(covariance)] @ _root(covariance)), counted)
+
+
+def feature_rows(problem: Problem[Domain]) -> Array:
+    """What each feature is of the core of a group: of its columns, then of its count."""
+    centre, radius = problem.domain.coded
+    answers, d = problem.answers, problem.domain.dimension
+    rows = np.zeros((answers.size + bool(problem.count_weight), d + 1))
+    at = np.arange(answers.size)
+    rows[at, answers.index] = radius[answers.index]
+    rows[at, d] = np.where(answers.means, 0.0, centre[answers.index])
+    if problem.count_weight:
+        rows[-1, d] = 1.0
+    return rows
+
+
+def _root(covariance: Array) -> Array:
+    """F with F Fᵀ = covariance, which may be singular."""
+    scale = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0))
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    return np.asarray(scale[:, None] * vectors * np.sqrt(np.clip(values, 0.0, None)))
+
+
+def _alike_features(size: int, variance: float, between: float, counted: bool, beside: float, people: float) -> Matrix:
+    """Features that all have one variance and one covariance, and then the number of people."""
+    inner = np.sqrt(max(variance - between, 0.0))
+    border = beside / np.sqrt(people) if counted else 0.0
+    rest = max(inner**2 + size * (between - border**2), 0.0)  # along the sum, what people do not explain
+    shared = (np.sqrt(rest) - inner) / size
+    if not counted:
+        return Exchangeable(size, float(inner), float(shared))
+    return Exchangeable(size, float(inner), float(shared), float(border), (0.0, float(np.sqrt(people))))

@@ -1,0 +1,158 @@
+"""What one person adds to draws that share their noise: the body, from the draws alone.
+
+How many groups there are, how many of them a person is in, and whether everybody who is counted is in a draw: all of it
+follows from domains, groups and row rules, also when a plan is read from a file. Privacy rests on this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussmith.errors import PlanError
+from gaussmith.numerics.linear import Array
+from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.problem import Domain, Problem
+
+if TYPE_CHECKING:
+    from gaussmith.plans.draw import Draw
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a draw is in the body: its part (None: it only counts people), its first group there, and its scale.
+
+    `scale` is what its squared errors are worth against those of the other draws.
+    """
+
+    part: int | None
+    start: int
+    scale: float
+
+
+def counts_everybody(draw: Draw, where: str | None) -> bool:
+    """Whether the records of a draw are all people that pass the common filter."""
+    return draw.groups is None and draw.row_rule is not None and draw.row_rule.where == where
+
+
+def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:
+    """What a person adds to a draw, for noise that is tied; None where the draw only counts everybody.
+
+    Raises PlanError where the draw cannot be tied.
+    """
+    problem, domain = draw.block.problem, draw.block.domain
+    everybody = counts_everybody(draw, where)
+    if domain.marks_at_most is not None:
+        weight = problem.common_weight
+        if weight is None or draw.groups is not None or (problem.answers.count and not everybody):
+            raise untied("its cells do not weigh the same, or are counted apart")
+        none = np.zeros(0)
+        return Part(domain.dimension, 0, domain.marks_at_most, none, none, none, weight * scale)
+    if not domain.columns_vary_alone or draw.row_rule is None:
+        raise untied("its columns are bound together")
+    centre, radius, weights, count = _columns(problem)
+    if everybody:
+        if not len(radius):
+            return None
+        return Part(1, 1, 1, centre, radius, weights * scale, count * scale)
+    groups, most = (1, 1) if draw.groups is None else (draw.groups.size, draw.groups.at_most)
+    return Part(groups, 0, most, centre, radius, weights * scale, count * scale)
+
+
+def untied(why: str) -> PlanError:
+    """Why a draw has noise of its own."""
+    return PlanError("a draw that cannot share its noise", why, "plan it apart")
+
+
+def _columns(problem: Problem[Domain]) -> tuple[Array, Array, Array, float]:
+    """Centre, radius and weight of each column and the weight of the count, as one square for each.
+
+    Σ over answers of w (c a + r z)²  =  Σ_j w_j (c_j a + r_j z_j)² + w_0 a²
+    """
+    rows = problem.lifted_rows
+    gram = rows.T @ rows
+    p = problem.domain.dimension
+    inner = gram[:p, :p]
+    diagonal = np.diag(inner).copy()
+    if (inner != np.diag(diagonal)).any() or not (diagonal > 0).all():
+        raise untied("its answers mix columns")
+    radius = problem.domain.coded[1]
+    centre = radius * gram[:p, p] / diagonal
+    rest = float(gram[p, p] - (gram[:p, p] ** 2 / diagonal).sum())
+    count = problem.count_weight
+    rest = count if abs(rest - count) <= 1e-9 * gram[p, p] else max(rest, 0.0)  # each column asked once: exactly this
+    return centre, radius, diagonal / radius**2, rest
+
+
+def make_body(draws: Sequence[Draw], places: Sequence[Place], where: str | None) -> Body:
+    """What one person adds to all draws together; refuses places that are not those of the draws."""
+    if len(places) != len(draws):
+        raise PlanError("a tie with places that do not fit", "each draw has one", "plan again")
+    parts: dict[int, list[tuple[Place, Part]]] = {}
+    people_weight = 0.0
+    for draw, place in zip(draws, places, strict=True):
+        if not (np.isfinite(place.scale) and place.scale > 0):
+            raise PlanError("a tie with a scale that is not positive", "every draw is worth something", "plan again")
+        part = part_of(draw, where, place.scale)
+        if (part is None) != (place.part is None):
+            raise PlanError("a tie with places that do not fit", "each draw has one", "plan again")
+        if part is None or (part.columns == 0 and draw.block.answers.count and part.groups == draw.block.domain.width):
+            people_weight += place.scale if draw.block.answers.count else 0.0
+        if part is not None and place.part is not None:
+            parts.setdefault(place.part, []).append((place, part))
+    if sorted(parts) != list(range(len(parts))):
+        raise PlanError("a tie with places that do not fit", "parts are counted from the first", "plan again")
+    return Body(tuple(_pooled(parts[q]) for q in range(len(parts))), people_weight)
+
+
+def _pooled(members: Sequence[tuple[Place, Part]]) -> Part:
+    """Draws of one part, one after the other: a person is in as many groups as in all of them."""
+    at = 0
+    first = members[0][1]
+    for place, part in members:
+        alike = len(members) == 1 or (part.fewest == 0 and are_alike(part, first))
+        if place.start != at or not alike:
+            raise PlanError("a tie with places that do not fit", "pooled draws follow each other", "plan again")
+        at += part.groups
+    if len(members) == 1:
+        return first
+    most = sum(part.most for _, part in members)
+    return Part(at, 0, most, first.centre, first.radius, first.weights, first.count_weight)
+
+
+def same_people(one: Part, other: Part) -> bool:
+    """Whether a person can add the same to two parts, as far as privacy goes."""
+    return (one.groups, one.fewest, one.most, one.columns) == (other.groups, other.fewest, other.most, other.columns)
+
+
+def are_alike(one: Part, other: Part) -> bool:
+    """Whether groups of two parts hold the same columns, of the same worth."""
+    pairs = ((one.centre, other.centre), (one.radius, other.radius), (one.weights, other.weights))
+    return one.count_weight == other.count_weight and all(np.array_equal(a, b) for a, b in pairs)
+
+
+def extents_of(draws: Sequence[Draw], places: Sequence[Place], body: Body) -> tuple[Array, ...]:
+    found = [np.ones(part.columns) for part in body.parts]
+    for draw, place in zip(draws, places, strict=True):
+        if place.part is not None and draw.block.domain.marks_at_most is None:
+            columns = draw.block.codes.extents
+            if place.start and not np.array_equal(found[place.part], columns):
+                raise PlanError("a tie with places that do not fit", "pooled draws are coded alike", "plan again")
+            found[place.part] = columns
+    return tuple(found)
+
+
+def check_common(draws: Sequence[Draw], where: str | None) -> None:
+    """Refuse draws whose people need not pass the common filter, or are named by other columns."""
+    from gaussmith.expressions import common_filter
+
+    rules = [draw.row_rule for draw in draws]
+    if any(rule is None for rule in rules) or len({rule.unit for rule in rules if rule is not None}) > 1:
+        raise PlanError("a tie of tables with other people", "one column names them in all", "plan again")
+    for rule in rules:
+        assert rule is not None
+        if not common_filter(where, rule.where, [dict(each.columns) for each in rules if each is not None]):
+            raise PlanError("a tie of draws without a common filter", "who is in a draw is counted", "plan again")

@@ -1,0 +1,191 @@
+"""Which draws of a plan share one noise: all that can, where that is better than noise of their own.
+
+Every draw is planned by itself first, with the whole guarantee. T being its total, noise of its own for each costs at
+best (Σ √T)², with a share of μ² in proportion to √T. One noise for several replaces their terms by √T of the tie; the
+tie and the remaining draws split μ² in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gaussmith.domains import Records
+from gaussmith.errors import PlanError
+from gaussmith.expressions import common_filter
+from gaussmith.guarantee import Guarantee
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.tied.ladder import Solution, solve
+from gaussmith.numerics.tied.parts import Part
+from gaussmith.plans.choice import plan_problem
+from gaussmith.plans.draw import Draw, tied
+from gaussmith.plans.row_rule import RowRule
+from gaussmith.plans.tie import Tie
+from gaussmith.plans.tied_people import Place, are_alike, counts_everybody, make_body, part_of
+from gaussmith.problem import Problem
+from gaussmith.problem.answers import ask
+
+WORTHWHILE = 1e-3
+"""A tie is made where it saves more than this share of the total: errors of tied draws are correlated."""
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """Draws that are planned under one guarantee.
+
+    alone:      the draws, each planned with the whole guarantee
+    scales:     what the squared errors of each are worth beside those of the others
+    plan_alone: makes draw i with noise of its own, at its share of the guarantee
+    everybody:  the row rule of all people that the draws are about
+    """
+
+    alone: Sequence[Draw]
+    scales: Sequence[float]
+    plan_alone: Callable[[int, Guarantee], Draw]
+    everybody: RowRule
+    guarantee: Guarantee
+    neighbours: str
+
+    def draws(self) -> list[Draw]:
+        """The draws in their order, tied where that is better; one more, last, may count the people of a tie."""
+        mu = self.guarantee.mu
+        roots = [math.sqrt(s * draw.total_variance) * mu for draw, s in zip(self.alone, self.scales, strict=True)]
+        joined = self._joined()
+        if joined is not None:
+            rest = [i for i in range(len(roots)) if i not in joined.members]
+            together = [math.sqrt(joined.solution.total), *(roots[i] for i in rest)]
+            if sum(together) ** 2 < sum(roots) ** 2 * (1.0 - WORTHWHILE):
+                return self._tied(joined, rest, together, sum(roots[i] for i in joined.members))
+        if len(self.alone) == 1:
+            return list(self.alone)
+        return [self.plan_alone(i, share) for i, share in enumerate(self.guarantee.split(roots))]
+
+    def _joined(self) -> _Joined | None:
+        """The draws that can share a noise, and the best noise that was found for them; None where there is none."""
+        found: list[tuple[int, Part | None]] = []
+        for i, (draw, scale) in enumerate(zip(self.alone, self.scales, strict=True)):
+            try:
+                found.append((i, part_of(draw, self.everybody.where, scale)))
+            except PlanError:
+                continue
+        parts = [part for _, part in found if part is not None]
+        if not parts or (self.neighbours != ADD_REMOVE and len(found) > 1):
+            return None
+        only = self.alone[found[0][0]] if len(found) == 1 else None
+        if only is not None and only.groups is None:
+            return None  # one question that is no matter of groups is at its optimum already
+        members, places = _placed(found, self.scales)
+        body = make_body([self.alone[i] for i in members], places, self.everybody.where)
+        return _Joined(members, places, solve(body, self.neighbours))
+
+    def _tied(self, joined: _Joined, rest: Sequence[int], roots: Sequence[float], apart: float) -> list[Draw]:
+        """The draws with a tie; those that cannot share its noise at their own share."""
+        shares = self.guarantee.split(list(roots)) if rest else (self.guarantee,)
+        draws = list(self.alone)
+        for i, share in zip(rest, shares[1:], strict=True):
+            draws[i] = self.plan_alone(i, share)
+        members, places, found = joined.members, joined.places, joined.solution
+        where, people = self.everybody.where, None
+        if found.lift.counted:
+            people = next((k for k, i in enumerate(members) if counts_everybody(draws[i], where)), None)
+            if people is None:
+                draws.append(_count_people(self.everybody, self.guarantee))
+                people = len(members)
+                members, places = (*members, len(draws) - 1), (*places, Place(None, 0, 1.0))
+        tie = Tie.of(
+            [draws[i] for i in members],
+            members=members,
+            places=places,
+            people=people,
+            where=where,
+            lift=found.lift,
+            guarantee=shares[0],
+            neighbours=self.neighbours,
+            how=found.how,
+            law=None if found.law is None else found.law.as_law(found.total),
+            apart=apart**2 / shares[0].mu ** 2,
+        )
+        for i, place in zip(members, places, strict=True):
+            draws[i] = tied(draws[i], tie, place)
+        return draws
+
+
+@dataclass(frozen=True, eq=False)
+class _Joined:
+    """Draws that can share a noise: which, where they are in the body, and the noise that was found."""
+
+    members: tuple[int, ...]
+    places: tuple[Place, ...]
+    solution: Solution
+
+
+def _placed(
+    found: Sequence[tuple[int, Part | None]], scales: Sequence[float]
+) -> tuple[tuple[int, ...], tuple[Place, ...]]:
+    """A place for each draw: filters that ask the same of their people are groups of one part."""
+    kinds: list[Part] = []
+    sizes: list[int] = []
+    places = []
+    for i, part in found:
+        if part is None:
+            places.append(Place(None, 0, scales[i]))
+            continue
+        alike = (q for q, kind in enumerate(kinds) if _is_filter(kind) and _is_filter(part) and are_alike(kind, part))
+        at = next(alike, len(kinds))
+        if at == len(kinds):
+            kinds.append(part)
+            sizes.append(0)
+        places.append(Place(at, sizes[at], scales[i]))
+        sizes[at] += part.groups
+    return tuple(i for i, _ in found), tuple(places)
+
+
+def _is_filter(part: Part) -> bool:
+    return part.groups == 1 and not part.always
+
+
+def scale_of(draw: Draw) -> float:
+    """What the squared errors of a draw are worth beside others: relative to what one person can change, on average.
+
+    Weights that were given say how the answers of one question compare with each other, not with other questions.
+    """
+    answers, domain = draw.block.answers, draw.block.domain
+    if answers.weighting == "relative" or not answers.size or domain.marks_at_most is not None:
+        return 1.0
+    ranges = domain.ranges[answers.index]
+    return float(1.0 / np.mean(answers.weights * ranges * ranges))
+
+
+def everybody_of(rules: Sequence[RowRule], where: str | None) -> RowRule:
+    """The row rule of all people that some draws are about: those that pass the filter of all, else `where`."""
+    columns = [dict(rule.columns) for rule in rules]
+    filters = {rule.where for rule in rules}
+    if len(filters) == 1:
+        (own,) = filters
+        if common_filter(own, own, columns):
+            where = own
+    shared = {name: text for name, text in columns[0].items() if all(each.get(name) == text for each in columns)}
+    return RowRule((), rules[0].unit, columns=tuple(shared.items()), where=where)
+
+
+def placed_again(draws: Sequence[Draw], people: Sequence[Draw]) -> list[Draw]:
+    """Draws that were tied each by itself in one list, those that count people for them last."""
+    found = [*draws, *people]
+    for tie in {id(draw.tie): draw.tie for draw in found if draw.tie is not None}.values():
+        members = tuple(i for i, draw in enumerate(found) if draw.tie is tie)
+        moved = replace(tie, members=members)
+        for i, place in zip(members, tie.places, strict=True):
+            found[i] = tied(found[i], moved, place)
+    return found
+
+
+def _count_people(rule: RowRule, guarantee: Guarantee) -> Draw:
+    """The draw that counts people for the others; no question asks for their number."""
+    domain = Records()
+    asked = ask(domain, count=True)
+    block = plan_problem(Problem(domain, asked, ADD_REMOVE), guarantee)
+    silent = block.problem.asking(replace(asked, count=False))
+    return Draw(replace(block, problem=silent), guarantee, ADD_REMOVE, row_rule=rule)
