@@ -58,7 +58,8 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             "there the number of people is public, and in pairs a person without items has no row to be counted by",
             'plan with neighbours="add-remove", or pass one row per person and one column per item',
         )
-    return Prepared(plan, (_open(data, replace(draw, row_rule=plain_rule(draw, columns, form))),))
+    rules = (plain_rule(draw, columns, form), *(RowRule(()) for _ in plan.draws[1:]))  # others count people for a tie
+    return Prepared(plan, tuple(_open(data, replace(d, row_rule=r)) for d, r in zip(plan.draws, rules, strict=True)))
 
 
 def prepare_request(plan: Plan, data: Any, engine: str | None = None, master: str | None = None) -> Prepared:

@@ -37,6 +37,7 @@ def add_flags(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     from gaussmith.plans import Plan
     from gaussmith.plans.certificate import Certificate, verify
+    from gaussmith.words.plans import noise_names
 
     plan = Plan.from_json(_read(arguments.plan))
     certificate = Certificate.from_json(_read(arguments.certificate))
@@ -45,16 +46,19 @@ def run(arguments: Namespace) -> int:
         raise PlanError("a certificate that does not hold", " · ".join(found.problems), "plan again, or ask its author")
     if arguments.json:
         fields: dict[str, Any] = {"holds": True, "plan_hash": plan.hash}
-        asked = [[slot.name for slot in plan.slots if slot.draw == i and slot.name] for i in range(len(plan.draws))]
+        asked = [[name for name in names if name] for names, _, _ in noise_names(plan)]
         fields |= _fields(found)
         fields["draws"] = [{"questions": names, **_fields(d)} for names, d in zip(asked, found.draws, strict=True)]
         print(json.dumps(fields, sort_keys=True, allow_nan=False))
         return 0
     print(bold("The certificate holds"))
-    for i, (draw, verdict) in enumerate(zip(plan.draws, found.draws, strict=True)):
-        named = ", ".join(slot.name for slot in plan.slots if slot.draw == i)
-        print((f"\n{printable(named)}\n" if named else "") + wrapped(_describe(draw, verdict)))
-    if len(plan.draws) > 1:
+    own = [draw for draw in plan.draws if draw.tie is None]
+    for (names, _, _), draw, verdict in zip(
+        noise_names(plan), [*own, *([None] * len(plan.ties))], found.draws, strict=True
+    ):
+        named = ", ".join(names)
+        print((f"\n{printable(named)}\n" if named else "") + wrapped(_describe(draw, plan.neighbours, verdict)))
+    if len(plan.provable) > 1:
         print(wrapped("\nThe shares of μ² of all draws add up to no more than the guarantee's."))
     return 0
 
@@ -68,15 +72,17 @@ def _fields(found: Verdict) -> dict[str, float | None]:
     }
 
 
-def _describe(draw: Draw, found: Verdict) -> str:
-    """What was found of one draw, in plain words."""
+def _describe(draw: Draw | None, neighbours: str, found: Verdict) -> str:
+    """What was found of one noise, in plain words: of a draw, or (None) of several that are tied."""
     from gaussmith.neighbours import protects
     from gaussmith.words.plans import held
 
-    total = draw.block.answers.objective == "total"
+    total = draw is None or draw.block.objective == "total"
     what = "total squared error" if total else "largest squared error over its target squared"
     where, kept = "", "guarantee"
-    if draw.groups is not None:
+    if draw is None:
+        where = "One noise for all groups and questions:\n"
+    elif draw.groups is not None:
         where = f"In each of {draw.groups.size:,} groups, of which a person is in {held(draw)}:\n"
         kept = "group's share of the guarantee" if draw.is_shared else "guarantee"
     bound = (
@@ -86,7 +92,7 @@ def _describe(draw: Draw, found: Verdict) -> str:
         else "no bound on that of other noise is known"
     )
     return (
-        f"{where}Private: no difference of neighbours exceeds the {kept} ({protects(draw.neighbours)}); the largest "
+        f"{where}Private: no difference of neighbours exceeds the {kept} ({protects(neighbours)}); the largest "
         f"reaches {100 * found.reach:.6f} % of it.\n"
         f"Optimal: the plan's {what} is at most {found.price:.9g}, and {bound}."
     )

@@ -103,6 +103,12 @@ class Block:
         return float(np.sqrt(self._variances[1]))
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the answers that are shown, the count last if asked."""
+        shown = tuple(self.answers.names[: self.answers.visible])
+        return (*shown, "count") if self.answers.count else shown
+
+    @property
     def rows_place(self) -> int | None:
         """Where the number of rows is among the answers shown; None where it is not asked."""
         last, coordinate = self.answers.visible - 1, self.domain.rows_coordinate

@@ -12,7 +12,8 @@ The noise of a draw may be tied to that of others (`plans.tie`): then all of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,14 +27,16 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.exact import fraction_down, sqrt_upward
 from gaussmith.numerics.linear import Dense
+from gaussmith.numerics.tied.parts import Body
 from gaussmith.plans.block import Block
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.row_rule import RowRule
-from gaussmith.plans.tie import Tie, tie_from_dict
+from gaussmith.plans.tie import Tie, bound_of, tie_from_dict
 from gaussmith.plans.tied_features import NAME, tied_shape
-from gaussmith.plans.tied_people import Place
+from gaussmith.plans.tied_people import Place, part_of
 from gaussmith.problem import Problem
 from gaussmith.problem.answers import Answers
+from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape
 
 _FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule"}
@@ -66,6 +69,16 @@ class Draw:
         return self.block.tie
 
     @property
+    def hides_membership(self) -> bool:
+        """Whether it is secret who is in the records, or in a group, although the number of people may be public."""
+        return self.groups is not None or self.block.neighbours != self.neighbours
+
+    @property
+    def held(self) -> float:
+        """By how much μ is divided for one group under add-remove: the root of how many a person is in."""
+        return 1.0 if self.groups is None else math.sqrt(self.groups.at_most)
+
+    @property
     def is_shared(self) -> bool:
         """Whether a group has less than the draw's guarantee, because a person may be in several."""
         return self.block.guarantee != self.guarantee
@@ -86,9 +99,21 @@ class Draw:
 
     @cached_property
     def lower_bound(self) -> float:
-        """No Gaussian noise with this guarantee has a smaller price: what people in a single group already force."""
+        """No Gaussian noise with this guarantee has a smaller price."""
         # A person in one group, added, removed or moved elsewhere, is an add-remove difference in that group.
-        return self._times * self.block.lower_bound * self.block.guarantee.mu**2 / self.guarantee.mu**2
+        forced = self._times * self.block.lower_bound * self.block.guarantee.mu**2
+        return max(forced, self._held_bound) / self.guarantee.mu**2
+
+    @property
+    def _held_bound(self) -> float:
+        """The bound at μ = 1 from people in several groups at once; 0 where none is known."""
+        if not self.hides_membership or self.block.answers.targets is not None:
+            return 0.0
+        try:
+            part = part_of(self, None)
+        except PlanError:
+            return 0.0
+        return 0.0 if part is None else bound_of(Body((part,)), self.neighbours).lower
 
     @property
     def optimality(self) -> float:
@@ -98,7 +123,9 @@ class Draw:
         """
         if self.tie is not None:
             return self.tie.optimality
-        return self.block.optimality * (self.guarantee.mu / self.block.guarantee.mu) ** 2
+        if not self.hides_membership:
+            return self.block.optimality
+        return max(1.0, price_over_bound(self.price, self.lower_bound))
 
     @cached_property
     def standard_scale(self) -> float:
@@ -119,9 +146,12 @@ class Draw:
             return
         self.block.certify()
         if self.groups is None:
-            if self.block.neighbours != self.neighbours:
+            if self.block.neighbours == self.neighbours:
+                share = 1.0
+            elif self.block.neighbours == ADD_REMOVE:
+                share = _filtered_share(self.block)
+            else:
                 raise PlanError("a block with other neighbours than its draw", "both protect the same", "plan again")
-            share = 1.0
         else:
             if self.block.neighbours != ADD_REMOVE:
                 raise PlanError(
@@ -174,6 +204,19 @@ def draw_groups(
         mu = fraction_down(Fraction(guarantee.mu) / Fraction(share))
         block = plan_problem(problem, Guarantee(mu=mu), missing, shape)
     return Draw(block, guarantee, neighbours, groups)
+
+
+def draw_filtered(draw: Draw, neighbours: str, plan_alone: Callable[[Guarantee], Block]) -> Draw:
+    """A draw of the people that pass a filter, whose number is secret also where that of all people is public."""
+    mu = fraction_down(Fraction(draw.guarantee.mu) / Fraction(_filtered_share(draw.block)))
+    return replace(draw, block=plan_alone(Guarantee(mu=mu)), neighbours=neighbours)
+
+
+def _filtered_share(block: Block) -> float:
+    """By how much μ is divided where a replaced person may also enter or leave; rounded up."""
+    unit = block.domain.largest(block.shape.lift, ADD_REMOVE)
+    changed = block.domain.largest_change(block.shape.lift)
+    return max(1.0, float(np.nextafter(changed / unit, np.inf)) * (1 + 2.0**-50))
 
 
 def tied(draw: Draw, tie: Tie, place: Place) -> Draw:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,8 +21,9 @@ import numpy as np
 from gaussmith.domains import Groups
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
-from gaussmith.neighbours import check, protects
+from gaussmith.neighbours import ADD_REMOVE, check, protects
 from gaussmith.numerics.linear import Array
+from gaussmith.numerics.trace_roots import square_down
 from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
@@ -201,9 +203,12 @@ class Plan(StatedErrors):
 
     @cached_property
     def lower_bound(self) -> float:
-        """No Gaussian noise with this guarantee has a smaller price: each noise needs as much even with all of μ."""
-        mu = self.guarantee.mu
-        return sum(each.lower_bound * (each.guarantee.mu / mu) ** 2 for each in self._noises)
+        """No Gaussian noise with this guarantee has a smaller price: each noise needs as much even with all of μ.
+
+        Under replace-one their roots add up: what changes in several questions has independent signs.
+        """
+        least = [each.lower_bound * (each.guarantee.mu / self.guarantee.mu) ** 2 for each in self._noises]
+        return sum(least) if self.neighbours == ADD_REMOVE else square_down(sum(map(math.sqrt, least)) * (1 - 2.0**-45))
 
     @property
     def optimality(self) -> float:

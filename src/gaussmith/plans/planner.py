@@ -13,9 +13,11 @@ from gaussmith.numerics.doubles import within_doubles
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import Draw, draw_groups
 from gaussmith.plans.plan import Plan
+from gaussmith.plans.row_rule import RowRule
+from gaussmith.plans.tying import Questions
 from gaussmith.problem import Domain, Problem
-from gaussmith.problem.answers import aim, ask
-from gaussmith.shapes.candidates import Progress
+from gaussmith.problem.answers import Answers, aim, ask
+from gaussmith.shapes.candidates import BEST, Progress
 
 
 def plan(
@@ -63,7 +65,7 @@ def plan(
     if isinstance(domain, Groups):
         with within_doubles():
             asked = aim(ask(domain.domain, answers, count, weights), objective, targets)
-        made = Plan.of(draw_groups(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape))
+        made = _plan_groups(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape)
         made.certify()
         return made
     if not isinstance(domain, Domain):
@@ -79,3 +81,22 @@ def plan(
     protected = choose(neighbours, neighbors)
     block = plan_problem(Problem(domain, asked, protected), guarantee, missing, shape, gap, progress)
     return Plan.of(Draw(block, guarantee, protected))
+
+
+def _plan_groups(
+    groups: Groups,
+    guarantee: Guarantee,
+    asked: Answers,
+    neighbours: str,
+    missing: Mapping[str, float] | None,
+    shape: str,
+) -> Plan:
+    """Groups with noise of their own, or with one noise for all where that is better."""
+
+    def plan_alone(_: int, share: Guarantee) -> Draw:
+        return draw_groups(groups, share, asked, neighbours, missing, shape)
+
+    alone = plan_alone(0, guarantee)
+    if shape != BEST or asked.targets is not None:
+        return Plan.of(alone)
+    return Plan.of(*Questions([alone], [1.0], plan_alone, RowRule(()), guarantee, neighbours).draws())

@@ -20,7 +20,7 @@ from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.linear import Array
 
 if TYPE_CHECKING:
-    from gaussmith.plans import Block
+    from gaussmith.plans import Block, Plan
     from gaussmith.releases import Release
 
 
@@ -51,7 +51,7 @@ def standard_block(block: Block) -> Block | None:
     try:
         with within_doubles():
             domain, shape = problem.domain.standard(problem, block.guarantee.mu)
-            standard = replace(block, problem=problem.over(domain), shape=shape, alternatives=(), law=None)
+            standard = replace(block, problem=problem.over(domain), shape=shape, alternatives=(), law=None, tie=None)
             require_finite(standard.standard_errors, standard.total_variance)
             return standard
     except PlanError:
@@ -106,17 +106,36 @@ def _standard_count_error(block: Block, standard: Array | None) -> float | None:
     return other.count_standard_error if other else None
 
 
+def standard_scale(plan: Plan) -> float:
+    """The standard Gaussian's errors in a group of the only question over those at the guarantee of its block.
+
+    Where the noise is tied, the standard mechanism answers the same questions with the shares of μ² that are best for
+    it: in proportion to the root of each one's total.
+    """
+    draw = plan.draw
+    if draw.tie is None:
+        return draw.standard_scale
+    roots = {}
+    for i, place in zip(draw.tie.members, draw.tie.places, strict=True):
+        member = plan.draws[i]
+        standard = standard_block(member.block) if member.block.names else None
+        if standard is not None:
+            roots[i] = math.sqrt(place.scale * member.size * standard.total_variance) * member.held
+    own = roots.get(plan.slot.draw)
+    return math.sqrt(sum(roots.values()) / own) * draw.held if own else 1.0
+
+
 def compare_release(release: Release, most: int | None = None) -> list[Comparison]:
     """Every answer's error at its released value beside the standard one there, the count last; without groups."""
     block = release.block
-    has_shape = block.domain.has_standard_shape(block.problem)
-    found = compare_block(block, most=None if has_shape else most)
+    has_shape, scale = block.domain.has_standard_shape(block.problem), standard_scale(release.plan)
+    found = compare_block(block, most=None if has_shape else most, standard_scale=scale)
     other = standard_block(block) if has_shape and not block.answers.is_linear else None
     if other is None:
         return found
     readout = release.readout
     standard = replace(readout, block=other, features=readout.features[: other.shape.features.shape[0]])
-    errors = zip(readout.standard_errors.tolist(), standard.standard_errors.tolist(), strict=True)
+    errors = zip(readout.standard_errors.tolist(), (scale * standard.standard_errors).tolist(), strict=True)
     return [replace(c, error=ours, standard=others) for c, (ours, others) in zip(found, errors, strict=True)]
 
 

@@ -24,13 +24,14 @@ from gaussmith.neighbours import check
 from gaussmith.numerics.exact import sqrt_upward
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.tied.largest import largest
+from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.tied_features import feature_rows, tied_total
 from gaussmith.plans.tied_people import Place, check_common, counts_everybody, extents_of, make_body, same_people
 from gaussmith.problem import Law
-from gaussmith.problem.law import price_over_bound
+from gaussmith.problem.law import price_over_bound, refused_law
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw
@@ -154,9 +155,7 @@ class Tie:
     @cached_property
     def bounding_law(self) -> Law:
         """The law on people that proves the lower bound."""
-        from gaussmith.proofs.tied import bounding_law
-
-        return self.law or bounding_law(self.body, self.neighbours)
+        return self.law or bound_of(self.body, self.neighbours)
 
     @cached_property
     def lower_bound(self) -> float:
@@ -165,9 +164,9 @@ class Tie:
 
     def proven(self, law: Law) -> float:
         """The bound that a law proves at μ = 1, computed apart from the choice of the lift; rounded down."""
-        from gaussmith.proofs.tied import prove_tied
+        from gaussmith.proofs.tied import lower_bound
 
-        return prove_tied(self.body, self.neighbours, law)
+        return lower_bound(self.body, self.neighbours, _types_of(law, len(self.body.parts)))
 
     @property
     def objective(self) -> str:
@@ -248,3 +247,41 @@ def tie_from_dict(fields: dict[str, Any], draws: Sequence[Draw]) -> Tie:
         law=None if fields["law"] is None else Law.from_dict(fields["law"]),
         apart=float(fields["apart"]),
     )
+
+
+MAX_LAW = 20_000
+"""Limit on the numbers of a law that a plan keeps; a longer one is found again when it is asked for."""
+
+
+def bound_by(body: Body, neighbours: str, types: TypesLaw) -> Law:
+    """A law on types as a plan and a certificate write it, with the bound that it proves."""
+    from gaussmith.proofs.tied import lower_bound
+
+    numbers = {"weights": types.weights}
+    for q, (corners, counts, picks) in enumerate(zip(types.corners, types.counts, types.picks, strict=True)):
+        numbers |= {f"corners {q}": corners, f"counts {q}": counts, f"picks {q}": picks}
+    return Law("types", lower_bound(body, neighbours, types), numbers)
+
+
+def bound_of(body: Body, neighbours: str) -> Law:
+    """A law on the people of a body, found apart from any noise, with the bound that it proves."""
+    from gaussmith.proofs.tied_laws import find_law
+
+    return bound_by(body, neighbours, find_law(body, neighbours))
+
+
+def kept_law(body: Body, neighbours: str, types: TypesLaw | None) -> Law | None:
+    """The law that comes with a lift, where it is short enough to be kept."""
+    if types is None or sum(each.size for each in (*types.corners, *types.counts, *types.picks)) > MAX_LAW:
+        return None
+    return bound_by(body, neighbours, types)
+
+
+def _types_of(law: Law, parts: int) -> TypesLaw:
+    """The law on types that `bound_by` wrote; refuses other kinds."""
+    if law.kind != "types":
+        raise refused_law()
+    corners, counts, picks = (
+        tuple(law.numbers[f"{name} {q}"] for q in range(parts)) for name in ("corners", "counts", "picks")
+    )
+    return TypesLaw(corners, counts, picks, law.numbers["weights"])

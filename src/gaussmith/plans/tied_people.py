@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.errors import PlanError
+from gaussmith.expressions import common_filter
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Domain, Problem
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ class Place:
 
 def counts_everybody(draw: Draw, where: str | None) -> bool:
     """Whether the records of a draw are all people that pass the common filter."""
-    return draw.groups is None and draw.row_rule is not None and draw.row_rule.where == where
+    return draw.groups is None and (None if draw.row_rule is None else draw.row_rule.where) == where
 
 
 def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:
@@ -51,7 +53,7 @@ def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:
             raise untied("its cells do not weigh the same, or are counted apart")
         none = np.zeros(0)
         return Part(domain.dimension, 0, domain.marks_at_most, none, none, none, weight * scale)
-    if not domain.columns_vary_alone or draw.row_rule is None:
+    if not domain.columns_vary_alone:
         raise untied("its columns are bound together")
     centre, radius, weights, count = _columns(problem)
     if everybody:
@@ -147,12 +149,9 @@ def extents_of(draws: Sequence[Draw], places: Sequence[Place], body: Body) -> tu
 
 def check_common(draws: Sequence[Draw], where: str | None) -> None:
     """Refuse draws whose people need not pass the common filter, or are named by other columns."""
-    from gaussmith.expressions import common_filter
-
-    rules = [draw.row_rule for draw in draws]
-    if any(rule is None for rule in rules) or len({rule.unit for rule in rules if rule is not None}) > 1:
+    rules = [RowRule(()) if draw.row_rule is None else draw.row_rule for draw in draws]
+    if len({rule.unit for rule in rules}) > 1:
         raise PlanError("a tie of tables with other people", "one column names them in all", "plan again")
-    for rule in rules:
-        assert rule is not None
-        if not common_filter(where, rule.where, [dict(each.columns) for each in rules if each is not None]):
-            raise PlanError("a tie of draws without a common filter", "who is in a draw is counted", "plan again")
+    columns = [dict(rule.columns) for rule in rules]
+    if not all(common_filter(where, rule.where, columns) for rule in rules):
+        raise PlanError("a tie of draws without a common filter", "who is in a draw is counted", "plan again")

@@ -19,11 +19,11 @@ from gaussmith.expressions import common_filter
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.tied.ladder import Solution, solve
-from gaussmith.numerics.tied.parts import Part
+from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import Draw, tied
 from gaussmith.plans.row_rule import RowRule
-from gaussmith.plans.tie import Tie
+from gaussmith.plans.tie import Tie, kept_law
 from gaussmith.plans.tied_people import Place, are_alike, counts_everybody, make_body, part_of
 from gaussmith.problem import Problem
 from gaussmith.problem.answers import ask
@@ -50,43 +50,46 @@ class Questions:
     neighbours: str
 
     def draws(self) -> list[Draw]:
-        """The draws in their order, tied where that is better; one more, last, may count the people of a tie."""
+        """The draws in their order, tied where that is better; those that only count the people of a tie come last."""
         mu = self.guarantee.mu
         roots = [math.sqrt(s * draw.total_variance) * mu for draw, s in zip(self.alone, self.scales, strict=True)]
-        joined = self._joined()
-        if joined is not None:
-            rest = [i for i in range(len(roots)) if i not in joined.members]
-            together = [math.sqrt(joined.solution.total), *(roots[i] for i in rest)]
-            if sum(together) ** 2 < sum(roots) ** 2 * (1.0 - WORTHWHILE):
-                return self._tied(joined, rest, together, sum(roots[i] for i in joined.members))
-        if len(self.alone) == 1:
-            return list(self.alone)
-        return [self.plan_alone(i, share) for i, share in enumerate(self.guarantee.split(roots))]
+        ties = [each for each in self._joined() if each.root**2 < each.apart(roots) ** 2 * (1.0 - WORTHWHILE)]
+        own = [i for i in range(len(roots)) if not any(i in each.members for each in ties)]
+        noises = [*(each.root for each in ties), *(roots[i] for i in own)]
+        shares = self.guarantee.split(noises) if len(noises) > 1 else (self.guarantee,)
+        draws = list(self.alone)
+        for i, share in zip(own, shares[len(ties) :], strict=True):
+            draws[i] = self.alone[i] if share is self.guarantee else self.plan_alone(i, share)
+        for each, share in zip(ties, shares, strict=False):
+            self._tie(draws, each, share, each.apart(roots))
+        return draws
 
-    def _joined(self) -> _Joined | None:
-        """The draws that can share a noise, and the best noise that was found for them; None where there is none."""
+    def _joined(self) -> list[_Joined]:
+        """The draws that can share a noise, and the best noise found for them; under replace-one each by itself.
+
+        There one person's differences in several questions are independent, and of either sign: noise of their own is
+        as good as any (docs/theory.md).
+        """
         found: list[tuple[int, Part | None]] = []
         for i, (draw, scale) in enumerate(zip(self.alone, self.scales, strict=True)):
             try:
                 found.append((i, part_of(draw, self.everybody.where, scale)))
             except PlanError:
                 continue
-        parts = [part for _, part in found if part is not None]
-        if not parts or (self.neighbours != ADD_REMOVE and len(found) > 1):
-            return None
-        only = self.alone[found[0][0]] if len(found) == 1 else None
-        if only is not None and only.groups is None:
-            return None  # one question that is no matter of groups is at its optimum already
+        if self.neighbours == ADD_REMOVE:
+            several = len(found) > 1 and any(part is not None for _, part in found)
+            bundles = [found] if several or any(self.alone[i].groups is not None for i, _ in found) else []
+        else:
+            bundles = [[(i, part)] for i, part in found if part is not None and self.alone[i].hides_membership]
+        return [self._solved(bundle) for bundle in bundles]
+
+    def _solved(self, found: Sequence[tuple[int, Part | None]]) -> _Joined:
         members, places = _placed(found, self.scales)
         body = make_body([self.alone[i] for i in members], places, self.everybody.where)
-        return _Joined(members, places, solve(body, self.neighbours))
+        return _Joined(members, places, body, solve(body, self.neighbours))
 
-    def _tied(self, joined: _Joined, rest: Sequence[int], roots: Sequence[float], apart: float) -> list[Draw]:
-        """The draws with a tie; those that cannot share its noise at their own share."""
-        shares = self.guarantee.split(list(roots)) if rest else (self.guarantee,)
-        draws = list(self.alone)
-        for i, share in zip(rest, shares[1:], strict=True):
-            draws[i] = self.plan_alone(i, share)
+    def _tie(self, draws: list[Draw], joined: _Joined, share: Guarantee, apart: float) -> None:
+        """Tie some draws of a list; one more that counts their people is added where they need it."""
         members, places, found = joined.members, joined.places, joined.solution
         where, people = self.everybody.where, None
         if found.lift.counted:
@@ -102,15 +105,14 @@ class Questions:
             people=people,
             where=where,
             lift=found.lift,
-            guarantee=shares[0],
+            guarantee=share,
             neighbours=self.neighbours,
             how=found.how,
-            law=None if found.law is None else found.law.as_law(found.total),
-            apart=apart**2 / shares[0].mu ** 2,
+            law=kept_law(joined.body, self.neighbours, found.law),
+            apart=apart**2 / share.mu**2,
         )
         for i, place in zip(members, places, strict=True):
             draws[i] = tied(draws[i], tie, place)
-        return draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +121,17 @@ class _Joined:
 
     members: tuple[int, ...]
     places: tuple[Place, ...]
+    body: Body
     solution: Solution
+
+    @property
+    def root(self) -> float:
+        """√T of the noise, at μ = 1."""
+        return math.sqrt(self.solution.total)
+
+    def apart(self, roots: Sequence[float]) -> float:
+        """Σ √T with noise of its own for each."""
+        return sum(roots[i] for i in self.members)
 
 
 def _placed(

@@ -20,7 +20,8 @@ from gaussmith.errors import RequestError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import MEAN, ROW_SUM, ROWS, TOTAL, RowRule
-from gaussmith.plans.standard_gaussian import compare_block, compare_release
+from gaussmith.plans.standard_gaussian import compare_block, compare_release, standard_scale
+from gaussmith.plans.tied_features import NAME
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
 from gaussmith.report.spectra import errors_spec, spectrum_spec
@@ -34,12 +35,14 @@ from gaussmith.words.blocks import (
     guarantee_notes,
 )
 from gaussmith.words.numbers import decimals, figure
+from gaussmith.words.plans import noise_names
 from gaussmith.words.releases import shown_rows
 from gaussmith.words.tables import html_table
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block, Draw, Plan
     from gaussmith.plans.standard_gaussian import Comparison
+    from gaussmith.plans.tie import Tie
     from gaussmith.releases import Release
 
 _OF = {TOTAL: "a person’s total", MEAN: "a person’s mean", ROW_SUM: "each row", ROWS: "rows"}
@@ -112,12 +115,12 @@ def _version(release: Release) -> str:
 def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
     """Name, title and body of what is told about one question."""
     block, draw = release.block, release.plan.draw
-    several = len(release.plan.draws) > 1
+    several, scale = len(release.plan.provable) > 1, standard_scale(release.plan)
     if release.labels:  # all groups are alike
-        compared = compare_block(block, most=MAX_ROWS, standard_scale=draw.standard_scale)
-        noise = _noise(block, compared, several, draw)
+        compared = compare_block(block, most=MAX_ROWS, standard_scale=scale)
+        noise = _noise(block, compared, several, scale, draw)
     else:
-        noise = _noise(block, compare_release(release, MAX_ROWS), several)
+        noise = _noise(block, compare_release(release, MAX_ROWS), several, scale)
     sections = [
         ("answers", "Answers", _answers(release)),
         ("noise", "Noise against the standard Gaussian", noise),
@@ -141,11 +144,11 @@ def _shares(plan: Plan) -> str:
     """Which questions there are, and what each has of the guarantee."""
     rows = [
         [
-            printable(", ".join(slot.name for slot in plan.slots if slot.draw == i)),
-            f"{100 * (each.guarantee.mu / plan.guarantee.mu) ** 2:.3g} %",
-            f"{each.guarantee.mu:.4g}",
+            printable(", ".join(named)),
+            f"{100 * (guarantee.mu / plan.guarantee.mu) ** 2:.3g} %",
+            f"{guarantee.mu:.4g}",
         ]
-        for i, each in enumerate(plan.draws)
+        for named, guarantee, _ in noise_names(plan)
     ]
     return (
         "<p>The questions share one guarantee. Those in one line were planned together, with noise of their own; "
@@ -204,8 +207,13 @@ def _answers(release: Release) -> str:
     )
 
 
-def _noise(block: Block, comparisons: Sequence[Comparison], several: bool, groups: Draw | None = None) -> str:
-    """Errors beside the standard Gaussian's; `several` draws share the guarantee."""
+def _noise(
+    block: Block, comparisons: Sequence[Comparison], several: bool, scale: float, groups: Draw | None = None
+) -> str:
+    """Errors beside the standard Gaussian's; `several` noises share the guarantee.
+
+    The standard's errors are `scale` times those that it has at the block's guarantee.
+    """
     known = [c for c in comparisons if c.standard]
     if not known:
         return "<p>The standard Gaussian mechanism is not defined for these answers.</p>"
@@ -217,9 +225,10 @@ def _noise(block: Block, comparisons: Sequence[Comparison], several: bool, group
         rows.append([printable(c.name), *errors, f"{100 * (c.share or 0):.0f} %"])
     label = "Bars: each error in percent of the standard Gaussian's; the numbers are in the table."
     table = _table(["answer", "± error", "standard Gaussian", "ratio"], rows)
-    gain = describe_gain(block, 1.0 if groups is None else groups.standard_scale)
+    gain = describe_gain(block, scale)
     lead = f"Taken together, {gain}" if gain else "Here the standard Gaussian mechanism does as well"
-    what = "the plan" if block.whole is None else "the plan of all questions planned together"
+    together = block.whole is not None or block.tie is not None
+    what = "the plan of all questions planned together" if together else "the plan"
     shared = groups is not None and groups.is_shared
     where = "in each group, at its share of μ, " if shared else "at its share of μ " if several else ""
     bars = _figure(draw(noise_spec(known), label), "Blue: this release. Grey: the standard Gaussian mechanism.")
@@ -288,6 +297,8 @@ def _covers(release: Release) -> str:
 
 
 def _why(block: Block) -> str:
+    if block.tie is not None:
+        return _why_tied(block.tie)
     together = " of this question and those planned together with it" if block.whole is not None else ""
     block = block.whole[0] if block.whole is not None else block
     weighting = {
@@ -314,6 +325,19 @@ def _why(block: Block) -> str:
         f"<p>The noise was chosen {aim}{together}{weighting}: from the bounds and the guarantee "
         "alone, never from the data.</p>\n"
         f"{_table(['noise', 'largest squared error' if worst else 'total squared error'], rows)}"
+    )
+
+
+def _why_tied(tie: Tie) -> str:
+    rows = [
+        [f"{describe_shape(NAME)} (chosen)", "1.00 ×"],
+        ["noise of its own for each question or group, at the best shares", f"{tie.apart / tie.total_variance:.2f} ×"],
+        ["the least that any Gaussian noise with this guarantee could have", f"{1 / tie.optimality:.2f} ×"],
+    ]
+    return (
+        "<p>The noise was chosen for the least sum of squared errors of all answers that share it, each relative to "
+        "what one person can change: from the bounds and the guarantee alone, never from the data.</p>\n"
+        f"{_table(['noise', 'total squared error'], rows)}"
     )
 
 

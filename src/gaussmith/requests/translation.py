@@ -25,7 +25,7 @@ from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Draw
 from gaussmith.plans.choice import plan_problem
-from gaussmith.plans.draw import draw_groups
+from gaussmith.plans.draw import draw_filtered, draw_groups
 from gaussmith.plans.row_rule import MEAN as OWN_MEAN
 from gaussmith.plans.row_rule import ROW_SUM, ROWS, TOTAL, VALUES, RowRule
 from gaussmith.problem import Problem
@@ -62,11 +62,12 @@ def plan_question(
 ) -> Draw:
     """The draw of a question, with the row rule of its table; `asked` gives the answers where they are not its own."""
     question.check_unit(unit)
-    if question.where is not None and neighbours != ADD_REMOVE:
+    filtered = question.where is not None and neighbours != ADD_REMOVE  # who passes is secret, though n is public
+    if filtered and question.histograms and question.count:
         raise RequestError(
-            "where under replace-one",
-            "there the number of people is public, and a filter would give away who passes it",
-            'leave neighbours out, which is "add-remove"',
+            "the count of a filtered histogram under replace-one",
+            "the number of all people is public there, and that of those who pass the filter is not",
+            "make it a question of its own: count = true, where = …",
         )
     if question.histograms:
         return _plan_histogram(question, unit, guarantee, neighbours)
@@ -93,8 +94,13 @@ def plan_question(
     if groups is not None:
         draw = draw_groups(groups, guarantee, drawn.answers, neighbours, missing)
         return replace(draw, block=_standing_in(draw.block, drawn.stand_ins), row_rule=row_rule)
-    block = plan_problem(Problem(drawn.domain, drawn.answers, neighbours), guarantee, missing)
-    return Draw(_standing_in(block, drawn.stand_ins), guarantee, neighbours, row_rule=row_rule)
+    problem = Problem(drawn.domain, drawn.answers, ADD_REMOVE if filtered else neighbours)
+
+    def plan_alone(share: Guarantee) -> Block:
+        return _standing_in(plan_problem(problem, share, missing), drawn.stand_ins)
+
+    draw = Draw(plan_alone(guarantee), guarantee, problem.neighbours, row_rule=row_rule)
+    return draw_filtered(draw, neighbours, plan_alone) if filtered else draw
 
 
 def _plan_histogram(question: Question, unit: str | None, guarantee: Guarantee, neighbours: str) -> Draw:

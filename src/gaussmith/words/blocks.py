@@ -42,6 +42,8 @@ _SHAPES = {
     "water-filled": "independent noise, more where single records can move more",
     "even": "the same noise on every cell",
     "residuals": "noise of its own size on what each marginal says that no smaller one says",
+    "tied": "one noise for all questions and groups, because one person is in all of them: it hides what a person can "
+    "change in all answers at once, and so less of it will do",
     "isotropic": "the standard Gaussian mechanism: equal noise on every answer, in units of its weight",
 }
 
@@ -60,9 +62,14 @@ def describe_optimality(block: Block) -> str:
     >>> describe_optimality(gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1)).block)
     'as good as any Gaussian noise can be'
     """
-    if not math.isfinite(block.optimality):
+    return describe_factor(block.optimality)
+
+
+def describe_factor(optimality: float) -> str:
+    """How close to the limit a price is that is so many times the bound."""
+    if not math.isfinite(optimality):
         return "at an unknown distance from the best Gaussian noise"
-    gap = 100 * (block.optimality - 1)
+    gap = 100 * (optimality - 1)
     return "as good as any Gaussian noise can be" if gap < 0.005 else f"within {gap:.2g} % of the best Gaussian noise"
 
 
@@ -201,7 +208,7 @@ def _marginal_rows(block: Block, work: Marginals, most: int) -> list[tuple[str, 
     return found
 
 
-def block_notes(block: Block, rows: int | None, lead: str = "") -> list[str]:
+def block_notes(block: Block, rows: int | None, lead: str = "", protected: str | None = None) -> list[str]:
     notes, of = [], counted_in(block)
     if block.answers.any_divided and rows:
         notes = [f"means of {rows:,} {of}"]
@@ -210,10 +217,11 @@ def block_notes(block: Block, rows: int | None, lead: str = "") -> list[str]:
     shares = [] if rows is None else [f"{printable(name)} ± {share:.3g} %" for name, share in _shares(block, rows)]
     if shares:
         notes.append(f"of what {rows:,} records can add up to: {', '.join(shares[:4])}{', …' if shares[4:] else ''}")
-    lead += "planned together, " if block.whole is not None else ""
+    lead += "one noise for all that is asked, " if block.tie is not None else ""
+    lead += "planned together, " if block.whole is not None and block.tie is None else ""
     optimal = f"{block.shape.name}: {lead}{describe_optimality(block)}"
     undeclared = [text for text in (block.domain.undeclared,) if text]
-    return [*notes, optimal, *guarantee_notes(block.guarantee), f"protects {block.protects}", *undeclared]
+    return [*notes, optimal, *guarantee_notes(block.guarantee), f"protects {protected or block.protects}", *undeclared]
 
 
 def _shares(block: Block, rows: int) -> list[tuple[str, float]]:

@@ -7,19 +7,26 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from gaussmith.plans.standard_gaussian import standard_scale
+from gaussmith.plans.tied_features import NAME
 from gaussmith.texts import printable
 from gaussmith.words.blocks import (
     MAX_ROWS,
     PLAN_HEADER,
     block_notes,
     block_rows,
+    describe_factor,
+    describe_optimality,
+    describe_shape,
     explain_choice,
     guarantee_notes,
 )
 from gaussmith.words.tables import html_table, text_table
 
 if TYPE_CHECKING:
+    from gaussmith.guarantee import Guarantee
     from gaussmith.plans import Block, Draw, Plan
+    from gaussmith.plans.tie import Tie
 
 
 def plan_text(plan: Plan, rows: int | None = None) -> str:
@@ -40,15 +47,15 @@ def plan_html(plan: Plan) -> str:
 
 def _question_text(plan: Plan, rows: int | None) -> str:
     before, lead, after = _about(plan)
-    block, scale = plan.block, plan.draw.standard_scale
+    block, scale = plan.block, standard_scale(plan)
     table = text_table(PLAN_HEADER, block_rows(block, rows, standard_scale=scale))
-    return "\n".join([*before, table, *_left_out(block), *block_notes(block, rows, lead), *after])
+    return "\n".join([*before, table, *_left_out(block), *block_notes(block, rows, lead, plan.protects), *after])
 
 
 def _question_html(plan: Plan) -> str:
     before, lead, after = _about(plan)
-    block, scale = plan.block, plan.draw.standard_scale
-    foot = [*_left_out(block), *block_notes(block, None, lead)]
+    block, scale = plan.block, standard_scale(plan)
+    foot = [*_left_out(block), *block_notes(block, None, lead, plan.protects)]
     return (
         note_lines(before) + html_table(PLAN_HEADER, block_rows(block, standard_scale=scale), foot) + note_lines(after)
     )
@@ -56,14 +63,19 @@ def _question_html(plan: Plan) -> str:
 
 def _whole(plan: Plan) -> list[str]:
     """How close to the limit all draws together are."""
-    if len(plan.draws) == 1:
+    if len(plan.provable) == 1 and not plan.ties:
         return []
+    if len(plan.provable) == 1:
+        (tie,) = plan.ties
+        return [f"all answers together are {describe_optimality(plan.draws[0].block)}{describe_saving(tie)}"]
     return [f"their total error is within a factor {plan.optimality:.3g} of what no Gaussian noise can go below"]
 
 
 def _about(plan: Plan) -> tuple[list[str], str, list[str]]:
     """What stands above the errors of a question, before how good they are, and below."""
-    draw, lead = plan.draw, "" if len(plan.draws) == 1 else "at its share of μ "
+    draw = plan.draw
+    alone = len(plan.provable) == 1
+    lead = "" if alone or draw.tie is not None else "at its share of μ "
     if draw.groups is None:
         return [], lead, []
     before = [f"{draw.groups.size:,} groups, a person in {held(draw)}; in each of them"]
@@ -88,14 +100,29 @@ def _left_out(block: Block) -> list[str]:
     return [f"… and {rest:,} more answers: plan.standard_errors"] if rest > 0 else []
 
 
+def describe_saving(tie: Tie) -> str:
+    """What one noise saves against noise of its own for every question, in plain words."""
+    share = 100 * (1 - tie.total_variance / tie.apart)
+    return f"; their total squared error is {share:.2g} % less than with noise of its own for each" if share > 0 else ""
+
+
+def noise_names(plan: Plan) -> list[tuple[list[str], Guarantee, bool]]:
+    """For every noise of a plan the questions it answers, its guarantee, and whether they are tied."""
+    own = [((i,), draw.guarantee, False) for i, draw in enumerate(plan.draws) if draw.tie is None]
+    ties = [(tie.members, tie.guarantee, True) for tie in plan.ties]
+    return [
+        ([slot.name for slot in plan.slots if slot.draw in members], guarantee, tied)
+        for members, guarantee, tied in (*own, *ties)
+    ]
+
+
 def describe_shares(plan: Plan) -> list[str]:
-    """Who shares what, one line for each draw."""
+    """Who shares what, one line for each noise."""
     lines = []
-    for i, draw in enumerate(plan.draws):
-        named = [slot.name for slot in plan.slots if slot.draw == i]
-        together = "planned together, " if len(named) > 1 else ""
-        share = (draw.guarantee.mu / plan.guarantee.mu) ** 2
-        lines.append(f"{', '.join(named)}: {together}{100 * share:.3g} % of the budget (μ={draw.guarantee.mu:.4g})")
+    for named, guarantee, tied in noise_names(plan):
+        together = "one noise for all, " if tied and len(named) > 1 else "planned together, " if len(named) > 1 else ""
+        share = (guarantee.mu / plan.guarantee.mu) ** 2
+        lines.append(f"{', '.join(named)}: {together}{100 * share:.3g} % of the budget (μ={guarantee.mu:.4g})")
     return lines
 
 
@@ -121,8 +148,12 @@ def explain(plan: Plan) -> str:
     texts = [*describe_shares(plan)]
     for i, draw in enumerate(plan.draws):
         named = [slot.name for slot in plan.slots if slot.draw == i]
-        texts.append(f"\n{', '.join(named)}\n{_explain_draw(draw)}")
-    if len(plan.draws) > 1:
+        if draw.tie is None:
+            texts.append(f"\n{', '.join(named)}\n{_explain_draw(draw)}")
+    for tie in plan.ties:
+        named = [slot.name for slot in plan.slots if slot.draw in tie.members]
+        texts.append(f"\n{', '.join(named)}\n{_explain_tie(tie, plan.protects)}")
+    if len(plan.provable) > 1:
         texts.append(
             f"\nAll questions together: the total is {plan.total_variance:.6g}, and no Gaussian noise with the "
             f"whole guarantee can go below {plan.lower_bound:.6g}: within a factor {plan.optimality:.3g} of it."
@@ -130,8 +161,26 @@ def explain(plan: Plan) -> str:
     return "\n".join(texts)
 
 
+def _explain_tie(tie: Tie, protects: str) -> str:
+    """One noise for several questions, or for groups that a person can be in several of."""
+    return (
+        f"Protected: {protects}. How well: {tie.guarantee}.\n"
+        f"Chosen: {describe_shape(NAME)}.\n"
+        f"Its total squared error (each error taken relative to what one person can change) is "
+        f"{tie.total_variance:.6g}; with noise of its own for each question or group it would be {tie.apart:.6g}. No "
+        f"Gaussian noise with this guarantee can go below {tie.lower_bound:.6g}: the plan is "
+        f"{describe_factor(tie.optimality)}.\n"
+        "The choice used the bounds and the guarantee, never the data."
+    )
+
+
 def _explain_draw(draw: Draw) -> str:
     block = draw.block
+    if draw.tie is not None:
+        text = _explain_tie(draw.tie, block.protects)
+        if draw.groups is None:
+            return text
+        return f"{draw.groups.size} declared groups, a person in {held(draw)}; their errors are correlated.\n{text}"
     text = f"Protected: {block.protects}. How well: {block.guarantee}.\n{explain_choice(block)}"
     if draw.groups is None:
         return text
