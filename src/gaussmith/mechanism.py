@@ -133,12 +133,16 @@ def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | No
 
 def _release_tie(tie: Tie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> list[Array]:
     """The noisy features of draws that share their noise: groups × features of each."""
-    lift, scale = tie.grid
+    lifted = lift_members(tie, members)
+    noise = normal_integers(len(lifted), NOISE_BITS)
+    return tie.features([draw for draw, _ in members], add(lifted, noise).astype(float) / tie.grid[1])
+
+
+def lift_members(tie: Tie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> list[int]:
+    """The integers to which the noise of a tie is added."""
     cores = tie.cores([_cores(draw, tie, totals) for draw, totals in members])
     people = 0 if tie.people is None else members[tie.people][1][0].records
-    lifted = lift.exact_times(cores, people)
-    noise = normal_integers(len(lifted), NOISE_BITS)
-    return tie.features([draw for draw, _ in members], add(lifted, noise).astype(float) / scale)
+    return tie.grid[0].exact_times(cores, people)
 
 
 def _cores(draw: Draw, tie: Tie, totals: Sequence[Totals]) -> list[Sequence[int]]:

@@ -68,7 +68,7 @@ def _whole(plan: Plan) -> list[str]:
     if len(plan.provable) == 1:
         (tie,) = plan.ties
         return [f"all answers together are {describe_optimality(plan.draws[0].block)}{describe_saving(tie)}"]
-    return [f"their total error is within a factor {plan.optimality:.3g} of what no Gaussian noise can go below"]
+    return [f"all answers together are {describe_factor(plan.optimality)}"]
 
 
 def _about(plan: Plan) -> tuple[list[str], str, list[str]]:
