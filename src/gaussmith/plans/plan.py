@@ -173,6 +173,12 @@ class Plan(StatedErrors):
         mu = self.guarantee.mu
         return {s.name: (self.draws[s.draw].guarantee.mu / mu) ** 2 for s in self.slots if s.name in self.questions}
 
+    def costs(self) -> dict[str, float]:
+        """What each question costs the others: by which factor their total squared error is larger because of it."""
+        from gaussmith.plans.tying import question_costs
+
+        return question_costs(self)
+
     @cached_property
     def _narrowed(self) -> tuple[Draw, ...]:
         """The draws that this plan is about: all, or that of its question as far as it goes."""
@@ -185,8 +191,8 @@ class Plan(StatedErrors):
         return tuple(found.values())
 
     @property
-    def _noises(self) -> tuple[Draw | Tie, ...]:
-        """Every noise once: draws with noise of their own, and ties; of one question: its draw."""
+    def noises(self) -> tuple[Draw | Tie, ...]:
+        """Every noise once: draws with noise of their own, then ties; of one question: its draw."""
         if self._only is not None:
             return self._narrowed
         return (*(draw for draw in self.draws if draw.tie is None), *self.ties)
@@ -194,12 +200,12 @@ class Plan(StatedErrors):
     @property
     def total_variance(self) -> float:
         """The weighted total of all answers, the count included when asked."""
-        return sum(each.total_variance for each in self._noises)
+        return sum(each.total_variance for each in self.noises)
 
     @property
     def price(self) -> float:
         """What was made small: the weighted total, or the worst squared error in units of its target squared."""
-        return sum(each.price for each in self._noises)
+        return sum(each.price for each in self.noises)
 
     @cached_property
     def lower_bound(self) -> float:
@@ -207,14 +213,14 @@ class Plan(StatedErrors):
 
         Under replace-one their roots add up: what changes in several questions has independent signs.
         """
-        least = [each.lower_bound * (each.guarantee.mu / self.guarantee.mu) ** 2 for each in self._noises]
+        least = [each.lower_bound * (each.guarantee.mu / self.guarantee.mu) ** 2 for each in self.noises]
         return sum(least) if self.neighbours == ADD_REMOVE else square_down(sum(map(math.sqrt, least)) * (1 - 2.0**-45))
 
     @property
     def optimality(self) -> float:
         """price / lower_bound: 1 is the best any Gaussian noise can do. Of one question: that of its draw."""
-        if len(self._noises) == 1:
-            return self._noises[0].optimality
+        if len(self.noises) == 1:
+            return self.noises[0].optimality
         return max(1.0, price_over_bound(self.price, self.lower_bound))
 
     @cached_property
