@@ -175,7 +175,7 @@ class Plan(StatedErrors):
 
     def costs(self) -> dict[str, float]:
         """What each question costs the others: by which factor their total squared error is larger because of it."""
-        from gaussmith.plans.tying import question_costs
+        from gaussmith.plans.question_costs import question_costs
 
         return question_costs(self)
 

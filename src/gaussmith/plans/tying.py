@@ -30,7 +30,7 @@ from gaussmith.problem import Problem
 from gaussmith.problem.answers import ask
 
 if TYPE_CHECKING:
-    from gaussmith.plans.plan import Plan
+    pass
 
 WORTHWHILE = 1e-3
 """A tie is made where it saves more than this share of the total: errors of tied draws are correlated."""
@@ -88,7 +88,7 @@ class Questions:
         return [self._solved(bundle) for bundle in bundles]
 
     def _solved(self, found: Sequence[tuple[int, Part | None]]) -> _Joined:
-        members, places = _placed(found, self.scales)
+        members, places = placed(found, self.scales)
         body = make_body([self.alone[i] for i in members], places, self.everybody.where)
         return _Joined(members, places, body, solve(body, self.neighbours))
 
@@ -138,7 +138,7 @@ class _Joined:
         return sum(roots[i] for i in self.members)
 
 
-def _placed(
+def placed(
     found: Sequence[tuple[int, Part | None]], scales: Sequence[float]
 ) -> tuple[tuple[int, ...], tuple[Place, ...]]:
     """A place for each draw: filters that ask the same of their people are groups of one part."""
@@ -205,42 +205,3 @@ def _count_people(rule: RowRule, guarantee: Guarantee) -> Draw:
     block = plan_problem(Problem(domain, asked, ADD_REMOVE), guarantee)
     silent = block.problem.asking(replace(asked, count=False))
     return Draw(replace(block, problem=silent), guarantee, ADD_REMOVE, row_rule=rule)
-
-
-def question_costs(plan: Plan) -> dict[str, float]:
-    """By how much larger the total squared error of all other questions is because a question is asked, as a factor.
-
-    Questions of one draw are counted together. Without the others a question costs nobody anything: 1.
-    """
-    found: dict[int, float] = {}
-    for slot in plan.slots:
-        if slot.draw not in found:
-            found[slot.draw] = _cost(plan, slot.draw)
-    return {slot.name: found[slot.draw] for slot in plan.slots}
-
-
-def _cost(plan: Plan, i: int) -> float:
-    """The others' total beside draw i, over what it would be without it."""
-    draw, mu = plan.draws[i], plan.guarantee.mu
-    roots = [math.sqrt(each.price) * each.guarantee.mu for each in plan.noises if each is not (draw.tie or draw)]
-    if draw.tie is None:
-        own, rest = draw.price, 0.0
-    else:
-        assert draw.place is not None
-        own = draw.place.scale * draw.price
-        rest = _root_without(draw.tie, [plan.draws[k] for k in draw.tie.members], draw.tie.members.index(i))
-    without = ((sum(roots) + rest) / mu) ** 2
-    return (plan.price - own) / without if without else 1.0
-
-
-def _root_without(tie: Tie, draws: Sequence[Draw], k: int) -> float:
-    """√T at μ = 1 of the best noise for all members of a tie but one."""
-    kept = [j for j in range(len(draws)) if j != k]
-    found = [(j, part_of(draws[j], tie.where, tie.places[j].scale)) for j in kept]
-    if not any(part is not None or draws[j].block.answers.count for j, part in found):
-        return 0.0
-    members, places = _placed(found, [place.scale for place in tie.places])
-    body = make_body([draws[j] for j in members], places, tie.where)
-    if not body.parts:
-        return math.sqrt(body.people_weight)
-    return math.sqrt(solve(body, tie.neighbours).total)

@@ -33,6 +33,7 @@ class Question:
     histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
     values_per_unit:  how many of these values a person counts in
     share:            its share of μ², relative to those of the others; without any, questions are planned together
+    error_at_most:    the largest standard error that its sums, counts and cells may have; the rest is as good as it gets
     """
 
     name: str = ""
@@ -50,6 +51,7 @@ class Question:
     histograms: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     values_per_unit: int = 1
     share: float | None = None
+    error_at_most: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "histograms", read_values(self.histograms))
@@ -96,6 +98,8 @@ class Question:
             raise RequestError(f"name={self.name!r}", "a question is named by printable text", "choose another name")
         if self.share is not None and not (_is_plain(self.share) and 0 < self.share < math.inf):
             raise RequestError(f"share={self.share!r}", "a share is a number above 0", "write share = 2")
+        if self.error_at_most is not None:
+            self._check_error()
         if not (self.sums or self.means or self.count or self.histograms):
             raise RequestError(
                 "nothing is asked", "a request has at least one answer", "add sums, means or count, e.g. --count"
@@ -105,6 +109,23 @@ class Question:
         elif self.values_per_unit != 1:
             raise RequestError(
                 f"values_per_unit={self.values_per_unit} without histograms", "it is about histograms", "leave it out"
+            )
+
+    def _check_error(self) -> None:
+        """A largest error is a number, and what it is about has a standard error that is known beforehand."""
+        if not (_is_plain(self.error_at_most) and 0 < float(self.error_at_most or 0) < math.inf):
+            raise RequestError(
+                f"error_at_most={self.error_at_most!r}", "it is a standard error above 0", "write error_at_most = 50"
+            )
+        if self.share is not None:
+            raise RequestError(
+                "error_at_most beside share", "either says how much of the guarantee a question takes", "leave one out"
+            )
+        if not (self.sums or self.count or self.histograms):
+            raise RequestError(
+                "error_at_most of means alone",
+                "the error of a mean depends on how many it is over, which is not known beforehand",
+                "ask for sums or counts too, or choose weights",
             )
 
     def _check_limit(self, name: str, most: int | None = None) -> None:

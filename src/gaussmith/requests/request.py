@@ -15,11 +15,12 @@ from gaussmith.expressions import parse
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan, Slot
+from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scale_of
 from gaussmith.requests.question import Bounds, Question, read_values
 from gaussmith.requests.translation import Asked, asked_of, plan_question
 
-SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share"))
+SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
 
 KEYS = ("source", *SHARED, "unit", "guarantee", "neighbours", "question")
@@ -186,7 +187,9 @@ class Request:
         rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
         scales = [1.0 if len(alone) == 1 else scale_of(draw) for draw in alone]
         everybody = everybody_of(rules, self.where if self.neighbours == ADD_REMOVE else None)
-        return Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours).draws()
+        together = Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours)
+        limits = [some[0].error_at_most for some in sets]
+        return together.draws() if not any(limits) else draws_within(together, limits)
 
     def _draw(self, questions: Sequence[Question], guarantee: Guarantee) -> Draw:
         """The draw that answers some questions together, or one histogram."""
@@ -283,7 +286,7 @@ def _together(questions: Sequence[Question]) -> list[list[int]]:
 
 def _alike(one: Question, other: Question) -> bool:
     """Whether two questions can share a plan: the same people read alike, weights by rule, counts of one kind."""
-    if one.histograms or other.histograms:
+    if one.histograms or other.histograms or one.error_at_most or other.error_at_most:
         return False
     counts = {question.count for question in (one, other)} - {False}
     if not isinstance(one.weights, str) or one.described() != other.described() or len(counts) > 1:

@@ -1,0 +1,121 @@
+"""What questions cost each other, and how errors that are stated beforehand are kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussmith.errors import PlanError
+from gaussmith.guarantee import Guarantee
+from gaussmith.numerics.tied.ladder import solve
+from gaussmith.plans.draw import Draw
+from gaussmith.plans.tie import Tie
+from gaussmith.plans.tied_people import make_body, part_of
+from gaussmith.plans.tying import Questions, placed
+
+if TYPE_CHECKING:
+    from gaussmith.plans.plan import Plan
+
+MAX_ROUNDS = 60
+"""Limit on the rounds in which the worth of questions is found that keeps their errors."""
+
+CLOSE = 1e-3
+"""How close to its limit the error of a question has to come that is limited."""
+
+
+def question_costs(plan: Plan) -> dict[str, float]:
+    """By how much larger the total squared error of all other questions is because a question is asked, as a factor.
+
+    Questions of one draw are counted together. Without the others a question costs nobody anything: 1.
+    """
+    found: dict[int, float] = {}
+    for slot in plan.slots:
+        if slot.draw not in found:
+            found[slot.draw] = _cost(plan, slot.draw)
+    return {slot.name: found[slot.draw] for slot in plan.slots}
+
+
+def _cost(plan: Plan, i: int) -> float:
+    """The others' total beside draw i, over what it would be without it."""
+    draw, mu = plan.draws[i], plan.guarantee.mu
+    roots = [math.sqrt(each.price) * each.guarantee.mu for each in plan.noises if each is not (draw.tie or draw)]
+    if draw.tie is None:
+        own, rest = draw.price, 0.0
+    else:
+        assert draw.place is not None
+        own = draw.place.scale * draw.price
+        rest = _root_without(draw.tie, [plan.draws[k] for k in draw.tie.members], draw.tie.members.index(i))
+    without = ((sum(roots) + rest) / mu) ** 2
+    return (plan.price - own) / without if without else 1.0
+
+
+def _root_without(tie: Tie, draws: Sequence[Draw], k: int) -> float:
+    """√T at μ = 1 of the best noise for all members of a tie but one."""
+    kept = [j for j in range(len(draws)) if j != k]
+    found = [(j, part_of(draws[j], tie.where, tie.places[j].scale)) for j in kept]
+    if not any(part is not None or draws[j].block.answers.count for j, part in found):
+        return 0.0
+    members, places = placed(found, [place.scale for place in tie.places])
+    body = make_body([draws[j] for j in members], places, tie.where)
+    if not body.parts:
+        return math.sqrt(body.people_weight)
+    return math.sqrt(solve(body, tie.neighbours).total)
+
+
+def draws_within(questions: Questions, limits: Sequence[float | None]) -> list[Draw]:
+    """The draws in which no sum, count or cell of a limited question has a larger standard error than its limit.
+
+    A question that would exceed its limit is worth more until it just keeps it (a Lagrange multiplier), and those that
+    keep it anyway are left alone; so the total of all others is as small as it can be.
+    """
+    for i, limit in enumerate(limits):
+        least = 0.0 if limit is None else _largest_error(_only(questions, i))
+        if limit is not None and least > limit:
+            raise PlanError(
+                f"error_at_most={limit:g}",
+                f"with the whole guarantee and nothing else asked it would be {least:.4g}",
+                "allow a larger error, or use a larger ε",
+            )
+    scales = list(questions.scales)
+    for _ in range(MAX_ROUNDS):
+        draws = replace(questions, scales=scales).draws()
+        settled = True
+        for i, limit in enumerate(limits):
+            if limit is None:
+                continue
+            excess = _largest_error(draws[i]) / limit
+            least = questions.scales[i]
+            settled = settled and (1 - CLOSE <= excess <= 1 or (excess < 1 and scales[i] <= least))
+            # Errors go down as the fourth root of the worth where a question has little of the guarantee.
+            aim = excess / (1 - CLOSE / 2)
+            scales[i] = max(least, scales[i] * aim**4)
+        if settled:
+            return draws
+    reached = max(_largest_error(draw) / limit for draw, limit in zip(draws, limits, strict=False) if limit is not None)
+    raise PlanError(
+        "error_at_most of several questions",
+        f"together they cannot be kept: some error would be {reached:.3g} times its limit",
+        "allow larger errors, or use a larger ε",
+    )
+
+
+def _only(questions: Questions, i: int) -> Draw:
+    """The draw of one question, if nothing else were asked."""
+
+    def plan_alone(_: int, share: Guarantee) -> Draw:
+        return questions.plan_alone(i, share)
+
+    return replace(questions, alone=[questions.alone[i]], scales=[1.0], plan_alone=plan_alone).draws()[0]
+
+
+def _largest_error(draw: Draw) -> float:
+    """Of the sums, counts and cells of a draw: the largest standard error."""
+    answers = draw.block.answers
+    plain = ~(answers.means | answers.ratios)[: answers.visible]
+    errors = draw.block.standard_errors[plain]
+    count = draw.block.count_standard_error
+    return float(np.max(errors if count is None else np.append(errors, count)))
