@@ -1,0 +1,290 @@
+"""The largest norm of a lifted person, rounded up: the number on which the privacy of a tied lift rests.
+
+The squared norm is a sum of squares of rows, and a row of a group sees its own core, sums over groups and the constant:
+
+    Σ_q [ Σ_i ‖own_q u_{q,i} + t_q‖² + (groups without the person) · ‖t_q‖² ] + y_0²,     t_q = ties_q · (U_1, …, n)
+
+It is convex in every column, so that its largest value is at corners. For fixed numbers of groups the rows fall into
+clusters that share no column (clusters.py), each at its worst on its own:
+
+    no row sees a sum of the columns    every group at its worst on its own: the corners of the cluster's columns, two
+                                        for a column alone. This is the closed form of lifted plans, over all numbers
+                                        of groups.
+    a row does                          all types (how many groups hold each corner), of several parts jointly where a
+                                        row sees columns of several
+
+and the largest sum over the numbers of groups is taken jointly for the parts of a component, apart for the others.
+Every step is exact, so that the bound is attained but for rounding. A lift that would take more than `MAX_TYPES` types
+is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaussmith.errors import PlanError
+from gaussmith.numerics.products import Array, Words
+from gaussmith.numerics.tied.clusters import Cluster, find_clusters, find_components
+from gaussmith.numerics.tied.lift import TiedLift
+from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.numerics.tied.types import changes, spread_over, ways
+
+MAX_TYPES = 200_000
+"""Limit on the types that are listed, of several parts jointly where they are tied."""
+
+MAX_STATES = 2_000_000
+"""Limit on the numbers of groups, of several parts jointly where they are tied."""
+
+MAX_WORK = 400_000_000
+"""Limit on the squares that are computed for one cluster: a few seconds."""
+
+_UNIT = 2.0**-53
+_TINY = float(np.finfo(float).tiny)
+_CHUNK = 1 << 21
+
+
+def largest(lift: TiedLift, body: Body, neighbours: str, extents: Sequence[Array] | None = None) -> float:
+    """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+
+    Under add-remove s is the core of one person, with the constant 1 where the lift has a column for it; under
+    replace-one the difference of two, and the lift has no such column. `extents[q][j]` is what stands for 1 in column j
+    of part q (1 by default); counts and the constant are in ones.
+
+    Guarantee: at least the exact maximum for these doubles, for any lift. Requires (checked): the lift fits the body.
+    Rounding: above the true value by a relative 1e-13 or so; infinite beyond the largest double.
+
+    >>> part = Part(2, 0, 2, np.zeros(0), np.zeros(0), np.zeros(0), 1.0)
+    >>> lift = TiedLift((2,), (np.eye(1),), np.array([[0.5]]), None)      # y_i = a_i + (a_1 + a_2)/2
+    >>> 0 <= largest(lift, Body((part,)), "add-remove") / 8**0.5 - 1 < 1e-13
+    True
+    """
+    _check(lift, body, neighbours)
+    scaled, exponent = _in_units(lift, body, extents)
+    if not math.isfinite(exponent):
+        return math.inf if exponent > 0 else 0.0
+    search = _Search(scaled, body, neighbours == "replace-one", find_clusters(scaled, body))
+    total = math.fsum(search.worst(component) for component in find_components(search.clusters))
+    root = math.sqrt(total * (1.0 + 2.0 * (search.terms + 32) * _UNIT) + 1e-290) * (1.0 + 4.0 * _UNIT)
+    try:
+        return math.nextafter(math.ldexp(root, int(exponent)), math.inf) if math.isfinite(root) else math.inf
+    except OverflowError:
+        return math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class _Options:
+    """What one part can do in a cluster, a row each: the numbers of groups of each kind, what a row elsewhere sees.
+
+    `state` is the state it belongs to; `numbers[:, i]` groups hold one of `kinds[i]`, cores (…, 1) a row each, at
+    choice; `sums` are the net number of groups and, where they are seen, the sums of the columns.
+    """
+
+    state: Words
+    numbers: Array
+    sums: Array
+    kinds: list[Array]
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The largest squared norm of each component of a lift whose entries are at most 1, before the last roundings.
+
+    What a group holds is of one of three kinds: a core gained (z, 1), a core lost −(z, 1), or one kept that changes by
+    (2z, 0). A *state* of a part says how many groups are of each kind; under add-remove all are gained.
+    """
+
+    lift: TiedLift
+    body: Body
+    replaced: bool
+    clusters: list[Cluster]
+
+    def worst(self, component: list[Cluster]) -> float:
+        """The largest sum over all states of the parts that the clusters see."""
+        seen = sorted({q for cluster in component for q in cluster.seen})
+        shape = [len(self.states[q]) for q in seen]
+        _limit(math.prod(shape), MAX_STATES)
+        total = np.zeros(shape)
+        for cluster in component:
+            total += self._table(cluster).reshape(
+                [n if q in cluster.seen else 1 for q, n in zip(seen, shape, strict=True)]
+            )
+        return float(total.max())
+
+    @cached_property
+    def states(self) -> list[Array]:
+        """Of every part: how many groups are gained, lost and kept, a row each."""
+        typed = {q for cluster in self.clusters if not cluster.free for q in cluster.columns}
+        return [_states(part, self.replaced, q not in typed) for q, part in enumerate(self.body.parts)]
+
+    @cached_property
+    def terms(self) -> int:
+        """More than the squares that are added up one after the other anywhere."""
+        deep = [len(rows) * 3 * 2 ** len(c.columns.get(q, ())) for c in self.clusters for q, rows in c.rows.items()]
+        return sum(map(len, self.lift.own)) + 8 * len(self.clusters) + max(deep, default=0)
+
+    def _table(self, cluster: Cluster) -> Array:
+        """The largest value of a cluster at every state of the parts that it sees."""
+        options = [self._options(cluster, q) for q in cluster.seen]
+        sizes = [len(each.state) for each in options]
+        size = math.prod(sizes)
+        _limit(size, MAX_STATES if cluster.free else MAX_TYPES)
+        squares = 1 + sum(
+            len(rows) * sum(map(len, options[cluster.seen.index(q)].kinds)) for q, rows in cluster.rows.items()
+        )
+        _limit(size * squares, MAX_WORK)
+        found = np.zeros([len(self.states[q]) for q in cluster.seen])
+        step = max(1, _CHUNK // squares)
+        for start in range(0, size, step):
+            at = np.unravel_index(np.arange(start, min(start + step, size)), sizes) if sizes else ()
+            value = self._values(cluster, options, at)
+            if not sizes:
+                return value
+            np.maximum.at(found, tuple(each.state[i] for each, i in zip(options, at, strict=True)), value)
+        return found
+
+    def _values(self, cluster: Cluster, options: list[_Options], at: tuple[Words, ...]) -> Array:
+        """The sum of squares of a cluster's rows, from above, at the chosen options of the parts that it sees."""
+        sums = np.hstack(
+            [np.zeros((len(at[0]) if at else 1, 0)), *(o.sums[i] for o, i in zip(options, at, strict=True))]
+        )
+        places = [
+            place
+            for q, each in zip(cluster.seen, options, strict=True)
+            for place in (self._count_place(q), *self._column_places(cluster, q))[: each.sums.shape[1]]
+        ]
+        gamma = 2.0 * (len(places) + max(self.lift.widths, default=0) + 6) * _UNIT
+        value = np.zeros(len(sums))
+        if cluster.last:
+            assert self.lift.last is not None
+            t, doubt = self._ties(self.lift.last[None, :], places, sums, gamma)
+            value += _squares(t, doubt).sum(axis=-1)
+        for q, rows in cluster.rows.items():
+            t, doubt = self._ties(self.lift.ties[self.lift.rows_of(q)][rows], places, sums, gamma)
+            own = self._own(q, rows, cluster.columns.get(q, []))
+            each, i = options[cluster.seen.index(q)], at[cluster.seen.index(q)]
+            numbers = each.numbers[i]
+            value += (self.body.parts[q].groups - numbers.sum(axis=1)) * _squares(t, doubt).sum(axis=-1)
+            for kind, number in zip(each.kinds, numbers.T, strict=True):
+                if number.any():
+                    held = _squares(t[:, None] + kind @ own.T, doubt[:, None] + gamma * (np.abs(kind) @ np.abs(own).T))
+                    value += number * held.sum(axis=-1).max(axis=1)
+        return value
+
+    def _options(self, cluster: Cluster, q: int) -> _Options:
+        columns, states = cluster.columns.get(q, []), self.states[q]
+        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(columns)))).reshape(2 ** len(columns), -1)
+        here = np.hstack([signs, np.ones((len(signs), 1))])
+        kinds = [here, -here, np.hstack([2.0 * signs, np.zeros((len(signs), 1))])]
+        if cluster.free or not columns:
+            return _Options(np.arange(len(states)), states, states[:, :1] - states[:, 1:2], kinds)
+        _limit(sum(math.prod(ways(int(n), len(signs)) for n in row) for row in states), MAX_TYPES)
+        state, numbers = [], []
+        for i, row in enumerate(states):
+            lists = [spread_over(int(n), len(signs)) for n in row]
+            at = np.indices([len(each) for each in lists]).reshape(3, -1)
+            numbers.append(np.hstack([each[i] for each, i in zip(lists, at, strict=True)]))
+            state.append(np.full(len(at[0]), i))
+        counts, cores = np.vstack(numbers), np.vstack(kinds)
+        sums = counts @ cores  # whole numbers, exactly
+        sums = np.hstack([sums[:, -1:], sums[:, :-1]])
+        return _Options(np.concatenate(state), counts, sums, [core[None, :] for core in cores])
+
+    # -- what rows see ------------------------------------------------------------------------------------------------
+
+    def _count_place(self, q: int) -> int:
+        """Where the count of a part is in the vector of sums; beyond its end for a part that has none."""
+        return self.lift.ties.shape[1] if self.body.parts[q].always else self.lift.starts[q + 1] - 1
+
+    def _column_places(self, cluster: Cluster, q: int) -> list[int]:
+        return [self.lift.starts[q] + j for j in cluster.columns.get(q, [])]
+
+    def _ties(self, rows: Array, places: list[int], sums: Array, gamma: float) -> tuple[Array, Array]:
+        """What rows see of sums and constant, and a bound of how far that is off."""
+        G = np.hstack([rows, np.zeros((len(rows), 1))])[:, places]
+        constant = rows[:, -1] if self.lift.counted else np.zeros(len(rows))
+        return sums @ G.T + constant, gamma * (np.abs(sums) @ np.abs(G).T + np.abs(constant))
+
+    def _own(self, q: int, rows: list[int], columns: list[int]) -> Array:
+        """What rows see of the core of their group: the cluster's columns, and the count."""
+        own = self.lift.own[q][rows]
+        count = np.zeros((len(rows), 1)) if self.body.parts[q].always else own[:, -1:]
+        return np.hstack([own[:, columns], count])
+
+
+def _squares(value: Array, doubt: Array) -> Array:
+    return np.asarray((np.abs(value) + doubt + _TINY) ** 2)
+
+
+def _states(part: Part, replaced: bool, few: bool) -> Array:
+    """How many groups a person gains, loses and keeps, a row each; `few`: as many as a value linear in them needs.
+
+    Given the net number gained, such a value is linear in the number lost up to where the groups run out (lost =
+    groups − most) and from there on: its largest is at an end of one of the two.
+    """
+    if not replaced:
+        k = np.arange(part.fewest, part.most + 1.0)[:, None]
+        return np.hstack([k, 0.0 * k, 0.0 * k])
+    if not few or part.fewest:
+        _limit((part.most + 1) ** 2, MAX_STATES)
+        return np.array(changes(part), float).reshape(-1, 3)
+    g, m = part.groups, part.most
+    net = np.repeat(np.arange(m + 1), 3)
+    end = np.minimum(m - net, (g - net) // 2)
+    lost = np.where(
+        np.arange(len(net)) % 3 == 0, 0, np.where(np.arange(len(net)) % 3 == 1, end, np.minimum(g - m, end))
+    )
+    kept = np.minimum(m - net - lost, g - net - 2 * lost)
+    more = np.stack([net + lost, lost, kept], axis=1).astype(float)
+    return np.unique(np.vstack([more, more[:, [1, 0, 2]]]), axis=0)
+
+
+def _in_units(lift: TiedLift, body: Body, extents: Sequence[Array] | None) -> tuple[TiedLift, float]:
+    """The lift of whole cores ±1, and in units of a power of two near its largest entry, so that no square overflows
+    and none that matters vanishes; the exponent of that power, infinite where there is none."""
+    extents = [np.ones(part.columns) for part in body.parts] if extents is None else extents
+    fits = len(extents) == len(body.parts)
+    for each, part in zip(extents, body.parts, strict=False):
+        fits = fits and each.shape == (part.columns,) and bool((np.isfinite(each) & (each >= 0)).all())
+    if not fits:
+        raise PlanError("extents that do not fit the columns", "one number, 0 or more, for each column", "plan again")
+    units = [np.append(each, [1.0] * (not part.always)) for each, part in zip(extents, body.parts, strict=True)]
+    stacked = np.concatenate([*units, [1.0] * lift.counted])
+    with np.errstate(over="ignore"):
+        arrays = [own * each for own, each in zip(lift.own, units, strict=True)]
+        arrays += [lift.ties * stacked] + ([] if lift.last is None else [lift.last * stacked])
+    top = max(float(np.abs(each).max(initial=0.0)) for each in arrays)
+    if top == 0.0 or not math.isfinite(top):
+        return lift, math.inf if top else -math.inf
+    exponent = math.frexp(top)[1]
+    arrays = [np.ldexp(each, -exponent) for each in arrays]
+    q = len(lift.own)
+    return TiedLift(
+        lift.groups, tuple(arrays[:q]), arrays[q], arrays[q + 1] if lift.last is not None else None
+    ), exponent
+
+
+def _check(lift: TiedLift, body: Body, neighbours: str) -> None:
+    """Refuse a lift that is not one of this body, and neighbours that are not known."""
+    fits = neighbours in ("add-remove", "replace-one") and not (lift.counted and neighbours == "replace-one")
+    fits = fits and lift.groups == tuple(part.groups for part in body.parts)
+    if not (fits and lift.widths == tuple(part.width for part in body.parts)):
+        raise PlanError(
+            f"a lift of {len(lift.groups)} parts for a request of {len(body.parts)}, neighbours={neighbours!r}",
+            "a lift has the groups and columns of its request, and the number of people only where that is secret",
+            "plan again",
+        )
+
+
+def _limit(size: int, most: int) -> None:
+    if size > most:
+        raise PlanError(
+            f"a lift that ties questions in {size:.3g} ways",
+            f"its largest norm is certified by visiting at most {most:.3g}",
+            "plan the questions with fewer ties",
+        )
