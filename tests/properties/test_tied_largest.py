@@ -177,7 +177,7 @@ def crowded(alpha: float, s: float) -> Case:
 
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
-    return draw_cases(12, 400) + [crowded(0.5, 0.9), crowded(0.0, 0.1), crowded(2.0, 1.0)]
+    return [*draw_cases(12, 400), crowded(0.5, 0.9), crowded(0.0, 0.1), crowded(2.0, 1.0)]
 
 
 def test_no_vertex_is_longer_and_one_is_as_long(cases: list[Case]) -> None:

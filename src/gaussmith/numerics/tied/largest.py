@@ -143,8 +143,9 @@ class _Search:
         for start in range(0, size, step):
             at = np.unravel_index(np.arange(start, min(start + step, size)), sizes) if sizes else ()
             value = self._values(cluster, options, at)
-            if not sizes:
-                return value
+            if cluster.free:  # an option for every state, in order
+                found.reshape(-1)[start : start + step] = value
+                continue
             np.maximum.at(found, tuple(each.state[i] for each, i in zip(options, at, strict=True)), value)
         return found
 
