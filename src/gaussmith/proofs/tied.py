@@ -79,7 +79,7 @@ class _Answers:
         """How likely each type is."""
         if self.picks.ndim == 2:
             return np.asarray(of_components @ self.picks)
-        return np.bincount(self.picks.astype(int), of_components, minlength=len(self.counts))
+        return np.asarray(np.bincount(self.picks.astype(int), of_components, minlength=len(self.counts)), float)
 
     def between(self, chances: Array) -> float:
         """tr (E Σ_i (x_i − x̄)(x_i − x̄)ᵀ)^½ from below: a row for every corner of every type, and for absent groups."""

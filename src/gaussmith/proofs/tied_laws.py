@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import hadamard
 
 from gaussmith.neighbours import ADD_REMOVE, check
@@ -28,6 +29,8 @@ MAX_PEOPLE = 3000
 
 MAX_ALL_CORNERS = 6
 """Columns up to which all corners of a group are considered; beyond, rows of a Hadamard matrix."""
+
+Mask = npt.NDArray[np.bool_]
 
 _STARTS = 600
 _ROUNDS = 14
@@ -76,7 +79,7 @@ class _People:
     def __len__(self) -> int:
         return len(self.counts[0]) if self.counts else 1
 
-    def at(self, which: Array | Words) -> _People:
+    def at(self, which: Mask | Words) -> _People:
         return replace(self, counts=tuple(each[which] for each in self.counts))
 
     def joined(self, other: _People) -> _People:
@@ -265,7 +268,7 @@ class _Mover:
             counts[live] += self.steps[best]
         return counts
 
-    def _allowed(self, counts: Array) -> Array:
+    def _allowed(self, counts: Array) -> Mask:
         part = self.part
         ok = np.ones((len(counts), len(self.steps)), bool)
         for i, step in enumerate(self.steps.T):
@@ -274,9 +277,9 @@ class _Mover:
         now = (counts @ self.of)[:, None, :] + self.kinds
         gained, lost, kept = now[..., 0], now[..., 1], now[..., 2]
         if not self.replaced:
-            return ok & (gained >= part.fewest) & (gained <= part.most)
+            return np.asarray(ok & (gained >= part.fewest) & (gained <= part.most))
         ok &= (kept + np.maximum(gained, lost) <= part.most) & (kept + gained + lost <= part.groups)
-        return ok & (kept + np.minimum(gained, lost) >= part.fewest)
+        return np.asarray(ok & (kept + np.minimum(gained, lost) >= part.fewest))
 
 
 def _start(body: Body, replaced: bool) -> _People:
