@@ -275,9 +275,9 @@ def test_long_parts_in_the_closed_form() -> None:
             square += form(part, [Fraction(x) for x in b], alpha, gamma, Fraction(s), Fraction(along), Fraction(e))
         last = np.append(np.zeros(sum(part.width for part in parts)), 0.5) if counted else None
         lift = TiedLift(tuple(part.groups for part in parts), tuple(own), np.vstack(ties), last)
-        before = time.perf_counter()
+        before = time.process_time()
         bound = Fraction(largest(lift, Body(tuple(parts)), neighbours))
-        assert time.perf_counter() - before < 0.5  # 30 ms where nothing else runs
+        assert time.process_time() - before < 0.5  # 50 ms
         assert square <= bound**2 <= square * Fraction(1 + 1e-12) ** 2
 
 
@@ -324,9 +324,9 @@ def test_many_types_take_a_second() -> None:
         rng.normal(size=(width, width + 1)),
         rng.normal(size=width + 1),
     )
-    before = time.perf_counter()
+    before = time.process_time()
     bound = largest(lift, body, "add-remove")
-    assert time.perf_counter() - before < 5.0
+    assert time.process_time() - before < 5.0
     heaviest = 0.0
     for _ in range(300):
         cores = [np.zeros((each.groups, each.width)) for each in body.parts]

@@ -8,6 +8,7 @@ that no valid lower bound can lie above it.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from dataclasses import replace
 from typing import Any
@@ -289,7 +290,36 @@ def test_differences_that_are_none_are_refused(corners: list[list[float]], count
 
 
 def test_a_saved_law_proves_the_same() -> None:
-    for neighbours in NEIGHBOURS:
-        law = find_law(SMALL, neighbours)
-        again = TypesLaw.from_dict(law.to_dict())
-        assert lower_bound(SMALL, neighbours, again) == lower_bound(SMALL, neighbours, law) > 0
+    for body, neighbours in ((SMALL, NEIGHBOURS[0]), (SMALL, NEIGHBOURS[1]), (wide(10), NEIGHBOURS[0])):
+        law = find_law(body, neighbours)
+        again = TypesLaw.from_dict(json.loads(json.dumps(law.to_dict())))
+        assert lower_bound(body, neighbours, again) == lower_bound(body, neighbours, law) > 0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"at": [8000.0]}, {"at": [-1.0]}, {"at": [0.5]}, {"at": [1.0, 2.0]}, {"shape": [10**6] * 2}]
+)
+def test_counts_that_were_not_saved_are_refused(wrong: dict[str, Any]) -> None:
+    counts = {"shape": [80, 100], "at": [0.0], "numbers": [1.0]}
+    fields = {"corners": [np.ones((100, 2)).tolist()], "counts": [counts], "picks": [[0.0]], "weights": [1.0]}
+    assert TypesLaw.from_dict(fields).counts[0].sum() == 1.0
+    with pytest.raises(PlanError, match="not one of people"):
+        TypesLaw.from_dict(fields | {"counts": [counts | wrong]})
+
+
+# -- many columns -----------------------------------------------------------------------------------------------------
+
+
+def wide(columns: int) -> Body:
+    """Sums of columns from 0 to 1, 2, 3, … of everybody, and the count."""
+    return Body((part_of(1, 1, [(0.0, 1.0 + j, 1.0) for j in range(columns)], 1.0, True),))
+
+
+@pytest.mark.parametrize("columns", [5, 8, 12])
+def test_boxes_of_many_columns_are_near_the_master_formula(columns: int) -> None:
+    """Corners are searched for where there are too many to list; the master formula is a plan (statement 11)."""
+    body = wide(columns)
+    r = body.parts[0].radius
+    total = (r.sum() + math.sqrt((r * r).sum() + 1.0)) ** 2
+    bound = lower_bound(body, "add-remove", find_law(body, "add-remove"))
+    assert 0.99 * total <= bound <= total

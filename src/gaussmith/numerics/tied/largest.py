@@ -108,7 +108,7 @@ class _Search:
         """The largest sum over all states of the parts that the clusters see."""
         seen = sorted({q for cluster in component for q in cluster.seen})
         shape = [len(self.states[q]) for q in seen]
-        _limit(math.prod(shape), MAX_STATES)
+        _limit(math.prod(shape) if len(shape) <= 32 else math.inf, MAX_STATES)  # as many axes as arrays have
         total = np.zeros(shape)
         for cluster in component:
             total += self._table(cluster).reshape(
@@ -282,7 +282,7 @@ def _check(lift: TiedLift, body: Body, neighbours: str) -> None:
         )
 
 
-def _limit(size: int, most: int) -> None:
+def _limit(size: float, most: int) -> None:
     if size > most:
         raise PlanError(
             f"a lift that ties questions in {size:.3g} ways",
