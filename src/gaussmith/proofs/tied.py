@@ -136,7 +136,8 @@ def _nuclear(rows: Array, sizes: Array, doubt: float) -> float:
 
     A matrix of rank r that is off by E in the Frobenius norm has a sum of singular values off by at most √r·E.
     """
-    if not rows.size:
+    top = float(sizes.max(initial=0.0))
+    if top == 0.0:
         return 0.0
-    away = doubt * math.sqrt(min(rows.shape)) * float(np.linalg.norm(sizes)) * (1.0 + 1e-9)
+    away = doubt * math.sqrt(min(rows.shape)) * float(np.linalg.norm(sizes / top)) * top * (1.0 + 1e-9)
     return max(0.0, nuclear_lower(rows) - away)

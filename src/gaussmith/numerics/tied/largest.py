@@ -228,6 +228,7 @@ def _states(part: Part, replaced: bool, few: bool) -> Array:
     Given the net number gained, such a value is linear in the number lost up to where the groups run out (lost =
     groups − most) and from there on: its largest is at an end of one of the two.
     """
+    _limit(part.most + 1, MAX_STATES)
     if not replaced:
         k = np.arange(part.fewest, part.most + 1.0)[:, None]
         return np.hstack([k, 0.0 * k, 0.0 * k])
