@@ -79,7 +79,7 @@ class _Answers:
         """How likely each type is."""
         if self.picks.ndim == 2:
             return np.asarray(of_components @ self.picks)
-        return np.bincount(self.picks.astype(int), of_components, minlength=len(self.counts))
+        return np.asarray(np.bincount(self.picks.astype(int), of_components, minlength=len(self.counts)), float)
 
     def between(self, chances: Array) -> float:
         """tr (E Σ_i (x_i − x̄)(x_i − x̄)ᵀ)^½ from below: a row for every corner of every type, and for absent groups."""
@@ -136,7 +136,8 @@ def _nuclear(rows: Array, sizes: Array, doubt: float) -> float:
 
     A matrix of rank r that is off by E in the Frobenius norm has a sum of singular values off by at most √r·E.
     """
-    if not rows.size:
+    top = float(sizes.max(initial=0.0))
+    if top == 0.0:
         return 0.0
-    away = doubt * math.sqrt(min(rows.shape)) * float(np.linalg.norm(sizes)) * (1.0 + 1e-9)
+    away = doubt * math.sqrt(min(rows.shape)) * float(np.linalg.norm(sizes / top)) * top * (1.0 + 1e-9)
     return max(0.0, nuclear_lower(rows) - away)

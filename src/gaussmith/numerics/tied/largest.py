@@ -108,7 +108,7 @@ class _Search:
         """The largest sum over all states of the parts that the clusters see."""
         seen = sorted({q for cluster in component for q in cluster.seen})
         shape = [len(self.states[q]) for q in seen]
-        _limit(math.prod(shape), MAX_STATES)
+        _limit(math.prod(shape) if len(shape) <= 32 else math.inf, MAX_STATES)  # as many axes as arrays have
         total = np.zeros(shape)
         for cluster in component:
             total += self._table(cluster).reshape(
@@ -228,6 +228,7 @@ def _states(part: Part, replaced: bool, few: bool) -> Array:
     Given the net number gained, such a value is linear in the number lost up to where the groups run out (lost =
     groups − most) and from there on: its largest is at an end of one of the two.
     """
+    _limit(part.most + 1, MAX_STATES)
     if not replaced:
         k = np.arange(part.fewest, part.most + 1.0)[:, None]
         return np.hstack([k, 0.0 * k, 0.0 * k])
@@ -282,7 +283,7 @@ def _check(lift: TiedLift, body: Body, neighbours: str) -> None:
         )
 
 
-def _limit(size: int, most: int) -> None:
+def _limit(size: float, most: int) -> None:
     if size > most:
         raise PlanError(
             f"a lift that ties questions in {size:.3g} ways",

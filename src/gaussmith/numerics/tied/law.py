@@ -14,15 +14,19 @@ A list of whole people is a law whose components take one type each; independent
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.packed_arrays import pack, unpack
+from gaussmith.numerics.packed_arrays import MAX_WRITTEN_OUT, pack, unpack
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.parts import Body, Part
+
+_MAX_COUNTS = 50_000_000
+"""Limit on the numbers of types and corners of a part, so that a saved law cannot ask for any memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +59,7 @@ class TypesLaw:
     def to_dict(self) -> dict[str, Any]:
         return {
             "corners": [pack(each) for each in self.corners],
-            "counts": [pack(each) for each in self.counts],
+            "counts": [_pack_counts(each) for each in self.counts],
             "picks": [pack(each) for each in self.picks],
             "weights": pack(self.weights),
         }
@@ -63,8 +67,29 @@ class TypesLaw:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> TypesLaw:
         """The law that `to_dict` described."""
-        corners, counts, picks = (tuple(unpack(each) for each in fields[k]) for k in ("corners", "counts", "picks"))
-        return cls(corners, counts, picks, unpack(fields["weights"]))
+        corners, picks = (tuple(unpack(each) for each in fields[name]) for name in ("corners", "picks"))
+        return cls(corners, tuple(map(_unpack_counts, fields["counts"])), picks, unpack(fields["weights"]))
+
+
+def _pack_counts(counts: Array) -> Any:
+    """As any array, or, where few are not 0 among many, where these are and what."""
+    (at,) = np.nonzero(counts.reshape(-1))
+    if counts.size <= MAX_WRITTEN_OUT or 2 * len(at) >= counts.size:
+        return pack(counts)
+    return {"shape": list(counts.shape), "at": pack(at.astype(float)), "numbers": pack(counts.reshape(-1)[at])}
+
+
+def _unpack_counts(packed: Any) -> Array:
+    if not (isinstance(packed, dict) and "at" in packed):
+        return unpack(packed)
+    at, numbers, shape = unpack(packed["at"]), unpack(packed["numbers"]), [int(n) for n in packed["shape"]]
+    size = math.prod(shape)
+    fits = len(shape) == 2 and min(shape) >= 0 and size <= _MAX_COUNTS and at.shape == numbers.shape == (at.size,)
+    if not (fits and bool(((at >= 0) & (at < size) & (at == np.floor(at))).all())):
+        raise refused_law()
+    counts = np.zeros(size)
+    counts[at.astype(int)] = numbers
+    return counts.reshape(shape)
 
 
 def refused_law() -> PlanError:

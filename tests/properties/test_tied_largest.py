@@ -1,0 +1,368 @@
+"""The largest norm of a lifted person, on random bodies and lifts, against all vertices in exact arithmetic.
+
+Privacy of a tied request rests on this one number. What a person can be is written here anew, from the definition in
+parts.py, group by group; lifts are drawn at random, with signs, zeros and structures that no planner makes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from planting import plant
+
+from gaussmith.errors import PlanError
+from gaussmith.numerics.tied import clusters
+from gaussmith.numerics.tied import largest as module
+from gaussmith.numerics.tied.largest import largest
+from gaussmith.numerics.tied.lift import TiedLift
+from gaussmith.numerics.tied.parts import Body, Part
+
+Array = np.ndarray
+NEIGHBOURS = ("add-remove", "replace-one")
+MOST = 10_000
+"""Limit on the vertices of a body that is drawn."""
+
+STRUCTURES = ("full", "apart", "closed", "counts", "sparse")
+
+
+# -- what a person can be, by the definition of a part ----------------------------------------------------------------
+
+
+def vertices(part: Part, replaced: bool) -> Array:
+    """The extreme people of a part, or the differences of two, all groups' cores in a row each."""
+    found = []
+    for k in range(part.fewest, part.most + 1):
+        for active in itertools.combinations(range(part.groups), k):
+            for corners in itertools.product(itertools.product((-1, 1), repeat=part.columns), repeat=k):
+                cores = np.zeros((part.groups, part.width))
+                for group, signs in zip(active, corners, strict=True):
+                    cores[group] = signs if part.always else (*signs, 1)
+                found.append(cores.ravel())
+    people = np.array(found)
+    if not replaced:
+        return people
+    return np.array(sorted({tuple(one - other) for one in people for other in people}))
+
+
+def size_of(part: Part, replaced: bool) -> int:
+    people = sum(math.comb(part.groups, k) * 2 ** (part.columns * k) for k in range(part.fewest, part.most + 1))
+    return people**2 if replaced else people
+
+
+def brute(lift: TiedLift, body: Body, neighbours: str, extents: list[Array] | None) -> Fraction:
+    """The largest squared norm over all vertices: found in doubles, then taken exactly where it is nearly attained."""
+    lists = [vertices(part, neighbours == "replace-one") for part in body.parts]
+    index = np.indices([len(each) for each in lists]).reshape(len(lists), -1)
+    points = np.hstack(
+        [each[i] for each, i in zip(lists, index, strict=True)] + [np.ones((index.shape[1], int(lift.counted)))]
+    )
+    units = [1.0] * points.shape[1]
+    if extents is not None:
+        rows = [
+            [*extent, *[1] * (not part.always)] * part.groups for extent, part in zip(extents, body.parts, strict=True)
+        ]
+        units = [u for row in rows for u in row] + [1.0] * int(lift.counted)
+    rows = exact_rows(lift, body)
+    dense = np.array([[float(x) for x in row] for row in rows]) * units
+    norms = ((points @ dense.T) ** 2).sum(axis=1)
+    near = points[np.argsort(-norms)[:12]]
+    return max(
+        sum(
+            (
+                sum((a * Fraction(x) for a, x in zip(row, point * units, strict=True) if x), Fraction(0)) ** 2
+                for row in rows
+            ),
+            Fraction(0),
+        )
+        for point in near
+    )
+
+
+def exact_rows(lift: TiedLift, body: Body) -> list[list[Fraction]]:
+    """The whole lift over the cores of all groups, by the formula of lift.py."""
+    places = [(q, i, j) for q, part in enumerate(body.parts) for i in range(part.groups) for j in range(part.width)]
+    starts = np.cumsum([0, *(part.width for part in body.parts)])
+    rows, above = [], 0
+    for q, own in enumerate(lift.own):
+        for i in range(body.parts[q].groups):
+            for r, entries in enumerate(own):
+                ties = lift.ties[above + r]
+                row = [
+                    Fraction(ties[starts[p] + j]) + (Fraction(entries[j]) if (p, k) == (q, i) else 0)
+                    for p, k, j in places
+                ]
+                rows.append(row + [Fraction(ties[-1])] * lift.counted)
+        above += len(own)
+    if lift.last is not None:
+        rows.append([Fraction(lift.last[starts[p] + j]) for p, _, j in places] + [Fraction(lift.last[-1])])
+    return rows
+
+
+# -- bodies and lifts drawn at random ---------------------------------------------------------------------------------
+
+
+def draw_body(rng: np.random.Generator, replaced: bool) -> Body:
+    while True:
+        parts = []
+        for _ in range(int(rng.integers(1, 5))):
+            g, p = int(rng.integers(1, 5)), int(rng.integers(0, 3))
+            always = g == 1 and rng.random() < 0.5
+            most = 1 if always else int(rng.integers(1, g + 1))
+            parts.append(Part(g, int(always), most, np.zeros(p), np.ones(p), np.ones(p), 1.0))
+        if 1 < math.prod(size_of(part, replaced) for part in parts) <= MOST:
+            return Body(tuple(parts))
+
+
+def draw_lift(rng: np.random.Generator, body: Body, structure: str, counted: bool) -> TiedLift:
+    def numbers(*size: int) -> Array:
+        return np.asarray(rng.normal(size=size) * 10.0 ** rng.integers(-1, 2, size) * (rng.random(size) > 0.1))
+
+    widths = [part.width for part in body.parts]
+    heights = [int(rng.integers(max(1, w - 1), w + 1)) if w else 0 for w in widths]
+    own = [numbers(h, w) for h, w in zip(heights, widths, strict=True)]
+    ties = numbers(sum(heights), sum(widths) + counted)
+    last = numbers(sum(widths) + 1) if counted and rng.random() < 0.7 else None
+    column = np.array([j < part.columns for part in body.parts for j in range(part.width)] + [False] * counted)
+    of = np.append(np.repeat(np.arange(len(widths)), widths), [-1] * counted)
+    below = np.repeat(np.arange(len(widths)), heights)
+    if structure == "sparse":
+        ties *= rng.random(ties.shape) < 0.15
+        own = [each * (rng.random(each.shape) < 0.5) for each in own]
+        last = None if last is None else last * (rng.random(last.shape) < 0.3)
+    if structure in ("apart", "closed"):
+        ties[(below[:, None] != of) & (of >= 0)] = 0.0
+        last = None if last is None else np.where(of < 0, last, 0.0)
+    if structure in ("closed", "counts"):
+        ties[:, column] = 0.0
+        last = None if last is None else np.where(column, 0.0, last)
+    if structure == "closed":
+        for each, part in zip(own, body.parts, strict=True):
+            for i, row in enumerate(each[:, : part.columns]):
+                row[np.arange(part.columns) != i] = 0.0
+    scale = 10.0 ** float(rng.integers(-12, 12))
+    return TiedLift(
+        tuple(part.groups for part in body.parts), tuple(each * scale for each in own), ties * scale,
+        None if last is None else last * scale,
+    )  # fmt: skip
+
+
+Case = tuple[str, TiedLift, Body, str, list[Array] | None, Fraction]
+
+
+def draw_cases(seed: int, draws: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+    found: list[Case] = []
+    for turn in range(draws):
+        structure, neighbours = STRUCTURES[turn % len(STRUCTURES)], NEIGHBOURS[turn // len(STRUCTURES) % 2]
+        body = draw_body(rng, neighbours == "replace-one")
+        lift = draw_lift(rng, body, structure, neighbours == "add-remove" and rng.random() < 0.8)
+        whole = [rng.integers(1, 2**42, part.columns).astype(float) for part in body.parts]
+        extents = whole if rng.random() < 0.4 else None
+        found.append((structure, lift, body, neighbours, extents, brute(lift, body, neighbours, extents)))
+    return found
+
+
+def crowded(alpha: float, s: float) -> Case:
+    """Three of four groups: with two of them exchanged for others, or lost and gained, no group is left over."""
+    body = Body((part_of(4, 3, 1),))
+    lift = TiedLift((4,), (np.array([[1.0, -alpha], [0.0, s]]),), np.zeros((2, 2)), None)
+    return "crowded", lift, body, "replace-one", None, brute(lift, body, "replace-one", None)
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    return [*draw_cases(12, 400), crowded(0.5, 0.9), crowded(0.0, 0.1), crowded(2.0, 1.0)]
+
+
+def test_no_vertex_is_longer_and_one_is_as_long(cases: list[Case]) -> None:
+    for structure, lift, body, neighbours, extents, square in cases:
+        bound = Fraction(largest(lift, body, neighbours, extents))
+        assert bound**2 >= square, (structure, neighbours, body)
+        assert bound**2 <= square * Fraction(1 + 1e-12) ** 2 + Fraction(1e-280), (structure, neighbours, body)
+
+
+def test_all_structures_are_drawn(cases: list[Case]) -> None:
+    """Every way through the search is taken many times: free and typed clusters, single and tied parts."""
+    found = {"free": 0, "typed": 0, "typed over parts": 0, "tied by counts": 0, "constant": 0, "always": 0}
+    for _, lift, body, _, _, _ in cases:
+        each = clusters.find_clusters(lift, body)
+        found["free"] += any(c.free and c.columns for c in each)
+        found["typed"] += any(not c.free for c in each)
+        found["typed over parts"] += any(not c.free and len(c.columns) > 1 for c in each)
+        found["tied by counts"] += any(c.free and len(c.seen) > 1 for c in each)
+        found["constant"] += lift.counted
+        found["always"] += any(part.always for part in body.parts)
+    assert min(found.values()) >= 30, found
+
+
+FAULTS = [
+    (module._states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(part.most, part.most + 1.0)"),
+    (module._states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(part.fewest, max(part.most, 1.0))"),
+    (module._states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(max(part.fewest, 1), part.most + 1.0)"),
+    (module._states, "np.minimum(g - m, end)", "end"),
+    (module._states, "% 3 == 1, end,", "% 3 == 1, 0,"),
+    (module._states, "m - net - lost,", "m - net - lost - 1,"),
+    (module._Search._ties, "rows[:, -1] if self.lift.counted", "0 * rows[:, -1] if self.lift.counted"),
+    (module._Search._ties, "sums @ G.T + constant,", "constant + 0 * sums @ G.T,"),
+    (module._Search._own, "else own[:, -1:]", "else 0 * own[:, -1:]"),
+    (module._Search._options, "-here,", "0 * here,"),
+    (module._Search._options, "2.0 * signs", "signs"),
+    (module._Search._options, "if cluster.free or not columns:", "if True:"),
+    (module._Search._values, ".max(axis=1)", ".min(axis=1)"),
+    (module._Search._values, "groups - numbers.sum(axis=1)", "groups * 0"),
+    (module._Search._values, "if cluster.last:", "if False:"),
+    (module._in_units, "own * each", "own"),
+    (module._in_units, "lift.ties * stacked", "lift.ties"),
+    (clusters.find_clusters, "not summed.intersection(members)", "True"),
+]  # fmt: skip
+
+
+LOOSE = [
+    (clusters.find_components, "for q in cluster.seen:", "for q in cluster.seen[:0]:"),
+    (module._Search._ties, "gamma * (", "1e-9 * ("),
+]  # fmt: skip
+
+
+def named(faults: list[tuple[Any, str, str]]) -> Any:
+    names = [f"{function.__name__}: {wrong}" for function, _, wrong in faults]
+    return pytest.mark.parametrize(("function", "right", "wrong"), faults, ids=names)
+
+
+@named(FAULTS)
+def test_a_planted_fault_falls_below_a_vertex(
+    cases: list[Case], monkeypatch: pytest.MonkeyPatch, function: Any, right: str, wrong: str
+) -> None:
+    plant(monkeypatch, function, right, wrong)
+    assert any(Fraction(largest(*case[1:5])) ** 2 < case[5] for case in cases)
+
+
+@named(LOOSE)
+def test_a_planted_looseness_is_seen(
+    cases: list[Case], monkeypatch: pytest.MonkeyPatch, function: Any, right: str, wrong: str
+) -> None:
+    plant(monkeypatch, function, right, wrong)
+    assert any(Fraction(largest(*case[1:5])) ** 2 > case[5] * Fraction(1 + 1e-12) ** 2 for case in cases)
+
+
+def test_long_parts_in_the_closed_form() -> None:
+    """Fifty parts of a thousand groups, as lifted plans have them; against the formula in rationals."""
+    rng = np.random.default_rng(5)
+    for neighbours in NEIGHBOURS:
+        counted = neighbours == "add-remove"
+        parts = [
+            part_of(1000, int(rng.integers(1, 1001 if counted else 31)), int(rng.integers(0, 4))) for _ in range(50)
+        ]
+        own, ties, square = [], [], Fraction(1, 4) if counted else Fraction(0)
+        for q, part in enumerate(parts):
+            p = part.columns
+            b, alpha, gamma = rng.random((3, p)) * 0.1
+            s, along, e = rng.random(3) * (0.1, -1e-4, 0.05)
+            matrix = np.diag([*b, s])
+            matrix[:p, p] = -alpha
+            row = np.zeros((p + 1, sum(each.width for each in parts) + counted))
+            row[p, sum(each.width for each in parts[:q]) + p] = along
+            if counted:
+                row[:, -1] = [*-gamma, -e]
+            own.append(matrix)
+            ties.append(row)
+            form = added if counted else changed
+            square += form(part, [Fraction(x) for x in b], alpha, gamma, Fraction(s), Fraction(along), Fraction(e))
+        last = np.append(np.zeros(sum(part.width for part in parts)), 0.5) if counted else None
+        lift = TiedLift(tuple(part.groups for part in parts), tuple(own), np.vstack(ties), last)
+        before = time.process_time()
+        bound = Fraction(largest(lift, Body(tuple(parts)), neighbours))
+        assert time.process_time() - before < 0.5  # 50 ms
+        assert square <= bound**2 <= square * Fraction(1 + 1e-12) ** 2
+
+
+def part_of(groups: int, most: int, columns: int) -> Part:
+    return Part(groups, 0, most, np.zeros(columns), np.ones(columns), np.ones(columns), 1.0)
+
+
+def added(
+    part: Part, b: list[Fraction], alpha: Array, gamma: Array, s: Fraction, along: Fraction, e: Fraction
+) -> Fraction:
+    """The largest over k of k·Σ_j max_z (b z − α − γ)² + (g − k)·Σ_j γ² + k (s + ℓk − e)² + (g − k)(ℓk − e)²."""
+    here = sum(((x + Fraction(a) + Fraction(c)) ** 2 for x, a, c in zip(b, alpha, gamma, strict=True)), Fraction(0))
+    absent = sum((Fraction(c) ** 2 for c in gamma), Fraction(0))
+    return max(
+        k * (here + (s + along * k - e) ** 2) + (part.groups - k) * (absent + (along * k - e) ** 2)
+        for k in range(part.most + 1)
+    )
+
+
+def changed(
+    part: Part, b: list[Fraction], alpha: Array, gamma: Array, s: Fraction, along: Fraction, e: Fraction
+) -> Fraction:
+    """The largest of 4 b² of every group kept, (b + α)² of one gained or lost, s²(gained + lost) + (2sℓ + gℓ²) net²."""
+    keep = sum((4 * x**2 for x in b), Fraction(0))
+    move = sum(((x + Fraction(a)) ** 2 for x, a in zip(b, alpha, strict=True)), Fraction(0)) + s**2
+    g, m = part.groups, part.most
+    best = Fraction(0)
+    for net in range(m + 1):
+        for lost in range(min(m - net, (g - net) // 2) + 1):
+            kept = min(m - net - lost, g - net - 2 * lost)
+            best = max(best, keep * kept + move * (net + 2 * lost) + (2 * s * along + g * along**2) * net**2)
+    return best
+
+
+def test_many_types_take_a_second() -> None:
+    rng = np.random.default_rng(3)
+    part = part_of(40, 9, 2)  # 715 types
+    other = part_of(12, 14 - 2, 1)  # 91
+    body = Body((part, other, part_of(1, 1, 0)))
+    width = body.width
+    lift = TiedLift(
+        (40, 12, 1),
+        (rng.normal(size=(3, 3)), rng.normal(size=(2, 2)), np.ones((1, 1))),
+        rng.normal(size=(width, width + 1)),
+        rng.normal(size=width + 1),
+    )
+    before = time.process_time()
+    bound = largest(lift, body, "add-remove")
+    assert time.process_time() - before < 5.0
+    heaviest = 0.0
+    for _ in range(300):
+        cores = [np.zeros((each.groups, each.width)) for each in body.parts]
+        for core, each in zip(cores, body.parts, strict=True):
+            k = each.most
+            core[:k] = np.hstack([rng.choice([-1.0, 1.0], (1, each.columns)).repeat(k, 0), np.ones((k, 1))])
+        heaviest = max(heaviest, float(np.linalg.norm(lift.times(cores, 1.0))))
+    assert heaviest <= bound <= heaviest * 1.5
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    body = Body((part_of(2, 1, 1),))
+    counted = TiedLift((2,), (np.eye(2),), np.zeros((2, 3)), None)
+    plain = TiedLift((2,), (np.eye(2),), np.zeros((2, 2)), None)
+    with pytest.raises(PlanError, match="only where that is secret"):
+        largest(counted, body, "replace-one")
+    with pytest.raises(PlanError, match="groups and columns"):
+        largest(plain, Body((part_of(3, 1, 1),)), "add-remove")
+    with pytest.raises(PlanError, match="groups and columns"):
+        largest(plain, body, "exchange")
+    with pytest.raises(PlanError, match="one number, 0 or more, for each column"):
+        largest(plain, body, "add-remove", [np.ones(2)])
+    wide = TiedLift((60,), (np.eye(4),), np.ones((4, 4)), None)
+    with pytest.raises(PlanError, match=r"at most 2e\+05"):
+        largest(wide, Body((part_of(60, 60, 3),)), "add-remove")
+
+
+def test_extreme_scales() -> None:
+    """Squares that are no doubles, and a norm beyond the largest double."""
+    body = Body((part_of(2, 2, 1),))
+    for scale in (1e-300, 1e-160, 1e160, 1e300):
+        bound = largest(TiedLift((2,), (np.eye(2) * scale,), np.zeros((2, 2)), None), body, "add-remove")
+        assert 0 <= Fraction(bound) / Fraction(scale) / 2 - 1 < 1e-13
+    for scale, norm in ((0.0, 0.0), (1.7e308, math.inf)):
+        assert largest(TiedLift((2,), (np.eye(2) * scale,), np.zeros((2, 2)), None), body, "add-remove") == norm
+    assert (
+        largest(TiedLift((2,), (np.eye(2) * 1e300,), np.zeros((2, 2)), None), body, "add-remove", [np.array([1e9])])
+        == math.inf
+    )
