@@ -27,7 +27,7 @@ from gaussmith.engines.table_formats import check_store
 from gaussmith.engines.versions import scan_csv
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, Formula, columns_used, evaluate
-from gaussmith.expressions.grammar import Literal, Node, Operation
+from gaussmith.expressions.nodes import Literal, Operation
 
 if typing.TYPE_CHECKING:
     import polars as pl
@@ -167,7 +167,7 @@ def narrow_files(files: Files, derivation: Derivation) -> tuple[Files, Derivatio
     where, keys = derivation.where, set(files.keys)
     if where is None or not keys:
         return files, derivation
-    conditions = [Formula(where.text, "truth", node) for node in _conditions(where.tree)]
+    conditions = [Formula(where.text, "truth", node) for node in where.tree.conditions]
     decided = [each for each in conditions if columns_used(each) and keys.issuperset(columns_used(each))]
     holds = {
         values: all(evaluate(each, dict(zip(files.keys, values, strict=True))) for each in decided)
@@ -181,10 +181,3 @@ def narrow_files(files: Files, derivation: Derivation) -> tuple[Files, Derivatio
     rest = reduce(lambda one, other: Operation("and", (one, other)), left) if left else None
     remaining = None if rest is None else Formula(where.text, "truth", rest)
     return replace(files, paths=kept), replace(derivation, where=remaining)
-
-
-def _conditions(node: Node) -> list[Node]:
-    """The conditions that must all hold."""
-    if isinstance(node, Operation) and node.name == "and":
-        return [each for argument in node.arguments for each in _conditions(argument)]
-    return [node]

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gaussmith.errors import nearest_column
-from gaussmith.expressions.grammar import COMPARISONS, Column, Expression, Literal, Node, Operation, refuse
+from gaussmith.expressions.grammar import COMPARISONS, Expression, refuse
+from gaussmith.expressions.nodes import Column, Literal, Node, Operation
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -76,13 +77,7 @@ def columns_used(expression: Expression | Formula) -> tuple[str, ...]:
     >>> columns_used(parse("weight / (height * height)"))
     ('weight', 'height')
     """
-
-    def walk(node: Node) -> list[str]:
-        if isinstance(node, Operation):
-            return [name for argument in node.arguments for name in walk(argument)]
-        return [node.name] if isinstance(node, Column) else []
-
-    return tuple(dict.fromkeys(walk(expression.tree)))
+    return expression.tree.columns_used
 
 
 def kind_of(dtype: nw.dtypes.DType) -> str:
@@ -147,7 +142,7 @@ class _Checker:
     def make(self, name: str, node: Node, *arguments: Node) -> Node:
         """An operation, or its value when it has no columns: what is constant is computed here, not on engines."""
         made = Operation(name, arguments, node.at)
-        if not all(isinstance(argument, Literal) for argument in arguments):
+        if any(argument.constant is None for argument in arguments):
             return made
         value = _value(made, {})
         if value is None:
@@ -157,19 +152,24 @@ class _Checker:
 
     def kind(self, node: Node) -> tuple[str, Node]:
         """The natural kind of a node, and its tree in that kind (truth columns stay as they are)."""
-        match node:
-            case Literal(value):
-                return ("truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"), node
-            case Column(name):
-                kind = self.kinds.get(name)
-                if kind is None:
-                    rule = "an expression uses columns of the source"
-                    self.refuse(node, f"there is no column {name!r}", rule, nearest_column(name, self.kinds))
-                if kind == "other":
-                    rule = "it holds neither numbers, texts, truths nor dates (times with a zone are none of these)"
-                    self.refuse(node, f"column {name!r} cannot be used", rule, "convert it in the source")
-                shown = "text" if kind == "object" else str(kind).removeprefix("long ")
-                return shown, Operation(_READINGS[str(kind)], (node,), node.at)
+        if node.constant is not None:
+            value = node.constant
+            return ("truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"), node
+        return self.column(node) if node.column is not None else self.operation(node)
+
+    def column(self, node: Column) -> tuple[str, Node]:
+        name = node.name
+        kind = self.kinds.get(name)
+        if kind is None:
+            rule = "an expression uses columns of the source"
+            self.refuse(node, f"there is no column {name!r}", rule, nearest_column(name, self.kinds))
+        if kind == "other":
+            rule = "it holds neither numbers, texts, truths nor dates (times with a zone are none of these)"
+            self.refuse(node, f"column {name!r} cannot be used", rule, "convert it in the source")
+        shown = "text" if kind == "object" else str(kind).removeprefix("long ")
+        return shown, Operation(_READINGS[str(kind)], (node,), node.at)
+
+    def operation(self, node: Operation) -> tuple[str, Node]:
         name, arguments = node.name, node.arguments
         if name in ("and", "or", "not"):
             return "truth", self.make(name, node, *(self.truth(argument) for argument in arguments))
@@ -186,17 +186,12 @@ class _Checker:
             return "number", self.number(arguments[0])
         if name in DATE_PARTS:
             kind, _ = self.kind(arguments[0])
-            if kind not in ("date", "text") or not isinstance(arguments[0], Column):
+            if kind not in ("date", "text") or arguments[0].column is None:
                 rule = f"{name} takes a column of dates, or of texts such as 2024-05-31"
                 self.refuse(arguments[0], f"{name} of a {kind}", rule, "give it such a column")
             return "number", Operation(f"{name} of {kind}", arguments, node.at)
         numbers = [self.number(argument) for argument in arguments]
-        if (
-            name == "/"
-            and isinstance(numbers[1], Literal)
-            and numbers[1].value == 0
-            and not isinstance(numbers[0], Literal)
-        ):
+        if name == "/" and numbers[1].constant == 0 and numbers[0].constant is None:
             self.refuse(node, "a division by the constant 0", "it has no value on any row", "mend the divisor")
         return "number", self.make(name, node, *numbers)
 
@@ -205,9 +200,9 @@ class _Checker:
         if kind == "number":
             return tree
         if kind == "truth":
-            is_column = isinstance(node, Column)
-            return Operation("double", (node,), node.at) if is_column else self.make("from truth", node, tree)
-        if kind == "text" and isinstance(node, Column):
+            read = node.column is not None
+            return Operation("double", (node,), node.at) if read else self.make("from truth", node, tree)
+        if kind == "text" and node.column is not None:
             return Operation("read", (node,), node.at)
         rule = "arithmetic takes numbers (and columns that read as numbers)"
         self.refuse(node, f"a {kind} where a number is needed", rule, "compare it, or take it out")
@@ -224,11 +219,11 @@ class _Checker:
         kind, tree = self.kind(node)
         if kind == "date":
             return tree
-        if kind == "text" and isinstance(node, Column):
+        if kind == "text" and node.column is not None:
             return Operation("date of text", (node,), node.at)
-        if isinstance(node, Literal) and isinstance(node.value, str):
-            number, day = date_number(node.value), node.value[:LONGEST_DATE]
-            if number is not None and node.value != day:
+        if isinstance(text := node.constant, str):
+            number, day = date_number(text), text[:LONGEST_DATE]
+            if number is not None and text != day:
                 self.refuse(node, "a date with a time of day", "dates are compared by their day", f"write {day!r}")
             if number is not None:
                 return Literal(number, node.at)
@@ -252,9 +247,9 @@ class _Checker:
     def check_quotes(self, node: Operation) -> None:
         """Refuse a word beside a column of texts that is no column: it lacks its quotes."""
         for side, other in zip(node.arguments, reversed(node.arguments), strict=True):
-            if not isinstance(side, Column) or side.name in self.kinds or not isinstance(other, Column):
+            if side.column is None or side.column in self.kinds or other.column is None:
                 continue
-            if self.kinds.get(other.name) == "text":
+            if self.kinds.get(other.column) == "text":
                 rule = f"a text is written in quotes: {side.name!r}"
                 hint = nearest_column(side.name, self.kinds)
                 self.refuse(side, f"there is no column {side.name!r}", rule, f"add quotes; or is it a column? {hint}")
@@ -275,12 +270,12 @@ class _Checker:
 
 def _date_of(node: Node) -> float | None:
     """The number of a date that is written in the expression, perhaps with a time; None for anything else."""
-    return date_number(node.value) if isinstance(node, Literal) and isinstance(node.value, str) else None
+    return date_number(node.constant) if isinstance(node.constant, str) else None
 
 
 def _weight(node: Node) -> int:
     """An upper bound of the number of terms in the engine's spelling of a tree."""
-    if not isinstance(node, Operation):
+    if node.constant is not None or node.column is not None:
         return 1
     inner = sum(_weight(argument) for argument in node.arguments)
     if node.name in ("/", "floor", "min", "max"):
@@ -356,13 +351,13 @@ def _leaf(name: str, value: Any) -> Any:
 
 
 def _value(node: Node, row: Mapping[str, object]) -> Any:
-    if isinstance(node, Literal):
-        return node.value
-    if isinstance(node, Column):
-        return row[node.name]
+    if node.constant is not None:
+        return node.constant
+    if node.column is not None:
+        return row[node.column]
     name = node.name
-    if isinstance(node.arguments[0], Column):
-        return _leaf(name, row[node.arguments[0].name])
+    if (column := node.arguments[0].column) is not None:
+        return _leaf(name, row[column])
     values = [_value(argument, row) for argument in node.arguments]
     if name in ("is_null", "text is_null"):
         return values[0] is None

@@ -5,17 +5,18 @@
     OPERATOR   = or   and   == != < <= > >= in "not in"   + -   * /        (weakest first; comparisons do not chain)
     list       = (constant, …) or [constant, …], only after `in`
 
-A quote inside a text is written twice. A tree has three kinds of node: `Literal`, `Column`, `Operation`.
+A quote inside a text is written twice. The tree is made of `nodes`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NoReturn
 
 from gaussmith.errors import ExpressionError
+from gaussmith.expressions.nodes import Column, Literal, Node, Operation
 
 FUNCTIONS = {
     "is_null": (1, 1),
@@ -79,34 +80,6 @@ _ELSEWHERE = {
     "like": "{name} in ('north', 'south')",
 }
 """Words of SQL that the language says otherwise."""
-
-
-@dataclass(frozen=True)
-class Literal:
-    """A number, a text or a truth written in the expression."""
-
-    value: float | str | bool
-    at: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the source, or a derived one."""
-
-    name: str
-    at: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True)
-class Operation:
-    """An operator or a function, and what it is applied to."""
-
-    name: str
-    arguments: tuple[Node, ...]
-    at: int = field(default=0, compare=False)
-
-
-Node = Literal | Column | Operation
 
 
 @dataclass(frozen=True)
@@ -306,8 +279,8 @@ class _Parser:
                 return Operation("not", (self.expression(_NOT, depth + 1),), token.at)
             case "sign", "-":
                 inner = self.expression(_MINUS, depth + 1)
-                if isinstance(inner, Literal) and type(inner.value) is float:
-                    return Literal(-inner.value, token.at)
+                if type(number := inner.constant) is float:
+                    return Literal(-number, token.at)
                 return Operation("negative", (inner,), token.at)
             case "sign", "(":
                 inner = self.expression(0, depth + 1)
@@ -350,11 +323,11 @@ class _Parser:
                 self.take()
             at = self.here.at
             member = self.value(depth)
-            if not isinstance(member, Literal):
+            if member.constant is None:
                 rule = "a list holds numbers, texts or truths"
                 remedy = "compare with == and or"
-                if isinstance(member, Column):
-                    remedy = f"a text is written in quotes: {member.name!r}; with a column {remedy}"
+                if member.column is not None:
+                    remedy = f"a text is written in quotes: {member.column!r}; with a column {remedy}"
                 refuse(self.text, at, "not a constant", rule, remedy)
             members.append(member)
         self.want(")" if opening.text == "(" else "]")

@@ -20,7 +20,8 @@ from gaussmith.expressions.formulas import (
     evaluate,
     kind_of,
 )
-from gaussmith.expressions.grammar import COMPARISONS, Column, Literal, Node, Operation, parse
+from gaussmith.expressions.grammar import COMPARISONS, parse
+from gaussmith.expressions.nodes import Node
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -38,7 +39,7 @@ def to_narwhals(formula: Formula) -> nw.Expr:
     if formula.kind == "text":
         return _text(formula.tree)
     value = _number(formula.tree)
-    return nw.when(value.is_finite()).then(value) if isinstance(formula.tree, Operation) else value
+    return nw.when(value.is_finite()).then(value) if formula.tree.arguments else value
 
 
 def as_number(column: str, kind: str) -> nw.Expr:
@@ -81,10 +82,10 @@ def _whole(pattern: str) -> str:
 def _text(node: Node) -> nw.Expr:
     import narwhals as nw
 
-    if isinstance(node, Literal):
-        return nw.lit(str(node.value))
-    assert isinstance(node, Operation) and isinstance(node.arguments[0], Column)
-    return nw.col(node.arguments[0].name).cast(nw.String)
+    if node.constant is not None:
+        return nw.lit(str(node.constant))
+    (column,) = node.columns_used
+    return nw.col(column).cast(nw.String)
 
 
 def _part(part: str, kind: str, column: nw.Expr) -> nw.Expr:
@@ -107,15 +108,14 @@ def _number(node: Node) -> nw.Expr:
     """Doubles in which all that is not finite means missing."""
     import narwhals as nw
 
-    if isinstance(node, Literal):
-        return nw.lit(float(node.value))
-    assert isinstance(node, Operation)
+    if node.constant is not None:
+        return nw.lit(float(node.constant))
     name, first = node.name, node.arguments[0]
-    if isinstance(first, Column):
+    if first.column is not None:
         if name in ("double", "long", "read"):
-            return _double(name, nw.col(first.name))
+            return _double(name, nw.col(first.column))
         part, _, kind = name.partition(" of ")
-        return _part(part, kind, nw.col(first.name))
+        return _part(part, kind, nw.col(first.column))
     if name == "from truth":
         return nw.when(_truth(first)).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
     values = [_number(argument) for argument in node.arguments]
@@ -145,13 +145,11 @@ def _truth(node: Node) -> nw.Expr:
     """True or false, never null: each question that could be null is asked inside `when`."""
     import narwhals as nw
 
-    if isinstance(node, Literal):
-        return nw.lit(bool(node.value))
-    assert isinstance(node, Operation)
+    if node.constant is not None:
+        return nw.lit(bool(node.constant))
     name, arguments = node.name, node.arguments
     if name == "holds":
-        assert isinstance(arguments[0], Column)
-        return _decide(nw.col(arguments[0].name))
+        return _decide(nw.col(*node.columns_used))
     if name in ("and", "or"):
         left, right = (_truth(argument) for argument in arguments)
         return left & right if name == "and" else left | right
@@ -165,7 +163,10 @@ def _truth(node: Node) -> nw.Expr:
     name = name.removeprefix("text ")
     spell = _text if is_text else _number
     if name in ("in", "not in"):
-        value, members = spell(arguments[0]), [member.value for member in arguments[1:] if isinstance(member, Literal)]
+        value, members = (
+            spell(arguments[0]),
+            [each for member in arguments[1:] if (each := member.constant) is not None],
+        )
         inside = value.is_in(members if is_text else [float(member) for member in members])
         known = ~value.is_null() if is_text else value.is_finite()
         return _decide(known & (inside if name == "in" else ~inside))
@@ -174,7 +175,7 @@ def _truth(node: Node) -> nw.Expr:
     question = COMPARE[name](left, right)
     if not is_text:  # a comparison with NaN is true on some engines
         for argument, value in zip(arguments, (left, right), strict=True):
-            if not isinstance(argument, Literal):
+            if argument.constant is None:
                 question = question & value.is_finite()
     return _decide(question)
 
