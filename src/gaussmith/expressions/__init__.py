@@ -5,7 +5,7 @@
 
 Text becomes a tree of `nodes` (`grammar`), the tree a formula whose kinds fit the columns (`formulas`), the formula a
 narwhals expression (`spelling`); `keys` are the declared groups, `identity` says which ids are the same. No code is
-executed, every formula is total, and each row's value depends on that row alone. The user's page is docs/expressions.md.
+executed, every formula is total, and each row's value depends on that row alone. See docs/expressions.md.
 """
 
 from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of, read_number
