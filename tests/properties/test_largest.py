@@ -45,7 +45,7 @@ from gaussmith.domains import (
     Votes,
     lift_norms,
 )
-from gaussmith.domains.box import _largest_corner
+from gaussmith.domains.box import _largest_bordered, _largest_corner
 from gaussmith.domains.cells import largest_cell
 from gaussmith.domains.counts import _added, _replaced
 from gaussmith.errors import PlanError
@@ -261,7 +261,7 @@ FAULTS: list[tuple[str, str, Any, str, str]] = [
     ("people", REPLACE_ONE, People._change, "Fraction(k + other, k)", "Fraction(k, k)"),
     ("people", CHANGE, People._change, "bounds = 2.0 * extent", "bounds = 1.0 * extent"),
     ("box", ADD_REMOVE, _largest_corner, "(-1.0, 1.0)", "(1.0, 1.0)"),
-    ("box", ADD_REMOVE, Box.largest, "np.abs(lift.border)", "0 * lift.border"),
+    ("box", ADD_REMOVE, _largest_bordered, "np.abs(lift.border)", "0 * lift.border"),
     ("box", ADD_REMOVE, Box.largest, "np.append(extent, 1.0)", "np.append(extent, 0.0)"),
     ("box", REPLACE_ONE, Box.largest, "2.0 * extent", "extent"),
     ("box", CHANGE, Box.largest_change, "np.full(self.dimension, 2.0)", "np.ones(self.dimension)"),
@@ -277,9 +277,9 @@ FAULTS: list[tuple[str, str, Any, str, str]] = [
     ("counts", ADD_REMOVE, exact.sqrt_upward, "fraction_up(", "fraction_down("),
     ("counts", REPLACE_ONE, norms._widest, "2.0 * (block", "1.0 * (block"),
     ("counts", ADD_REMOVE, lift_norms.largest_listed, "np.ones(", "np.zeros("),
-    ("votes", ADD_REMOVE, Votes.largest, "entries * np.arange(d)", "entries * np.arange(d)[::-1]"),
-    ("votes", ADD_REMOVE, Votes.largest, "reach * unit", "reach"),
-    ("votes", REPLACE_ONE, Votes.largest, "2.0 * np.arange(d) - (d - 1)", "1.0 * np.arange(d)"),
+    ("votes", ADD_REMOVE, Votes._largest_diagonal, "entries * np.arange(d)", "entries * np.arange(d)[::-1]"),
+    ("votes", ADD_REMOVE, Votes._largest_diagonal, "reach * unit", "reach"),
+    ("votes", REPLACE_ONE, Votes._largest_diagonal, "2.0 * np.arange(d) - (d - 1)", "1.0 * np.arange(d)"),
     ("votes", ADD_REMOVE, Votes._level, "2 * d - 1", "2 * d - 2"),
     ("votes", REPLACE_ONE, Votes._level, "(d * d - 1) // 3", "(d * d - 1) // 6"),
     ("sparse", REPLACE_ONE, SparseSum.largest, "2.0 * reach", "reach"),

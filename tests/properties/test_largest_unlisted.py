@@ -232,7 +232,7 @@ def test_marginals_of_many_attributes_are_bounded_one_by_one() -> None:
         (REPLACE_ONE, False, residuals_module._every_pattern, "[:-1]", "[1:]"),
         (REPLACE_ONE, False, residuals_module._moved, "-1 / shape[i]", "1 / shape[i]"),
         (REPLACE_ONE, False, residuals_module._most, 'neighbours == "add-remove"', "True"),
-        ("change", False, Cells.largest_change, "lift.largest(REPLACE_ONE)", "lift.largest(ADD_REMOVE)"),
+        ("change", False, Cells.largest_change, "lift.largest_norm(REPLACE_ONE)", "lift.largest_norm(ADD_REMOVE)"),
         ("change", True, Cells.largest_change, "if self.or_none", "if False"),
     ],
 )

@@ -16,7 +16,7 @@ from gaussmith.domains.outlines import centred_outlines, zonotope
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
-from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix, exact_entries
+from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix, NormBounds
 from gaussmith.numerics.norms import largest_norm
 from gaussmith.problem import Domain, Law, Problem
 from gaussmith.problem.codes import BoxCodes, centre_of, nearest_to_zero
@@ -170,13 +170,13 @@ class Box(Domain):
             raise PlanError(
                 f"a lift of {lift.shape[1]} columns", f"the domain has {len(bounds)} coordinates", "plan again"
             )
-        if isinstance(lift, Diagonal):
-            return sqrt_upward(sum_squares_upward(np.nextafter(np.abs(lift.entries) * bounds, np.inf)))
-        if isinstance(lift, Bordered):  # each row sees one varying coordinate and the last one
-            inner = np.nextafter(np.abs(lift.inner) * bounds[lift.index], np.inf)
-            border = np.nextafter(np.abs(lift.border) * bounds[-1], np.inf)
-            return sqrt_upward(sum_squares_upward(np.nextafter(inner + border, np.inf)))
-        return _largest_corner(exact_entries(lift), bounds, fixed=neighbours == ADD_REMOVE)
+        return lift.largest(
+            NormBounds(
+                dense=lambda matrix: _largest_corner(matrix, bounds, fixed=neighbours == ADD_REMOVE),
+                diagonal=lambda lift: _largest_diagonal(lift, bounds),
+                bordered=lambda lift: _largest_bordered(lift, bounds),
+            )
+        )
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
@@ -184,7 +184,7 @@ class Box(Domain):
         rows = lift.as_bordered()
         if rows is not None:
             return sqrt_upward(sum_squares_upward(np.nextafter(np.abs(rows.inner) * bounds[rows.index], np.inf)))
-        return _largest_corner(exact_entries(lift)[:, :-1], bounds[:-1], fixed=False)
+        return _largest_corner(lift.exact_entries()[:, :-1], bounds[:-1], fixed=False)
 
     def corners(self) -> Array:
         """All 2^d corners of the centred cube {−1, 1}^d, one a row."""
@@ -292,6 +292,18 @@ class Box(Domain):
             f"{self.name(j)}: {self.lower[j]:.6g} to {self.upper[j]:.6g}" for j in range(min(6, self.dimension))
         )
         return f"Box({shown}{', …' if self.dimension > 6 else ''})"
+
+
+def _largest_diagonal(lift: Diagonal, bounds: Array) -> float:
+    """max ‖lift·s‖ over all |s| ≤ bounds, rounded up."""
+    return sqrt_upward(sum_squares_upward(np.nextafter(np.abs(lift.entries) * bounds, np.inf)))
+
+
+def _largest_bordered(lift: Bordered, bounds: Array) -> float:
+    """max ‖lift·s‖ over all |s| ≤ bounds, rounded up: each row sees one varying coordinate and the last one."""
+    inner = np.nextafter(np.abs(lift.inner) * bounds[lift.index], np.inf)
+    border = np.nextafter(np.abs(lift.border) * bounds[-1], np.inf)
+    return sqrt_upward(sum_squares_upward(np.nextafter(inner + border, np.inf)))
 
 
 def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:

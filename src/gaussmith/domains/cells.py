@@ -17,7 +17,7 @@ from gaussmith.domains.uncentred import Uncentred
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
 from gaussmith.numerics.intervals import gram
-from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix, exact_entries
+from gaussmith.numerics.linear import Array, Dense, Diagonal, Matrix, NormBounds
 from gaussmith.numerics.norms import longest_row, widest_pair
 from gaussmith.numerics.residual_maps import ResidualLift
 from gaussmith.problem import Law, Problem
@@ -220,17 +220,22 @@ class Cells(Uncentred):
         add-remove: a column of the lift, and the last one for the record itself; replace-one: of two columns the
         difference. With `or_none` one of them may be missing.
         """
-        if isinstance(lift, ResidualLift):
-            fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
-            if not fits:
-                raise PlanError("residuals of other cells", "they belong to the domain's attributes", "plan again")
-            return lift.largest(neighbours)
-        check_lift(lift, self.dimension, neighbours)
-        if isinstance(lift, Exchangeable):
-            return largest_level(lift, self._levels(neighbours))
-        if isinstance(lift, Diagonal):
-            return largest_few(lift, np.ones(self.dimension), 1 if neighbours == ADD_REMOVE else 2)
-        return largest_cell(exact_entries(lift), self.dimension, neighbours, self.or_none)
+        d, cells = self.dimension, 1 if neighbours == ADD_REMOVE else 2
+        bounds = NormBounds(
+            dense=lambda matrix: largest_cell(matrix, d, neighbours, self.or_none),
+            diagonal=lambda lift: largest_few(lift, np.ones(d), cells),
+            exchangeable=lambda lift: largest_level(lift, self._levels(neighbours)),
+            residual=lambda lift: self._largest_residual(lift, neighbours),
+        )
+        if lift.ways is None:
+            check_lift(lift, d, neighbours)
+        return lift.largest(bounds)
+
+    def _largest_residual(self, lift: ResidualLift, neighbours: str) -> float:
+        fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
+        if not fits:
+            raise PlanError("residuals of other cells", "they belong to the domain's attributes", "plan again")
+        return lift.largest_norm(neighbours)
 
     def _levels(self, neighbours: str) -> list[Level]:
         one, two, none = Fraction(1), Fraction(2), Fraction(0)
@@ -240,15 +245,15 @@ class Cells(Uncentred):
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
-        if isinstance(lift, ResidualLift):  # it sees the cells of marginals, and no number of records beside them
-            moved = lift.largest(REPLACE_ONE)
+        if lift.ways is not None:  # it sees the cells of marginals, and no number of records beside them
+            moved = lift.largest(NormBounds(residual=lambda lift: lift.largest_norm(REPLACE_ONE)))
             return max(moved, self.largest(lift, ADD_REMOVE)) if self.or_none else moved
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
     def check_lift(self, lift: Matrix, codes: Codes) -> None:
         assert isinstance(codes, CellCodes)
-        if isinstance(lift, ResidualLift):
-            if lift.residuals.ways != codes.ways:
+        if lift.ways is not None:
+            if lift.ways != codes.ways:
                 raise PlanError("residuals of other marginals", "they belong to what is counted", "plan again")
         elif codes.ways != (tuple(range(codes.columns)),):
             # Of several marginals a record is in a cell each, which the largest column of a lift does not bound.

@@ -24,7 +24,7 @@ from gaussmith.domains.lift_norms import (
 )
 from gaussmith.domains.uncentred import Listed
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix, Words
+from gaussmith.numerics.linear import Array, Exchangeable, Matrix, NormBounds, Words
 from gaussmith.numerics.products import Integers
 from gaussmith.numerics.two_level import replaced_counts
 from gaussmith.problem import Law, Problem
@@ -142,11 +142,14 @@ class Counts(Listed):
         """
         d, k = self.dimension, self.at_most
         check_lift(lift, d, neighbours)
-        if isinstance(lift, Exchangeable):
-            return largest_level(lift, _added(lift, k) if neighbours == ADD_REMOVE else _replaced(d, k))
-        if isinstance(lift, Diagonal):
-            return largest_few(lift, np.ones(d), k if neighbours == ADD_REMOVE else 2 * k)
-        return largest_listed(lift, self.records(), neighbours)
+        added = neighbours == ADD_REMOVE
+        return lift.largest(
+            NormBounds(
+                dense=lambda matrix: largest_listed(matrix, self.records(), neighbours),
+                diagonal=lambda lift: largest_few(lift, np.ones(d), k if added else 2 * k),
+                exchangeable=lambda lift: largest_level(lift, _added(lift, k) if added else _replaced(d, k)),
+            )
+        )
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""

@@ -10,7 +10,7 @@ import numpy as np
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
-from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix, exact_entries
+from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix
 from gaussmith.numerics.norms import largest_distance, largest_norm
 
 MAX_LISTED = 1 << 12
@@ -56,11 +56,10 @@ def largest_few(lift: Diagonal, reach: Array, at_most: int) -> float:
     return sqrt_upward(sum_squares_upward(np.append(largest, lift.entries[len(reach) :])))
 
 
-def largest_listed(lift: Matrix, records: Array | None, neighbours: str) -> float:
+def largest_listed(matrix: Array, records: Array | None, neighbours: str) -> float:
     """The largest norm over the differences of listed records, every one of them visited; rounded up."""
     if records is None:
         raise PlanError("a dense lift over many records", f"at most {MAX_LISTED} can be visited", "use a closed form")
-    matrix = exact_entries(lift)
     if neighbours != ADD_REMOVE:
         return largest_distance(matrix, records)
     if matrix.shape[1] > records.shape[1]:
@@ -70,8 +69,4 @@ def largest_listed(lift: Matrix, records: Array | None, neighbours: str) -> floa
 
 def without_count(lift: Matrix, width: int) -> Matrix:
     """The part of a lift that sees a record's coordinates, not the number of records."""
-    if lift.shape[1] == width:
-        return lift
-    if isinstance(lift, Exchangeable):
-        return Exchangeable(lift.size, lift.inner, lift.shared, None, lift.tail)
-    return Diagonal(lift.entries[:width]) if isinstance(lift, Diagonal) else Dense(exact_entries(lift)[:, :width])
+    return lift if lift.shape[1] == width else lift.without_last()

@@ -18,7 +18,7 @@ from gaussmith.domains.outlines import corner_outlines
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import fraction_up, sqrt_upward, sum_squares_upward
-from gaussmith.numerics.linear import Array, Dense, Matrix
+from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.numerics.norms import largest_distance, largest_norm
 from gaussmith.problem import Domain, Law, Problem
 from gaussmith.problem.codes import BoxCodes, PeopleCodes
@@ -155,8 +155,10 @@ class People(Domain):
                 f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private}", "plan again"
             )
         k = self.rows_per_unit
-        if private and isinstance(lift, Dense):  # a norm is convex in each sum over rows: their corners will do
-            return largest_norm(lift.dense(), np.hstack([self.corners(extent), np.ones((2**self.dimension, 1))]))
+        if private and lift.as_bordered() is None:  # a norm is convex in each sum over rows: their corners will do
+            return largest_norm(
+                lift.exact_entries(), np.hstack([self.corners(extent), np.ones((2**self.dimension, 1))])
+            )
         index, inner, border = _entries(lift)
         if private:
             return max(self._reach(index, inner, border, extent, Fraction(T, k)) for T in (1, k))
@@ -194,8 +196,9 @@ class People(Domain):
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two people, with an add-remove lift; rounded up."""
-        if isinstance(lift, Dense):
-            return largest_distance(lift.dense()[:, :-1], self.corners()) * (1 + 2.0**-40)  # 1/k is a rounded double
+        if lift.as_bordered() is None:
+            moved = largest_distance(lift.exact_entries()[:, :-1], self.corners())
+            return moved * (1 + 2.0**-40)  # 1/k is a rounded double
         index, inner, _ = _entries(lift)
         varying = index <= self.parts[2]
         return self._change(index[varying], inner[varying], np.ones(self.dimension))

@@ -18,7 +18,7 @@ from gaussmith.domains.lift_norms import check_lift, largest_few, without_count
 from gaussmith.domains.uncentred import Uncentred
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Dense, Diagonal, Matrix, Words, exact_entries
+from gaussmith.numerics.linear import Array, Dense, Matrix, NormBounds, Words
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import Integers
 from gaussmith.problem import Law, Problem
@@ -162,9 +162,12 @@ class Points(Uncentred):
         """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up; a lift counts the points."""
         n = len(self.points)
         check_lift(lift, n, neighbours)
-        if isinstance(lift, Diagonal):
-            return largest_few(lift, np.ones(n), 1 if neighbours == ADD_REMOVE else 2)
-        return largest_cell(exact_entries(lift), n, neighbours, or_none=False)
+        return lift.largest(
+            NormBounds(
+                dense=lambda matrix: largest_cell(matrix, n, neighbours, or_none=False),
+                diagonal=lambda lift: largest_few(lift, np.ones(n), 1 if neighbours == ADD_REMOVE else 2),
+            )
+        )
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""

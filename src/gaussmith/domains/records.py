@@ -9,7 +9,7 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.linear import Array, Diagonal, Matrix
+from gaussmith.numerics.linear import Array, Matrix, NormBounds
 from gaussmith.numerics.trace_roots import square_with_slack
 from gaussmith.problem import Domain, Problem
 from gaussmith.problem.codes import BoxCodes
@@ -55,9 +55,9 @@ class Records(Domain):
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """One record more or less changes the number by one."""
-        if not isinstance(lift, Diagonal) or lift.shape[1] != (neighbours == ADD_REMOVE):
+        if lift.shape[1] != (neighbours == ADD_REMOVE):
             raise PlanError("a lift that does not fit a count", "a count has one coordinate", "plan again")
-        return float(np.abs(lift.entries).sum())
+        return lift.largest(NormBounds(diagonal=lambda lift: float(np.abs(lift.entries).sum())))
 
     def largest_change(self, lift: Matrix) -> float:
         """Nothing of a record can change but its presence."""

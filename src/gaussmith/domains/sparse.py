@@ -17,7 +17,7 @@ from gaussmith.domains.lift_norms import MAX_LISTED, check_lift, largest_few, la
 from gaussmith.domains.uncentred import Listed
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Diagonal, Matrix, Words
+from gaussmith.numerics.linear import Array, Matrix, NormBounds, Words
 from gaussmith.numerics.products import Integers
 from gaussmith.problem import Law, Problem
 from gaussmith.problem.codes import BoxCodes
@@ -176,10 +176,16 @@ class SparseSum(Listed):
         reach = np.ones(d) if extent is None else extent
         if neighbours != ADD_REMOVE:
             reach = 2.0 * reach
-        if isinstance(lift, Diagonal):
-            return largest_few(lift, reach, self.at_most)
+        return lift.largest(
+            NormBounds(
+                dense=lambda matrix: largest_listed(matrix, self._records(reach), ADD_REMOVE),
+                diagonal=lambda lift: largest_few(lift, reach, self.at_most),
+            )
+        )
+
+    def _records(self, reach: Array) -> Array | None:
         listed = self.records()
-        return largest_listed(lift, None if listed is None else listed * reach, ADD_REMOVE)
+        return None if listed is None else listed * reach
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""

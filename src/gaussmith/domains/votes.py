@@ -24,7 +24,7 @@ from gaussmith.domains.uncentred import Listed
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
 from gaussmith.numerics.exact import product_upward, sqrt_upward, sum_squares_upward
-from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix, Words
+from gaussmith.numerics.linear import Array, Diagonal, Matrix, NormBounds, Words
 from gaussmith.numerics.products import Integers
 from gaussmith.problem import Law, Problem
 from gaussmith.proofs.exchangeable import proven_rankings
@@ -128,21 +128,30 @@ class Votes(Listed):
         Turning a ranking round mirrors it at the middle of all rankings, so that two rankings differ at most by twice
         a ranking's distance from the middle.
         """
-        d = self.dimension
-        check_lift(lift, d, neighbours)
+        check_lift(lift, self.dimension, neighbours)
         unit = 1.0 if extent is None else float(np.max(extent))
-        if isinstance(lift, Exchangeable):
-            return largest_level(lift, [self._level(neighbours, Fraction(unit))])
-        if isinstance(lift, Diagonal):  # largest where the largest entries meet the most points
-            entries = np.sort(np.abs(lift.entries[:d]))
-            if neighbours == ADD_REMOVE:
-                last = lift.entries[d:]
-                reach = np.nextafter(np.append(entries * np.arange(d), 0.0), np.inf)
-                return sqrt_upward(sum_squares_upward(np.append(np.nextafter(reach * unit, np.inf), last)))
-            reach = np.nextafter(entries * np.sort(np.abs(2.0 * np.arange(d) - (d - 1))), np.inf)
-            return product_upward(sqrt_upward(sum_squares_upward(reach)), unit)
+        return lift.largest(
+            NormBounds(
+                dense=lambda matrix: largest_listed(matrix, self._records(unit), neighbours),
+                diagonal=lambda lift: self._largest_diagonal(lift, neighbours, unit),
+                exchangeable=lambda lift: largest_level(lift, [self._level(neighbours, Fraction(unit))]),
+            )
+        )
+
+    def _largest_diagonal(self, lift: Diagonal, neighbours: str, unit: float) -> float:
+        """Largest where the largest entries meet the most points."""
+        d = self.dimension
+        entries = np.sort(np.abs(lift.entries[:d]))
+        if neighbours == ADD_REMOVE:
+            last = lift.entries[d:]
+            reach = np.nextafter(np.append(entries * np.arange(d), 0.0), np.inf)
+            return sqrt_upward(sum_squares_upward(np.append(np.nextafter(reach * unit, np.inf), last)))
+        reach = np.nextafter(entries * np.sort(np.abs(2.0 * np.arange(d) - (d - 1))), np.inf)
+        return product_upward(sqrt_upward(sum_squares_upward(reach)), unit)
+
+    def _records(self, unit: float) -> Array | None:
         listed = self.records()
-        return largest_listed(lift, None if listed is None else listed * unit, neighbours)
+        return None if listed is None else listed * unit
 
     def _level(self, neighbours: str, unit: Fraction) -> Level:
         d = self.dimension

@@ -15,54 +15,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import PlanError
+from gaussmith.numerics.matrix import Matrix, NormBounds
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import Array, Integers, Words, common_power, integer_rows, python, scale_exactly, shift
 
 __all__ = [
-    "Array", "Bordered", "Dense", "Diagonal", "Exchangeable", "Integers", "Matrix", "Words", "exact_entries",
+    "Array", "Bordered", "Dense", "Diagonal", "Exchangeable", "Integers", "Matrix", "NormBounds", "Words",
     "matrix_from_dict",
 ]  # fmt: skip
-
-
-class Matrix(Protocol):
-    """What plans ask of a matrix, whatever its structure."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    def times(self, vector: Array) -> Array:
-        """The product with a vector, in doubles."""
-
-    def exact_times(self, vector: Integers) -> Integers:
-        """The product with a vector of integers, exact, then rounded to the nearest integer (halves up)."""
-
-    def scaled(self, columns: Array) -> Matrix:
-        """Column j multiplied by columns[j] (each entry rounded to nearest)."""
-
-    def row_norms(self) -> Array:
-        """The Euclidean norm of each row."""
-
-    def row(self, i: int) -> Array:
-        """One row, written out."""
-
-    def dense(self) -> Array:
-        """All entries, for matrices small enough."""
-
-    def to_dict(self) -> dict[str, Any]: ...
-
-    def picked(self, rows: Sequence[int]) -> Matrix:
-        """Some rows, in this order."""
-        return Dense(self.dense()[np.array(rows, np.int64)])
-
-    def as_bordered(self) -> Bordered | None:
-        """The same numbers as a bordered matrix, where every row has one inner entry and one in the last column."""
-        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +70,12 @@ class Diagonal(Matrix):
 
     def as_bordered(self) -> Bordered:
         return self.picked(range(len(self.entries)))
+
+    def largest(self, bounds: NormBounds) -> float:
+        return self._refuse_kind() if bounds.diagonal is None else bounds.diagonal(self)
+
+    def without_last(self) -> Diagonal:
+        return Diagonal(self.entries[:-1])
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "diagonal", "entries": self.entries.tolist()}
@@ -169,6 +141,9 @@ class Bordered(Matrix):
 
     def as_bordered(self) -> Bordered:
         return self
+
+    def largest(self, bounds: NormBounds) -> float:
+        return self._refuse_kind() if bounds.bordered is None else bounds.bordered(self)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -256,6 +231,15 @@ class Exchangeable(Matrix):
     def dense(self) -> Array:
         return np.array([self.row(i) for i in range(self.shape[0])])
 
+    def as_exchangeable(self) -> Exchangeable:
+        return self
+
+    def largest(self, bounds: NormBounds) -> float:
+        return self._refuse_kind() if bounds.exchangeable is None else bounds.exchangeable(self)
+
+    def without_last(self) -> Exchangeable:
+        return Exchangeable(self.size, self.inner, self.shared, None, self.tail)
+
     def _split(self, vector: Any) -> tuple[Any, Any]:
         """The coordinates that look alike, and the last one (0 where there is none)."""
         return (vector, 0) if self.border is None else (vector[: self.size], vector[self.size])
@@ -312,15 +296,17 @@ class Dense(Matrix):
     def dense(self) -> Array:
         return self.matrix
 
+    def largest(self, bounds: NormBounds) -> float:
+        return self._refuse_kind() if bounds.dense is None else bounds.dense(self.matrix)
+
+    def exact_entries(self) -> Array:
+        return self.matrix
+
+    def without_last(self) -> Dense:
+        return Dense(self.matrix[:, :-1])
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "dense", "matrix": pack(self.matrix)}
-
-
-def exact_entries(lift: Matrix) -> Array:
-    """The entries of a lift that is written down; refuses the other kinds, whose entries `dense` may round."""
-    if not isinstance(lift, Dense):
-        raise PlanError(f"a lift of kind {type(lift).__name__}", "the domain bounds lifts of other kinds", "plan again")
-    return lift.matrix
 
 
 def matrix_from_dict(fields: dict[str, Any]) -> Matrix:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array, Integers, Matrix
+from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import scale_exactly
 from gaussmith.numerics.residuals import MarginalPlan, Subset, largest_residual_norm
@@ -84,7 +84,14 @@ class ResidualLift(Matrix):
     def shape(self) -> tuple[int, int]:
         return sum(self.residuals.lengths), sum(self.residuals.cells)
 
-    def largest(self, neighbours: str) -> float:
+    @property
+    def ways(self) -> tuple[Subset, ...]:
+        return self.residuals.ways
+
+    def largest(self, bounds: NormBounds) -> float:
+        return self._refuse_kind() if bounds.residual is None else bounds.residual(self)
+
+    def largest_norm(self, neighbours: str) -> float:
         """The largest norm of a lifted difference of neighbours, rounded up."""
         r = self.residuals
         return largest_residual_norm(r.sizes, r.subsets, r.variances, neighbours)
