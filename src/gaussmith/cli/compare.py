@@ -195,19 +195,22 @@ def _gaussian(arguments: Namespace, numbers: dict[str, float]) -> Any:
 
 
 def _counts(arguments: Namespace, numbers: dict[str, float]) -> Any:
-    from gaussmith.domains import Counts
-
-    return Counts(_whole(numbers, "dimension"), at_most=_whole(numbers, "at_most"))
+    fields = {"items": _whole(numbers, "dimension"), "at_most": _whole(numbers, "at_most")}
+    return _counted("counts", fields)
 
 
 def _sparse(arguments: Namespace, numbers: dict[str, float]) -> Any:
-    from gaussmith.domains import SparseSum
-
     bound = arguments.sparse.partition(":")[2] or "1"
-    return SparseSum(_whole(numbers, "dimension"), at_most=_whole(numbers, "at_most"), bound=number("--sparse", bound))
+    fields = {"coordinates": _whole(numbers, "dimension"), "at_most": _whole(numbers, "at_most")}
+    return _counted("sparse", {**fields, "bounds": number("--sparse", bound)})
 
 
 def _votes(arguments: Namespace, numbers: dict[str, float]) -> Any:
-    from gaussmith.domains import Votes
+    return _counted("votes", {"candidates": _whole(numbers, "dimension")})
 
-    return Votes(_whole(numbers, "dimension"))
+
+def _counted(kind: str, fields: dict[str, Any]) -> Any:
+    """A domain by the words of a saved plan."""
+    from gaussmith.domains import domain_from_dict
+
+    return domain_from_dict({"kind": kind, **fields})

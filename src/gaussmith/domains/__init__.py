@@ -11,14 +11,14 @@ from typing import Any
 from gaussmith.domains.ball import Ball
 from gaussmith.domains.box import Box
 from gaussmith.domains.cells import Cells
-from gaussmith.domains.counts import CountCodes, Counts
+from gaussmith.domains.counts import Counts
 from gaussmith.domains.gaussian import GaussianData
 from gaussmith.domains.groups import Groups
 from gaussmith.domains.people import People
-from gaussmith.domains.points import PointCodes, Points
+from gaussmith.domains.points import Points
 from gaussmith.domains.records import Records
-from gaussmith.domains.sparse import SparseCodes, SparseSum
-from gaussmith.domains.votes import VoteCodes, Votes
+from gaussmith.domains.sparse import SparseSum
+from gaussmith.domains.votes import Votes
 from gaussmith.errors import PlanError
 from gaussmith.problem import Domain
 
@@ -37,9 +37,6 @@ _DOMAINS: tuple[Any, ...] = (
 
 _KINDS = {domain.kind: domain for domain in _DOMAINS}
 
-RowCodes = CountCodes | VoteCodes | SparseCodes | PointCodes
-"""Codings that read rows of numbers, one record at a time."""
-
 
 def domain_from_dict(fields: dict[str, Any]) -> Domain:
     """The domain that `to_dict` described; refuses what it does not know."""
@@ -51,6 +48,6 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
 
 
 __all__ = [
-    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "Groups", "People", "Points", "Records", "RowCodes",
-    "SparseSum", "Votes", "domain_from_dict",
+    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "Groups", "People", "Points", "Records", "SparseSum",
+    "Votes", "domain_from_dict",
 ]  # fmt: skip

@@ -25,9 +25,10 @@ from gaussmith.domains.lift_norms import (
 from gaussmith.domains.uncentred import Listed
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
 from gaussmith.numerics.linear import Array, Exchangeable, Matrix, NormBounds, Words
-from gaussmith.numerics.products import Integers
 from gaussmith.numerics.two_level import replaced_counts
 from gaussmith.problem import Law, Problem
+from gaussmith.problem.codes import Codes
+from gaussmith.problem.sql import INFINITY, Step
 from gaussmith.proofs.exchangeable import proven_levels
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.exchangeable import even_counts, exchangeable
@@ -35,7 +36,7 @@ from gaussmith.workloads import Workload
 
 
 @dataclass(frozen=True)
-class CountCodes:
+class CountCodes(Codes):
     """Which of d items a record has: 1 where the value is above zero, 0 else; missing is 0.
 
     Of more than `at_most` ones the first in declared order stay.
@@ -55,16 +56,20 @@ class CountCodes:
     def extents(self) -> Array:
         return np.ones(self.columns)
 
-    def centred(self, sums: Integers, records: int) -> Integers:
-        return sums
-
     def encode(self, rows: Array) -> Words:
         ones = rows > 0
         return (ones & (np.cumsum(ones, axis=1) <= self.at_most)).astype(np.int64)
 
-    def sum_rows(self, rows: Array) -> Words:
-        """The summed integers of an array of records."""
-        return np.asarray(self.encode(rows).sum(axis=0))
+    def spell(self, which: range) -> list[Step]:
+        """1 above zero; of more than k ones those stay whose place is not after that of the k-th."""
+        d, k = self.columns, self.at_most
+        above = [f"x{j} > 0D and x{j} <= {INFINITY}" for j in range(d)]
+        if k >= d:
+            return [[f"if({above[j]}, 1L, 0L) c{j}" for j in which]]
+        places = ", ".join(f"if({above[j]}, {j}, null)" for j in range(d))
+        last = f"coalesce(get(array_compact(array({places})), {k - 1}), {d}) last"
+        numbers = [f"x{j}" for j in which]
+        return [[*numbers, last], [f"if({above[j]} and last >= {j}, 1L, 0L) c{j}" for j in which]]
 
 
 @dataclass(frozen=True, init=False)

@@ -20,9 +20,10 @@ from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
 from gaussmith.numerics.linear import Array, Dense, Matrix, NormBounds, Words
 from gaussmith.numerics.packed_arrays import pack, unpack
-from gaussmith.numerics.products import Integers
 from gaussmith.problem import Law, Problem
+from gaussmith.problem.codes import Codes
 from gaussmith.problem.domain import Differences
+from gaussmith.problem.sql import Step, literal
 from gaussmith.proofs.cells import cell_differences
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.cells import MAX_POINTS, one_of_many
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class PointCodes:
+class PointCodes(Codes):
     """Which of the declared points a record is: the nearest, in units of each coordinate's spread; ties to the earlier.
 
     A record with a missing value is the first point. Infinite values are taken as the largest number there is.
@@ -55,9 +56,6 @@ class PointCodes:
     @property
     def extents(self) -> Array:
         return np.ones(len(self.points))
-
-    def centred(self, sums: Integers, records: int) -> Integers:
-        return sums
 
     @cached_property
     def unit(self) -> Array:
@@ -89,6 +87,24 @@ class PointCodes:
     def sum_rows(self, rows: Array) -> Words:
         """The summed integers of an array of records: points are counted, not written out."""
         return np.bincount(self.place(rows), minlength=self.width)
+
+    def spell_place(self) -> list[Step]:
+        """Where the nearest point stands, ties to the earlier, as in `place`."""
+        k, points, unit = self.columns, self.points / self.unit, self.unit
+        missing = " or ".join(f"x{j} is null or isnan(x{j})" for j in range(k))
+        filled = [f"if(missing, {literal(self.points[0, j])}, x{j}) / {literal(unit[j])} x{j}" for j in range(k)]
+
+        def distance(point: Sequence[float]) -> str:
+            steps = (f"least(abs(x{j} - {literal(p)}), 1e150D)" for j, p in enumerate(point))
+            return " + ".join(f"({step} * {step})" for step in steps)
+
+        distances = ", ".join(distance(point) for point in points.tolist())
+        return [
+            [*(f"x{j}" for j in range(k)), f"({missing}) missing"],
+            filled,
+            [f"array({distances}) far"],
+            ["array_position(far, array_min(far)) - 1 place"],
+        ]
 
 
 @dataclass(frozen=True, eq=False, init=False)

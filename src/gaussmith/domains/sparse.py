@@ -18,9 +18,9 @@ from gaussmith.domains.uncentred import Listed
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
 from gaussmith.numerics.linear import Array, Matrix, NormBounds, Words
-from gaussmith.numerics.products import Integers
 from gaussmith.problem import Law, Problem
-from gaussmith.problem.codes import BoxCodes
+from gaussmith.problem.codes import BoxCodes, Codes
+from gaussmith.problem.sql import INFINITY, Step, literal
 from gaussmith.proofs.records import proven_signs
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.water_filled import water_filled
@@ -28,7 +28,7 @@ from gaussmith.workloads import Workload
 
 
 @dataclass(frozen=True, eq=False)
-class SparseCodes:
+class SparseCodes(Codes):
     """A sparse vector: each value clamped to ±bound and rounded to a whole number of steps, a power of two each.
 
     Of more than `at_most` non-zero codes those stay whose values are largest in size after clamping, ties to the
@@ -60,9 +60,6 @@ class SparseCodes:
     def extents(self) -> Array:
         return self.sizes.steps.astype(float)
 
-    def centred(self, sums: Integers, records: int) -> Integers:
-        return sums
-
     def encode(self, rows: Array) -> Words:
         x = np.where(np.isnan(rows), 0.0, rows)
         size = np.minimum(np.abs(x), self.sizes.top)
@@ -73,9 +70,26 @@ class SparseCodes:
             np.put_along_axis(codes, order[:, self.at_most :], 0, axis=1)
         return np.where(x < 0, -codes, codes)
 
-    def sum_rows(self, rows: Array) -> Words:
-        """The summed integers of an array of records."""
-        return np.asarray(self.encode(rows).sum(axis=0))
+    def spell(self, which: range) -> list[Step]:
+        """Clamped and rounded; of more than k those stay that are not after the k-th by size, then place."""
+        d, k, top, scale = self.columns, self.at_most, self.sizes.top, self.sizes.scale
+        sizes = [f"s{j}" for j in range(d)]
+        kept = [f"{letter}{j}" for letter in "xsq" for j in which]
+        signed = [f"if(x{j} < 0D, -q{j}, q{j})" for j in which]
+        steps = [
+            [f"coalesce(if(x{j} <= {INFINITY}, x{j}, 0D), 0D) x{j}" for j in range(d)],
+            [*(f"x{j}" for j in range(d)), *(f"least(abs(x{j}), {literal(top[j])}) s{j}" for j in range(d))],
+            [*(f"x{j}" for j in which), *sizes, *(f"floor(s{j} * {literal(scale[j])} + 0.5D) q{j}" for j in range(d))],
+        ]
+        if k >= d:
+            return [*steps, [f"{code} c{j}" for j, code in zip(which, signed, strict=True)]]
+        order = ", ".join(f"struct(if(q{j} = 0L, 0D, -s{j}) as size, {j} as place)" for j in range(d))
+        stays = [f"-s{j} < last.size or (-s{j} = last.size and {j} <= last.place)" for j in which]
+        return [
+            *steps,
+            [*kept, f"array_sort(array({order}))[{k - 1}] last"],
+            [f"if({test}, {code}, 0L) c{j}" for j, test, code in zip(which, stays, signed, strict=True)],
+        ]
 
 
 @dataclass(frozen=True, eq=False, init=False)

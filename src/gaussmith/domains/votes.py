@@ -25,8 +25,9 @@ from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
 from gaussmith.numerics.exact import product_upward, sqrt_upward, sum_squares_upward
 from gaussmith.numerics.linear import Array, Diagonal, Matrix, NormBounds, Words
-from gaussmith.numerics.products import Integers
 from gaussmith.problem import Law, Problem
+from gaussmith.problem.codes import Codes
+from gaussmith.problem.sql import Step, literal
 from gaussmith.proofs.exchangeable import proven_rankings
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.exchangeable import even_rankings, exchangeable
@@ -34,7 +35,7 @@ from gaussmith.workloads import Workload
 
 
 @dataclass(frozen=True)
-class VoteCodes:
+class VoteCodes(Codes):
     """A ranking of d candidates as points: the columns hold ranks, 1 the best; each gets those ranked below it, twice.
 
     A ballot that does not use each of the ranks 1 … d once gives everyone d−1, twice the mean number of points: it lies
@@ -54,18 +55,40 @@ class VoteCodes:
     def extents(self) -> Array:
         return np.full(self.columns, 2.0)
 
-    def centred(self, sums: Integers, records: int) -> Integers:
-        return sums
-
     def encode(self, rows: Array) -> Words:
         d = self.columns
         valid = (np.sort(rows, axis=1) == np.arange(1.0, d + 1)).all(axis=1)  # NaN is sorted last and equals nothing
         ranks = np.where(valid[:, None], rows, (d + 1) / 2)
         return (2 * (d - ranks)).astype(np.int64)
 
-    def sum_rows(self, rows: Array) -> Words:
-        """The summed integers of an array of records."""
-        return np.asarray(self.encode(rows).sum(axis=0))
+    def add_places(self, sums: Words, places: Words, weights: Words | None = None) -> None:
+        """Add the points of ballots that list candidates in order of preference."""
+        once = np.ones(len(places), np.int64) if weights is None else weights
+        sums += once @ self.encode(ranks_of(places))
+
+    def spell(self, which: range) -> list[Step]:
+        """2(d − rank) on a ballot that uses each rank once, d − 1 on any other."""
+        d = self.columns
+        ranks = ", ".join(f"coalesce(x{j}, double('nan'))" for j in range(d))
+        wanted = ", ".join(literal(r) for r in range(1, d + 1))
+        valid = f"array_sort(array({ranks})) = array({wanted}) valid"
+        return [
+            [*(f"x{j}" for j in which), valid],
+            [f"if(valid, floor(2D * ({literal(d)} - x{j})), {d - 1}L) c{j}" for j in which],
+        ]
+
+
+def ranks_of(places: Words) -> Array:
+    """From the candidates in order of preference to the rank of each candidate; NaN for one that is not on the ballot.
+
+    >>> ranks_of(np.array([[2, 0, 1], [1, 1, -1]])).tolist()
+    [[2.0, 3.0, 1.0], [nan, 2.0, nan]]
+    """
+    n, d = places.shape
+    ranks = np.full((n, d + 1), np.nan)  # one column too many, for candidates that were not declared
+    for j in range(d):
+        ranks[np.arange(n), places[:, j]] = j + 1.0
+    return ranks[:, :d]
 
 
 @dataclass(frozen=True, init=False)

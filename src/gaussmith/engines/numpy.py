@@ -14,7 +14,7 @@ from gaussmith.engines.files import Files
 from gaussmith.engines.source import SUPPORTED, Source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, GroupKeys
-from gaussmith.problem.codes import BoxCodes, Codes
+from gaussmith.problem.codes import Codes
 
 if TYPE_CHECKING:
     from gaussmith.engines.engine import Frame
@@ -45,9 +45,9 @@ class Numpy:
         rows: npt.NDArray[Any] = source.native
         if not codes.width or not rows.size:  # nothing to code: no columns are asked, or there are no records
             return Totals([0] * codes.width, len(rows))
-        if isinstance(codes, BoxCodes) and len(rows) <= FEW_ROWS:
+        if len(rows) <= FEW_ROWS:
             with np.errstate(all="ignore"):  # pieces of columns would be too short to be worth their overhead
-                return Totals(codes.encode(rows.astype(np.float64, copy=False)).sum(axis=0).tolist(), len(rows))
+                return Totals(codes.sum_rows(rows.astype(np.float64, copy=False)).tolist(), len(rows))
         step = 4 * PIECE_ROWS
         pieces = (rows[start : start + step].T for start in range(0, len(rows), step))
         return add_up(pieces, _as_columns, codes, workers=1 if rows.size < SMALL else None)

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from gaussmith.domains.points import PointCodes
 from gaussmith.engines.dates import dates_in
 from gaussmith.engines.declared_values import counted_places
 from gaussmith.engines.engine import AddUp, Progress, Totals, Unsteady, Words, key_columns
@@ -25,14 +24,13 @@ from gaussmith.engines.spark_codes import (
     quote,
     read_numbers,
     read_sums,
-    spell_codes,
-    spell_place,
     spell_sums,
 )
 from gaussmith.engines.versions import check_range
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, GroupKeys, kind_of
 from gaussmith.problem.codes import Codes
+from gaussmith.problem.sql import Step
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -136,14 +134,14 @@ def total_frame(
     if not columns:
         return Totals([], int(frame.count()))
     numbers = frame.selectExpr(*read_numbers(columns, [kind_of(schema[name]) for name in columns]))
-    if isinstance(codes, PointCodes):
-        return _count_places(numbers, codes)
+    if (steps := codes.spell_place()) is not None:
+        return _count_places(numbers, steps, codes.width)
     sums: list[int] = []
     counts: set[int] = set()
     for start in range(0, codes.width, BLOCK_COLUMNS):
         which = range(start, min(start + BLOCK_COLUMNS, codes.width))
         coded = numbers
-        for step in spell_codes(codes, which):
+        for step in codes.spell(which):
             coded = coded.selectExpr(*step)
         found, records = read_sums(coded.selectExpr(*spell_sums(which, DOUBLE)).collect()[0])
         if records > doubles_hold:
@@ -155,12 +153,12 @@ def total_frame(
     return Totals(sums, counts.pop())
 
 
-def _count_places(numbers: Any, codes: PointCodes) -> Totals:
-    """How many records are at each point: one row comes back for each point that has any."""
+def _count_places(numbers: Any, steps: list[Step], width: int) -> Totals:
+    """How many records are at each place: one row comes back for each place that has any."""
     placed = numbers
-    for step in spell_place(codes):
+    for step in steps:
         placed = placed.selectExpr(*step)
-    sums = [0] * codes.width
+    sums = [0] * width
     for place, count in placed.groupBy("place").count().collect():
         sums[int(place)] = int(count)
     return Totals(sums, sum(sums))

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.errors import DomainError
-from gaussmith.numerics.products import FEW, Integers
+from gaussmith.errors import DomainError, SourceError
+from gaussmith.numerics.products import FEW, Integers, Words
+from gaussmith.problem.sql import INFINITY, Step, literal
 
 Array = npt.NDArray[np.float64]
 
@@ -37,8 +38,56 @@ BLOCK_ROWS = 1 << 20
 """So many codes add up in a signed 64-bit integer without overflow: 2^20 · 2^42 < 2^63."""
 
 
+class Codes:
+    """A total rule from one record to integers. What has no default here every coding has of its own.
+
+    A coding is spelled twice, in numpy and in SQL: each operation of one rounds as that of the other. In Spark's order
+    NaN is above all numbers, and null counts as false in `if`; the guards in SQL rest on both.
+    """
+
+    if TYPE_CHECKING:  # every coding has these, as fields or as properties
+
+        @property
+        def columns(self) -> int:
+            """How many columns are read."""
+
+        @property
+        def width(self) -> int:
+            """How many integers a record becomes."""
+
+        @property
+        def extents(self) -> Array:
+            """What core 1 is in integers, coordinate by coordinate."""
+
+        def encode(self, rows: npt.NDArray[Any]) -> Words:
+            """The integers of each record of an array (rows × columns)."""
+
+    def centred(self, sums: Integers, records: int) -> Integers:
+        """The summed core, from the summed integers."""
+        return sums
+
+    def sum_rows(self, rows: Array) -> Words:
+        """The summed integers of an array of records, at most 2^20 of them."""
+        return np.asarray(self.encode(rows).sum(axis=0))
+
+    def add_places(self, sums: Words, places: Words, weights: Words | None = None) -> None:
+        """Add to `sums` the integers of records that are told by the places of their values among the declared ones.
+
+        A value that was not declared is at −1; `weights` says how often each record occurs.
+        """
+        raise SourceError(f"records coded by {type(self).__name__}", "no values are declared of them", "pass numbers")
+
+    def spell(self, which: range) -> list[Step]:
+        """Steps in SQL from the numbers x0, x1 … to the codes c0, c1 …, of which those in `which` are made."""
+        raise SourceError(f"records coded by {type(self).__name__}", "Spark cannot code these", "read them with Polars")
+
+    def spell_place(self) -> list[Step] | None:
+        """Steps in SQL to `place`, the code that is 1, where a record has one only; None where it may have more."""
+        return None
+
+
 @dataclass(frozen=True, eq=False)
-class BoxCodes:
+class BoxCodes(Codes):
     """The coding of the columns of a box: `floor((clamp(x, low, top) − low)·scale + ½)`, each `scale` a power of two.
 
     Guarantee: for all doubles x the code lies in {0, …, steps}, and low + code/scale lies in [low, high]. The code of
@@ -122,13 +171,28 @@ class BoxCodes:
         x = np.where(np.isnan(rows), self.substitute, rows)
         return ((np.clip(x, self.low, self.top) - self.low) * self.scale + 0.5).astype(np.int64)
 
+    def spell(self, which: range) -> list[Step]:
+        """As `encode`. Nulls go first, so that Spark asks for none later; NaN is above all else."""
+        known, coded = [], []
+        for j in which:
+            low, top, scale, substitute = (
+                literal(a[j]) for a in (self.low, self.top, self.scale, self.substitute.clip(self.low, self.top))
+            )
+            known.append(f"coalesce(x{j}, {substitute}) x{j}")
+            clamped = f"if(x{j} < {top}, if(x{j} > {low}, x{j}, {low}), if(isnan(x{j}), {substitute}, {top}))"
+            coded.append(f"floor(({clamped}{f' - {low}' if self.low[j] else ''}) * {scale} + 0.5D) c{j}")
+        return [known, coded]
+
 
 BALL_STEPS = 1 << 42
 """Coded records of a ball have Euclidean norm at most this."""
 
+FOLD = 32
+"""Squares are added left to right in blocks of so many columns, then the blocks: the same on every engine."""
+
 
 @dataclass(frozen=True, eq=False)
-class BallCodes:
+class BallCodes(Codes):
     """The coding of a ball: centre, divide by the radius, clip to norm 1, scale to 2^42 and cut toward zero.
 
     With z = (x − centre)·scale, h = max|z_j|, u = z/h and root = ‖u‖ (plain squares of z would underflow or overflow)
@@ -179,9 +243,9 @@ class BallCodes:
         safe = np.where(h > 0, h, 1.0)
         u = z / safe[:, None]
         total = np.zeros(len(rows))
-        for start in range(0, u.shape[1], 32):
+        for start in range(0, u.shape[1], FOLD):
             block = u[:, start] * u[:, start]
-            for j in range(start + 1, min(start + 32, u.shape[1])):
+            for j in range(start + 1, min(start + FOLD, u.shape[1])):
                 block = block + u[:, j] * u[:, j]
             total = total + block
         root = np.sqrt(total)  # of the direction u; the norm of z is h·root, which may overflow where u cannot
@@ -191,6 +255,25 @@ class BallCodes:
         return np.trunc(np.where(outside, u * (shrink * full)[:, None], np.where(outside, 0.0, z) * full)).astype(
             np.int64
         )
+
+    def spell(self, which: range) -> list[Step]:
+        """As `encode`: an odd coordinate is made infinite, and the largest one tells that the record is odd."""
+        d, full, some = self.columns, literal(self.margin * float(BALL_STEPS)), list(which)
+        x = [f"coalesce(if(abs(x{j}) < {INFINITY}, x{j}, {INFINITY}), {INFINITY})" for j in range(d)]
+        blocks = [" + ".join(f"u{j} * u{j}" for j in range(s, min(s + FOLD, d))) for s in range(0, d, FOLD)]
+        squares = " + ".join(f"({block})" for block in blocks)
+        z, u = [f"z{j}" for j in range(d)], [f"u{j}" for j in range(d)]
+        kept = [*(z[j] for j in some), *(u[j] for j in some), "h"]
+        return [
+            [f"({x[j]} - {literal(self.centre[j])}) * {literal(self.scale[j])} z{j}" for j in range(d)],
+            [*z, f"greatest({', '.join(f'abs({each})' for each in z)}, 0D) g"],
+            [*(f"if(g < {INFINITY}, {each}, 0D) {each}" for each in z), f"if(g < {INFINITY} and g > 0D, g, 1D) h"],
+            [*z, *(f"z{j} / h u{j}" for j in range(d)), "h"],
+            [*kept, f"sqrt({squares}) root"],
+            [*kept, "1D / if(root > 0D, root, 1D) shrink"],
+            [f"if(h > shrink, u{j} * (shrink * {full}), z{j} * {full}) y{j}" for j in some],
+            [f"if(y{j} < 0D, ceil(y{j}), floor(y{j})) c{j}" for j in some],
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,25 +309,6 @@ class PeopleCodes(BoxCodes):
         """The person's own, those over rows, and the rows."""
         last = len(self.steps) - 1
         return values[: last - self.rows], values[last - self.rows : last], values[last:]
-
-
-class Codes(Protocol):
-    """What planning and summing ask of a coding, whatever its kind: a total rule from one record to integers."""
-
-    @property
-    def columns(self) -> int:
-        """How many columns are read."""
-
-    @property
-    def width(self) -> int:
-        """How many integers a record becomes."""
-
-    @property
-    def extents(self) -> Array:
-        """What core 1 is in integers, coordinate by coordinate."""
-
-    def centred(self, sums: Integers, records: int) -> Integers:
-        """The summed core, from the summed integers."""
 
 
 def nearest_to_zero(lower: Array, upper: Array) -> Array:

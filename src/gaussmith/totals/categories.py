@@ -11,13 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gaussmith.domains import Domain
-from gaussmith.domains.cell_codes import CellCodes
 from gaussmith.domains.counts import CountCodes
 from gaussmith.domains.labels import Label
-from gaussmith.domains.votes import VoteCodes
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.numpy import row_of
@@ -52,21 +49,21 @@ def usual_columns(domain: Domain) -> Sequence[str] | None:
     return domain.columns
 
 
-def open_cells(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, CellCounts]:
+def open_cells(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Categories]:
     """Category columns, one for each attribute."""
     usual = None if isinstance(data, list | tuple | np.ndarray) else domain.columns  # there by their order
     values = domain.declared_lists
     source = open_categories(data, values, columns or usual)
     chosen = _chosen(source, columns, usual, len(values), "one for each attribute")
-    return source, CellCounts(chosen, declare_values(source, chosen, values))
+    return source, Categories(chosen, declare_values(source, chosen, values))
 
 
-def open_ballots(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Ballots]:
+def open_ballots(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Categories]:
     """Ballots: the first choice, the second, …"""
     values = domain.declared_lists * domain.dimension
     source = open_categories(data, values, columns)
     chosen = _chosen(source, columns, None, len(values), "one for each attribute")
-    return source, Ballots(chosen, declare_values(source, chosen, values))
+    return source, Categories(chosen, declare_values(source, chosen, values))
 
 
 def open_pairs(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Pairs]:
@@ -162,30 +159,23 @@ def _chosen(
 
 
 @dataclass(frozen=True, eq=False)
-class CellCounts:
-    """How many records are in each cell."""
+class Categories:
+    """Records told by the values in their columns: the cells they are in, or the candidates in order of preference."""
 
     columns: tuple[str, ...] | None
     keys: tuple[GroupKeys, ...]
 
     def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
-        return [attempt(lambda: _count_cells(self, source, codes))]
+        return [attempt(lambda: self._total(source, codes))]
 
-    def rehearsed(self, source: Source) -> CellCounts:
-        return self
+    def _total(self, source: Source, codes: Codes) -> Totals:
+        sums, records = np.zeros(codes.width, np.int64), 0
+        for places, weights in source.engine.places(source, self.columns, self.keys):
+            codes.add_places(sums, places, weights)
+            records += len(places) if weights is None else int(weights.sum())
+        return Totals(sums, records)
 
-
-@dataclass(frozen=True, eq=False)
-class Ballots:
-    """The codes of ballots that list candidates in order of preference."""
-
-    columns: tuple[str, ...] | None
-    keys: tuple[GroupKeys, ...]
-
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
-        return [attempt(lambda: _add_ballots(self, source, codes))]
-
-    def rehearsed(self, source: Source) -> Ballots:
+    def rehearsed(self, source: Source) -> Categories:
         return self
 
 
@@ -201,39 +191,6 @@ class Pairs:
 
     def rehearsed(self, source: Source) -> Pairs:
         return self
-
-
-def _count_cells(cells: CellCounts, source: Source, codes: Codes) -> Totals:
-    assert isinstance(codes, CellCodes)
-    counts, records = np.zeros(codes.width, np.int64), 0
-    for places, weights in source.engine.places(source, cells.columns, cells.keys):
-        codes.add_counts(counts, places, weights)
-        records += len(places) if weights is None else int(weights.sum())
-    return Totals(counts, records)
-
-
-def _add_ballots(ballots: Ballots, source: Source, codes: Codes) -> Totals:
-    assert isinstance(codes, VoteCodes)
-    sums, records = np.zeros(codes.width, np.int64), 0
-    for places, weights in source.engine.places(source, ballots.columns, ballots.keys):
-        ranks = ranks_of(places)
-        once = np.ones(len(places), np.int64) if weights is None else weights
-        sums += once @ codes.encode(ranks)
-        records += int(once.sum())
-    return Totals(sums.tolist(), records)
-
-
-def ranks_of(places: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """From the candidates in order of preference to the rank of each candidate; NaN for one that is not on the ballot.
-
-    >>> ranks_of(np.array([[2, 0, 1], [1, 1, -1]])).tolist()
-    [[2.0, 3.0, 1.0], [nan, 2.0, nan]]
-    """
-    n, d = places.shape
-    ranks = np.full((n, d + 1), np.nan)  # one column too many, for candidates that were not declared
-    for j in range(d):
-        ranks[np.arange(n), places[:, j]] = j + 1.0
-    return ranks[:, :d]
 
 
 def _count_pairs(pairs: Pairs, source: Source, codes: Codes) -> Totals:

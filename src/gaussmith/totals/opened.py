@@ -22,8 +22,7 @@ from gaussmith.plans import Draw
 from gaussmith.plans.row_rule import CATEGORIES, MEAN, ORDER, PAIRS, ROW_SUM, ROWS, TOTAL, RowRule
 from gaussmith.problem.codes import BoxCodes, Codes
 from gaussmith.totals.categories import (
-    Ballots,
-    CellCounts,
+    Categories,
     Pairs,
     choose_form,
     open_ballots,
@@ -98,7 +97,7 @@ def open_data(data: Any, draw: Draw) -> Opened:
     return Opened(source, codes, rule, open_rest(source, draw, rule, derivation))
 
 
-_PLAIN: dict[str, Callable[[Any, Domain, Sequence[str] | None], tuple[Source, CellCounts | Ballots | Pairs]]] = {
+_PLAIN: dict[str, Callable[[Any, Domain, Sequence[str] | None], tuple[Source, Categories | Pairs]]] = {
     CATEGORIES: open_cells,
     ORDER: open_ballots,
     PAIRS: open_pairs,
