@@ -17,13 +17,13 @@ roots. (Search rounds may use M where its spread is mild: a search cannot harm.)
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.checks import check_number
 from gaussmith.errors import PlanError
 from gaussmith.numerics.differences import Differences, Pairs, Rows
 from gaussmith.numerics.doubles import require_finite, within_doubles
@@ -34,6 +34,12 @@ Array = npt.NDArray[np.float64]
 
 SMALLEST_GAP = 1e-10
 """Doubles cannot certify a smaller relative gap."""
+
+GAP_RULE = (
+    f"a gap is a finite relative distance to the optimum, at least {SMALLEST_GAP:g}: doubles cannot certify less",
+    "ask for gap=1e-3, or down to 1e-9 if you must",
+)
+"""What a gap is, and what to do about one that is not."""
 
 _DEPENDENT = 1e-11
 """Unit differences whose distance from the span of the others is below this lie in it."""
@@ -103,7 +109,8 @@ def solve(
     >>> print(f"{best.lower:.4f}", best.gap <= 1e-6)
     2.6667 True
     """
-    gap = check_gap(gap)
+    if not SMALLEST_GAP <= gap < math.inf:
+        raise PlanError(f"gap={gap!r}", *GAP_RULE)
     array = _check_points(points)
     given: Differences = Pairs(array) if pairs else Rows(array)
     scale = _scale_of(given)
@@ -117,13 +124,6 @@ def solve(
         with within_doubles():
             return _least_worst(given, scale, aims, gap, max_rounds, progress, known)
     raise PlanError(f"objective={objective!r}", "'total' or 'worst'", "choose one of the two")
-
-
-def check_gap(gap: float) -> float:
-    """The gap itself; refuses one that cannot be certified."""
-    rule = f"a gap is a finite relative distance to the optimum, at least {SMALLEST_GAP:g}: doubles cannot certify less"
-    remedy = "ask for gap=1e-3, or down to 1e-9 if you must"
-    return check_number("gap", gap, low=SMALLEST_GAP, rule=rule, remedy=remedy, error=PlanError)
 
 
 def _check_points(points: npt.ArrayLike) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gaussmith.checks import check_number
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.doubles import TOO_FAR, require_finite, within_doubles
@@ -44,9 +45,11 @@ def _plan_problem(
         )
     domain.check(problem)
     if search.gap is not None:
-        from gaussmith.numerics.optimum import check_gap
+        from gaussmith.numerics.optimum import GAP_RULE, SMALLEST_GAP
 
-        search = replace(search, gap=check_gap(search.gap))
+        rule, remedy = GAP_RULE
+        gap = check_number("gap", search.gap, low=SMALLEST_GAP, rule=rule, remedy=remedy, error=PlanError)
+        search = replace(search, gap=gap)
     stand_ins = domain.substitutes(problem.answers, missing)
     check_name(search.shape)
     candidates = domain.candidates(problem, search)
