@@ -97,7 +97,7 @@ GROUPS = {
 @pytest.mark.parametrize("unit", [None, "i", "s", "f", "d", "b"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_units(engine: Engine, unit: str | None) -> None:
-    units = Contribution(FEATURES, unit, rows_per_unit=3)
+    units = Contribution(FEATURES, unit, max_rows=3)
     for rows in (0, 1, 300):
         frame = table(rows)
         assert sum_people(engine(frame), units) == sum_people(on_polars(frame), units)
@@ -202,7 +202,7 @@ def test_units_with_a_million_million_rows(engine: Any, request: pytest.FixtureR
         RowSum("x", coding(0, 99.9, 0)),
     )
     asked = (*features, PersonMean("x", features[2].coding), RowCount())
-    units = Contribution(asked, "u", rows_per_unit=1 << 20)
+    units = Contribution(asked, "u", max_rows=1 << 20)
     rows = limbs_at_the_edge(features)
     frame = pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.Int64))
     if engine == "spark":

@@ -106,7 +106,7 @@ def people_cores(domain: People, extent: Vector) -> Iterator[Vector]:
     """T = 1 … k rows: own numbers within ±extent, sums over rows within ±(T/k)·extent, and (T/k)·extent of T."""
     p = 0 if domain.own is None else domain.own.dimension
     q = 0 if domain.rows is None else domain.rows.dimension
-    k = domain.rows_per_unit
+    k = domain.max_rows
     for T in range(1, k + 1):
         for signs in itertools.product((-1, 1), repeat=p + q):
             own = [s * e for s, e in zip(signs[:p], extent[:p], strict=True)]
@@ -252,8 +252,8 @@ CHANGE = "change"
 FAULTS: list[tuple[str, str, Any, str, str]] = [
     ("people", ADD_REMOVE, People.largest, "for T in (1, k)", "for T in (k,)"),
     ("people", ADD_REMOVE, People.largest, "for T in (1, k)", "for T in (1,)"),
-    ("people of rows", ADD_REMOVE, People.corners, "(self.rows_per_unit, 1)", "(self.rows_per_unit,) * 2"),
-    ("people of rows", ADD_REMOVE, People.corners, "(self.rows_per_unit, 1)", "(1, 1)"),
+    ("people of rows", ADD_REMOVE, People.corners, "(self.max_rows, 1)", "(self.max_rows,) * 2"),
+    ("people of rows", ADD_REMOVE, People.corners, "(self.max_rows, 1)", "(1, 1)"),
     ("people", ADD_REMOVE, People._reach, "+ np.abs(border)", "+ border"),
     ("people", ADD_REMOVE, People._reach, "extent[over]]", "extent[over] / 2]"),
     ("people", REPLACE_ONE, People._change, "for other in (k, 1)", "for other in (k,)"),

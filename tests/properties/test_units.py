@@ -299,7 +299,7 @@ def test_only_finite_numbers_name_a_person_and_zero_has_one_sign(kind: Any) -> N
     ids = [0.0, -0.0, 1.5, None, NAN, INF, -INF, INF, 1.5]
     rows = pl.DataFrame({"person": ids, "x": [1.0] * len(ids)}, schema={"person": kind, "x": pl.Float64})
     spent = PersonTotal("x", coding(0.0, 64.0, 0.0))
-    totals = sum_people(nw.from_native(rows.lazy()), Contribution((spent, RowCount()), "person", rows_per_unit=5))
+    totals = sum_people(nw.from_native(rows.lazy()), Contribution((spent, RowCount()), "person", max_rows=5))
     assert totals.records == 2
     assert totals.sums == [4 * int(spent.coding.scale), 4]
 

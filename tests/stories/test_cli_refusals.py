@@ -53,6 +53,10 @@ REFUSALS = {
         ["--count", "--by", "city=a,b", "--unit", "age", "--groups-per-unit", "3", *GUARANTEE],
         "write --groups-per-unit 2, or less",
     ),
+    "no groups at all": (
+        ["--count", "--by", "city=a,b", "--unit", "age", "--groups-per-unit", "0", *GUARANTEE],
+        "groups_per_unit=0",
+    ),
     "a key that is no whole number": (
         ["--count", "--by", "age=18,19.5", *GUARANTEE],
         "its keys are numbers, and '19.5' is a text",

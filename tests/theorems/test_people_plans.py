@@ -28,7 +28,7 @@ def asked(domain: People, count: bool, rows_shown: bool = False, scale: float = 
     """Sums of the own numbers, means over rows, each relative to what one person can change."""
     own, over, last = domain.parts
     weights = scale / (2 * domain.radius[:last]) ** 2
-    below = float(weights[over] @ domain.spread[over]) + (1 / domain.rows_per_unit**2 if rows_shown else 0.0)
+    below = float(weights[over] @ domain.spread[over]) + (1 / domain.max_rows**2 if rows_shown else 0.0)
     return Answers(
         (*(f"a{i}" for i in range(last)), "count"),
         np.arange(last + 1),
@@ -50,7 +50,7 @@ def corners(domain: People, private: bool) -> np.ndarray:
         np.array([*x, *(t * np.array(y)), t, 1.0])
         for x in itertools.product((-1, 1), repeat=own.stop)
         for y in itertools.product((-1, 1), repeat=last - own.stop)
-        for t in (1.0, 1 / domain.rows_per_unit)
+        for t in (1.0, 1 / domain.max_rows)
     ]
     if private:
         return np.array(people)

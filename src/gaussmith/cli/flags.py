@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.cli.parser import Parser, number
@@ -16,12 +18,194 @@ if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
     from gaussmith.requests.request import Request
 
-ASKING = (
-    "sum", "mean", "count", "count_rows", "histogram", "by", "unit", "rows_per_unit", "groups_per_unit",
-    "values_per_unit", "mean_of", "where", "column", "missing", "weights", "epsilon", "delta", "mu", "rho",
-    "neighbours", "ids", "row_per_row", "line_per_record",
+
+@dataclass(frozen=True)
+class Flag:
+    """One flag of a request: what it is called, the field that it fills and how its text is read.
+
+    `metavar` is None for a flag without a value; `field` is "" where several flags fill one field.
+    """
+
+    name: str
+    metavar: str | None
+    help: str
+    field: str = ""
+    read: Callable[[str, Any], Any] = lambda flag, text: text
+    often: bool = False
+    of_people: bool = False
+
+    @property
+    def words(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    def add_to(self, group: Any) -> None:
+        if self.metavar is None:
+            group.add_argument(self.words, action="store_true", help=self.help)
+        else:
+            action = "append" if self.often else "store"
+            group.add_argument(self.words, action=action, metavar=self.metavar, help=self.help)
+
+
+def _bounds(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
+    found: dict[str, tuple[float, float]] = {}
+    for text in texts or ():
+        name, *ends = text.rsplit(":", 2)
+        if len(ends) != 2 or not name:
+            raise DomainError(
+                f"{flag} {text}",
+                "every column needs two bounds, known without looking at the data",
+                f"write {flag} {name or 'age'}:0:100",
+            )
+        try:
+            low, high = (float(end) for end in ends)
+        except ValueError:
+            low = high = math.nan
+        if math.isnan(low) or math.isnan(high):
+            raise DomainError(f"{flag} {text}", "both bounds must be numbers", f"write {flag} {name}:0:100")
+        if name in found:
+            raise RequestError(
+                f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer", "leave one out"
+            )
+        found[name] = (low, high)
+    return found
+
+
+def _missing(flag: str, texts: Sequence[str] | None) -> dict[str, float]:
+    found = {}
+    for text in texts or ():
+        name, equals, value = text.rpartition("=")
+        if not equals or not name:
+            raise RequestError(f"{flag} {text}", "it names a column and a number", "write --missing age=40")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise RequestError(f"{flag} {text}", "it is a number", f"write --missing {name}=40") from None
+    return found
+
+
+def _named(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, str]:
+    """NAME=TEXT, split at the first equals sign."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise RequestError(f"{flag} {text}", "it is written NAME=…", f"write {flag} {example}")
+        if name.strip() in found:
+            raise RequestError(f"{flag} {name.strip()} twice", "every name is given once", "leave one out")
+        found[name.strip()] = value
+    return found
+
+
+def _keys(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, list[str | int | bool]]:
+    """Declared keys; whole numbers and true, false are read as such where all keys of a column are."""
+    found: dict[str, list[str | int | bool]] = {}
+    for name, keys in _named(flag, texts, example).items():
+        words = keys.split(",")
+        if all(re.fullmatch(r"0|-?[1-9][0-9]{0,14}", word) for word in words):
+            found[name] = [int(word) for word in words]
+        elif all(word in ("true", "false") for word in words):
+            found[name] = [word == "true" for word in words]
+        else:
+            found[name] = list(words)
+    return found
+
+
+def _whole(flag: str, text: str | None, usual: int | None = None) -> int | None:
+    if text is None:
+        return usual
+    value = number(flag, text)
+    if not value.is_integer():
+        raise RequestError(f"{flag} {text}", "it is a whole number", f"write for example {flag} 1")
+    return int(value)
+
+
+def _weights(flag: str, text: str | None) -> Any:
+    if text is None:
+        return "relative"
+    if text[:1].isalpha():
+        return text
+    return [number(flag, part) for part in text.split(",")]
+
+
+FLAGS = (
+    Flag("sum", "NAME:LOW:HIGH", "the sum of a column, clipped to [LOW, HIGH]", "sums", _bounds, often=True),
+    Flag("mean", "NAME:LOW:HIGH", "the mean of a column, clipped to [LOW, HIGH]", "means", _bounds, often=True),
+    Flag("count", None, "the number of people"),
+    Flag("count_rows", None, "the number of rows instead"),
+    Flag(
+        "histogram", "NAME=VALUE,VALUE,…", "how many people have each of these values of a column",
+        "histograms", partial(_keys, example="health=good,fair,poor"), often=True,
+    ),
+    Flag(
+        "by", "NAME=KEY,KEY,…", "answers for each of these groups; several --by: for all combinations",
+        "by", partial(_keys, example="region=north,south"), often=True,
+    ),
+    Flag("where", "TEXT", "only rows for which this holds, such as 'age >= 18'", "where"),
+    Flag(
+        "column", "NAME=TEXT", "a derived column, such as 'bmi=weight / (height * height)'",
+        "columns", partial(_named, example="bmi='weight / (height * height)'"), often=True,
+    ),
+    Flag("unit", "NAME", "the column that names the person (else each row is a person)", "unit", of_people=True),
+    Flag("ids", "KIND", "what ids are: text, or integer (17, 017 and 17.0 are one person)", of_people=True),
+    Flag(
+        "row_per_row", None,
+        "promise that each row of a query (duckdb://…?query=…) depends on the rows of one person alone",
+        of_people=True,
+    ),
+    Flag(
+        "line_per_record", None, "each line of a CSV file is one record, whatever quotes it holds", of_people=True,
+    ),
+    Flag(
+        "rows_per_unit", "K", "how many rows of a person count, for means over rows",
+        "rows_per_unit", _whole, of_people=True,
+    ),
+    Flag(
+        "groups_per_unit", "M", "how many groups a person counts in (default: 1)",
+        "groups_per_unit", partial(_whole, usual=1), of_people=True,
+    ),
+    Flag(
+        "values_per_unit", "K", "how many values of a histogram a person counts in",
+        "values_per_unit", partial(_whole, usual=1), of_people=True,
+    ),
+    Flag(
+        "mean_of", "WHAT", "rows (the default), or units: everyone has the same weight",
+        "mean_of", lambda flag, text: text or "rows", of_people=True,
+    ),
+    Flag(
+        "missing", "NAME=VALUE",
+        "stands in for a missing value (else the bound nearest 0 for sums, the middle for means)",
+        "missing", _missing, often=True,
+    ),
+    Flag(
+        "weights", "W",
+        "which errors matter: relative (to the width of the bounds; the default), equal, "
+        "or one number per sum, then per mean: 1,1,4",
+        "weights", _weights,
+    ),
 )  # fmt: skip
+"""The flags of a request in the order of the help; its guarantee and its neighbours come after them."""
+
+GUARANTEE = ("epsilon", "delta", "mu", "rho")
+
+ASKING = (*(flag.name for flag in FLAGS), *GUARANTEE, "neighbours")
 """Flags that a request file takes the place of."""
+
+SPELLED_ALIKE = (*(flag.name for flag in FLAGS if flag.of_people and flag.field), "by", *GUARANTEE, "neighbours")
+"""Flags that have the name of their field, which remedies write as NAME = VALUE."""
+
+
+def add_request_flags(parser: Parser) -> None:
+    """Everything a request holds but its source."""
+    asked = parser.add_argument_group("what is asked")
+    people = parser.add_argument_group("whose rows they are")
+    for flag in FLAGS:
+        flag.add_to(people if flag.of_people else asked)
+    add_guarantee_flags(parser)
+    parser.add_argument(
+        "--neighbours", "--neighbors", metavar="N",
+        help="what is protected: add-remove (one record more or less; the default) or replace-one (the number of "
+        "records is public)",
+    )  # fmt: skip
 
 
 def add_guarantee_flags(parser: Parser) -> None:
@@ -33,70 +217,13 @@ def add_guarantee_flags(parser: Parser) -> None:
     group.add_argument("--rho", metavar="R", help="ρ-zero-concentrated differential privacy")
 
 
-def add_request_flags(parser: Parser) -> None:
-    """Everything a request holds but its source."""
-    group = parser.add_argument_group("what is asked")
-    bounds = "NAME:LOW:HIGH"
-    group.add_argument("--sum", action="append", metavar=bounds, help="the sum of a column, clipped to [LOW, HIGH]")
-    group.add_argument("--mean", action="append", metavar=bounds, help="the mean of a column, clipped to [LOW, HIGH]")
-    group.add_argument("--count", action="store_true", help="the number of people")
-    group.add_argument("--count-rows", action="store_true", help="the number of rows instead")
-    group.add_argument(
-        "--histogram", action="append", metavar="NAME=VALUE,VALUE,…",
-        help="how many people have each of these values of a column",
-    )  # fmt: skip
-    group.add_argument(
-        "--by", action="append", metavar="NAME=KEY,KEY,…",
-        help="answers for each of these groups; several --by: for all combinations",
-    )  # fmt: skip
-    group.add_argument("--where", metavar="TEXT", help="only rows for which this holds, such as 'age >= 18'")
-    group.add_argument(
-        "--column",
-        action="append",
-        metavar="NAME=TEXT",
-        help="a derived column, such as 'bmi=weight / (height * height)'",
-    )
-    people = parser.add_argument_group("whose rows they are")
-    people.add_argument("--unit", metavar="NAME", help="the column that names the person (else each row is a person)")
-    people.add_argument(
-        "--ids", metavar="KIND", help="what ids are: text, or integer (17, 017 and 17.0 are one person)"
-    )
-    people.add_argument(
-        "--row-per-row", action="store_true",
-        help="promise that each row of a query (duckdb://…?query=…) depends on the rows of one person alone",
-    )  # fmt: skip
-    people.add_argument(
-        "--line-per-record", action="store_true",
-        help="each line of a CSV file is one record, whatever quotes it holds",
-    )  # fmt: skip
-    people.add_argument("--rows-per-unit", metavar="K", help="how many rows of a person count, for means over rows")
-    people.add_argument("--groups-per-unit", metavar="M", help="how many groups a person counts in (default: 1)")
-    people.add_argument("--values-per-unit", metavar="K", help="how many values of a histogram a person counts in")
-    people.add_argument("--mean-of", metavar="WHAT", help="rows (the default), or units: everyone has the same weight")
-    group.add_argument(
-        "--missing", action="append", metavar="NAME=VALUE",
-        help="stands in for a missing value (else the bound nearest 0 for sums, the middle for means)",
-    )  # fmt: skip
-    group.add_argument(
-        "--weights", metavar="W",
-        help="which errors matter: relative (to the width of the bounds; the default), equal, "
-        "or one number per sum, then per mean: 1,1,4",
-    )  # fmt: skip
-    add_guarantee_flags(parser)
-    parser.add_argument(
-        "--neighbours", "--neighbors", metavar="N",
-        help="what is protected: add-remove (one record more or less; the default) or replace-one (the number of "
-        "records is public)",
-    )  # fmt: skip
-
-
 def guarantee_from(arguments: Namespace) -> Guarantee:
     """The guarantee in the flags."""
     from gaussmith.guarantee import Guarantee
 
     stated = {
         name: number(f"--{name}", getattr(arguments, name))
-        for name in ("epsilon", "delta", "mu", "rho")
+        for name in GUARANTEE
         if getattr(arguments, name) is not None
     }
     if not stated:
@@ -140,101 +267,8 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
         source = {"path": source, **promises}
     return Request(
         source,
-        sums=_bounds("--sum", arguments.sum),
-        means=_bounds("--mean", arguments.mean),
         count="rows" if arguments.count_rows else arguments.count,
-        histograms=_keys(arguments.histogram, "--histogram", "health=good,fair,poor"),
-        values_per_unit=_whole("--values-per-unit", arguments.values_per_unit) or 1,
-        by=_keys(arguments.by, "--by", "region=north,south"),
-        unit=arguments.unit,
-        rows_per_unit=_whole("--rows-per-unit", arguments.rows_per_unit),
-        groups_per_unit=_whole("--groups-per-unit", arguments.groups_per_unit) or 1,
-        mean_of=arguments.mean_of or "rows",
-        where=arguments.where,
-        columns=_named("--column", arguments.column, "bmi='weight / (height * height)'"),
-        missing=_missing(arguments.missing),
-        weights=_weights(arguments.weights),
         guarantee=guarantee,
         neighbours=arguments.neighbours or "add-remove",
+        **{flag.field: flag.read(flag.words, getattr(arguments, flag.name)) for flag in FLAGS if flag.field},
     )
-
-
-def _bounds(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
-    found: dict[str, tuple[float, float]] = {}
-    for text in texts or ():
-        name, *ends = text.rsplit(":", 2)
-        if len(ends) != 2 or not name:
-            raise DomainError(
-                f"{flag} {text}",
-                "every column needs two bounds, known without looking at the data",
-                f"write {flag} {name or 'age'}:0:100",
-            )
-        try:
-            low, high = (float(end) for end in ends)
-        except ValueError:
-            low = high = math.nan
-        if math.isnan(low) or math.isnan(high):
-            raise DomainError(f"{flag} {text}", "both bounds must be numbers", f"write {flag} {name}:0:100")
-        if name in found:
-            raise RequestError(
-                f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer", "leave one out"
-            )
-        found[name] = (low, high)
-    return found
-
-
-def _missing(texts: Sequence[str] | None) -> dict[str, float]:
-    found = {}
-    for text in texts or ():
-        name, equals, value = text.rpartition("=")
-        if not equals or not name:
-            raise RequestError(f"--missing {text}", "it names a column and a number", "write --missing age=40")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            raise RequestError(f"--missing {text}", "it is a number", f"write --missing {name}=40") from None
-    return found
-
-
-def _named(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, str]:
-    """NAME=TEXT, split at the first equals sign."""
-    found: dict[str, str] = {}
-    for text in texts or ():
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip() or not value.strip():
-            raise RequestError(f"{flag} {text}", "it is written NAME=…", f"write {flag} {example}")
-        if name.strip() in found:
-            raise RequestError(f"{flag} {name.strip()} twice", "every name is given once", "leave one out")
-        found[name.strip()] = value
-    return found
-
-
-def _keys(texts: Sequence[str] | None, flag: str, example: str) -> dict[str, list[str | int | bool]]:
-    """Declared keys; whole numbers and true, false are read as such where all keys of a column are."""
-    found: dict[str, list[str | int | bool]] = {}
-    for name, keys in _named(flag, texts, example).items():
-        words = keys.split(",")
-        if all(re.fullmatch(r"0|-?[1-9][0-9]{0,14}", word) for word in words):
-            found[name] = [int(word) for word in words]
-        elif all(word in ("true", "false") for word in words):
-            found[name] = [word == "true" for word in words]
-        else:
-            found[name] = list(words)
-    return found
-
-
-def _whole(flag: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    value = number(flag, text)
-    if not value.is_integer():
-        raise RequestError(f"{flag} {text}", "it is a whole number", f"write for example {flag} 1")
-    return int(value)
-
-
-def _weights(text: str | None) -> Any:
-    if text is None:
-        return "relative"
-    if text[:1].isalpha():
-        return text
-    return [number("--weights", part) for part in text.split(",")]

@@ -56,10 +56,6 @@ def labelled(label: str, text: str, column: int = 11) -> str:
 
 
 OF_A_RELEASE = ("ledger", "id", "engine", "master")
-OF_A_REQUEST = (
-    "rows_per_unit", "groups_per_unit", "values_per_unit", "mean_of", "unit", "by", "neighbours",
-    "epsilon", "delta", "mu", "rho",
-)  # fmt: skip
 """Words of the library that are flags here, and write NAME = VALUE where a flag has NAME VALUE."""
 
 
@@ -71,7 +67,9 @@ def in_flags(remedy: str, request_file: bool = False) -> str:
     >>> in_flags("give ledger= too", request_file=True)
     'give --ledger too'
     """
-    names = "|".join(OF_A_RELEASE if request_file else OF_A_RELEASE + OF_A_REQUEST)
+    from gaussmith.cli.flags import SPELLED_ALIKE  # imported where an error is shown
+
+    names = "|".join(OF_A_RELEASE if request_file else OF_A_RELEASE + SPELLED_ALIKE)
     said = re.compile(rf"""(?<![\w?&(.])({names}) ?=(?!=) ?(?:"([^"]*)"|'([^']*)'|([\w.…-]*))""")
     return said.sub(lambda m: f"--{m[1].replace('_', '-')} {m[2] or m[3] or m[4] or ''}".rstrip(), remedy)
 

@@ -34,9 +34,13 @@ from gaussmith.workloads import Workload
 Places = npt.NDArray[np.int64]
 
 
+LIMIT = "rows_per_unit"
+"""What requests and saved plans call `max_rows`."""
+
+
 @dataclass(frozen=True, eq=False)
 class People(Domain):
-    """One person with T rows, 1 ≤ T ≤ k = `rows_per_unit`, adds three kinds of numbers.
+    """One person with T rows, 1 ≤ T ≤ k = `max_rows`, adds three kinds of numbers.
 
         own     numbers of the person as a whole (a total, a mean), each within its bounds
         rows    Σ (value − centre) over the T rows, within ±T times the half range of `rows`
@@ -45,7 +49,7 @@ class People(Domain):
     So the sums over rows cannot be large where T is small: these people fill a cone, not a box, and noise for the cone
     is smaller. The coordinates are, in this order, those of `own`, those of `rows`, and T.
 
-    >>> People(Box({"fare": (0, 50)}), Box({"km": (0, 30)}), rows_per_unit=20).names
+    >>> People(Box({"fare": (0, 50)}), Box({"km": (0, 30)}), max_rows=20).names
     ('fare', 'km', 'rows')
     """
 
@@ -53,13 +57,13 @@ class People(Domain):
 
     own: Box | None
     rows: Box | None
-    rows_per_unit: int
+    max_rows: int
 
     def __post_init__(self) -> None:
         rule = "people with several rows have a limit of 2 or more"
         remedy = "with one row each, a person is a record: use a Box"
-        limit = check_whole("rows_per_unit", self.rows_per_unit, 2, rule=rule, remedy=remedy, error=DomainError)
-        object.__setattr__(self, "rows_per_unit", limit)
+        limit = check_whole(LIMIT, self.max_rows, 2, rule=rule, remedy=remedy, error=DomainError)
+        object.__setattr__(self, "max_rows", limit)
 
     @cached_property
     def dimension(self) -> int:
@@ -89,7 +93,7 @@ class People(Domain):
 
     @cached_property
     def radius(self) -> Array:
-        k = float(self.rows_per_unit)
+        k = float(self.max_rows)
         return np.concatenate([self._own.radius, k * self._rows.radius, [k]])
 
     @cached_property
@@ -100,7 +104,7 @@ class People(Domain):
 
     @cached_property
     def coded(self) -> tuple[Array, Array]:
-        k = float(self.rows_per_unit)
+        k = float(self.max_rows)
         return (
             np.concatenate([self._own.coded[0], np.zeros_like(self._rows.centre), [0.0]]),
             np.concatenate([self._own.coded[1], k * self._rows.coded[1], [k]]),
@@ -129,17 +133,17 @@ class People(Domain):
     def codes(self, substitutes: Array, workload: Workload | None = None) -> PeopleCodes:
         """How people become integers."""
         boxes = [box for box in (self.own, self.rows) if box is not None]
-        k = float(self.rows_per_unit)
+        k = float(self.max_rows)
         lower, upper = (np.concatenate([[], *(getattr(box, end) for box in boxes)]) for end in ("lower", "upper"))
         coded = BoxCodes.for_bounds(lower, upper, substitutes[:-1], self.names[:-1])
         return PeopleCodes(
             np.append(coded.low, 0.0),
             np.append(coded.top, k),
             np.append(coded.scale, 1.0),
-            np.append(coded.steps, self.rows_per_unit),
+            np.append(coded.steps, self.max_rows),
             np.append(coded.substitute, 0.0),
             len(self._rows.centre),
-            self.rows_per_unit,
+            self.max_rows,
         )
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
@@ -154,7 +158,7 @@ class People(Domain):
             raise PlanError(
                 f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private}", "plan again"
             )
-        k = self.rows_per_unit
+        k = self.max_rows
         if private and lift.as_bordered() is None:  # a norm is convex in each sum over rows: their corners will do
             return largest_norm(
                 lift.exact_entries(), np.hstack([self.corners(extent), np.ones((2**self.dimension, 1))])
@@ -175,8 +179,8 @@ class People(Domain):
         extent = np.ones(self.dimension) if extent is None else extent
         own, over, last = self.parts
         found = []
-        for T in (self.rows_per_unit, 1):
-            t = Fraction(T, self.rows_per_unit)
+        for T in (self.max_rows, 1):
+            t = Fraction(T, self.max_rows)
             reach = [*extent[own], *(fraction_up(Fraction(e) * t) for e in extent[over])]
             signs = itertools.product((-1.0, 1.0), repeat=last)
             rows = float(Fraction(extent[last]) * t)
@@ -206,7 +210,7 @@ class People(Domain):
     def _change(self, index: Places, inner: Array, extent: Array) -> float:
         """The largest norm of Σ inner·difference over two people with k and k rows, or with k and one."""
         _, over, last = self.parts
-        k = self.rows_per_unit
+        k = self.max_rows
         found = []
         for other in (k, 1):
             bounds = 2.0 * extent
@@ -241,7 +245,7 @@ class People(Domain):
 
     def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
         """With one row or with all that count, every number at either of its ends."""
-        choices = itertools.product((1 / self.rows_per_unit, 1.0), (-1, 1), (-1, 1))
+        choices = itertools.product((1 / self.max_rows, 1.0), (-1, 1), (-1, 1))
         corners = [
             [self._end(problem, i, share, sign) for i, sign in ((first, one), (second, two))]
             for share, one, two in choices
@@ -255,7 +259,7 @@ class People(Domain):
             return 1.0  # the person
         j, (_, over, last) = int(answers.index[i]), self.parts
         if j == last:
-            return share * self.rows_per_unit
+            return share * self.max_rows
         if j >= over.start:
             return float(sign * share * self.radius[j])
         return float(sign * self.radius[j] + (0.0 if answers.means[i] else self.centre[j]))
@@ -272,16 +276,16 @@ class People(Domain):
             "kind": self.kind,
             "own": None if self.own is None else self.own.to_dict(),
             "rows": None if self.rows is None else self.rows.to_dict(),
-            "rows_per_unit": self.rows_per_unit,
+            LIMIT: self.max_rows,
         }
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> People:
         own, rows = (None if fields[part] is None else Box.from_dict(fields[part]) for part in ("own", "rows"))
-        return cls(own, rows, int(fields["rows_per_unit"]))
+        return cls(own, rows, int(fields[LIMIT]))
 
     def __hash__(self) -> int:
-        return hash((self.own, self.rows, self.rows_per_unit))
+        return hash((self.own, self.rows, self.max_rows))
 
 
 @dataclass(frozen=True)

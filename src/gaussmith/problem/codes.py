@@ -280,20 +280,20 @@ class BallCodes(Codes):
 class PeopleCodes(BoxCodes):
     """The coding of what one person adds: first the person's own numbers, then `rows` sums over rows, then T.
 
-    T is the number of the person's rows, at most `rows_per_unit` = k. A sum over rows adds up the codes of T rows, so
+    T is the number of the person's rows, at most `max_rows` = k. A sum over rows adds up the codes of T rows, so
     that twice it, less its steps for each row, lies within ±T·steps. Exact integers throughout.
     """
 
     rows: int
-    rows_per_unit: int
+    max_rows: int
 
     @property
     def extents(self) -> Array:
         """The largest absolute core integer of one person, rounded up to a double."""
         own, over, _ = self._parts(self.steps.tolist())
         # A sum over rows may need 62 bits, which no double holds: the next one above it will do.
-        reach = [float(np.nextafter(float(s * self.rows_per_unit), np.inf)) for s in over]
-        return np.array([*own, *reach, self.rows_per_unit], float)
+        reach = [float(np.nextafter(float(s * self.max_rows), np.inf)) for s in over]
+        return np.array([*own, *reach, self.max_rows], float)
 
     def centred(self, sums: Integers, records: int) -> Sequence[int]:
         """The summed core: twice each number, less its steps for each person, or for each row; then the rows."""

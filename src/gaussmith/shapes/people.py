@@ -34,7 +34,7 @@ def lifted_people(problem: Problem[People]) -> Shape:
     """The best shape for people with many rows, scaled to a largest norm of 1."""
     domain, neighbours = problem.domain, problem.neighbours
     a, b, D = domain.worths(problem.coordinate_weights)
-    k = domain.rows_per_unit
+    k = domain.max_rows
     if not problem.secret_count:
         p = best_share(lambda p: replaced_total(a, b, D, k, p))
         q, r = pair_moments(k, p)

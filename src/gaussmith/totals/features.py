@@ -8,7 +8,7 @@ A person (a person, a household, …) with n ≥ 1 rows adds these integers, and
     RowCount    T = min(n, k)                          in [1, k]         the rows that count
     (records)   1                                                        the person itself
 
-`code` is that of `BoxCodes`: floor((clamp(x, low, top) − low)·scale + ½), in {0, …, steps}, and k is `rows_per_unit`.
+`code` is that of `BoxCodes`: floor((clamp(x, low, top) − low)·scale + ½), in {0, …, steps}, and k is `max_rows`.
 RowSum and RowCount go together: 2·RowSum − steps·T lies in ±steps·T ⊆ ±k·steps. With more than k rows RowSum is k/n of
 the person's sum up to half a code per row that counts, and T is k/n of its rows.
 
@@ -34,6 +34,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from gaussmith.checks import check_whole
+from gaussmith.domains.people import LIMIT
 from gaussmith.errors import SourceError, nearest_column
 from gaussmith.problem.codes import BoxCodes
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 MAX_ROWS_PER_UNIT = 1 << 20
-"""Limit on `rows_per_unit`: so many codes of 42 bits add up in 64."""
+"""Limit on the rows of a person that count: so many codes of 42 bits add up in 64."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ class PersonMean:
 
 @dataclass(frozen=True)
 class RowSum:
-    """The sum of a column's codes over a person's rows, scaled to `rows_per_unit` rows if there are more."""
+    """The sum of a column's codes over a person's rows, scaled to `max_rows` rows if there are more."""
 
     column: str
     coding: Coding
@@ -226,7 +227,7 @@ class RowSum:
 
 @dataclass(frozen=True)
 class RowCount:
-    """The number of a person's rows, at most `rows_per_unit`."""
+    """The number of a person's rows, at most `max_rows`."""
 
     column = None
     input = None
@@ -257,31 +258,31 @@ def _whole(steps: nw.Expr) -> nw.Expr:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What a person adds: features, the column that names the person (None: every row is one), and k = rows_per_unit.
+    """What a person adds: features, the column that names the person (None: every row is one), and k = max_rows.
 
     `ids` is what the source says that its ids are (see `gaussmith.expressions.identity`).
     """
 
     features: tuple[Feature, ...]
     unit: str | None = None
-    rows_per_unit: int = 1
+    max_rows: int = 1
     ids: str | None = None
 
     def __post_init__(self) -> None:
         remedy = "give the number of rows that hardly anyone exceeds"
-        k = check_whole("rows_per_unit", self.rows_per_unit, 1, MAX_ROWS_PER_UNIT, remedy=remedy)
-        object.__setattr__(self, "rows_per_unit", k)
+        k = check_whole(LIMIT, self.max_rows, 1, MAX_ROWS_PER_UNIT, remedy=remedy)
+        object.__setattr__(self, "max_rows", k)
 
     @property
     def ceilings(self) -> tuple[int, ...]:
         """The largest integer that one person adds to each feature; the smallest is 0.
 
         >>> ages = Coding.of(BoxCodes.for_bounds([0], [64], [32]))
-        >>> added = Contribution((PersonMean("age", ages), RowSum("age", ages), RowCount()), "person", rows_per_unit=12)
+        >>> added = Contribution((PersonMean("age", ages), RowSum("age", ages), RowCount()), "person", max_rows=12)
         >>> added.ceilings == (2**41, 12 * 2**41, 12)
         True
         """
-        k = 1 if self.unit is None else self.rows_per_unit
+        k = 1 if self.unit is None else self.max_rows
         return tuple(feature.ceiling(k) for feature in self.features)
 
     @property

@@ -4,7 +4,7 @@
 
 Rules, each of which looks at the rows of one person alone:
 - A row whose key is not declared, or missing, is left out; so is a row without a person.
-- A person adds its features (see `features`) to each group in which it has rows; `rows_per_unit` holds within a group.
+- A person adds its features (see `features`) to each group in which it has rows; `max_rows` holds within a group.
 - A person in more than m groups keeps the m in which it has most rows, ties to the group declared first.
 - Every declared group is answered: one without rows has totals of 0, and gets its noise like any other.
 

@@ -156,7 +156,7 @@ def feature_limbs(combined: Frame, added: Contribution, keep: Sequence[str]) -> 
     for j in (j for each, j in inputs.items() if each.carries):
         carried = (nw.col(f"l{j}").cast(nw.Float64) * carry).floor().cast(nw.Int64)
         frame = frame.with_columns(carried.alias(f"q{j}"))
-    codes = [f.code(_place(f, inputs), added.rows_per_unit).alias(f"c{i}") for i, f in enumerate(added.features)]
+    codes = [f.code(_place(f, inputs), added.max_rows).alias(f"c{i}") for i, f in enumerate(added.features)]
     frame = frame.select(*keep, "n", *codes)
     bits = [max(1, ceiling.bit_length()) for ceiling in added.ceilings]
     for shift in range(CODE_LIMB * (max(bits, default=1) // CODE_LIMB), 0, -CODE_LIMB):

@@ -36,7 +36,7 @@ class People:
     >>> from gaussmith.totals.features import RowCount
     >>> source = open_source(pl.DataFrame({"person": ["ada", "bob", "ada"], "age": [36, 17, 36]}))
     >>> adults = plan_derivation({}, "age >= 18", kinds_of(source.schema))
-    >>> (totals,) = People(Contribution((RowCount(),), "person", rows_per_unit=5), adults).total(source)
+    >>> (totals,) = People(Contribution((RowCount(),), "person", max_rows=5), adults).total(source)
     >>> totals.sums, totals.records
     ([2], 1)
     >>> totals  # shown by accident it says nothing
