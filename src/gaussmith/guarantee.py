@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from numbers import Rational, Real
 from typing import Any
 
@@ -74,7 +74,7 @@ class Guarantee:
         for field, name in {"epsilon": "epsilon", "delta": "delta", "stated_mu": "mu", "stated_rho": "rho"}.items():
             object.__setattr__(self, field, number[name])
 
-    @property
+    @cached_property
     def mu(self) -> float:
         """The Gaussian-DP parameter: the largest double that keeps what is stated (rounded down)."""
         if self.stated_mu is not None:

@@ -255,7 +255,7 @@ FAULTS: list[tuple[str, str, Any, str, str]] = [
     ("people of rows", ADD_REMOVE, People.corners, "(self.max_rows, 1)", "(self.max_rows,) * 2"),
     ("people of rows", ADD_REMOVE, People.corners, "(self.max_rows, 1)", "(1, 1)"),
     ("people", ADD_REMOVE, People._reach, "+ np.abs(border)", "+ border"),
-    ("people", ADD_REMOVE, People._reach, "extent[over]]", "extent[over] / 2]"),
+    ("people", ADD_REMOVE, People._reach, "extent[over])", "extent[over] / 2)"),
     ("people", REPLACE_ONE, People._change, "for other in (k, 1)", "for other in (k,)"),
     ("people", REPLACE_ONE, People._change, "for other in (k, 1)", "for other in (1,)"),
     ("people", REPLACE_ONE, People._change, "Fraction(k + other, k)", "Fraction(k, k)"),

@@ -140,7 +140,7 @@ def test_dense_lifts_of_balls_are_refused() -> None:
     ("kind", "function", "right", "wrong"),
     [
         (ADD_REMOVE, Ball.largest, "_repeats(lift, self.dimension)", "1.0"),
-        (ADD_REMOVE, Ball.largest, "[largest, sqrt", "[largest, 0 * sqrt"),
+        (ADD_REMOVE, Ball.largest, "[largest, norm", "[largest, 0 * norm"),
         (ADD_REMOVE, Ball.largest, "np.append(last, round_part)", "round_part"),
         (ADD_REMOVE, Ball.largest, "float(np.max(extent))", "1.0"),
         (ADD_REMOVE, Ball.largest, "inner.max(initial=0.0)", "inner.min(initial=0.0)"),

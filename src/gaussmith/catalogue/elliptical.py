@@ -11,7 +11,7 @@ from gaussmith.catalogue.entry import UP, GaussianEntry, check_dimension, check_
 from gaussmith.catalogue.laws import Independent
 from gaussmith.errors import DomainError
 from gaussmith.guarantee import Guarantee
-from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
+from gaussmith.numerics.exact import norm_upward
 
 
 def elliptical(
@@ -44,7 +44,7 @@ def elliptical(
     claimed = Guarantee(epsilon=epsilon, delta=delta)
     sigma = np.sqrt(widths * math.fsum(widths)) / claimed.mu * UP
     # The largest difference has every coordinate at its bound: sᵀΣ⁻¹s = Σ Δ_j²/σ_j².
-    true_mu = sqrt_upward(sum_squares_upward(widths / sigma))
+    true_mu = norm_upward(widths / sigma)
     return GaussianEntry(
         name="elliptical Gaussian",
         reference="Pagh and Lebeda, Private Vector Aggregation when Coordinates have Different Sensitivity (2022)",

@@ -14,7 +14,7 @@ from gaussmith.checks import check_coordinate_names, check_number, check_whole
 from gaussmith.domains.outlines import centred_outlines, ellipse
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.exact import product_upward, sqrt_upward, sum_squares_upward, sum_upward
+from gaussmith.numerics.exact import norm_upward, product_upward, sqrt_upward, sum_upward
 from gaussmith.numerics.linear import Array, Bordered, Matrix
 from gaussmith.problem import Domain, Problem
 from gaussmith.problem.codes import BallCodes
@@ -70,7 +70,7 @@ class Ball(Domain):
         object.__setattr__(self, "ball_radius", radius)
         object.__setattr__(self, "names", names)
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         return len(self.centre)
 
@@ -118,8 +118,8 @@ class Ball(Domain):
         if not private:
             return 2.0 * largest
         # ‖lift·(z, 1)‖² ≤ (max inner · √repeats · ‖z‖ + ‖border‖)² + last²
-        round_part = sum_upward([largest, sqrt_upward(sum_squares_upward(border))])
-        return sqrt_upward(sum_squares_upward(np.append(last, round_part)))
+        round_part = sum_upward([largest, norm_upward(border)])
+        return norm_upward(np.append(last, round_part))
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""

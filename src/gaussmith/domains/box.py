@@ -15,7 +15,7 @@ from gaussmith.checks import check_coordinate_names, is_number
 from gaussmith.domains.outlines import centred_outlines, zonotope
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
+from gaussmith.numerics.exact import norm_upward
 from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix, NormBounds
 from gaussmith.numerics.norms import largest_norm
 from gaussmith.problem import Domain, Law, Problem
@@ -121,7 +121,7 @@ class Box(Domain):
                 "rescale the column to ordinary units",
             )
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         return len(self.lower)
 
@@ -183,7 +183,7 @@ class Box(Domain):
         bounds = np.append(np.full(self.dimension, 2.0), 0.0)
         rows = lift.as_bordered()
         if rows is not None:
-            return sqrt_upward(sum_squares_upward(np.nextafter(np.abs(rows.inner) * bounds[rows.index], np.inf)))
+            return norm_upward(np.nextafter(np.abs(rows.inner) * bounds[rows.index], np.inf))
         return _largest_corner(lift.exact_entries()[:, :-1], bounds[:-1], fixed=False)
 
     def corners(self) -> Array:
@@ -296,14 +296,14 @@ class Box(Domain):
 
 def _largest_diagonal(lift: Diagonal, bounds: Array) -> float:
     """max ‖lift·s‖ over all |s| ≤ bounds, rounded up."""
-    return sqrt_upward(sum_squares_upward(np.nextafter(np.abs(lift.entries) * bounds, np.inf)))
+    return norm_upward(np.nextafter(np.abs(lift.entries) * bounds, np.inf))
 
 
 def _largest_bordered(lift: Bordered, bounds: Array) -> float:
     """max ‖lift·s‖ over all |s| ≤ bounds, rounded up: each row sees one varying coordinate and the last one."""
     inner = np.nextafter(np.abs(lift.inner) * bounds[lift.index], np.inf)
     border = np.nextafter(np.abs(lift.border) * bounds[-1], np.inf)
-    return sqrt_upward(sum_squares_upward(np.nextafter(inner + border, np.inf)))
+    return norm_upward(np.nextafter(inner + border, np.inf))
 
 
 def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
+from gaussmith.numerics.exact import norm_upward, sqrt_upward
 from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix
 from gaussmith.numerics.norms import largest_distance, largest_norm
 
@@ -53,7 +53,7 @@ def largest_few(lift: Diagonal, reach: Array, at_most: int) -> float:
     products = np.nextafter(np.abs(lift.entries[: len(reach)]) * reach, np.inf)
     k = min(at_most, len(products))
     largest = np.partition(products, len(products) - k)[len(products) - k :]
-    return sqrt_upward(sum_squares_upward(np.append(largest, lift.entries[len(reach) :])))
+    return norm_upward(np.append(largest, lift.entries[len(reach) :]))
 
 
 def largest_listed(matrix: Array, records: Array | None, neighbours: str) -> float:

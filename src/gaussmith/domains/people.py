@@ -17,7 +17,7 @@ from gaussmith.domains.box import MAX_CORNERS, ODD_VALUES, Box
 from gaussmith.domains.outlines import corner_outlines
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.exact import fraction_up, sqrt_upward, sum_squares_upward
+from gaussmith.numerics.exact import fraction_up, fractions_up, norm_upward
 from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.numerics.norms import largest_distance, largest_norm
 from gaussmith.problem import Domain, Law, Problem
@@ -181,7 +181,7 @@ class People(Domain):
         found = []
         for T in (self.max_rows, 1):
             t = Fraction(T, self.max_rows)
-            reach = [*extent[own], *(fraction_up(Fraction(e) * t) for e in extent[over])]
+            reach = [*extent[own], *fractions_up(Fraction(e) * t for e in extent[over])]
             signs = itertools.product((-1.0, 1.0), repeat=last)
             rows = float(Fraction(extent[last]) * t)
             found += [[*(s * r for s, r in zip(row, reach, strict=True)), rows] for row in signs]
@@ -191,12 +191,14 @@ class People(Domain):
         """An upper bound of the norm over all people with T = t·k rows, with a private number of people."""
         _, over, last = self.parts
         bounds = np.append(extent, 1.0)
-        bounds[over] = [fraction_up(Fraction(e) * t) for e in extent[over]]
+        bounds[over] = fractions_up(Fraction(e) * t for e in extent[over])
         reach = np.nextafter(np.nextafter(np.abs(inner) * bounds[index], np.inf) + np.abs(border), np.inf)
-        for i in np.flatnonzero(index >= last):  # nothing varies here but T, and its sign against the border is known
-            value = Fraction(extent[last]) * t if index[i] == last else Fraction(1)
-            reach[i] = fraction_up(abs(Fraction(inner[i]) * value + Fraction(border[i])))
-        return sqrt_upward(sum_squares_upward(reach))
+        known = np.flatnonzero(index >= last)  # nothing varies here but T, and its sign against the border is known
+        values = {last: Fraction(extent[last]) * t, last + 1: Fraction(1)}
+        reach[known] = fractions_up(
+            abs(Fraction(inner[i]) * values[int(index[i])] + Fraction(border[i])) for i in known
+        )
+        return norm_upward(reach)
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two people, with an add-remove lift; rounded up."""
@@ -214,9 +216,9 @@ class People(Domain):
         found = []
         for other in (k, 1):
             bounds = 2.0 * extent
-            bounds[over] = [fraction_up(Fraction(e) * Fraction(k + other, k)) for e in extent[over]]
+            bounds[over] = fractions_up(Fraction(e) * Fraction(k + other, k) for e in extent[over])
             bounds[last] = fraction_up(Fraction(extent[last]) * Fraction(k - other, k))
-            found.append(sqrt_upward(sum_squares_upward(np.nextafter(np.abs(inner) * bounds[index], np.inf))))
+            found.append(norm_upward(np.nextafter(np.abs(inner) * bounds[index], np.inf)))
         return max(found)
 
     def check_plain(self) -> None:

@@ -23,7 +23,7 @@ from gaussmith.domains.lift_norms import (
 from gaussmith.domains.uncentred import Listed
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.exact import product_upward, sqrt_upward, sum_squares_upward
+from gaussmith.numerics.exact import norm_upward, product_upward
 from gaussmith.numerics.linear import Array, Diagonal, Matrix, NormBounds, Words
 from gaussmith.problem import Law, Problem
 from gaussmith.problem.codes import Codes
@@ -168,9 +168,9 @@ class Votes(Listed):
         if neighbours == ADD_REMOVE:
             last = lift.entries[d:]
             reach = np.nextafter(np.append(entries * np.arange(d), 0.0), np.inf)
-            return sqrt_upward(sum_squares_upward(np.append(np.nextafter(reach * unit, np.inf), last)))
+            return norm_upward(np.append(np.nextafter(reach * unit, np.inf), last))
         reach = np.nextafter(entries * np.sort(np.abs(2.0 * np.arange(d) - (d - 1))), np.inf)
-        return product_upward(sqrt_upward(sum_squares_upward(reach)), unit)
+        return product_upward(norm_upward(reach), unit)
 
     def _records(self, unit: float) -> Array | None:
         listed = self.records()

@@ -1,7 +1,7 @@
 """Doubles rounded to a named side: `up` means at least the exact value, `down` at most.
 
 A certificate is only as good as its last rounding. Everything here returns a double on the promised side of the exact
-(rational) result and, but for `sum_squares_upward`, the nearest such double.
+(rational) result and, but for `sum_squares_upward` and `norm_upward`, the nearest such double.
 """
 
 from __future__ import annotations
@@ -27,6 +27,15 @@ def fraction_up(value: Fraction) -> float:
     """
     nearest = _nearest_double(value)
     return nearest if not math.isfinite(nearest) or nearest >= value else math.nextafter(nearest, math.inf)
+
+
+def fractions_up(values: Iterable[Fraction]) -> list[float]:
+    """The smallest double at or above each value.
+
+    >>> fractions_up([Fraction(1, 10), Fraction(1, 3)]) == [0.1, math.nextafter(1 / 3, 1)]
+    True
+    """
+    return [fraction_up(value) for value in values]
 
 
 def fraction_down(value: Fraction) -> float:
@@ -145,6 +154,15 @@ def sqrt_upward(value: float | Fraction) -> float:
         return math.inf
     root, shift, exact = _integer_root(Fraction(value))
     return fraction_up(_shifted(root if exact else root + 1, shift))
+
+
+def norm_upward(values: npt.ArrayLike) -> float:
+    """A double at or above the Euclidean norm of an array; as near as `sum_squares_upward`.
+
+    >>> norm_upward([3.0, 4.0]) >= 5
+    True
+    """
+    return sqrt_upward(sum_squares_upward(values))
 
 
 def sqrt_downward(value: float | Fraction) -> float:

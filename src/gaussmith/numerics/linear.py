@@ -40,7 +40,7 @@ class Diagonal(Matrix):
     def __post_init__(self) -> None:
         _check(self.entries.ndim == 1 and bool(np.isfinite(self.entries).all()))
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         return len(self.entries), len(self.entries)
 
@@ -96,7 +96,7 @@ class Bordered(Matrix):
         # A negative place would count from the end: the last column, but not for whoever compares places.
         _check(bool(((self.index >= 0) & (self.index < self.columns)).all()))
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         return len(self.inner), self.columns
 

@@ -56,7 +56,7 @@ def _plan_problem(
     law = max((c.law for c in candidates.found if c.law is not None), key=lambda law: law.lower, default=None)
     single = search.shape == BEST or len(candidates.found) == 1
     named = [c for c in candidates.found if single or c.shape.name == search.shape]
-    priced = [(price(c.shape, c.fitted(problem)), c) for c in named]
+    priced = [(c.price(problem), c) for c in named]
     priced = [(cost, c) for cost, c in priced if np.isfinite(cost)]
     if not priced:
         raise PlanError(*TOO_FAR)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Container, Iterable
 from dataclasses import asdict, dataclass, replace
 from dataclasses import fields as dataclass_fields
+from functools import cached_property
 from typing import Any
 
 TOTAL, MEAN, ROW_SUM, ROWS, VALUES = "total", "mean", "row sum", "rows", "values"
@@ -86,7 +87,7 @@ class RowRule:
         own = self.unit is None and not self.by and not self.columns and self.where is None
         return own and self.histogram is None
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The column of each coordinate; the number of rows has none."""
         return tuple(column for kind, column in self.features if kind != ROWS)

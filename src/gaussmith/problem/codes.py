@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,11 +148,11 @@ class BoxCodes(Codes):
             )
         return cls(low, top, scale, steps.astype(np.int64), np.clip(np.array(substitute, float), low, high))
 
-    @property
+    @cached_property
     def columns(self) -> int:
         return len(self.low)
 
-    @property
+    @cached_property
     def width(self) -> int:
         return len(self.low)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ class Shape:
 
     def variances(self) -> Array:
         """Of each feature, at μ = 1."""
+        return self._variances
+
+    @cached_property
+    def _variances(self) -> Array:
         norms = self.features.row_norms()
         return norms * norms
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.doubles import within_doubles
 from gaussmith.problem import Domain, Law, Problem
-from gaussmith.shapes import Shape
+from gaussmith.shapes import Shape, price
 
 Progress = Callable[[int, float], None]
 
@@ -51,6 +51,10 @@ class Candidate:
     def fitted(self, problem: Problem[Domain]) -> Problem[Domain]:
         """The problem with the domain that the shape is for."""
         return problem if self.domain is None else problem.over(self.domain)
+
+    def price(self, problem: Problem[Domain]) -> float:
+        """What the shape is chosen by, for the problem that it fits."""
+        return price(self.shape, self.fitted(problem))
 
 
 @dataclass(frozen=True, eq=False)
