@@ -18,7 +18,7 @@ from gaussmith.domains.outlines import corner_outlines
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import fraction_up, fractions_up, norm_upward
-from gaussmith.numerics.linear import Array, Matrix
+from gaussmith.numerics.linear import Array, Bordered, Matrix
 from gaussmith.numerics.norms import largest_distance, largest_norm
 from gaussmith.problem import Domain, Law, Problem
 from gaussmith.problem.codes import BoxCodes, PeopleCodes
@@ -159,11 +159,11 @@ class People(Domain):
                 f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private}", "plan again"
             )
         k = self.max_rows
-        if private and lift.as_bordered() is None:  # a norm is convex in each sum over rows: their corners will do
-            return largest_norm(
-                lift.exact_entries(), np.hstack([self.corners(extent), np.ones((2**self.dimension, 1))])
-            )
-        index, inner, border = _entries(lift)
+        rows = lift.as_bordered()
+        if private and rows is None:  # a norm is convex in each sum over rows: their corners will do
+            corners = np.hstack([self.corners(extent), np.ones((2**self.dimension, 1))])
+            return largest_norm(lift.exact_entries(), corners)
+        index, inner, border = _entries(rows)
         if private:
             return max(self._reach(index, inner, border, extent, Fraction(T, k)) for T in (1, k))
         if border.any():
@@ -202,10 +202,11 @@ class People(Domain):
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two people, with an add-remove lift; rounded up."""
-        if lift.as_bordered() is None:
+        rows = lift.as_bordered()
+        if rows is None:
             moved = largest_distance(lift.exact_entries()[:, :-1], self.corners())
             return moved * (1 + 2.0**-40)  # 1/k is a rounded double
-        index, inner, _ = _entries(lift)
+        index, inner, _ = _entries(rows)
         varying = index <= self.parts[2]
         return self._change(index[varying], inner[varying], np.ones(self.dimension))
 
@@ -306,9 +307,8 @@ class _Part:
         return cls(tuple(box.name(j) for j in range(box.dimension)), box.centre, box.radius, box.coded)
 
 
-def _entries(lift: Matrix) -> tuple[Places, Array, Array]:
+def _entries(rows: Bordered | None) -> tuple[Places, Array, Array]:
     """Where each row's inner entry is, the inner entries and those in the last column."""
-    rows = lift.as_bordered()
     if rows is None:
         raise PlanError(
             "a lift of people that is not known", "its rows see one column each, or it is dense", "plan again"
