@@ -100,7 +100,7 @@ def reference(rows: list[dict[str, Any]], units: Contribution, groups: list[Any]
         for group in kept:
             records[group] += 1
             for j, feature in enumerate(units.features):
-                sums[group][j] += feature_of(feature, by_group[group], units.rows_per_unit, units.unit is None)
+                sums[group][j] += feature_of(feature, by_group[group], units.max_rows, units.unit is None)
     return [Totals(sums[group], records[group]) for group in order]
 
 
