@@ -225,22 +225,22 @@ class Guarantee:
         """What the guarantee means, in plain words; its numbers are rounded up.
 
         >>> print(Guarantee(mu=0.5).describe())
-        Guessing from the release whether one person's record was used is right at most 59.9 % of the time (a coin: 50).
+        Guessing from the release whether one person's record was used is right at most 59.9 % of the time (a coin flip: 50 %).
         >>> Guarantee(epsilon=1, delta=1e-6).describe().split(". ")[0]
-        "One person's record makes no result more than 2.72 times as likely, but for an added chance of at most 1e-06"
+        "One person's record makes no result more than 2.72 times as likely, plus at most 1e-06 in probability"
         """
         # Φ(μ/2): how often the best test between N(0, 1) and N(μ, 1) is right. The factor covers the rounding of erfc.
         right = _three_digits_up(min(100.0, 50 * math.erfc(-self.mu / math.sqrt(8)) * (1 + 2.0**-48)))
         guess = (
             "Guessing from the release whether one person's record was used "
-            f"is right at most {right} % of the time (a coin: 50)."
+            f"is right at most {right} % of the time (a coin flip: 50 %)."
         )
         if self.epsilon is None:
             return guess
         odds = _three_digits_up(math.exp(self.epsilon))
         return (
             f"One person's record makes no result more than {odds} times as likely, "
-            f"but for an added chance of at most {_plain(self.delta)}. {guess}"
+            f"plus at most {_plain(self.delta)} in probability. {guess}"
         )
 
     def _reading_of_epsilon(self, epsilon: float) -> Fraction:

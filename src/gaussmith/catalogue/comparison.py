@@ -200,7 +200,7 @@ def _entry(name: str, make: Callable[[], Entry], asked: Asked) -> Row:
     if sound == "no":
         note = "not private as claimed; its error is shown as claimed"
         if entry.holds:
-            note += "; with these numbers the claim happens to hold, yet no proof of it stands"
+            note += "; with these numbers the claim happens to hold, but there is no valid proof of it"
     return _row(name, sound, entry.standard_errors, total, true, note, entry.reference)
 
 

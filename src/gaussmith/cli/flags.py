@@ -1,4 +1,4 @@
-"""The flags that say what is asked and how well people are protected, shared by `plan` and `release`."""
+"""The flags for answers, people and guarantees, shared by `plan` and `release`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ASKING = (
     "values_per_unit", "mean_of", "where", "column", "missing", "weights", "epsilon", "delta", "mu", "rho",
     "neighbours", "ids", "row_per_row", "line_per_record",
 )  # fmt: skip
-"""Flags that a request file takes the place of."""
+"""Flags that a request file replaces."""
 
 
 def add_guarantee_flags(parser: Parser) -> None:
-    """ε and δ, or μ, or ρ."""
+    """Add the flags for ε and δ, or μ, or ρ."""
     group = parser.add_argument_group("how well people are protected (one of the three)")
     group.add_argument("--epsilon", metavar="E", help="with --delta: (ε, δ)-differential privacy")
     group.add_argument("--delta", metavar="D", help="far below 1 / (number of people), such as 1e-6")
@@ -34,8 +34,8 @@ def add_guarantee_flags(parser: Parser) -> None:
 
 
 def add_request_flags(parser: Parser) -> None:
-    """Everything a request holds but its source."""
-    group = parser.add_argument_group("what is asked")
+    """Add the flags for everything in a request except its source."""
+    group = parser.add_argument_group("what to release")
     bounds = "NAME:LOW:HIGH"
     group.add_argument("--sum", action="append", metavar=bounds, help="the sum of a column, clipped to [LOW, HIGH]")
     group.add_argument("--mean", action="append", metavar=bounds, help="the mean of a column, clipped to [LOW, HIGH]")
@@ -47,19 +47,21 @@ def add_request_flags(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--by", action="append", metavar="NAME=KEY,KEY,…",
-        help="answers for each of these groups; several --by: for all combinations",
+        help="answers for each of these groups; with several --by, for all combinations",
     )  # fmt: skip
-    group.add_argument("--where", metavar="TEXT", help="only rows for which this holds, such as 'age >= 18'")
+    group.add_argument("--where", metavar="TEXT", help="use only rows where this is true, such as 'age >= 18'")
     group.add_argument(
         "--column",
         action="append",
         metavar="NAME=TEXT",
         help="a derived column, such as 'bmi=weight / (height * height)'",
     )
-    people = parser.add_argument_group("whose rows they are")
-    people.add_argument("--unit", metavar="NAME", help="the column that names the person (else each row is a person)")
+    people = parser.add_argument_group("people and rows")
     people.add_argument(
-        "--ids", metavar="KIND", help="what ids are: text, or integer (17, 017 and 17.0 are one person)"
+        "--unit", metavar="NAME", help="the column that identifies the person (default: each row is a person)"
+    )
+    people.add_argument(
+        "--ids", metavar="KIND", help="the type of ids: text, or integer (17, 017 and 17.0 are one person)"
     )
     people.add_argument(
         "--row-per-row", action="store_true",
@@ -67,31 +69,36 @@ def add_request_flags(parser: Parser) -> None:
     )  # fmt: skip
     people.add_argument(
         "--line-per-record", action="store_true",
-        help="each line of a CSV file is one record, whatever quotes it holds",
+        help="each line of a CSV file is one record, whatever quotes it contains",
     )  # fmt: skip
-    people.add_argument("--rows-per-unit", metavar="K", help="how many rows of a person count, for means over rows")
-    people.add_argument("--groups-per-unit", metavar="M", help="how many groups a person counts in (default: 1)")
-    people.add_argument("--values-per-unit", metavar="K", help="how many values of a histogram a person counts in")
-    people.add_argument("--mean-of", metavar="WHAT", help="rows (the default), or units: everyone has the same weight")
+    people.add_argument(
+        "--rows-per-unit", metavar="K", help="at most K rows per person count in means over rows; more are scaled down"
+    )
+    people.add_argument("--groups-per-unit", metavar="M", help="each person counts in at most M groups (default: 1)")
+    people.add_argument(
+        "--values-per-unit", metavar="K", help="each person counts in at most K values of a histogram (default: 1)"
+    )
+    people.add_argument("--mean-of", metavar="WHAT", help="rows (default), or units: every person has the same weight")
     group.add_argument(
         "--missing", action="append", metavar="NAME=VALUE",
-        help="stands in for a missing value (else the bound nearest 0 for sums, the middle for means)",
+        help="the value used where NAME is missing (default: for sums the point within the bounds nearest 0, for means "
+        "the middle of the bounds)",
     )  # fmt: skip
     group.add_argument(
         "--weights", metavar="W",
-        help="which errors matter: relative (to the width of the bounds; the default), equal, "
+        help="which errors matter most: relative (to the width of the bounds; default), equal, "
         "or one number per sum, then per mean: 1,1,4",
     )  # fmt: skip
     add_guarantee_flags(parser)
     parser.add_argument(
         "--neighbours", "--neighbors", metavar="N",
-        help="what is protected: add-remove (one record more or less; the default) or replace-one (the number of "
-        "records is public)",
+        help="what is protected: add-remove (adding or removing one record; default) or replace-one (changing one; the "
+        "number of records is public)",
     )  # fmt: skip
 
 
 def guarantee_from(arguments: Namespace) -> Guarantee:
-    """The guarantee in the flags."""
+    """The guarantee given by the flags."""
     from gaussmith.guarantee import Guarantee
 
     stated = {
@@ -105,7 +112,7 @@ def guarantee_from(arguments: Namespace) -> Guarantee:
 
 
 def request_from(arguments: Namespace, sources: Sequence[str], needs_source: bool = True) -> Request:
-    """The request in a .toml file, or in the flags."""
+    """The request from a .toml file or from the flags."""
     from gaussmith.requests.request import Request
 
     if len(sources) > 1:

@@ -1,4 +1,4 @@
-"""A ball: records within a radius of a centre; longer ones are pulled back to its surface."""
+"""A ball: records within a radius of a centre; records outside are clipped to its surface."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Ball(Domain):
         """How records are read, in plain words."""
         return (
             f"Records are vectors of {self.dimension} numbers within {self.ball_radius:.6g} of their centre; longer "
-            "ones are shortened to that. A record with a value that is missing or not finite becomes the centre."
+            "ones are clipped to that length. A record with a value that is missing or not finite becomes the centre."
         )
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> BallCodes:

@@ -37,8 +37,8 @@ MAX_CORNERS = 1 << 12
 """Limit on the corners that are visited to certify a dense lift."""
 
 ODD_VALUES = (
-    "Infinite values count as the bound they lie beyond. Empty cells, values that are not numbers, and text that "
-    "cannot be read as a number become the value in the last column. This is the same whoever is in the data."
+    "Infinite values count as the nearer bound. Empty cells, values that are not numbers, and text that "
+    "is not a number become the value in the last column. These rules do not depend on the data."
 )
 
 
@@ -142,7 +142,7 @@ class Box(Domain):
     @property
     def reading(self) -> str:
         """How records are read, in plain words."""
-        return "Every value counts within its bounds: one beyond them is moved to the nearer bound."
+        return "Values outside their bounds are clipped to the nearer bound."
 
     def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxCodes:
         """How records of this box become integers."""

@@ -152,7 +152,7 @@ class Cells(Uncentred):
             else f"one value of each of {len(self.sizes)} columns"
         )
         if self.or_none:
-            return f"A record has {what}; one with a value that is missing or not declared is in no cell."
+            return f"A record has {what}; a record with a value that is missing or not declared is in no cell."
         stand_ins = [self.value_name(i, v) for i, v in enumerate(self.others)]
         shown = ", ".join(stand_ins[:8]) + (", …" if len(stand_ins) > 8 else "")
         return f"A record has {what}. A value that is missing or not declared counts as: {shown}."

@@ -94,17 +94,17 @@ class Counts(Listed):
     def reading(self) -> str:
         """How records are read, in plain words."""
         rest = "" if self.at_most == self.dimension else (
-            f" Of a record with more than {self.at_most}, the first {self.at_most} in declared order count."
+            f" If a record has more than {self.at_most}, the first {self.at_most} in declared order count."
         )  # fmt: skip
         return (
-            f"A record has some of {self.dimension} items: those whose value is above zero. Missing values and values "
-            f"that are not numbers count as none.{rest}"
+            f"A record has some of {self.dimension} items: those with a value above zero. Missing values and values "
+            f"that are not numbers count as zero.{rest}"
         )
 
     @property
     def person(self) -> str:
         """Who is one person; of pairs the record does not tell."""
-        return "each row is one person; in pairs of persons and items a person is all rows that name the same one"
+        return "each row is one person; in pairs of persons and items, a person is all rows with the same person"
 
     @property
     def declared_values(self) -> tuple[Label, ...] | None:

@@ -143,7 +143,7 @@ class GaussianData(Domain):
     def reading(self) -> str:
         """How records are read, in plain words."""
         return (
-            "Records beyond the ellipsoid around the expected mean are shortened to it; a record with a value that is "
+            "Records outside the ellipsoid around the expected mean are clipped to it; a record with a value that is "
             "missing or not finite becomes the expected mean."
         )
 
@@ -242,7 +242,7 @@ class GaussianData(Domain):
         loss = self.clipping_loss(problem.coordinate_weights)
         return (
             f"If the data are as expected, {100 * self.clipped_fraction():.2g} % of the records are clipped: with "
-            f"{self.rows:.6g} of them this adds about {loss:.3g} to the total squared error. "
+            f"{self.rows:.6g} records this adds about {loss:.3g} to the total squared error. "
             "Privacy does not depend on it."
         )
 
@@ -262,7 +262,7 @@ class GaussianData(Domain):
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
         rows = [(self.name(j), [float(each[j]) for each in (self.centre, self.sd, self.radius)]) for j in places]
         note = (
-            f"{self.note(problem)} Records beyond the ellipsoid with these half axes were shortened to it. A record "
+            f"{self.note(problem)} Records outside the ellipsoid with these half axes were clipped to it. A record "
             "with a value that is missing or not finite became the expected mean."
         )
         return BoundsTable(("column", "expected mean", "expected deviation", "clipped to within"), rows, note)

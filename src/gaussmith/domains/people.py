@@ -124,7 +124,7 @@ class People(Domain):
     @property
     def reading(self) -> str:
         """How records are read, in plain words."""
-        return "Every number of a person counts within its bounds: one beyond them is moved to the nearer bound."
+        return "Each person's numbers are clipped to their bounds."
 
     def codes(self, substitutes: Array, workload: Workload | None = None) -> PeopleCodes:
         """How people become integers."""

@@ -144,8 +144,8 @@ class Points(Uncentred):
     def reading(self) -> str:
         """How records are read, in plain words."""
         return (
-            f"A record is one of {len(self.points)} declared points. One that is none of them counts as the nearest, "
-            "one with a missing value as the first."
+            f"A record is one of {len(self.points)} declared points. Any other record counts as the nearest point, and "
+            "a record with a missing value as the first."
         )
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> PointCodes:

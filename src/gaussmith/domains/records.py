@@ -48,7 +48,7 @@ class Records(Domain):
     @property
     def reading(self) -> str:
         """How records are read, in plain words."""
-        return "Nothing but the number of records is asked: no column is read."
+        return "Only the number of records is asked for: no column is read."
 
     def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxCodes:
         return BoxCodes.for_bounds([], [], [])

@@ -120,9 +120,9 @@ class SparseSum(Listed):
     def reading(self) -> str:
         """How records are read, in plain words."""
         return (
-            f"A record is a vector of {self.dimension} numbers, at most {self.at_most} of them other than zero. Values "
-            f"beyond their bounds are moved to them, missing values count as zero, and of a record with more than "
-            f"{self.at_most} values the largest stay."
+            f"A record is a vector of {self.dimension} numbers, at most {self.at_most} of them non-zero. Values "
+            f"outside their bounds are clipped, missing values count as zero, and if a record has more than "
+            f"{self.at_most} non-zero values, the largest are kept."
         )
 
     @cached_property

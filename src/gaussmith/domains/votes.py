@@ -95,8 +95,8 @@ class Votes(Listed):
     def reading(self) -> str:
         """How records are read, in plain words."""
         return (
-            f"A ballot ranks {self.dimension} candidates, and each gets as many points as there are candidates below. "
-            "A ballot that does not rank each of them once counts as no preference: everyone gets the same points."
+            f"A ballot ranks {self.dimension} candidates, and each gets one point per candidate ranked below it. "
+            "A ballot that is not a complete ranking counts as no preference: everyone gets the same points."
         )
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> VoteCodes:
