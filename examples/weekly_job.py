@@ -2,9 +2,9 @@
 
     python examples/weekly_job.py FOLDER [WEEK]
 
-Creates FOLDER with a ledger for the whole year and a table for every week, and releases one week after another until the
-ledger refuses. With a WEEK (such as 2024-W05), releases only that one. The job can be restarted at any time: a week that
-was released returns the same bytes and costs nothing, and a week that crashed continues under its charge.
+Creates FOLDER with a ledger for the whole year and a table for every week, and releases week after week until the
+ledger refuses. With a WEEK (such as 2024-W05), releases only that one. The job can be restarted at any time: a week
+that was released returns the same bytes and costs nothing, and a week that crashed continues under its charge.
 Exit code: 0 done, 3 refused, as on the command line.
 """
 

@@ -69,9 +69,7 @@ def test_a_plan_of_questions_has_errors_bounds_and_a_certificate() -> None:
     assert plan.lower_bound == pytest.approx(sum(at_full))  # as if each draw had the whole guarantee
     assert plan.optimality == pytest.approx(plan.total_variance / plan.lower_bound) and plan.optimality > 1
     assert f"within a factor {plan.optimality:.3g}" in plan.explain()
-    assert f"total error: within a factor {plan.optimality:.3g} of the lower bound for any Gaussian noise" in str(
-        plan
-    )
+    assert f"total error: within a factor {plan.optimality:.3g} of the lower bound for any Gaussian noise" in str(plan)
     assert "count: at its share of μ, as good as any Gaussian noise can be" in str(plan)  # of one draw among several
     assert len(plan.certificate.proofs) == 2
     html = plan._repr_html_()

@@ -36,9 +36,13 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("request", nargs="*", metavar="REQUEST", help="a .toml file, or a data file")
     add_request_flags(parser)
     parser.add_argument("--rows", metavar="N", help="an estimate of the number of rows (or people) that means are over")
-    parser.add_argument("--ledger", metavar="L", help="show what this release would leave in a ledger; nothing is charged")
+    parser.add_argument(
+        "--ledger", metavar="L", help="show what this release would leave in a ledger; nothing is charged"
+    )
     parser.add_argument("--save", metavar="FILE", help="write the plan as JSON")
-    parser.add_argument("--certificate", metavar="FILE", help="write a proof of how close to optimal it is, for others to check")
+    parser.add_argument(
+        "--certificate", metavar="FILE", help="write a proof of how close to optimal it is, for others to check"
+    )
 
 
 def run(arguments: Namespace) -> int:

@@ -34,8 +34,12 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("source", nargs="*", metavar="SOURCE", help="a data file, a quoted pattern, or a .toml file")
     add_request_flags(parser)
     parser.add_argument("--ledger", metavar="L", help="charge this ledger first: a file, or postgresql://…")
-    parser.add_argument("--id", metavar="ID", help="with --ledger: asking again with the same id returns the same answers")
-    parser.add_argument("--engine", metavar="E", help="the engine that reads the files: polars (default), duckdb or spark")
+    parser.add_argument(
+        "--id", metavar="ID", help="with --ledger: asking again with the same id returns the same answers"
+    )
+    parser.add_argument(
+        "--engine", metavar="E", help="the engine that reads the files: polars (default), duckdb or spark"
+    )
     parser.add_argument("--master", metavar="URL", help="with --engine spark: local[2], spark://host:7077, sc://host …")
     parser.add_argument("--out", metavar="DIR", help="write the record, tables and a report to this folder")
 

@@ -1,4 +1,4 @@
-"""How records become counts of cells: of all cells, or of the cells of some marginals."""
+"""Encodings of records as counts of cells: of all cells, or of the cells of some marginals."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gaussmith.numerics.products import Integers
 
 @dataclass(frozen=True)
 class CellCodes:
-    """Which cell of each of some marginals a record is in. The columns hold the places of values, −1 for undeclared.
+    """The cell of each marginal that a record is in. The columns hold the indices of values, −1 for undeclared.
 
-    `ways` lists the attributes of each marginal, `others` what an undeclared value counts as; None: it is in no cell.
+    `ways` lists the attributes of each marginal, `others` the substitute of an undeclared value; None: no cell.
 
     >>> CellCodes((3, 2), ((0, 1),), (2, 0)).encode(np.array([[0, 1], [-1, 1]])).tolist()
     [[0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1]]
@@ -48,7 +48,7 @@ class CellCodes:
         return sums
 
     def add_counts(self, counts: Words, places: Words, weights: Words | None = None) -> None:
-        """Add to `counts` how many records are in each cell; `weights` says how often each row occurs."""
+        """Add the number of records in each cell to `counts`; `weights` is how often each row occurs."""
         if self.others is None:
             declared = np.asarray((places >= 0).all(axis=1))
             places, weights = places[declared], None if weights is None else weights[declared]

@@ -1,4 +1,4 @@
-"""People who have many rows: what one person adds to sums over people, to sums over rows, and to the number of rows."""
+"""People with many rows: what one person adds to sums over people, to sums over rows, and to the number of rows."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class People(Domain):
         rows    Σ (value − centre) over the T rows, within ±T times the half range of `rows`
         T       the number of rows
 
-    So the sums over rows cannot be large where T is small: these people fill a cone, not a box, and noise for the cone
-    is smaller. The coordinates are, in this order, those of `own`, those of `rows`, and T.
+    So the sums over rows cannot be large if T is small: the set of people is a cone, not a box, and noise for the cone
+    is smaller. The coordinates are those of `own`, then those of `rows`, then T.
 
     >>> People(Box({"fare": (0, 50)}), Box({"km": (0, 30)}), rows_per_unit=20).names
     ('fare', 'km', 'rows')
@@ -79,7 +79,7 @@ class People(Domain):
 
     @cached_property
     def parts(self) -> tuple[slice, slice, int]:
-        """Where the person's own numbers are, those over rows, and T."""
+        """The positions of the person's own numbers, of the sums over rows, and of T."""
         p, q = len(self._own.centre), len(self._rows.centre)
         return slice(0, p), slice(p, p + q), p + q
 
@@ -94,7 +94,7 @@ class People(Domain):
 
     @cached_property
     def spread(self) -> Array:
-        """The mean square distance of a mean from the centre; of a sum over rows: of the mean over rows."""
+        """The mean squared distance of a mean from the centre; for a sum over rows, that of the mean over rows."""
         own, rows = self._own.radius, self._rows.radius
         return np.concatenate([own * own / 3, rows * rows / 3, [0.0]])
 
@@ -111,23 +111,23 @@ class People(Domain):
         return self.parts[2]
 
     def worths(self, weights: Array) -> tuple[Array, Array, float]:
-        """Roots of the weights times the half ranges, of own numbers and of sums over rows; and the worth of t."""
+        """Square roots of weights times half ranges, for own numbers and sums over rows; and the weight of t."""
         own, over, last = self.parts
         roots = np.sqrt(weights) * self.radius
         return roots[own], roots[over], float(roots[last] ** 2)
 
     @cached_property
     def row_centres(self) -> Array:
-        """The centres that sums over rows are measured from."""
+        """The centres from which sums over rows are measured."""
         return self._rows.coded[0]
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
+        """The treatment of records, in plain words."""
         return "Each person's numbers are clipped to their bounds."
 
     def codes(self, substitutes: Array, workload: Workload | None = None) -> PeopleCodes:
-        """How people become integers."""
+        """The encoding of people as integers."""
         boxes = [box for box in (self.own, self.rows) if box is not None]
         k = float(self.rows_per_unit)
         lower, upper = (np.concatenate([[], *(getattr(box, end) for box in boxes)]) for end in ("lower", "upper"))
@@ -143,9 +143,9 @@ class People(Domain):
         )
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s, rounded up.
 
-        A person's norm is a convex function of T, so that it is largest with one row or with k. Under replace-one the
+        A person's norm is a convex function of T, so it is largest at T = 1 or T = k. Under replace-one the
         two people have k and k rows, or k and one.
         """
         extent = np.ones(self.dimension) if extent is None else extent
@@ -155,7 +155,9 @@ class People(Domain):
                 f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private}", "plan again"
             )
         k = self.rows_per_unit
-        if private and isinstance(lift, Dense):  # a norm is convex in each sum over rows: their corners will do
+        if private and isinstance(
+            lift, Dense
+        ):  # a norm is convex in each sum over rows: checking the corners is enough
             return largest_norm(lift.dense(), np.hstack([self.corners(extent), np.ones((2**self.dimension, 1))]))
         index, inner, border = _entries(lift)
         if private:
@@ -165,7 +167,7 @@ class People(Domain):
         return self._change(index, inner, extent)
 
     def corners(self, extent: Array | None = None) -> Array:
-        """The extreme people, one a row: own numbers and sums over rows at ± their largest, with k rows or with one."""
+        """The extreme people, one per row: own numbers and sums over rows at ± their maximum, with k rows or one."""
         if 2**self.dimension > MAX_CORNERS:
             raise PlanError(
                 f"people with {self.dimension} numbers", "their corners are too many to visit", "use a closed form"
@@ -182,18 +184,18 @@ class People(Domain):
         return np.array(found)
 
     def _reach(self, index: Places, inner: Array, border: Array, extent: Array, t: Fraction) -> float:
-        """An upper bound of the norm over all people with T = t·k rows, with a private number of people."""
+        """An upper bound on the norm over all people with T = t·k rows, with a secret number of people."""
         _, over, last = self.parts
         bounds = np.append(extent, 1.0)
         bounds[over] = [fraction_up(Fraction(e) * t) for e in extent[over]]
         reach = np.nextafter(np.nextafter(np.abs(inner) * bounds[index], np.inf) + np.abs(border), np.inf)
-        for i in np.flatnonzero(index >= last):  # nothing varies here but T, and its sign against the border is known
+        for i in np.flatnonzero(index >= last):  # only T varies here, and its sign relative to the border is known
             value = Fraction(extent[last]) * t if index[i] == last else Fraction(1)
             reach[i] = fraction_up(abs(Fraction(inner[i]) * value + Fraction(border[i])))
         return sqrt_upward(sum_squares_upward(reach))
 
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two people, with an add-remove lift; rounded up."""
+        """An upper bound on ‖lift · (s − s′)‖ over two people, with an add-remove lift; rounded up."""
         if isinstance(lift, Dense):
             return largest_distance(lift.dense()[:, :-1], self.corners()) * (1 + 2.0**-40)  # 1/k is a rounded double
         index, inner, _ = _entries(lift)
@@ -201,7 +203,7 @@ class People(Domain):
         return self._change(index[varying], inner[varying], np.ones(self.dimension))
 
     def _change(self, index: Places, inner: Array, extent: Array) -> float:
-        """The largest norm of Σ inner·difference over two people with k and k rows, or with k and one."""
+        """The largest norm of Σ inner·difference over two people with k and k rows, or with k rows and one."""
         _, over, last = self.parts
         k = self.rows_per_unit
         found = []
@@ -237,7 +239,7 @@ class People(Domain):
         return people_differences(problem, law)
 
     def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
-        """With one row or with all that count, every number at either of its ends."""
+        """People with one row or with k rows, with every number at one of its bounds."""
         choices = itertools.product((1 / self.rows_per_unit, 1.0), (-1, 1), (-1, 1))
         corners = [
             [self._end(problem, i, share, sign) for i, sign in ((first, one), (second, two))]
@@ -246,7 +248,7 @@ class People(Domain):
         return corner_outlines(problem, np.array(corners))
 
     def _end(self, problem: Problem[Any], i: int, share: float, sign: int) -> float:
-        """One end of what a person with this share of the rows adds to an answer."""
+        """One end of the range that a person with this share of the rows adds to an answer."""
         answers = problem.answers
         if i == answers.size:
             return 1.0  # the person
@@ -283,7 +285,7 @@ class People(Domain):
 
 @dataclass(frozen=True)
 class _Part:
-    """What planning asks of a box that may be absent."""
+    """The values that planning needs from a box that may be absent."""
 
     names: tuple[str, ...]
     centre: Array
@@ -298,7 +300,7 @@ class _Part:
 
 
 def _entries(lift: Matrix) -> tuple[Places, Array, Array]:
-    """Where each row's inner entry is, the inner entries and those in the last column."""
+    """The position of each row's inner entry, the inner entries, and the entries in the last column."""
     rows = lift.as_bordered()
     if rows is None:
         raise PlanError(

@@ -320,7 +320,9 @@ def _why(block: Block) -> str:
 
 
 def _bounds(block: Block, row_rule: RowRule | None) -> str:
-    asked = set(block.answers.index.tolist()) if block.answers.matrix is None else None  # a question may ask for only some
+    asked = (
+        set(block.answers.index.tolist()) if block.answers.matrix is None else None
+    )  # a question may ask for only some
     if block.whole is not None and not asked:
         return "<p>Only the number of records is asked for here: no column is read.</p>"
     domain = block.domain

@@ -134,9 +134,7 @@ def describe_divided(block: Block) -> str:
     """The meaning of n in the errors of means, with an example."""
     divided = (block.answers.means | block.answers.ratios)[: block.answers.visible]
     error = float(block.standard_errors[divided][0])
-    return (
-        f"n is the number of {counted_in(block)}: for n = 10,000, {figure(error)} / n is ± {figure(error / 10_000)}"
-    )
+    return f"n is the number of {counted_in(block)}: for n = 10,000, {figure(error)} / n is ± {figure(error / 10_000)}"
 
 
 def guarantee_notes(guarantee: Guarantee) -> list[str]:

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 RELEASE_HEADER = ("answer", "value", "± error", "95 % interval")
 
-COVERS = (
-    "Intervals cover the noise. They do not cover clipping to the bounds or the sampling of people into the data."
-)
+COVERS = "Intervals cover the noise. They do not cover clipping to the bounds or the sampling of people into the data."
 
 
 def release_text(release: Release) -> str:
