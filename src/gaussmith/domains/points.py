@@ -159,7 +159,7 @@ class Points(Uncentred):
         return found
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up; a lift applies to point counts."""
+        """An upper bound on ‖lift · s‖ over all differences s, rounded up; a lift applies to counts of points."""
         n = len(self.points)
         check_lift(lift, n, neighbours)
         if isinstance(lift, Diagonal):

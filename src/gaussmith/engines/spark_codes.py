@@ -1,4 +1,4 @@
-"""The codes spelled in Spark's SQL: text that Spark compiles where the rows are. Only totals come back.
+"""The codes as Spark SQL: text that Spark compiles where the rows are. Only totals come back.
 
 Every operation was chosen because it rounds as in `problem.codes`. In Spark's order NaN is above all numbers, and
 null counts as false in `if`; the guards below rest on both. Codes are summed in two limbs of 21 bits.
@@ -31,7 +31,7 @@ BLOCK_COLUMNS = 16
 """Codes added up by one query."""
 
 FOLD = 32
-"""Squares are added left to right in blocks of so many columns, then the blocks: the order of `BallCodes`."""
+"""Columns per block: squares are added left to right within blocks, then over the blocks, as in `BallCodes`."""
 
 DOUBLE, LONG = "double", "bigint"
 """What limbs are added up in: doubles are exact up to 2^32 rows, integers of 64 bits up to 2^42."""
