@@ -4,7 +4,7 @@
     columns = { bmi = "weight / (height * height)" }
 
 Text becomes a tree (`grammar`), the tree a formula whose kinds fit the columns (`formulas`), the formula a narwhals
-expression (`spelling`); `keys` are the declared groups, `identity` says which ids are the same. No code is executed,
+expression (`spelling`); `keys` are the declared groups, `identity` defines which ids are the same. No code is executed,
 every formula is total, and each row's value depends on that row alone. The user's page is docs/expressions.md.
 """
 
