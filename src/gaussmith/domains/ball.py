@@ -81,7 +81,7 @@ class Ball(Domain):
 
     @property
     def spread(self) -> Array:
-        """The mean squared distance of a mean from the centre, per coordinate, if it may lie anywhere in the ball."""
+        """The mean squared distance of a mean from the centre, per coordinate, if it is uniform in the ball."""
         return np.full(self.dimension, self.ball_radius**2 / (self.dimension + 2))
 
     @property

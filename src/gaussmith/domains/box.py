@@ -138,7 +138,7 @@ class Box(Domain):
 
     @property
     def spread(self) -> Array:
-        """The mean squared distance of a mean from the centre, if it may lie anywhere between the bounds."""
+        """The mean squared distance of a mean from the centre, if it is uniform between the bounds."""
         return self.radius * self.radius / 3
 
     @property

@@ -75,7 +75,7 @@ class Domain(ABC):
     @property
     @abstractmethod
     def spread(self) -> Array:
-        """The mean squared distance of a mean from the centre, if it may lie anywhere in the domain."""
+        """The mean squared distance of a mean from the centre, if it is uniform in the domain."""
 
     @property
     def coded(self) -> tuple[Array, Array]:

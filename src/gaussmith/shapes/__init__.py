@@ -54,7 +54,7 @@ class Shape:
 
 
 def weighted_variances(shape: Shape, problem: Problem[Domain]) -> tuple[Array, float]:
-    """Variance of each answer and of the count at μ = 1; for a mean, of n times the mean, anywhere in its range.
+    """Variance of each answer and of the count at μ = 1; for a mean, of n times the mean, averaged over its range.
 
     Var(n·mean_j) = Var(feature_j) + spread_j · Var(count)
     """
