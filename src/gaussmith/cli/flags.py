@@ -72,7 +72,9 @@ def add_request_flags(parser: Parser) -> None:
         help="each line of a CSV file is one record, whatever quotes it contains",
     )  # fmt: skip
     people.add_argument(
-        "--rows-per-unit", metavar="K", help="at most K rows per person count in means over rows; more are scaled down"
+        "--rows-per-unit",
+        metavar="K",
+        help="at most K rows per person count in means over rows; people with more are scaled down",
     )
     people.add_argument("--groups-per-unit", metavar="M", help="each person counts in at most M groups (default: 1)")
     people.add_argument(

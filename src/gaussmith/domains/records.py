@@ -1,4 +1,4 @@
-"""Records of which only the number is asked for."""
+"""Records that are only counted."""
 
 from __future__ import annotations
 

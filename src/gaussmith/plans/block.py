@@ -268,7 +268,7 @@ class Block:
 
     @classmethod
     def from_dict(cls, fields: Any) -> Block:
-        """The block that `to_dict` described, its privacy certified anew; refuses what it does not know."""
+        """The block described by `to_dict`, with its privacy certified again; refuses unknown forms."""
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
             odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
             raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")

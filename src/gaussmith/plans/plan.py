@@ -301,7 +301,7 @@ class Plan(StatedErrors):
 
     @classmethod
     def from_dict(cls, fields: Any) -> Plan:
-        """The plan that `to_dict` described, its privacy certified anew; refuses what it does not know."""
+        """The plan described by `to_dict`, with its privacy certified again; refuses unknown forms."""
         expected = {"format", "kind", "guarantee", "neighbours", "draws", "questions"}
         kind = fields.get("kind") if isinstance(fields, dict) else None
         if kind == "certificate":

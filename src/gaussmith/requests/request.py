@@ -256,7 +256,7 @@ class Request:
 
 
 def _together(questions: Sequence[Question]) -> list[list[int]]:
-    """Which questions are planned together: those that read alike, unless shares were given; in order."""
+    """The questions that are planned together: those that use the same rows, unless shares were given; in order."""
     if any(question.share is not None for question in questions):
         return [[i] for i in range(len(questions))]
     sets: list[list[int]] = []

@@ -68,7 +68,7 @@ def sum_people(frame: Frame, added: Contribution, engine: Engine) -> Totals:
 
 
 def check_steady(found: Sequence[int], before: Sequence[int] | None) -> None:
-    """Refuse a source of which two queries saw different numbers of people: its answers would not fit together."""
+    """Refuse a source if two queries saw different numbers of people: its answers would be inconsistent."""
     if before is not None and list(found) != list(before):
         raise Unsteady
 
