@@ -1,19 +1,19 @@
-"""Every error Gaussmith raises, drawn as a tree.
+"""All errors that Gaussmith raises, as a tree.
 
     GaussmithError
     ├── RequestError        the request is wrong; no data value was read, nothing was spent      exit 2
-    │   ├── GuaranteeError      ε, δ, μ, ρ that mean nothing
-    │   ├── DomainError         bounds, radii, labels that mean nothing
+    │   ├── GuaranteeError      invalid ε, δ, μ or ρ
+    │   ├── DomainError         invalid bounds, radii or labels
     │   ├── PlanError           a plan that cannot be made, read or carried out
-    │   ├── SourceError         a source that is not there, or has no such column
+    │   ├── SourceError         a source that does not exist, or has no such column
     │   ├── ExpressionError     a filter or derived column outside the small language
     │   └── LedgerError         a ledger that is missing, locked, damaged or not for this data
     ├── BudgetError         the ledger refuses: nothing was read, nothing was spent              exit 3
     ├── DataError           the engine or the data failed after the data was opened: generic     exit 4
-    └── InternalError       a call of ours failed: a fault of Gaussmith or of its packages       exit 4
+    └── InternalError       an internal call failed: a fault of Gaussmith or its packages        exit 4
 
 A message has three parts, joined by ` · `: what is wrong (name=value), the rule, what to do. Control characters in them
-are spelled out.
+are escaped.
 Once data is open no message may carry anything that depends on it; `DataError` takes no free text from the engine.
 """
 
@@ -45,11 +45,11 @@ class RequestError(GaussmithError, ValueError):
 
 
 class GuaranteeError(RequestError):
-    """A guarantee whose numbers mean nothing."""
+    """A guarantee with invalid numbers."""
 
 
 class DomainError(RequestError):
-    """A domain whose bounds, radii or labels mean nothing."""
+    """A domain with invalid bounds, radii or labels."""
 
 
 class PlanError(RequestError):
@@ -57,7 +57,7 @@ class PlanError(RequestError):
 
 
 class SourceError(RequestError):
-    """A source that is not there, cannot be opened, or lacks a column."""
+    """A source that does not exist, cannot be opened, or lacks a column."""
 
 
 class ExpressionError(RequestError):
@@ -69,7 +69,7 @@ class LedgerError(RequestError):
 
 
 class BudgetError(GaussmithError):
-    """The ledger refuses: what is asked exceeds what is left (`requested`, `remaining`)."""
+    """The ledger refuses: the request exceeds what is left (`requested`, `remaining`)."""
 
     exit_code = 3
     requested: object
@@ -77,22 +77,22 @@ class BudgetError(GaussmithError):
 
 
 class DataError(GaussmithError):
-    """The engine or the data failed after the data was opened; says nothing about the data."""
+    """The engine or the data failed after the data was opened; reveals nothing about the data."""
 
     exit_code = 4
 
 
 class InternalError(GaussmithError):
-    """A call of ours failed, whatever the data: a fault of Gaussmith, or of a package of another version.
+    """An internal call failed: a fault of Gaussmith, or of an unsupported version of a package.
 
-    What it says could hold data, and is not kept, unless the environment says GAUSSMITH_DEBUG=1.
+    Its details could contain data and are not kept, unless the environment has GAUSSMITH_DEBUG=1.
     """
 
     exit_code = 4
 
 
 def internal_error(charged: str) -> InternalError:
-    """The one thing said of an error of ours: the same whatever happened."""
+    """The message of every internal error: always the same."""
     return InternalError(
         "an error inside Gaussmith or one of its packages, not of the data",
         f"{charged}; what it says is not shown, because it could hold data",
@@ -101,7 +101,7 @@ def internal_error(charged: str) -> InternalError:
 
 
 def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:
-    """A hint such as `did you mean 'age'?` when one choice is close to `name`, else the choices, `most` of them.
+    """A hint such as `did you mean 'age'?` if one choice is close to `name`, else up to `most` choices.
 
     >>> nearest("agee", ["age", "income"])
     "did you mean 'age'?"
@@ -110,7 +110,7 @@ def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:
     >>> nearest("age", ["age", "income"])
     'choose one of: income'
     """
-    choices = [choice for choice in choices if choice != name]  # what was written is no advice
+    choices = [choice for choice in choices if choice != name]  # never suggest what was written
     close = difflib.get_close_matches(name, choices, n=1)
     if close:
         return f"did you mean {close[0]!r}?"

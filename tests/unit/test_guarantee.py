@@ -83,9 +83,9 @@ def test_texts() -> None:
 
 def test_description_in_plain_words() -> None:
     assert STATED[0].describe() == (
-        "One person's record makes no result more than 2.72 times as likely, but for an added chance of at most 1e-06. "
+        "One person's record makes no result more than 2.72 times as likely, plus at most 1e-06 in probability. "
         "Guessing from the release whether one person's record was used "
-        "is right at most 54.8 % of the time (a coin: 50)."
+        "is right at most 54.8 % of the time (a coin flip: 50 %)."
     )
     assert STATED[1].describe().startswith("Guessing from the release")
     assert "more than 2.69e+43 times" in Guarantee(epsilon=100, delta=0.5).describe()

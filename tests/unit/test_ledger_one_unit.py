@@ -193,4 +193,4 @@ def test_the_report_tells_who_is_one_person() -> None:
         assert f"<li>{words}" in page(gm.release(ask(unit)))
     assert "<li>each row is one person</li>" in page(gm.plan(gm.Box([0], [1]), SPEND).release(ROWS))
     pairs = gm.plan(gm.Counts(["a", "b"], at_most=2), SPEND).release(VISITS, columns=["person", "item"], form="pairs")
-    assert "in pairs of persons and items a person is all rows that name the same one" in page(pairs)
+    assert "in pairs of persons and items, a person is all rows with the same person" in page(pairs)

@@ -243,5 +243,5 @@ def test_the_page_of_a_plan_for_the_worst_answer_compares_worst_answers() -> Non
 
     plan = gm.plan(gm.Cells(8), G, answers=gm.workloads.prefix(8), objective="worst", targets=[0.1] * 8)
     told = page(plan.release([0, 1, 2]))
-    assert "least squared error of the worst answer" in told and "sum of squared errors" not in told
+    assert "minimise the squared error of the worst answer" in told and "sum of squared errors" not in told
     assert f"{1 / plan.optimality:.2f} ×" in told and "<th>largest squared error</th>" in told

@@ -45,7 +45,7 @@ class Asked:
 
 
 def candidates(domain: Any, asked: Asked) -> dict[str, Make]:
-    """Every entry that fits the domain, by name, to be made; one that refuses says why when it is made."""
+    """Factories for every entry that fits the domain, by name; an entry that refuses says why when it is made."""
     if not isinstance(domain, Domain) or domain.kind not in _KINDS:
         raise PlanError(
             f"domain of type {type(domain).__name__}",
@@ -56,7 +56,7 @@ def candidates(domain: Any, asked: Asked) -> dict[str, Make]:
 
 
 def _plain(dimension: int, sensitivity: float, asked: Asked) -> dict[str, Make]:
-    """What needs nothing but a Euclidean sensitivity."""
+    """Entries that need only a Euclidean sensitivity."""
     numbers: dict[str, Any] = {"dimension": dimension, "sensitivity": sensitivity, **asked.stated}
     return {
         "classic Gaussian": lambda: classic(neighbours=asked.neighbours, **numbers),
@@ -89,7 +89,7 @@ def _ball(domain: Ball, asked: Asked) -> dict[str, Make]:
 
 
 def _gaussian(domain: GaussianData, asked: Asked) -> dict[str, Make]:
-    """Around the centre: the papers know no private number of records."""
+    """Entries measured from the centre: the papers do not cover a secret number of records."""
     numbers: dict[str, Any] = {"sd": domain.sd, "rows": domain.rows, "neighbours": asked.neighbours, **asked.stated}
     return {
         "clipped sum": lambda: gaussian_data(scaling="round", **numbers),

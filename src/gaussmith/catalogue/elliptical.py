@@ -22,12 +22,12 @@ def elliptical(
     dimension: int | None = None,
     neighbours: str = "replace-one",
 ) -> GaussianEntry:
-    """Noise in proportion to the root of each coordinate's sensitivity; sound, errs upward by rounding only.
+    """Noise proportional to the square root of each coordinate's sensitivity; sound, rounded up.
 
         σ_j² = Δ_j ‖Δ‖₁ / μ²,    total ‖Δ‖₁²/μ²   (equal noise: d ‖Δ‖₂²/μ²)
 
     `sensitivity` is Δ_j, the most that coordinate j of the sum changes: the width of its bounds under replace-one, the
-    largest absolute value under add-remove. One number with `dimension=` stands for all coordinates.
+    largest absolute value under add-remove. One number with `dimension=` applies to all coordinates.
 
     >>> entry = elliptical(sensitivity=[9, 1], epsilon=1, delta=1e-5)
     >>> (entry.standard_errors * entry.claimed.mu).round(3), round(entry.total_variance * entry.claimed.mu**2, 6)

@@ -1,4 +1,4 @@
-"""Small facts that the published proofs rest on, each as something to compute."""
+"""Lemmas used in the published proofs, as functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def hockey_stick(first: npt.ArrayLike, second: npt.ArrayLike, epsilon: float) ->
 
 
 def expected_quadratic_form(form: npt.ArrayLike, covariance: npt.ArrayLike, mean: npt.ArrayLike | None = None) -> float:
-    """E[xᵀAx] = tr(AΣ) + mᵀAm, whatever the law of x: the report's theorem 2.
+    """E[xᵀAx] = tr(AΣ) + mᵀAm, for any distribution of x: the report's theorem 2.
 
     >>> expected_quadratic_form(np.eye(2), np.diag([4.0, 9.0]), [1.0, 0.0])
     14.0

@@ -1,4 +1,4 @@
-"""Published mechanisms beside ours: their errors, and whether claims are true.
+"""Compare published mechanisms with ours: errors, and whether claims are true.
 
 examples:
   gaussmith compare --box 0:1 --dimension 16 --epsilon 1 --delta 1e-6
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 KINDS = ("box", "ball", "sd", "counts", "sparse", "votes")
 SWEPT = ("dimension", "epsilon", "delta", "at_most", "rows", "radius")
 MAX_VALUES = 40
-"""Limit on the values that a comparison goes along."""
+"""Limit on the number of values in a sweep."""
 
 
 def add_flags(parser: Parser) -> None:
     group = parser.add_argument_group("what one record can be (one of these)")
     group.add_argument(
-        "--box", action="append", metavar="LOW:HIGH", help="bounds of every coordinate, or once for each"
+        "--box", action="append", metavar="LOW:HIGH", help="bounds for all coordinates; repeat for one each"
     )
     group.add_argument("--ball", metavar="RADIUS", help="vectors of at most this length")
-    group.add_argument("--sd", metavar="S,S,…", help="Gaussian data: expected deviations, or power:A for j^-A")
-    group.add_argument("--counts", metavar="K", help="zeros and at most K ones")
+    group.add_argument("--sd", metavar="S,S,…", help="Gaussian data: standard deviations, or power:A for j^-A")
+    group.add_argument("--counts", metavar="K", help="0/1 vectors with at most K ones")
     group.add_argument("--sparse", metavar="K:BOUND", help="at most K non-zeros, each up to BOUND")
     group.add_argument("--votes", action="store_true", help="rankings of the candidates")
-    parser.add_argument("--dimension", metavar="D", help="how many coordinates")
-    parser.add_argument("--rows", metavar="N", help="Gaussian data: a guess of the number of records")
+    parser.add_argument("--dimension", metavar="D", help="the number of coordinates")
+    parser.add_argument("--rows", metavar="N", help="Gaussian data: an estimate of the number of records")
     parser.add_argument("--epsilon", metavar="E", help="with --delta: the guarantee")
     parser.add_argument("--delta", metavar="D", help="such as 1e-6")
     parser.add_argument("--neighbours", "--neighbors", metavar="N", help="add-remove (the default) or replace-one")
-    parser.add_argument("--over", metavar="NAME=V,V,…", help=f"go along a number: {', '.join(SWEPT)}")
+    parser.add_argument("--over", metavar="NAME=V,V,…", help=f"compare over a range of one of: {', '.join(SWEPT)}")
     parser.add_argument(
         "--out", action="append", metavar="FILE", help="write .png, .svg, .html, .csv or .json; repeatable"
     )

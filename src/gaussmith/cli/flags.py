@@ -1,4 +1,4 @@
-"""The flags that say what is asked and how well people are protected, shared by `plan` and `release`."""
+"""The flags for answers, people and guarantees, shared by `plan` and `release`."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def add_request_flags(parser: Parser) -> None:
 
 
 def add_guarantee_flags(parser: Parser) -> None:
-    """ε and δ, or μ, or ρ."""
+    """Add the flags for ε and δ, or μ, or ρ."""
     group = parser.add_argument_group("how well people are protected (one of the three)")
     group.add_argument("--epsilon", metavar="E", help="with --delta: (ε, δ)-differential privacy")
     group.add_argument("--delta", metavar="D", help="far below 1 / (number of people), such as 1e-6")
@@ -218,7 +218,7 @@ def add_guarantee_flags(parser: Parser) -> None:
 
 
 def guarantee_from(arguments: Namespace) -> Guarantee:
-    """The guarantee in the flags."""
+    """The guarantee given by the flags."""
     from gaussmith.guarantee import Guarantee
 
     stated = {
@@ -232,7 +232,7 @@ def guarantee_from(arguments: Namespace) -> Guarantee:
 
 
 def request_from(arguments: Namespace, sources: Sequence[str], needs_source: bool = True) -> Request:
-    """The request in a .toml file, or in the flags."""
+    """The request from a .toml file or from the flags."""
     from gaussmith.requests.request import Request
 
     if len(sources) > 1:

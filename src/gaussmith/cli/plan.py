@@ -1,8 +1,8 @@
 """The errors of a release, before any data is touched.
 
-REQUEST is a .toml file, or the name of a data file, or nothing. Where the data
-is on this machine, names and types of its columns are checked; no value is
-read. With --ledger: also what the release would leave, charging nothing.
+REQUEST is a .toml file, a data file, or nothing. If the data is on this
+machine, column names and types are checked; no value is read. With --ledger,
+also shows what the release would leave; nothing is charged.
 
 examples:
   gaussmith plan --sum income:0:200000 --mean age:0:100 --count \\
@@ -35,10 +35,14 @@ if TYPE_CHECKING:
 def add_flags(parser: Parser) -> None:
     parser.add_argument("request", nargs="*", metavar="REQUEST", help="a .toml file, or a data file")
     add_request_flags(parser)
-    parser.add_argument("--rows", metavar="N", help="a guess of how many rows (or people) means are over")
-    parser.add_argument("--ledger", metavar="L", help="say what this release would leave there; nothing is charged")
+    parser.add_argument("--rows", metavar="N", help="an estimate of the number of rows (or people) that means are over")
+    parser.add_argument(
+        "--ledger", metavar="L", help="show what this release would leave in a ledger; nothing is charged"
+    )
     parser.add_argument("--save", metavar="FILE", help="write the plan as JSON")
-    parser.add_argument("--certificate", metavar="FILE", help="write how close to the limit it is, for others to check")
+    parser.add_argument(
+        "--certificate", metavar="FILE", help="write a proof of how close to optimal it is, for others to check"
+    )
 
 
 def run(arguments: Namespace) -> int:
@@ -91,7 +95,7 @@ def describe_outlook(outlook: Outlook, book: Ledger) -> str:
 
 
 def _document(plan: Plan, rows: int | None, book: Ledger | None, outlook: Outlook | None) -> str:
-    """The plan with the errors in the answers' own units, and what a ledger would be left with."""
+    """The plan with the errors in the units of the answers, and what would be left in a ledger."""
     errors = {q.questions[0]: q.errors(rows) for q in plan if rows or not q.answers.any_divided}
     document: dict[str, Any] = {"plan": plan.to_dict(), "errors": errors.get("") if len(plan) == 1 else errors}
     if book is not None and outlook is not None:

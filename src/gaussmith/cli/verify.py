@@ -1,9 +1,9 @@
 """Check a plan against its certificate, trusting neither.
 
 PLAN and CERTIFICATE are files that `gaussmith plan` wrote with --save and
---certificate. Checked with every rounding on the safe side: that no difference
-of neighbours exceeds the guarantee, that no Gaussian noise can be better than
-the certificate says, and that the plan is as good as it says.
+--certificate. With every rounding on the safe side, this checks that no
+difference of neighbours exceeds the guarantee, that the certificate's lower
+bound holds for all Gaussian noise, and that the plan is as good as it claims.
 
 examples:
   gaussmith plan request.toml --save plan.json --certificate proof.json
@@ -69,25 +69,25 @@ def _fields(found: Verdict) -> dict[str, float | None]:
 
 
 def _describe(draw: Draw, found: Verdict) -> str:
-    """What was found of one draw, in plain words."""
+    """The result for one draw, in plain words."""
     from gaussmith.neighbours import protects
     from gaussmith.words.plans import held
 
     total = draw.block.answers.objective == "total"
-    what = "total squared error" if total else "largest squared error over its target squared"
+    what = "total squared error" if total else "largest squared error relative to its squared target"
     where, kept = "", "guarantee"
     if draw.groups is not None:
-        where = f"In each of {draw.groups.size:,} groups, of which a person is in {held(draw)}:\n"
+        where = f"In each of {draw.groups.size:,} groups (each person is in {held(draw)}):\n"
         kept = "group's share of the guarantee" if draw.is_shared else "guarantee"
     bound = (
-        f"no Gaussian noise with this {kept} can be below {found.lower_bound:.9g}: within "
+        f"no Gaussian noise with this {kept} can go below {found.lower_bound:.9g}: within "
         f"{100 * (found.optimality - 1):.2g} % of the best"
         if math.isfinite(found.optimality)
-        else "no bound on that of other noise is known"
+        else "no lower bound for other noise is known"
     )
     return (
         f"{where}Private: no difference of neighbours exceeds the {kept} ({protects(draw.neighbours)}); the largest "
-        f"reaches {100 * found.reach:.6f} % of it.\n"
+        f"is {100 * found.reach:.6f} % of it.\n"
         f"Optimal: the plan's {what} is at most {found.price:.9g}, and {bound}."
     )
 

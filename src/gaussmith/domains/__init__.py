@@ -1,7 +1,7 @@
-"""What one record can be. Each domain says how records become integers, how large their differences are once lifted,
-which noise fits them, what limit all noise has, and how it is told in words and pictures.
+"""Domains: what one record can be. Each domain defines how records become integers, how large their lifted differences
+are, which noise fits them, a lower bound on any noise, and their description in words and pictures.
 
-A new domain is a file here, with a class that has the duties of `gaussmith.problem.Domain`, and a line below.
+A new domain is a file here, with a class that implements `gaussmith.problem.Domain`, and a line below.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KINDS = {domain.kind: domain for domain in _DOMAINS}
 
 
 def domain_from_dict(fields: dict[str, Any]) -> Domain:
-    """The domain that `to_dict` described; refuses what it does not know."""
+    """The domain described by `to_dict`; refuses unknown kinds."""
     kind = fields.get("kind")
     if kind not in _KINDS:
         raise PlanError(f"domain kind = {kind!r}", "this version does not know it", "upgrade gaussmith, or plan again")

@@ -1,4 +1,4 @@
-"""A ball: records within a radius of a centre; longer ones are pulled back to its surface."""
+"""A ball: records within a radius of a centre; records outside are clipped to its surface."""
 
 from __future__ import annotations
 
@@ -76,28 +76,28 @@ class Ball(Domain):
 
     @cached_property
     def radius(self) -> Array:
-        """The radius once per coordinate: what core 1 stands for."""
+        """The radius, once per coordinate: the value of one unit of the core."""
         return np.full(self.dimension, self.ball_radius)
 
     @property
     def spread(self) -> Array:
-        """The mean square distance of a mean from the centre, per coordinate, when it may lie anywhere in the ball."""
+        """The mean squared distance of a mean from the centre, per coordinate, if it is uniform in the ball."""
         return np.full(self.dimension, self.ball_radius**2 / (self.dimension + 2))
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
+        """The treatment of records, in plain words."""
         return (
             f"Records are vectors of {self.dimension} numbers within {self.ball_radius:.6g} of their centre; longer "
-            "ones are shortened to that. A record with a value that is missing or not finite becomes the centre."
+            "ones are clipped to that length. A record with a value that is missing or not finite becomes the centre."
         )
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> BallCodes:
-        """How records become integers. A record with an odd value becomes the centre, whatever is asked."""
+        """The encoding of records as integers. A record with an odd value always becomes the centre."""
         return BallCodes(self.centre, self.ball_radius)
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s, rounded up.
 
         Under add-remove s = ±(z, 1) with ‖z‖ ≤ extent; under replace-one s = z with ‖z‖ ≤ 2·extent.
         """
@@ -122,7 +122,7 @@ class Ball(Domain):
         return norm_upward(np.append(last, round_part))
 
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         lift = _row_by_row(lift)
         inner = lift.inner[lift.index < self.dimension]
         return 2.0 * product_upward(float(np.abs(inner).max(initial=0.0)), _repeats(lift, self.dimension))
@@ -163,7 +163,7 @@ class Ball(Domain):
 
 
 def _row_by_row(lift: Matrix) -> Bordered:
-    """A lift whose rows see one coordinate each; refuses others."""
+    """A lift whose rows depend on one coordinate each; refuses others."""
     rows = lift.as_bordered()
     if rows is None:
         raise PlanError("a ball with a dense lift", "a ball is lifted row by row", "plan again")
@@ -171,6 +171,6 @@ def _row_by_row(lift: Matrix) -> Bordered:
 
 
 def _repeats(lift: Bordered, dimension: int) -> float:
-    """The root of the number of rows that see one and the same coordinate, at most; 1 for every shape planned here."""
+    """The square root of the largest number of rows that depend on one coordinate; 1 for every shape planned here."""
     varying = lift.index[lift.index < dimension]
     return sqrt_upward(float(np.bincount(varying).max())) if varying.size else 1.0

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from gaussmith.problem.answers import Answers
 
 MAX_CORNERS = 1 << 12
-"""Limit on the corners that are visited to certify a dense lift."""
+"""Limit on the corners checked to certify a dense lift."""
 
 ODD_VALUES = (
-    "Infinite values count as the bound they lie beyond. Empty cells, values that are not numbers, and text that "
-    "cannot be read as a number become the value in the last column. This is the same whoever is in the data."
+    "Infinite values count as the nearer bound. Empty cells, values that are not numbers, and text that "
+    "is not a number become the value in the last column. These rules do not depend on the data."
 )
 
 
@@ -96,7 +96,9 @@ class Box(Domain):
         object.__setattr__(self, "names", names)
         self._check()
         low.flags.writeable = high.flags.writeable = False
-        object.__setattr__(self, "_codes", BoxCodes.for_bounds(low, high, low, self.names))  # or refuses, here and now
+        object.__setattr__(
+            self, "_codes", BoxCodes.for_bounds(low, high, low, self.names)
+        )  # refuses bad bounds right away
 
     def _check(self) -> None:
         for wrong, rule in (
@@ -113,7 +115,7 @@ class Box(Domain):
                 )
 
         far = (np.maximum(np.abs(self.lower), np.abs(self.upper)) >= 1e100) | (self.upper / 2 - self.lower / 2 < 5e-101)
-        if far.any():  # the squares of errors must be doubles too
+        if far.any():  # the squares of errors must fit in doubles too
             j = int(np.argmax(far))
             raise DomainError(
                 f"bounds of {self.name(j)!r} = [{self.lower[j]:g}, {self.upper[j]:g}]",
@@ -136,26 +138,26 @@ class Box(Domain):
 
     @property
     def spread(self) -> Array:
-        """The mean square distance of a mean from the centre, when it may lie anywhere between the bounds."""
+        """The mean squared distance of a mean from the centre, if it is uniform between the bounds."""
         return self.radius * self.radius / 3
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
-        return "Every value counts within its bounds: one beyond them is moved to the nearer bound."
+        """The treatment of records, in plain words."""
+        return "Values outside their bounds are clipped to the nearer bound."
 
     def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxCodes:
-        """How records of this box become integers."""
+        """The encoding of records of this box as integers."""
         return replace(self._codes, substitute=np.clip(substitutes, self.lower, self.upper))
 
     @cached_property
     def coded(self) -> tuple[Array, Array]:
-        """Centre and half range of the points that codes stand for: the bounds' own but for a part in 2^41."""
+        """Centre and half range of the points that codes represent: those of the bounds up to one part in 2^41."""
         half = self._codes.steps / 2 / self._codes.scale
         return self.lower + half, half
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s, rounded up.
 
         `extent` is the largest absolute value of each varying core coordinate of one record (1 by default).
         Under add-remove s = ±(z, 1) with |z_j| ≤ extent_j; under replace-one s = z with |z_j| ≤ 2·extent_j.
@@ -179,7 +181,7 @@ class Box(Domain):
         )
 
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         bounds = np.append(np.full(self.dimension, 2.0), 0.0)
         rows = lift.as_bordered()
         if rows is not None:
@@ -187,7 +189,7 @@ class Box(Domain):
         return _largest_corner(lift.exact_entries()[:, :-1], bounds[:-1], fixed=False)
 
     def corners(self) -> Array:
-        """All 2^d corners of the centred cube {−1, 1}^d, one a row."""
+        """All 2^d corners of the centred cube {−1, 1}^d, one per row."""
         if 2**self.dimension > MAX_CORNERS:
             raise PlanError(
                 f"a box of {self.dimension} coordinates", "its corners are too many to visit", "use a closed form"
@@ -228,9 +230,9 @@ class Box(Domain):
     # -- missing values, pictures and words -------------------------------------------------------------------------
 
     def substitutes(self, answers: Answers, missing: Mapping[str, float]) -> Array:
-        """The point of the bounds nearest zero where sums are asked, the centre where means are.
+        """The point within the bounds nearest zero for sums, the centre for means.
 
-        A coordinate that is asked both ways needs its own word in `missing`.
+        A coordinate used in both a sum and a mean needs an entry in `missing`.
         """
         known = [self.name(j) for j in range(self.dimension)] if missing else []
         for name in missing:
@@ -307,7 +309,7 @@ def _largest_bordered(lift: Bordered, bounds: Array) -> float:
 
 
 def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:
-    """max ‖lift·s‖ over the corners s of ±bounds (the last one fixed if asked), rounded up."""
+    """max ‖lift·s‖ over the corners s of ±bounds (the last one fixed if `fixed`), rounded up."""
     q = len(bounds)
     free = q - 1 if fixed else q
     if 2**free > MAX_CORNERS:

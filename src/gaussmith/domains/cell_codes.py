@@ -1,4 +1,4 @@
-"""How records become counts of cells: of all cells, or of the cells of some marginals."""
+"""Encodings of records as counts of cells: of all cells, or of the cells of some marginals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gaussmith.problem.codes import Codes
 class CellCodes(Codes):
     """Which cell of each of some marginals a record is in. The columns hold the places of values, −1 for undeclared.
 
-    `ways` lists the attributes of each marginal, `others` what an undeclared value counts as; None: it is in no cell.
+    `ways` lists the attributes of each marginal, `others` the substitute of an undeclared value; None: no cell.
 
     >>> CellCodes((3, 2), ((0, 1),), (2, 0)).encode(np.array([[0, 1], [-1, 1]])).tolist()
     [[0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1]]

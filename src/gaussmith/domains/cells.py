@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from gaussmith.problem.answers import Answers
 
 MAX_SINGLE = 10_000_000
-"""Limit on the cells that are planned and released one by one."""
+"""Limit on the number of cells that are planned and released individually."""
 
 
 @dataclass(frozen=True, init=False)
 class Cells(Uncentred):
-    """Exactly one of d cells for every record: one value of a category column, or one of each of several.
+    """Exactly one of d cells for every record: one value of a category column, or one value of each of several columns.
 
-    A value that is not declared, or missing, counts as `other` (a declared value; the first one unless said), so that
+    A value that is not declared, or missing, counts as `other` (a declared value; by default the first), so that
     the record stays in the domain. With `or_none` such a record is in no cell at all.
 
     >>> Cells({"health": ["excellent", "good", "fair", "poor"]})
@@ -90,7 +90,7 @@ class Cells(Uncentred):
         object.__setattr__(self, "others", self._others(other))
 
     def _others(self, other: Label | Mapping[str, Label] | None) -> tuple[int, ...]:
-        """Where what is not declared goes, attribute by attribute."""
+        """The substitute of undeclared values, for each attribute."""
         if other is None:
             return (0,) * len(self.sizes)
         if self.or_none:
@@ -121,7 +121,7 @@ class Cells(Uncentred):
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """The columns that hold the values, where they are named."""
+        """The columns that hold the values, if they have names."""
         return self.attributes
 
     @property
@@ -145,14 +145,14 @@ class Cells(Uncentred):
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
+        """The treatment of records, in plain words."""
         what = (
             f"one of {self.sizes[0]} values"
             if len(self.sizes) == 1
             else f"one value of each of {len(self.sizes)} columns"
         )
         if self.or_none:
-            return f"A record has {what}; one with a value that is missing or not declared is in no cell."
+            return f"A record has {what}; a record with a value that is missing or not declared is in no cell."
         stand_ins = [self.value_name(i, v) for i, v in enumerate(self.others)]
         shown = ", ".join(stand_ins[:8]) + (", …" if len(stand_ins) > 8 else "")
         return f"A record has {what}. A value that is missing or not declared counts as: {shown}."
@@ -163,7 +163,7 @@ class Cells(Uncentred):
 
     @property
     def undeclared(self) -> str:
-        """What a value counts as that is none of the declared ones.
+        """The substitute of values that are not declared.
 
         >>> Cells(["a", "b"]).undeclared
         'a value that is missing or not declared counts as: a'
@@ -187,7 +187,7 @@ class Cells(Uncentred):
         return [range(n) if values is None else values for values, n in zip(self.values, self.sizes, strict=True)]
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CellCodes:
-        """How records become counts: of all cells, or of the cells of the marginals asked."""
+        """The encoding of records as counts: of all cells, or of the cells of the requested marginals."""
         every = (tuple(range(len(self.sizes))),)
         ways = workload.ways if isinstance(workload, Marginals) else every
         return CellCodes(self.sizes, ways, None if self.or_none else self.others)
@@ -208,17 +208,17 @@ class Cells(Uncentred):
         return workload.answer_names(self)
 
     def farthest(self, direction: Array) -> Array:
-        """The cell that goes farthest in a direction, as a record."""
+        """The farthest cell in a direction, as a record."""
         found = np.zeros(len(direction))
         best = int(np.argmax(direction))
         found[best] = 0.0 if self.or_none and direction[best] < 0 else 1.0
         return found
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
 
-        add-remove: a column of the lift, and the last one for the record itself; replace-one: of two columns the
-        difference. With `or_none` one of them may be missing.
+        add-remove: a column of the lift, and the last one for the record itself; replace-one: the difference
+        of two columns. With `or_none` one of them may be missing.
         """
         d, cells = self.dimension, 1 if neighbours == ADD_REMOVE else 2
         bounds = NormBounds(
@@ -256,7 +256,7 @@ class Cells(Uncentred):
             if lift.ways != codes.ways:
                 raise PlanError("residuals of other marginals", "they belong to what is counted", "plan again")
         elif codes.ways != (tuple(range(codes.columns)),):
-            # Of several marginals a record is in a cell each, which the largest column of a lift does not bound.
+            # With several marginals a record is in one cell of each, so the largest column of a lift is not a bound.
             raise PlanError("counts of marginals without residuals", "they are lifted by their residuals", "plan again")
 
     def answer_rows(self, answers: Answers) -> Array:
@@ -320,13 +320,13 @@ class Cells(Uncentred):
 
 
 def largest_cell(matrix: Array, cells: int, neighbours: str, or_none: bool) -> float:
-    """The largest norm over records that fall into one cell, for a dense lift; rounded up."""
+    """The largest norm over records in a single cell, for a dense lift; rounded up."""
     columns = matrix[:, :cells].T
     if neighbours != ADD_REMOVE:
         return widest_pair(np.vstack([columns, np.zeros((1, len(matrix)))]) if or_none else columns)
     if matrix.shape[1] == cells:
         return longest_row(columns)
     last = matrix[:, cells]
-    # The sum of two doubles is off by half a unit in its last place: what is taken is never smaller in size.
+    # The sum of two doubles is off by at most half a unit in the last place: the value used is never smaller in size.
     reach = np.nextafter(np.abs(columns + last), np.inf)
     return longest_row(np.vstack([reach, np.abs(last)]) if or_none else reach)

@@ -39,7 +39,7 @@ from gaussmith.workloads import Workload
 class CountCodes(Codes):
     """Which of d items a record has: 1 where the value is above zero, 0 else; missing is 0.
 
-    Of more than `at_most` ones the first in declared order stay.
+    If there are more than `at_most` ones, the first in declared order are kept.
 
     >>> CountCodes(4, 2).encode(np.array([[1.0, 0.0, 1.0, 1.0], [np.nan, -3.0, 0.5, np.inf]])).tolist()
     [[1, 0, 1, 0], [0, 0, 1, 1]]
@@ -97,30 +97,30 @@ class Counts(Listed):
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
+        """The treatment of records, in plain words."""
         rest = "" if self.at_most == self.dimension else (
-            f" Of a record with more than {self.at_most}, the first {self.at_most} in declared order count."
+            f" If a record has more than {self.at_most}, the first {self.at_most} in declared order count."
         )  # fmt: skip
         return (
-            f"A record has some of {self.dimension} items: those whose value is above zero. Missing values and values "
-            f"that are not numbers count as none.{rest}"
+            f"A record has some of {self.dimension} items: those with a value above zero. Missing values and values "
+            f"that are not numbers count as zero.{rest}"
         )
 
     @property
     def person(self) -> str:
-        """Who is one person; of pairs the record does not tell."""
-        return "each row is one person; in pairs of persons and items a person is all rows that name the same one"
+        """Who is one person; for pairs the record does not say."""
+        return "each row is one person; in pairs of persons and items, a person is all rows with the same person"
 
     @property
     def declared_values(self) -> tuple[Label, ...] | None:
         return self.labels
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CountCodes:
-        """How records become integers."""
+        """The encoding of records as integers."""
         return CountCodes(self.dimension, self.at_most)
 
     def records(self, most: int = MAX_LISTED) -> Array | None:
-        """Every record, one a row; None if there are more than `most`."""
+        """Every record, one per row; None if there are more than `most`."""
         d, k = self.dimension, self.at_most
         if sum(math.comb(d, j) for j in range(k + 1)) > most:
             return None
@@ -134,14 +134,14 @@ class Counts(Listed):
         return listed
 
     def farthest(self, direction: Array) -> Array:
-        """The record that goes farthest in a direction."""
+        """The farthest record in a direction."""
         found = np.zeros(self.dimension)
         best = np.argsort(-direction, kind="stable")[: self.at_most]
         found[best] = direction[best] > 0
         return found
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
 
         add-remove: s = (x, 1), x with j ≤ k ones; replace-one: p ones and q minus ones, p, q ≤ k, p + q ≤ d.
         """
@@ -157,7 +157,7 @@ class Counts(Listed):
         )
 
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
@@ -179,7 +179,7 @@ class Counts(Listed):
 
 
 def _added(lift: Exchangeable, k: int) -> list[Level]:
-    """The levels of added records among which the norm is largest: it is a quadratic in the number of ones."""
+    """The levels of added records that can have the largest norm, which is quadratic in the number of ones."""
     a, b, c, e, f = exact_numbers(lift)
     bend = 2 * a * b + lift.size * b * b + e * e
     slope = a * a + 2 * a * c + 2 * lift.size * b * c + 2 * e * f

@@ -1,4 +1,4 @@
-"""Groups: the same domain once per declared key, a person in at most so many of them."""
+"""Groups: the same domain once per declared key, with a limit on the groups per person."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gaussmith.problem import Domain
 Key = str | int | bool
 
 MAX_GROUPS = 10_000_000
-"""Limit on the groups that can be declared."""
+"""Limit on the number of declared groups."""
 
 RESERVED = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
-"""Names that stand beside the keys in a table of answers."""
+"""Column names that a table of answers has in addition to the keys."""
 
 
 @dataclass(frozen=True, init=False)
 class Groups:
-    """Every declared key, in order, and what one person adds to each of at most `at_most` of them.
+    """All declared keys, in order, and what one person adds to each of at most `at_most` of them.
 
-    Keys are declared, never found in the data: a group that nobody is in is released too, with fresh noise.
+    Keys are declared, never taken from the data: an empty group is released too, with fresh noise.
 
     >>> import gaussmith as gm
     >>> by = gm.Groups({"region": ["north", "south"], "sex": ["f", "m"]}, gm.Box({"visits": (0, 80)}), at_most=1)
@@ -66,11 +66,11 @@ class Groups:
 
     @property
     def size(self) -> int:
-        """How many groups are declared."""
+        """The number of declared groups."""
         return len(self.labels)
 
     def to_dict(self) -> dict[str, Any]:
-        """Without the domain, which a plan keeps beside it."""
+        """A dictionary without the domain, which a plan stores separately."""
         return {
             "columns": list(self.columns),
             "labels": [list(label) for label in self.labels],

@@ -1,4 +1,4 @@
-"""Labels of coordinates: what items, candidates and cells are called, or just how many there are."""
+"""Labels of coordinates: the names of items, candidates and cells, or only their number."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gaussmith.errors import DomainError
 Label = str | int | float | bool
 
 MAX_LABELS = 100_000_000
-"""Limit on the coordinates of one kind that can be declared."""
+"""Limit on the number of declared coordinates of one kind."""
 
 
 def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
-    """How many there are, and their labels in order (None where only a number was given).
+    """The number of coordinates and their labels in order (None if only a number was given).
 
     `what` names one of them in messages: item, candidate, cell.
 
@@ -48,7 +48,7 @@ def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
 
 
 def check_text(what: str, label: object) -> None:
-    """Refuse text that no engine can hold: half of a pair of surrogates."""
+    """Refuse text that no engine can hold: lone surrogates."""
     if isinstance(label, str) and any("\ud800" <= letter <= "\udfff" for letter in label):
         raise DomainError(f"{what} {label!r}"[:120], "a text consists of whole characters", "mend the text")
 
@@ -59,7 +59,7 @@ def names_of(labels: tuple[Label, ...] | None) -> tuple[str, ...] | None:
 
 
 def check_at_most(what: str, at_most: Any, dimension: int) -> int:
-    """The largest number of non-zero coordinates of a record; refuses what is not between 1 and the dimension."""
+    """The largest number of non-zero coordinates of a record; refuses values outside 1 to the dimension."""
     rule = f"a record has a whole number of {what}s, from 1 to all {dimension}"
     remedy = f"write at_most={min(3, dimension)}, or whatever is known without looking at the data"
     return check_whole("at_most", at_most, 1, dimension, rule=rule, remedy=remedy, error=DomainError)

@@ -1,4 +1,4 @@
-"""Largest norms of lifted differences that several domains share, all rounded up."""
+"""Largest norms of lifted differences, shared by several domains, all rounded up."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix
 from gaussmith.numerics.norms import largest_distance, largest_norm
 
 MAX_LISTED = 1 << 12
-"""Limit on the extreme records that are visited to certify a dense lift."""
+"""Limit on the extreme records checked to certify a dense lift."""
 
 Level = tuple[Fraction, Fraction, int]
-"""(t, δ, τ): a difference's squared norm, its sum, and its change of the number of records."""
+"""(t, δ, τ): the squared norm of a difference, its sum, and its change in the number of records."""
 
 
 def check_lift(lift: Matrix, width: int, neighbours: str) -> bool:
-    """Whether the lift takes the number of records too; refuses one that does not fit."""
+    """Whether the lift also covers the number of records; refuses a lift that does not fit."""
     counted = lift.shape[1] == width + 1
     if lift.shape[1] != width and not (counted and neighbours == ADD_REMOVE):
         raise PlanError(f"a lift of {lift.shape[1]} columns", f"the domain has {width} coordinates", "plan again")
@@ -29,7 +29,7 @@ def check_lift(lift: Matrix, width: int, neighbours: str) -> bool:
 
 
 def largest_level(lift: Exchangeable, levels: Iterable[Level]) -> float:
-    """The largest norm over differences known by their levels, in exact arithmetic, then rounded up.
+    """The largest norm over differences given by their levels, in exact arithmetic, then rounded up.
 
     inner² t + 2 inner δ (shared δ + border τ) + d (shared δ + border τ)² + (tail₀ δ + tail₁ τ)²
     """
@@ -42,14 +42,14 @@ def largest_level(lift: Exchangeable, levels: Iterable[Level]) -> float:
 
 
 def exact_numbers(lift: Exchangeable) -> tuple[Fraction, Fraction, Fraction, Fraction, Fraction]:
-    """inner, shared, border, tail₀ and tail₁; without a border there is no last column, and tail₁ meets nothing."""
+    """inner, shared, border, tail₀ and tail₁; without a border there is no last column, and tail₁ is unused."""
     first, last = lift.tail or (0.0, 0.0)
     border, last = (0.0, 0.0) if lift.border is None else (lift.border, last)
     return Fraction(lift.inner), Fraction(lift.shared), Fraction(border), Fraction(first), Fraction(last)
 
 
 def largest_few(lift: Diagonal, reach: Array, at_most: int) -> float:
-    """√ of the sum of the k largest (entry · reach)², and of the last entry's where there is one more; rounded up."""
+    """√ of the sum of the k largest (entry · reach)², plus the last entry's square if there is one; rounded up."""
     products = np.nextafter(np.abs(lift.entries[: len(reach)]) * reach, np.inf)
     k = min(at_most, len(products))
     largest = np.partition(products, len(products) - k)[len(products) - k :]

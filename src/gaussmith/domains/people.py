@@ -1,4 +1,4 @@
-"""People who have many rows: what one person adds to sums over people, to sums over rows, and to the number of rows."""
+"""People with many rows: what one person adds to sums over people, to sums over rows, and to the number of rows."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class People(Domain):
         rows    Σ (value − centre) over the T rows, within ±T times the half range of `rows`
         T       the number of rows
 
-    So the sums over rows cannot be large where T is small: these people fill a cone, not a box, and noise for the cone
-    is smaller. The coordinates are, in this order, those of `own`, those of `rows`, and T.
+    So the sums over rows cannot be large if T is small: the set of people is a cone, not a box, and noise for the cone
+    is smaller. The coordinates are those of `own`, then those of `rows`, then T.
 
     >>> People(Box({"fare": (0, 50)}), Box({"km": (0, 30)}), max_rows=20).names
     ('fare', 'km', 'rows')
@@ -83,7 +83,7 @@ class People(Domain):
 
     @cached_property
     def parts(self) -> tuple[slice, slice, int]:
-        """Where the person's own numbers are, those over rows, and T."""
+        """The positions of the person's own numbers, of the sums over rows, and of T."""
         p, q = len(self._own.centre), len(self._rows.centre)
         return slice(0, p), slice(p, p + q), p + q
 
@@ -98,7 +98,7 @@ class People(Domain):
 
     @cached_property
     def spread(self) -> Array:
-        """The mean square distance of a mean from the centre; of a sum over rows: of the mean over rows."""
+        """The mean squared distance of a mean from the centre; for a sum over rows, that of the mean over rows."""
         own, rows = self._own.radius, self._rows.radius
         return np.concatenate([own * own / 3, rows * rows / 3, [0.0]])
 
@@ -115,23 +115,23 @@ class People(Domain):
         return self.parts[2]
 
     def worths(self, weights: Array) -> tuple[Array, Array, float]:
-        """Roots of the weights times the half ranges, of own numbers and of sums over rows; and the worth of t."""
+        """Square roots of weights times half ranges, for own numbers and sums over rows; and the weight of t."""
         own, over, last = self.parts
         roots = np.sqrt(weights) * self.radius
         return roots[own], roots[over], float(roots[last] ** 2)
 
     @cached_property
     def row_centres(self) -> Array:
-        """The centres that sums over rows are measured from."""
+        """The centres from which sums over rows are measured."""
         return self._rows.coded[0]
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
-        return "Every number of a person counts within its bounds: one beyond them is moved to the nearer bound."
+        """The treatment of records, in plain words."""
+        return "Each person's numbers are clipped to their bounds."
 
     def codes(self, substitutes: Array, workload: Workload | None = None) -> PeopleCodes:
-        """How people become integers."""
+        """The encoding of people as integers."""
         boxes = [box for box in (self.own, self.rows) if box is not None]
         k = float(self.max_rows)
         lower, upper = (np.concatenate([[], *(getattr(box, end) for box in boxes)]) for end in ("lower", "upper"))
@@ -147,9 +147,9 @@ class People(Domain):
         )
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s, rounded up.
 
-        A person's norm is a convex function of T, so that it is largest with one row or with k. Under replace-one the
+        A person's norm is a convex function of T, so it is largest at T = 1 or T = k. Under replace-one the
         two people have k and k rows, or k and one.
         """
         extent = np.ones(self.dimension) if extent is None else extent
@@ -171,7 +171,7 @@ class People(Domain):
         return self._change(index, inner, extent)
 
     def corners(self, extent: Array | None = None) -> Array:
-        """The extreme people, one a row: own numbers and sums over rows at ± their largest, with k rows or with one."""
+        """The extreme people, one per row: own numbers and sums over rows at ± their maximum, with k rows or one."""
         if 2**self.dimension > MAX_CORNERS:
             raise PlanError(
                 f"people with {self.dimension} numbers", "their corners are too many to visit", "use a closed form"
@@ -188,7 +188,7 @@ class People(Domain):
         return np.array(found)
 
     def _reach(self, index: Places, inner: Array, border: Array, extent: Array, t: Fraction) -> float:
-        """An upper bound of the norm over all people with T = t·k rows, with a private number of people."""
+        """An upper bound on the norm over all people with T = t·k rows, with a secret number of people."""
         _, over, last = self.parts
         bounds = np.append(extent, 1.0)
         bounds[over] = fractions_up(Fraction(e) * t for e in extent[over])
@@ -211,7 +211,7 @@ class People(Domain):
         return self._change(index[varying], inner[varying], np.ones(self.dimension))
 
     def _change(self, index: Places, inner: Array, extent: Array) -> float:
-        """The largest norm of Σ inner·difference over two people with k and k rows, or with k and one."""
+        """The largest norm of Σ inner·difference over two people with k and k rows, or with k rows and one."""
         _, over, last = self.parts
         k = self.max_rows
         found = []
@@ -256,7 +256,7 @@ class People(Domain):
         return corner_outlines(problem, np.array(corners))
 
     def _end(self, problem: Problem[Any], i: int, share: float, sign: int) -> float:
-        """One end of what a person with this share of the rows adds to an answer."""
+        """One end of the range that a person with this share of the rows adds to an answer."""
         answers = problem.answers
         if i == answers.size:
             return 1.0  # the person
@@ -293,7 +293,7 @@ class People(Domain):
 
 @dataclass(frozen=True)
 class _Part:
-    """What planning asks of a box that may be absent."""
+    """The values that planning needs from a box that may be absent."""
 
     names: tuple[str, ...]
     centre: Array

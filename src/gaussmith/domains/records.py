@@ -1,4 +1,4 @@
-"""Records of which nothing is asked but their number."""
+"""Records that are only counted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gaussmith.workloads import Workload
 
 @dataclass(frozen=True)
 class Records(Domain):
-    """The domain of a private count and nothing else.
+    """The domain of a private count alone.
 
     >>> import gaussmith as gm
     >>> round(gm.plan(gm.Records(), gm.Guarantee(mu=1), count=True).errors()["count"], 9)
@@ -47,8 +47,8 @@ class Records(Domain):
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
-        return "Nothing but the number of records is asked: no column is read."
+        """The treatment of records, in plain words."""
+        return "Only the number of records is asked for: no column is read."
 
     def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxCodes:
         return BoxCodes.for_bounds([], [], [])
@@ -60,7 +60,7 @@ class Records(Domain):
         return lift.largest(NormBounds(diagonal=lambda lift: float(np.abs(lift.entries).sum())))
 
     def largest_change(self, lift: Matrix) -> float:
-        """Nothing of a record can change but its presence."""
+        """Only the presence of a record can change."""
         return 0.0
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:

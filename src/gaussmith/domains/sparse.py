@@ -1,4 +1,4 @@
-"""Sparse sums: long vectors of which each record moves only a few coordinates."""
+"""Sparse sums: long vectors in which each record changes only a few coordinates."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from gaussmith.workloads import Workload
 class SparseCodes(Codes):
     """A sparse vector: each value clamped to ±bound and rounded to a whole number of steps, a power of two each.
 
-    Of more than `at_most` non-zero codes those stay whose values are largest in size after clamping, ties to the
-    earlier coordinate. Missing values are 0; ±inf clamps.
+    If there are more than `at_most` non-zero codes, those with the largest absolute values after clipping are kept;
+    ties go to the earlier coordinate. Missing values are 0; ±inf is clipped.
 
     >>> codes = SparseCodes.for_bounds([1.0, 1.0, 8.0], 2)
     >>> (codes.encode(np.array([[0.5, -2.0, 3.0], [0.25, np.nan, 0.0]])) / codes.sizes.scale).tolist()
@@ -94,10 +94,10 @@ class SparseCodes(Codes):
 
 @dataclass(frozen=True, eq=False, init=False)
 class SparseSum(Listed):
-    """The vectors with at most k coordinates other than zero, coordinate j within ±bound_j.
+    """The vectors with at most k non-zero coordinates, coordinate j within ±bound_j.
 
-    Of a vector with more than `at_most` such coordinates the largest stay (in size, after clamping; ties to the
-    earlier); values beyond ±bound are moved to it.
+    Values outside ±bound are clipped. If a vector has more than `at_most` non-zero coordinates, the largest in absolute
+    value after clipping are kept; ties go to the earlier coordinate.
 
     >>> SparseSum(1000, at_most=5, bound=1.0)
     SparseSum(1000 coordinates, at most 5 of them, within ±1)
@@ -128,15 +128,15 @@ class SparseSum(Listed):
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "at_most", check_at_most("coordinate", at_most, size))
         object.__setattr__(self, "bounds", bounds)
-        assert len(self._codes.sizes.low) == size  # or refuses, here and now, bounds that cannot be coded
+        assert len(self._codes.sizes.low) == size  # refuses bounds that cannot be encoded right away
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
+        """The treatment of records, in plain words."""
         return (
-            f"A record is a vector of {self.dimension} numbers, at most {self.at_most} of them other than zero. Values "
-            f"beyond their bounds are moved to them, missing values count as zero, and of a record with more than "
-            f"{self.at_most} values the largest stay."
+            f"A record is a vector of {self.dimension} numbers, at most {self.at_most} of them non-zero. Values "
+            f"outside their bounds are clipped, missing values count as zero, and if a record has more than "
+            f"{self.at_most} non-zero values, the largest are kept."
         )
 
     @cached_property
@@ -144,7 +144,7 @@ class SparseSum(Listed):
         return SparseCodes.for_bounds(self.bounds, self.at_most, self.names)
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> SparseCodes:
-        """How records become integers."""
+        """The encoding of records as integers."""
         return self._codes
 
     @property
@@ -157,11 +157,11 @@ class SparseSum(Listed):
 
     @cached_property
     def coded(self) -> tuple[Array, Array]:
-        """Zero, and the bounds that codes stand for: the bounds themselves but for a part in 2^41."""
+        """Zero, and the bounds that codes represent: the bounds themselves up to one part in 2^41."""
         return self.centre, self._codes.sizes.steps / self._codes.sizes.scale
 
     def records(self, most: int = MAX_LISTED) -> Array | None:
-        """Every extreme record in units of the bounds, one a row; None if there are more than `most`."""
+        """Every extreme record in units of the bounds, one per row; None if there are more than `most`."""
         d, k = self.dimension, self.at_most
         if math.comb(d, k) * 2**k > most:
             return None
@@ -174,16 +174,16 @@ class SparseSum(Listed):
         return np.array(rows)
 
     def farthest(self, direction: Array) -> Array:
-        """The record, in units of the bounds, that goes farthest in a direction."""
+        """The farthest record in a direction, in units of the bounds."""
         found = np.zeros(self.dimension)
         best = np.argsort(-np.abs(direction), kind="stable")[: self.at_most]
         found[best] = np.sign(direction[best])
         return found
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
 
-        The vectors are as large on either side of zero, so that two of them differ at most by twice the largest.
+        The set of vectors is symmetric around zero, so two of them differ by at most twice the largest.
         """
         d = self.dimension
         check_lift(lift, d, neighbours)
@@ -202,7 +202,7 @@ class SparseSum(Listed):
         return None if listed is None else listed * reach
 
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:

@@ -39,7 +39,7 @@ class VoteCodes(Codes):
     """A ranking of d candidates as points: the columns hold ranks, 1 the best; each gets those ranked below it, twice.
 
     A ballot that does not use each of the ranks 1 … d once gives everyone d−1, twice the mean number of points: it lies
-    in the middle of all rankings, so that it needs no more noise and favours nobody.
+    in the middle of all rankings, so it needs no extra noise and favours nobody.
 
     >>> VoteCodes(3).encode(np.array([[1.0, 3.0, 2.0], [1.0, 1.0, 2.0]])).tolist()
     [[4, 0, 2], [2, 2, 2]]
@@ -93,9 +93,9 @@ def ranks_of(places: Words) -> Array:
 
 @dataclass(frozen=True, init=False)
 class Votes(Listed):
-    """The rankings of d candidates: each gets as many points as there are candidates ranked below (0 … d−1).
+    """The rankings of d candidates: each gets one point per candidate ranked below it (0 … d−1).
 
-    A ballot that is no ranking of all candidates counts as no preference: everyone gets the mean, (d−1)/2.
+    A ballot that is not a complete ranking counts as no preference: everyone gets the mean, (d−1)/2.
 
     >>> Votes(["ann", "bob", "eve"])
     Votes(3 candidates)
@@ -116,19 +116,19 @@ class Votes(Listed):
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
+        """The treatment of records, in plain words."""
         return (
-            f"A ballot ranks {self.dimension} candidates, and each gets as many points as there are candidates below. "
-            "A ballot that does not rank each of them once counts as no preference: everyone gets the same points."
+            f"A ballot ranks {self.dimension} candidates, and each gets one point per candidate ranked below it. "
+            "A ballot that is not a complete ranking counts as no preference: everyone gets the same points."
         )
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> VoteCodes:
-        """How ballots become integers: twice the points."""
+        """The encoding of ballots as integers: twice the points."""
         return VoteCodes(self.dimension)
 
     @property
     def points(self) -> int:
-        """The points of one ballot, all candidates together."""
+        """The total points of one ballot."""
         return self.dimension * (self.dimension - 1) // 2
 
     @property
@@ -136,20 +136,20 @@ class Votes(Listed):
         return np.full(self.dimension, self.dimension - 1.0)
 
     def records(self, most: int = MAX_LISTED) -> Array | None:
-        """Every ranking as points, one a row; None if there are more than `most`."""
+        """Every ranking as points, one per row; None if there are more than `most`."""
         if self.dimension > 12 or math.factorial(self.dimension) > most:
             return None
         return np.array(list(itertools.permutations(range(self.dimension))), float)
 
     def farthest(self, direction: Array) -> Array:
-        """The ranking that goes farthest in a direction."""
+        """The farthest ranking in a direction."""
         return np.argsort(np.argsort(direction, kind="stable"), kind="stable").astype(float)
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
 
-        Turning a ranking round mirrors it at the middle of all rankings, so that two rankings differ at most by twice
-        a ranking's distance from the middle.
+        Reversing a ranking mirrors it at the middle of all rankings, so two rankings differ by at most twice a
+        ranking's distance from the middle.
         """
         check_lift(lift, self.dimension, neighbours)
         unit = 1.0 if extent is None else float(np.max(extent))
@@ -183,7 +183,7 @@ class Votes(Listed):
         return unit**2 * (d * (d * d - 1) // 3), Fraction(0), 0
 
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two ballots, with an add-remove lift; rounded up."""
+        """An upper bound on ‖lift · (s − s′)‖ over two ballots, with an add-remove lift; rounded up."""
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:

@@ -72,7 +72,7 @@ def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, b
 
 
 def _check_rows(path: str, query: str, said: str) -> None:
-    """Refuse a query of which one returned row may depend on more than one row of a table."""
+    """Refuse a query if a returned row may depend on more than one row of a table."""
     mixed = SourceError(
         said,
         "it may mix rows (it aggregates, joins, limits, samples, or uses windows, subqueries, rowid or chance), and "

@@ -56,12 +56,12 @@ PACKED = {".gz", ".zst"}
 """CSV, TSV and JSON lines may be compressed."""
 
 GROUPS = 64
-"""Many files are read in at most so many steps, so that progress in bytes can be told in between."""
+"""Limit on the steps in which many files are read, so that progress in bytes can be shown in between."""
 
 
 @dataclass(frozen=True)
 class Files:
-    """Files of one format: what a path, a glob, a directory or an address stands for."""
+    """Files of one format, from a path, a glob, a directory or an address."""
 
     said: str
     format: str
@@ -96,7 +96,7 @@ class Files:
 
 
 def find_files(source: str | os.PathLike[str]) -> Files:
-    """The files a path, a glob, a directory or an address stands for; refuses what is not there or not known."""
+    """The files of a path, a glob, a directory or an address; refuses missing files and unknown formats."""
     address = os.fspath(source)
     scheme = scheme_of(address)
     if scheme == "file":
@@ -266,13 +266,13 @@ def _scan_separated(files: Files, names: Sequence[str]) -> pl.LazyFrame:
     alone = [path for path in files.paths if not names or not is_native(looks[path])]
     together = [path for path in files.paths if path not in set(alone)]
     scans = [scan(paths) for paths in ([together] if together else []) + [[path] for path in alone]]
-    # Without names there is nothing to read but the number of records.
+    # Without names only the number of records is read.
     chosen = [each.select(*names) if names else each.select(pl.first().is_null().alias("")) for each in scans]
     return chosen[0] if len(chosen) == 1 else pl.concat(chosen)
 
 
 def _scan_parquet(files: Files, names: Sequence[str] | None) -> pl.LazyFrame:
-    """Folders are no columns for Polars: their values are attached here, where they are asked for."""
+    """Polars does not see folders as columns: their values are added here if they are used."""
     import polars as pl
 
     wanted = bool(files.keys) and (names is None or not set(files.keys).isdisjoint(names))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gaussmith.engines.engine import Frame
 
 FEW_ROWS = 64
-"""An array of so few records, however wide, is coded in one go."""
+"""Limit on the records of an array that is encoded in one step, however wide."""
 
 SMALL = 1 << 16
 """Arrays of fewer numbers than this are summed without threads."""
@@ -43,7 +43,7 @@ class Numpy:
     ) -> Totals:
         """The exact totals of an array of records (rows × columns) of any numeric dtype and memory layout."""
         rows: npt.NDArray[Any] = source.native
-        if not codes.width or not rows.size:  # nothing to code: no columns are asked, or there are no records
+        if not codes.width or not rows.size:  # nothing to encode: no columns are used, or there are no records
             return Totals([0] * codes.width, len(rows))
         if len(rows) <= FEW_ROWS:
             with np.errstate(all="ignore"):  # pieces of columns would be too short to be worth their overhead
@@ -116,7 +116,7 @@ def _open_array(engine: Numpy, array: npt.NDArray[Any]) -> Source:
 
 
 def array_of_rows(rows: Sequence[Any]) -> npt.NDArray[Any]:
-    """Lists as an array. What is no number is missing; rows of different lengths are refused."""
+    """Lists as an array. Values that are not numbers are missing; rows of different lengths are refused."""
     lists = [row_of(row) for row in rows]
     lengths = {-1 if row is None else len(row) for row in lists}
     if len(lengths) > 1:
@@ -129,7 +129,7 @@ def array_of_rows(rows: Sequence[Any]) -> npt.NDArray[Any]:
 
 
 def row_of(value: Any) -> list[Any] | None:
-    """The values of a row, None for what is no row. No method is called that a value could have overridden."""
+    """The values of a row, or None if it is not a row. No method is called that a value could have overridden."""
     kind = type(value)
     if issubclass(kind, list | tuple):
         return list((list if issubclass(kind, list) else tuple).__iter__(value))
@@ -137,7 +137,7 @@ def row_of(value: Any) -> list[Any] | None:
 
 
 def number_of(value: object) -> float:
-    """A Python value as a double, NaN if it is no number: a total rule for lists, which no object can override."""
+    """A Python value as a double, NaN if it is not a number; no object can override this rule."""
     kind = type(value)
     if issubclass(kind, float):
         return float.__float__(value)  # type: ignore[arg-type]

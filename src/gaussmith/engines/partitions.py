@@ -148,7 +148,7 @@ def list_store(files: Files, find: Callable[[str], Iterable[str]], problem: Sour
 
 
 def find_with_polars(pattern: str) -> list[str]:
-    """The files that a pattern finds in a store: of Parquet those that hold rows, no column of which is read."""
+    """The files that match a pattern in a store; for Parquet only files with rows. No column is read."""
     import polars as pl
 
     if not pattern.endswith(("/", ".parquet", ".pq")):

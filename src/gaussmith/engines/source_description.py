@@ -1,4 +1,4 @@
-"""What a request may say of its source beside where it is: `{ path = "…", ids = "integer", row_per_row = true }`."""
+"""Declarations about a source in addition to its path: `{ path = "…", ids = "integer", row_per_row = true }`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SourceDescription:
 
     @property
     def said(self) -> dict[str, Any]:
-        """What was said beside the data; empty where nothing was."""
+        """The declarations about the data; empty if there are none."""
         told = {"ids": self.ids, "row_per_row": self.row_per_row, "line_per_record": self.line_per_record}
         return {name: value for name, value in told.items() if value}
 

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from gaussmith.engines.engine import Frame
 
 DOUBLES_HOLD = 1 << 32
-"""Limbs of up to so many rows add up in doubles without rounding."""
+"""Limit on the rows whose limbs add up in doubles without rounding."""
 
 
 class Spark:
-    """Frames of Spark, in the session of the user or, for files, in one of ours."""
+    """Spark frames, in the user's session or, for files, in our own."""
 
     name = "spark"
     modules = ("pyspark",)

@@ -24,7 +24,7 @@ from gaussmith.errors import SourceError
 OLDEST_JAVA = 17
 
 PATIENCE = 5.0
-"""Seconds to wait for a master before it is called unreachable."""
+"""Seconds to wait for a master before it counts as unreachable."""
 
 INSTALL = "pip install gaussmith[spark]"
 INSTALL_JAVA = (
@@ -44,7 +44,7 @@ LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.
 def open_session(master: str | None) -> Any:
     """The running session, or a new one at `master` (by default all cores of this machine). Reads no data.
 
-    Refuses in words: no pyspark, too old a one, no Java, a master that does not answer, another session in the way.
+    Refuses with an error: no pyspark, a version that is too old, no Java, an unreachable master, another session.
     """
     if importlib.util.find_spec("pyspark") is None:
         raise SourceError('engine="spark"', "pyspark is not installed", INSTALL)
@@ -61,7 +61,7 @@ def open_session(master: str | None) -> Any:
 
 
 def _running_session() -> Any:
-    """The session of this process, if there is one: Spark allows no other beside it."""
+    """The session of this process, if there is one: Spark allows only one."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -1,6 +1,6 @@
 """Folders of Delta Lake, Apache Iceberg and Apache Hudi, which hold files that are no longer part of the table.
 
-Such a folder has a log that says which of its files count. RowRule all of them would bring deleted rows back, and count
+Such a folder has a log that says which of its files count. Reading all of them would bring deleted rows back, and count
 rewritten ones twice: the folder is refused, and so is any path or pattern that reaches into one.
 """
 

@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 NUMBER_PATTERN = r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[Ii][Nn][Ff](?:[Ii][Nn][Ii][Tt][Yy])?)"
-"""What reads as a number once blanks around it are gone. All engines take these, and round them alike."""
+"""Text that is a number once blanks around it are removed. All engines accept these and round them the same way."""
 
 TRUTH_PATTERNS = {"1": "[Tt][Rr][Uu][Ee]", "0": "[Ff][Aa][Ll][Ss][Ee]"}
-"""Texts that read as 1 and 0."""
+"""Text that counts as 1 and 0."""
 
 BLANKS = " \t"
 
 DATE_PATTERN = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?:[T ][0-9:.]{0,30})?"
-"""What reads as a date: year-month-day, perhaps with a time behind it."""
+"""Text that is a date: year-month-day, optionally followed by a time."""
 
 LONGEST_DATE = len("2024-05-31")
-"""Letters of a date without a time."""
+"""Length of a date without a time."""
 
 HEAVIEST = 2000
-"""Terms of a formula as an engine sees it (a divisor is written three times)."""
+"""Limit on the terms of a formula for an engine (a divisor is written three times)."""
 
 DATE_PARTS = {"year": (0, 4), "month": (5, 2), "day": (8, 2)}
 COMPARE: dict[str, Callable[[Any, Any], Any]] = dict(
@@ -245,7 +245,7 @@ class _Checker:
         return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
 
     def check_quotes(self, node: Operation) -> None:
-        """Refuse a word beside a column of texts that is no column: it lacks its quotes."""
+        """Refuse an unknown name compared with a text column: its quotes are missing."""
         for side, other in zip(node.arguments, reversed(node.arguments), strict=True):
             if side.column is None or side.column in self.kinds or other.column is None:
                 continue

@@ -34,13 +34,13 @@ FUNCTIONS = {
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 LONGEST = 4000
-"""Characters of an expression."""
+"""Limit on the length of an expression."""
 
 DEEPEST = 40
-"""Brackets, signs and negations inside one another."""
+"""Limit on nested brackets, signs and negations."""
 
 MOST_OPERATIONS = 100
-"""Operators in a row: their tree is as deep as they are many."""
+"""Limit on operators: the depth of the tree grows with their number."""
 
 _POWERS = {"or": 10, "and": 20, **dict.fromkeys((*COMPARISONS, "in", "not"), 40), "+": 50, "-": 50, "*": 60, "/": 60}
 _NOT, _MINUS = 30, 70
@@ -79,7 +79,7 @@ _ELSEWHERE = {
     "between": "18 <= {name} and {name} <= 65",
     "like": "{name} in ('north', 'south')",
 }
-"""Words of SQL that the language says otherwise."""
+"""SQL words that this language writes differently."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def language() -> str:
 
 
 def parse(text: str) -> Expression:
-    """The tree of an expression; refuses what the grammar does not have and shows where.
+    """The tree of an expression; refuses invalid text and shows where.
 
     >>> parse("age >= 18").tree
     Operation(name='>=', arguments=(Column(name='age', at=0), Literal(value=18.0, at=7)), at=4)

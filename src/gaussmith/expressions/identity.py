@@ -1,4 +1,4 @@
-"""Which ids are the same: one rule for persons, keys of groups and category values, on every engine.
+"""Identity of ids: one rule for persons, keys of groups and category values, on every engine.
 
 Texts are the same when they have the same characters, numbers when they are the same number; a text and a number are
 never the same. Dates and times are the same when they are the same instant at full precision. What is missing, NaN or
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 TEXT, INTEGER = "text", "integer"
-"""What a source may say that its ids are."""
+"""The types of ids that a source may declare."""
 
 CODED_INTEGER = "integer codes"
 """As INTEGER, of a column that holds codes of Python objects."""
 
 WHOLE_PATTERN = r"[+-]?[0-9]+(?:\.0*)?"
-"""What spells a whole number, once blanks around it are gone: 17, 017, +17, 17.0."""
+"""Text that is an integer once blanks around it are removed: 17, 017, +17, 17.0."""
 
 FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799
 """The years 1 to 9999 in seconds from 1970: times outside are missing, on every engine."""
 
 MOST_EXPONENT = 10_000
-"""Decimals of Python with longer exponents are missing: written out they could fill the memory."""
+"""Python decimals with longer exponents are missing: written out they could fill the memory."""
 
 _TICKS = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 """Units of numpy: seconds in those of at least one, parts of a second in the others."""

@@ -1,7 +1,7 @@
 """Declared groups: which keys a request names, and how a column's values are matched with them.
 
-Keys are declared, never found in the data, and every declared group is answered, also an empty one. A value belongs to
-a key when they are equal: texts as texts, numbers as doubles, truths as truths, dates by their day. A text column
+Keys are declared, never taken from the data, and every declared group is answered, even an empty one. A value belongs
+to a key when they are equal: texts as texts, numbers as doubles, truths as truths, dates by their day. A text column
 matches numbers, truths and dates by what it reads as; Python objects are matched by `identity.object_code`, where a
 text is never a number. Everything else, missing values included, is outside all groups.
 """

@@ -240,7 +240,7 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
 
 
 def derive(frame: nw.LazyFrame[Any], derivation: Derivation) -> nw.LazyFrame[Any]:
-    """The frame with the derived columns added and the rows that the filter turns down left out; runs nothing yet."""
+    """The frame with the derived columns added and the rows that fail the filter dropped; runs nothing yet."""
     import narwhals as nw
 
     for name, formula in derivation.columns:  # one step each: a formula that is used often is computed once

@@ -1,4 +1,4 @@
-"""The hash chain: every entry carries the hash of the one before, so none can be changed, dropped or moved unseen."""
+"""The hash chain: every entry has the hash of the one before, so none can be changed, dropped or moved unnoticed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = ("create", "reserve", "store")
 NOTHING_BEFORE = "0" * 64
 
 AMOUNTS = ("charge", "spent", "keys_charge", "keys_spent")
-"""The fields of an entry that are whole units: written as text, for they outgrow what databases and JSON can hold."""
+"""The fields of an entry in integer units: written as text, because they are too large for databases and JSON."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Entry:
 
     @property
     def receipt(self) -> Receipt:
-        """What proves later that this entry was once in the ledger."""
+        """The receipt, which can later prove that this entry was in the ledger."""
         return Receipt(self.seq, self.hash)
 
 
@@ -75,7 +75,7 @@ class Receipt:
 
 
 def canonical(value: object) -> str:
-    """`value` as the one JSON text that hashes are taken of: sorted names, no blanks, ASCII.
+    """`value` as canonical JSON for hashing: sorted names, no blanks, ASCII.
 
     >>> canonical({"b": 1, "a": [0.125, None]})
     '{"a":[0.125,null],"b":1}'
@@ -89,7 +89,7 @@ def digest(payload: bytes) -> str:
 
 
 def seal(entry: Entry) -> Entry:
-    """The same entry with its hash: SHA-256 of the canonical JSON of all other fields, the previous hash among them."""
+    """The same entry with its hash: SHA-256 of the canonical JSON of all other fields, including the previous hash."""
     fields = asdict(entry)
     del fields["hash"]
     fields |= {name: str(fields[name]) for name in AMOUNTS}
@@ -121,14 +121,14 @@ def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -
 
 
 def check_seal(entry: Entry, where: str) -> Entry:
-    """The entry itself, once its hash has been recomputed and found right."""
+    """The entry, after checking its hash."""
     if seal(entry).hash != entry.hash:
         raise broken(where, f"entry {entry.seq} was changed: its hash does not fit its content")
     return entry
 
 
 def check_links(entries: Iterable[Entry], where: str) -> None:
-    """Nothing, once every entry's number, hash and link to the one before it have been recomputed and found right."""
+    """Check the number, hash and link of every entry."""
     previous, expected = NOTHING_BEFORE, 0
     for entry in entries:
         if entry.seq != expected:
@@ -154,7 +154,7 @@ def broken(where: str, what: str) -> LedgerError:
 
 @functools.cache
 def software() -> str:
-    """The version of Gaussmith that writes: a privacy bug found later is traced by it to the releases it touched."""
+    """The version of Gaussmith that writes the entry, to trace a later privacy bug to the affected releases."""
     import gaussmith
 
     version = getattr(gaussmith, "__version__", None)

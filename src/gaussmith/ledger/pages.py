@@ -13,7 +13,7 @@ from gaussmith.errors import LedgerError
 from gaussmith.ledger.chain import AMOUNTS, Entry, Receipt, broken, check_seal, digest
 
 FORMAT = 2
-"""2: a unit, and a second amount for each charge, κ."""
+"""Format 2 added a unit, and a second amount for each charge, κ."""
 
 TABLES = (
     """CREATE TABLE gaussmith_ledgers (
@@ -49,30 +49,30 @@ COLUMNS = (
 
 
 class Execute(Protocol):
-    """Runs one statement with `?` for its values and gives its rows back one by one."""
+    """Run one statement with `?` for its values and yield its rows."""
 
     def __call__(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]: ...
 
 
 class Storage(Protocol):
-    """Where a ledger lives. `where` names it in messages, without any password."""
+    """The storage of a ledger. `where` names it in messages, without any password."""
 
     where: str
 
     def create(self, first: Entry) -> None:
-        """A new ledger whose only entry is `first`; refused when there is one already."""
+        """Create a ledger whose only entry is `first`; refused if one already exists."""
         ...
 
     def reading(self) -> AbstractContextManager[Pages]:
-        """One consistent view."""
+        """A consistent snapshot."""
         ...
 
     def writing(self, step: str) -> AbstractContextManager[Pages]:
-        """The only writer: leaving it commits durably, an exception leaves everything as it was."""
+        """A transaction of the only writer: leaving it commits durably, an exception rolls back."""
         ...
 
     def check_file(self) -> None:
-        """Nothing, once the storage itself is found in order."""
+        """Check the storage itself."""
         ...
 
 
@@ -84,7 +84,7 @@ class Pages:
         self.pinned: Receipt | None = None
 
     def begin(self, first: Entry) -> None:
-        """Write a new ledger's first entry."""
+        """Write the first entry of a new ledger."""
         list(
             self._execute(
                 "INSERT INTO gaussmith_ledgers (name, format, head_seq, head_hash) VALUES (?, ?, ?, ?)",
@@ -111,23 +111,23 @@ class Pages:
         )
 
     def check_format(self) -> bool:
-        """Whether there is a ledger of this name; one of another format is refused."""
+        """Whether there is a ledger with this name; another format is refused."""
         rows = list(self._execute("SELECT format FROM gaussmith_ledgers WHERE name = ?", (self._name,)))
         if rows and rows[0][0] != FORMAT:
             raise other_format(self.where, int(rows[0][0]))
         return bool(rows)
 
     def head(self) -> Receipt:
-        """The newest entry as the ledger's own row has it."""
+        """The newest entry according to the ledger's own row."""
         rows = list(self._execute("SELECT head_seq, head_hash FROM gaussmith_ledgers WHERE name = ?", (self._name,)))
         return Receipt(int(rows[0][0]), str(rows[0][1]))
 
     def last(self) -> Entry | None:
-        """The newest entry there is."""
+        """The newest entry."""
         return next(self._select("ORDER BY seq DESC LIMIT 1"), None)
 
     def at(self, seq: int) -> Entry | None:
-        """The entry of that number."""
+        """The entry with that number."""
         return next(self._select("AND seq = ?", seq), None)
 
     def find(self, kind: str, release_id: str) -> Entry | None:
@@ -139,9 +139,9 @@ class Pages:
         return self._select("ORDER BY seq")
 
     def ends(self) -> tuple[Entry, Entry]:
-        """The first and last entry, once they are sealed and no head tells of more entries, or of others.
+        """The first and the last entry, after checking their hashes and that they match every head.
 
-        This is what every charge asks, in constant time; `verification.py` looks at all the rest.
+        Every charge does this, in constant time; `verification.py` checks everything else.
         """
         first, last = self.at(0), self.last()
         if first is None or last is None:
@@ -154,7 +154,7 @@ class Pages:
         return first, last
 
     def stored(self, release_id: str) -> bytes | None:
-        """The stored bytes of that release, once they are those of the chain; None when nothing was stored."""
+        """The stored bytes of that release, checked against the chain; None if nothing was stored."""
         entry, payload = self.find("store", release_id), self.payload(release_id)
         if entry is None:
             return None
@@ -203,7 +203,7 @@ class Pages:
 
 
 def missing(where: str, create: str) -> LedgerError:
-    """The error for a ledger that is not there."""
+    """The error for a ledger that does not exist."""
     return LedgerError(f"no ledger at {where}", "a release is charged to a ledger that exists", f"create it: {create}")
 
 
@@ -226,7 +226,7 @@ def other_format(where: str, found: int) -> LedgerError:
 
 
 def locked(where: str, timeout: float) -> LedgerError:
-    """The error for a ledger that others kept busy for too long."""
+    """The error for a ledger that was locked by others for too long."""
     return LedgerError(
         f"ledger={where} is locked by another process since {timeout:g} s or more",
         "charges are made one at a time",

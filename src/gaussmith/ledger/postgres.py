@@ -1,7 +1,7 @@
 """A ledger on a PostgreSQL server, for several machines: `postgresql://user@host/database?ledger=NAME`.
 
-One row per ledger is the lock (`SELECT … FOR UPDATE`) and holds the head. Nothing that the driver says about a
-connection is repeated in a message, since that is where passwords would show.
+One row per ledger is the lock (`SELECT … FOR UPDATE`) and holds the head. Messages never repeat the driver's
+text about a connection, because it could contain passwords.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from gaussmith.ledger.failpoints import failpoint
 from gaussmith.ledger.pages import FORMAT, TABLES, Pages, existing, locked, missing, unreadable
 
 SCHEMES = ("postgresql", "postgres")
-CREATION_LOCK = 0x474D4C31  # any constant will do, as long as all who create tables use the same
+CREATION_LOCK = 0x474D4C31  # any constant works, as long as all sessions that create tables use the same one
 
 
 class PostgresStorage:
-    """A ledger on the server that `url` names."""
+    """A ledger on the server at `url`."""
 
     def __init__(self, url: str, timeout: float) -> None:
         self._url, self._name, self.where = split(url)
         self._timeout = timeout
 
     def create(self, first: Entry) -> None:
-        """Make the tables where there are none, then the ledger, in one transaction."""
+        """Create the tables if they do not exist, then the ledger, in one transaction."""
         with self._session() as (connection, pages):
             # Two sessions creating the same table at once can fail on PostgreSQL even with IF NOT EXISTS,
             # which also asks for the right to create tables where they are all there.
@@ -63,7 +63,7 @@ class PostgresStorage:
             failpoint(f"after-{step}-head")
 
     def check_file(self) -> None:
-        """Nothing: the server looks after its own pages."""
+        """Do nothing: the server checks its own pages."""
 
     def _find(self, pages: Pages) -> None:
         if not pages.check_format():
@@ -145,7 +145,7 @@ class PostgresStorage:
 
 
 def split(url: str) -> tuple[str, str, str]:
-    """What to hand to the driver, the ledger's name, and what may be printed (no user, no password, no other setting).
+    """The URL for the driver, the ledger's name, and the printable part (no user, no password, no other setting).
 
     >>> split("postgresql://ana:secret@db.example:5433/study?sslmode=require&ledger=visits")[1:]
     ('visits', 'postgresql://db.example:5433/study?ledger=visits')

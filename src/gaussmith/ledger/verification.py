@@ -1,4 +1,4 @@
-"""Recomputing a whole ledger: what `gaussmith ledger verify` does."""
+"""Verification of a whole ledger by recomputing it: `gaussmith ledger verify`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gaussmith.ledger.units import budget_square, budget_units, charge_units, ch
 
 @dataclass(frozen=True)
 class Verification:
-    """What a ledger holds that was found in order.
+    """The summary of a verified ledger.
 
-    `unit` holds the columns that name the person, none where each row is one, and is None where it was not told.
+    `unit` holds the columns that identify the person, empty if each row is one person, and is None if not set.
     `keys_spent` and `keys_budget` are units of κ. `software` counts the charges made by each version of Gaussmith.
     """
 
@@ -38,7 +38,7 @@ class Verification:
 
 
 def verify_pages(pages: Pages, expected: Iterable[str], records: Iterable[bytes]) -> Verification:
-    """A summary, once every hash, charge, total, stored release and head of a ledger is recomputed and found right."""
+    """Recompute every hash, charge, total, stored release and head of a ledger, and return a summary."""
     entries, where = list(pages.entries()), pages.where
     check_links(entries, where)
     with_charge, stored = _check_accounts(entries, where)
@@ -120,7 +120,7 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
 
 
 def _follow_protection(told: Protection, body: dict[str, Any], entry: Entry, where: str) -> Protection:
-    """What was told up to this entry, which may say nothing, or the same."""
+    """The protection stated up to this entry, which may state nothing or the same."""
     neighbours = body.get("neighbours")
     try:
         unit = read_unit(body.get("unit"))

@@ -1,4 +1,4 @@
-"""The limits of doubles: numbers too large or too far apart to be planned with are refused in words."""
+"""The limits of doubles: numbers too large or too far apart for planning are refused with an error."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TOO_FAR = (
 
 @contextmanager
 def within_doubles() -> Iterator[None]:
-    """What is computed inside is finite, or refused: an overflow or a failed decomposition becomes a PlanError.
+    """A context in which an overflow or a failed decomposition becomes a PlanError.
 
-    Infinities and NaN that come out in silence must be checked for by whoever asked (`require_finite`).
+    The caller must check results for silent infinities and NaN (`require_finite`).
 
     >>> with within_doubles():
     ...     1e200 ** 2

@@ -56,10 +56,10 @@ def _nearest_double(value: Fraction) -> float:
 
 
 def smaller_reading(number: float) -> Fraction:
-    """The smaller of the two things a typed double can mean: its exact value, or the decimal it is written as.
+    """The smaller of the two meanings of a typed double: its exact value, or the decimal it is written as.
 
-    Whoever types 0.1 means one tenth, but the double is a little more; whoever types 0.3 gets a little less.
-    A budget read as the smaller of both is kept under either reading.
+    0.1 means one tenth, but the double is slightly more; the double 0.3 is slightly less than three tenths.
+    A budget taken as the smaller of the two holds in either case.
 
     >>> smaller_reading(0.1) == Fraction(1, 10), smaller_reading(0.3) < Fraction(3, 10)
     (True, True)

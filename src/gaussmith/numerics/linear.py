@@ -1,12 +1,12 @@
 """The few kinds of matrices a plan is made of, and the exact product of a matrix of doubles with integers.
 
 A plan holds two matrices: the *lift*, which turns the summed core of the records into the coordinates that receive
-noise, and the *features*, which turn noisy coordinates back into what was asked. For a box of a million columns both
-have at most two entries a row, so they are kept by structure, never as a million by a million numbers.
+noise, and the *features*, which turn noisy coordinates back into answers. For a box of a million columns both have
+at most two entries per row, so they are stored by structure, never as a million by a million numbers.
 
     Diagonal(entries)                  row i = entries[i] at column i
     Bordered(index, inner, border, …)  row i = inner[i] at column index[i], and border[i] at the last column
-    Exchangeable(size, inner, …)       rows that look alike from every coordinate: inner at i, one number elsewhere
+    Exchangeable(size, inner, …)       rows that are symmetric in all coordinates: inner at i, one number elsewhere
     Dense(matrix)                      anything small
 """
 
@@ -93,7 +93,7 @@ class Bordered(Matrix):
     def __post_init__(self) -> None:
         _check(self.index.ndim == 1 and self.index.shape == self.inner.shape == self.border.shape)
         _check(bool(np.isfinite(self.inner).all() and np.isfinite(self.border).all()))
-        # A negative place would count from the end: the last column, but not for whoever compares places.
+        # A negative index would count from the end and break comparisons of indices.
         _check(bool(((self.index >= 0) & (self.index < self.columns)).all()))
 
     @cached_property
@@ -241,7 +241,7 @@ class Exchangeable(Matrix):
         return Exchangeable(self.size, self.inner, self.shared, None, self.tail)
 
     def _split(self, vector: Any) -> tuple[Any, Any]:
-        """The coordinates that look alike, and the last one (0 where there is none)."""
+        """The symmetric coordinates, and the last one (0 if there is none)."""
         return (vector, 0) if self.border is None else (vector[: self.size], vector[self.size])
 
     def to_dict(self) -> dict[str, Any]:
@@ -310,7 +310,7 @@ class Dense(Matrix):
 
 
 def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
-    """The matrix that `to_dict` described; refuses what it does not know."""
+    """The matrix described by `to_dict`; refuses unknown kinds."""
     kind = fields.get("kind")
     if kind == "diagonal":
         return Diagonal(np.array(fields["entries"], float))
@@ -344,7 +344,7 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
 
 
 def _check(holds: bool) -> None:
-    """Privacy rests on these shapes: a row too many would share its noise with another."""
+    """Check the dimensions, on which privacy depends: an extra row would share its noise with another."""
     if not holds:
         raise PlanError(
             "a matrix with a number that is not finite or has no place",

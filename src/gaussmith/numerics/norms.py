@@ -1,4 +1,4 @@
-"""The largest norm of lifted differences, rounded upward: the number on which privacy rests."""
+"""The largest norm of lifted differences, rounded up: the number on which privacy depends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def largest_norm(lift: Array, points: Array) -> float:
         reach = np.abs(block @ lift.T)
         reach += gamma * (np.abs(block) @ size) + tiny
         found = float(np.einsum("ij,ij->i", reach, reach).max())
-        if not math.isfinite(found):  # asked of each block: a maximum taken with NaN would forget it
+        if not math.isfinite(found):  # checked per block: a maximum with NaN would lose it
             return math.inf
         largest = max(largest, found)
     return math.sqrt(largest * (1.0 + 2.0 * (m + 8) * _UNIT)) * (1.0 + 4.0 * _UNIT)
@@ -84,7 +84,7 @@ def _widest(Y: Array, doubt: Array) -> float:
     """The largest distance of two rows that are known up to `doubt`."""
     n, m = Y.shape
     centre = Y.mean(axis=0)
-    Y = Y - centre  # the same for all, whatever its rounding
+    Y = Y - centre  # the same for all, however it rounds
     doubt = doubt + 4.0 * _UNIT * np.abs(Y)
     blur = float(np.sqrt(np.einsum("ij,ij->i", doubt, doubt)).max()) * (1.0 + 4.0 * (m + 8) * _UNIT)
     g = np.einsum("ij,ij->i", Y, Y)

@@ -7,8 +7,8 @@ tr Σ. Its dual is concave: for weights λ on the differences let M(λ) = Σ λ_
 
 and the two sides meet at the best λ, where Σ* = (tr M^{1/2}) M^{1/2}.
 
-The weights are only a search (`search`, `worst`): whatever they are, the result is a *lift* A with ‖A s‖ ≤ 1, checked
-over all the differences with rounding upward, and its pseudo-inverse. Privacy rests on that check alone.
+The weights come from a search (`search`, `worst`): for any weights, the result is a *lift* A with ‖A s‖ ≤ 1, checked
+over all the differences with rounding upward, and its pseudo-inverse. Privacy depends on that check alone.
 
 M is never decomposed for the result: its eigenvalues spread as the fourth power of the differences' scales, and a
 small one lost in rounding would leave its difference without noise. √λ·S is, whose singular values are the square
@@ -42,7 +42,7 @@ GAP_RULE = (
 """What a gap is, and what to do about one that is not."""
 
 _DEPENDENT = 1e-11
-"""Unit differences whose distance from the span of the others is below this lie in it."""
+"""Distance below which a unit difference counts as in the span of the others."""
 
 _TOO_FAR = (
     "points whose scales are too far apart",
@@ -66,11 +66,11 @@ class Optimum:
     lower: float
     rounds: int
     shares: Array = field(default_factory=lambda: np.zeros(0))
-    """For the objective "worst": the shares of attention on the answers that, with the weights, prove `lower`."""
+    """For the objective "worst": the weights on the answers that, with the other weights, prove `lower`."""
 
     @property
     def gap(self) -> float:
-        """By how much, relatively, the shape can exceed the best one: upper / lower − 1."""
+        """The largest relative excess over the best shape: upper / lower − 1."""
         return self.upper / self.lower - 1.0
 
     @property
@@ -90,7 +90,7 @@ def solve(
     progress: Progress | None = None,
     known: tuple[Array, Array] | None = None,
 ) -> Optimum:
-    """The shape of least error that hides every difference in `points` (N × k); its price errs upward.
+    """The shape of least error that hides every difference in `points` (N × k); its price is rounded up.
 
         minimise tr Σ,  or max_j Σ_jj/target_j²,   subject to   s_iᵀ Σ⁺ s_i ≤ 1,  i = 1 … N
 
@@ -100,7 +100,7 @@ def solve(
     `known`: weights and shares found before (`Optimum.weights`, `Optimum.shares`), to be used without a search.
 
     Guarantee: ‖lift·s‖ ≤ 1 for every difference of the points as given, in exact arithmetic; lower ≤ the least price
-    of any Gaussian noise for them. If `max_rounds` runs out the shape is as valid, and `.gap` tells the truth about it.
+    of any Gaussian noise for them. If `max_rounds` runs out, the shape is still valid, and `.gap` is its true gap.
     Requires (checked): finite points that differ; 1e-10 ≤ gap. The sign of a difference does not matter.
     Rounding: the lift is scaled down by the certified excess of its largest norm; a difference that the decoded shape
     would not give back is refused, never left without noise.

@@ -11,11 +11,11 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.products import Array
 
 MAX_WRITTEN_OUT = 4096
-"""Limit on the numbers that are saved as text; of more the bytes of their doubles are."""
+"""Limit on the numbers saved as text; larger arrays are saved as the bytes of their doubles."""
 
 
 def pack(matrix: Array) -> Any:
-    """A matrix for JSON: lists of numbers, or, where it is large, its shape and the bytes of its doubles in base64.
+    """A matrix for JSON: lists of numbers, or, if it is large, its shape and the bytes of its doubles in base64.
 
     >>> unpack(pack(np.eye(2)))
     array([[1., 0.],

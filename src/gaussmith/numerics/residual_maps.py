@@ -1,6 +1,6 @@
 """The two maps of a plan for marginals: counts to noisy residuals, and back; by structure, never as matrices.
 
-The core of the records is the counts of all marginals asked for, one after the other. The lift takes them to the
+The core of the records is the counts of all requested marginals, concatenated. The lift takes them to the
 contrasts of every residual, each scaled by one double (`gaussmith.numerics.residuals`); decoding puts every marginal
 together from the residuals below it.
 """
@@ -22,7 +22,7 @@ from gaussmith.numerics.products import scale_exactly
 from gaussmith.numerics.residuals import MarginalPlan, Subset, largest_residual_norm
 
 MAX_WRITTEN = 4096
-"""Limit on the columns of a map that is written down as a matrix."""
+"""Limit on the columns of a map that is written as a matrix."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +231,7 @@ def _columns(times: Any, columns: int) -> Array:
 
 
 def map_from_dict(fields: dict[str, Any]) -> ResidualLift | ResidualDecode:
-    """The map that `to_dict` described."""
+    """The map described by `to_dict`."""
     residuals = Residuals.from_dict(fields)
     if fields["kind"] == "residual lift":
         return ResidualLift(residuals)

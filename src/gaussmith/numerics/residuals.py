@@ -1,12 +1,12 @@
 """Marginals of a product of categorical attributes, planned and decoded without ever forming the product.
 
-A table over n₁ × n₂ × … cells splits into *residuals*, one for every subset A of attributes: what the A-marginal says
-that no smaller marginal says. Residuals of different subsets are orthogonal, and by symmetry every record looks alike:
-its residual A has squared norm p_A = ∏_{i∈A} (n_i−1)/n_i. So the best shape gives each residual noise of its own size,
+A table over n₁ × n₂ × … cells splits into *residuals*, one for every subset A of attributes: what the A-marginal adds
+to all smaller marginals. Residuals of different subsets are orthogonal, and by symmetry all records are equivalent:
+their residual A has squared norm p_A = ∏_{i∈A} (n_i−1)/n_i. So the best shape gives each residual its own noise size,
 
     minimise Σ v_A σ_A²  subject to  Σ p_A/σ_A² ≤ 1:     σ_A² = √(p_A T/v_A),   T = (Σ √(v_A p_A))² the total,
 
-v_A being what a unit of noise there costs all the marginals asked for. No Gaussian noise has a smaller total.
+with v_A the cost over all requested marginals of a unit of noise there. No Gaussian noise has a smaller total.
 
 Coordinates of a residual: along an attribute with n values the n−1 integer contrasts
 
@@ -34,7 +34,7 @@ Array = npt.NDArray[np.float64]
 Subset = tuple[int, ...]
 
 _INT64_CELLS = 1 << 22
-"""Counts stay below 2^41 (a constant of the library), so contrasts over so many cells fit a signed 64-bit integer."""
+"""Counts stay below 2^41 (a constant of the library), so contrasts over this many cells fit a signed 64-bit integer."""
 
 
 _PATTERNS = 10
@@ -71,7 +71,7 @@ class MarginalPlan:
 
     @property
     def lifted_dimension(self) -> int:
-        """How many coordinates receive noise."""
+        """The number of coordinates that receive noise."""
         return sum(math.prod(self.shape[i] - 1 for i in subset) for subset in self.subsets)
 
     @property
@@ -164,7 +164,7 @@ def plan_marginals(
     weights: npt.ArrayLike | None = None,
     neighbours: str = "add-remove",
 ) -> MarginalPlan:
-    """The best noise for a set of marginals of a table with `shape` values per attribute; the total errs upward.
+    """The best noise for a set of marginals of a table with `shape` values per attribute; the total is rounded up.
 
     `ways` lists subsets of attribute numbers, () being the count; `weights` one number > 0 per marginal, for each of
     its cells. The product of all attributes is never formed: 100 attributes of 10 values are planned in seconds.
@@ -197,7 +197,7 @@ def plan_marginals(
 
 
 def even_lower(shape: tuple[int, ...], ways: Sequence[Subset], weights: Array) -> float:
-    """(Σ √(v_A p_A))², rounded down: no noise has a smaller total under add-remove; all records alike prove it."""
+    """(Σ √(v_A p_A))², rounded down: no noise has a smaller total under add-remove; proved by the uniform law."""
     subsets, v = _prices(shape, tuple(ways), np.asarray(weights, float))
     root = math.fsum(np.sqrt(v * _sizes(shape, subsets)))
     return root * root * (1.0 - _ROUNDING)
@@ -292,7 +292,7 @@ def _most(shape: tuple[int, ...], subsets: list[Subset], neighbours: str) -> Arr
 
 
 def _every_pattern(attributes: int) -> npt.NDArray[np.bool_]:
-    """All ways to differ in some attributes, a row each."""
+    """All ways to differ in some attributes, one per row."""
     return np.array(list(itertools.product((True, False), repeat=attributes))[:-1])
 
 

@@ -132,7 +132,7 @@ class Price:
     """What noise and clipping cost: noise (√(α S)·reach + √offset)², per record the marked loss times `rows`.
 
     `reach` is 1/μ under add-remove and 2/μ under replace-one; `offset` what the count's error is worth, over μ².
-    `drift` is w_j times the square of how far the mean may lie from the centre: clipping then shifts all rows alike.
+    `drift` is w_j times the square of how far the mean may lie from the centre: clipping then shifts all rows.
     """
 
     values: Array

@@ -30,7 +30,7 @@ Progress = Callable[[int, float], None]
 _DEPTH = 4
 _LEAST = 1e-60
 _WORK = 4e9
-"""Multiplications of one Newton round, at most."""
+"""Limit on the multiplications of one Newton round."""
 
 
 @dataclass
@@ -102,7 +102,7 @@ def spectrum(differences: Differences, weights: Array, gap: float = 0.0) -> tupl
 def singular(B: Array) -> tuple[Array, Array]:
     """Singular values (descending) and right singular vectors of B, small ones to high relative accuracy; 0 if lost."""
     if len(B) > 2 * B.shape[1]:
-        # Large rows first: then Householder's errors stay small beside each row, not only beside the largest.
+        # Large rows first: then Householder's errors stay small relative to each row, not only to the largest.
         B = B[np.argsort(-np.abs(B).max(axis=1))]
     _, m, Vt = np.linalg.svd(B, full_matrices=False)
     if m[-1] > 1e-7 * m[0] or len(B) < B.shape[1]:
@@ -167,7 +167,7 @@ class Memory:
 
 
 def room(directions: int) -> int:
-    """How many weights a Newton round can afford."""
+    """The number of weights that a Newton round can afford."""
     P = directions * (directions + 1) // 2
     return int(min(_WORK / P**2, 1e9) if _WORK / P**2 > P else (_WORK / P) ** 0.5)
 

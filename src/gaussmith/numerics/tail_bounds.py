@@ -1,6 +1,6 @@
 """Published bounds on Q = Σ λ_j Z_j²: each gives an α with P(Q > α) ≤ tail, in the range in which it was proved.
 
-`quadratic_forms.quantile` gives the smallest such α and is what plans use. These stand beside it for comparison. With
+`quadratic_forms.quantile` gives the smallest such α and is what plans use. These are for comparison. With
 m = Σ λ_j, V = Var Q = 2 Σ λ_j², Λ = max λ_j and L = ln(1/tail):
 
     chebyshev             m + √(V/tail)                          any tail

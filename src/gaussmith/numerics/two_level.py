@@ -1,4 +1,4 @@
-"""The best shape for records that look alike from every coordinate: counts, votes, one cell of d.
+"""The best shape for records that are symmetric in all coordinates: counts, votes, one cell of d.
 
 Such a domain does not change when coordinates are swapped, so neither does its best shape:
 
@@ -86,7 +86,7 @@ class TwoLevel:
 
 
 def counts(dimension: int, at_most: int, neighbours: str) -> TwoLevel:
-    """The optimal shape for records in {0,1}^d with at most k ones; its total errs upward by rounding only.
+    """The optimal shape for records in {0,1}^d with at most k ones; its total is rounded up.
 
     add-remove: the differences have j ≤ k ones: t = δ = j.
     replace-one: p ones and q minus ones, p, q ≤ k, p + q ≤ d: t = p+q, δ = |p−q|.
@@ -111,7 +111,7 @@ def counts(dimension: int, at_most: int, neighbours: str) -> TwoLevel:
 
 
 def cells(dimension: int, neighbours: str, along: float = 1.0) -> TwoLevel:
-    """The optimal shape for records that fall into exactly one of d cells; its total errs upward by rounding only.
+    """The optimal shape for records that fall into exactly one of d cells; its total is rounded up.
 
     With the number of records among the answers, along = 1 + d.
 
@@ -124,7 +124,7 @@ def cells(dimension: int, neighbours: str, along: float = 1.0) -> TwoLevel:
 
 
 def votes(dimension: int, neighbours: str, along: float = 1.0) -> TwoLevel:
-    """The optimal shape for records that are permutations of 0 … d−1; its total errs upward by rounding only.
+    """The optimal shape for records that are permutations of 0 … d−1; its total is rounded up.
 
     Every record has the same sum, so replacing one moves nothing along 1: a₁ = 0, a₂² = d(d²−1)/3.
     With the number of records among the answers, along = 1 + d/(d(d−1)/2)².
@@ -149,7 +149,7 @@ def _check(dimension: int, neighbours: str, fixed: bool = True) -> None:
 def _vote_level(d: int, neighbours: str) -> Level:
     if neighbours == "add-remove":
         return (d - 1) * d * (2 * d - 1) // 6, d * (d - 1) // 2
-    return d * (d * d - 1) // 3, 0  # a ranking turned round
+    return d * (d * d - 1) // 3, 0  # a reversed ranking
 
 
 def replaced_counts(d: int, k: int) -> list[Level]:

@@ -4,9 +4,9 @@ A record moves at most k of d coordinates, coordinate j by at most b_j. Signs ar
 
     minimise Σ w_j v_j   subject to   Σ_{j in J} b_j²/v_j ≤ 1  for every J of size k.
 
-The dual spreads k units of attention π over the coordinates, at most one on each, to make V = Σ √w_j b_j √π_j large:
-the largest coordinates get a whole one, the rest a share in proportion to their squared size, as water fills a vessel.
-Blocks work alike: scaling the best shape of block b (total T_b) by a number plays the part of v_b with b_b² = T_b.
+The dual spreads k units of weight π over the coordinates, at most one on each, to make V = Σ √w_j b_j √π_j large:
+the largest coordinates get a whole one, the rest a share in proportion to their squared size, as in water-filling.
+For blocks: scaling the best shape of block b (total T_b) by a number plays the part of v_b with b_b² = T_b.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROUNDING = 1e-14
 
 
 def diagonal(bounds: npt.ArrayLike, weights: npt.ArrayLike, at_most: int) -> tuple[Array, float]:
-    """Variances of the best noise for sums of sparse vectors, and their weighted total; both err upward.
+    """Variances of the best noise for sums of sparse vectors, and their weighted total; both rounded up.
 
         v_j = b_j² √π_j V / a_j,   a_j = √w_j b_j,   V = Σ a_j √π_j,   total Σ w_j v_j = V²
 
@@ -61,7 +61,7 @@ def diagonal(bounds: npt.ArrayLike, weights: npt.ArrayLike, at_most: int) -> tup
 
 
 def blocks(totals: npt.ArrayLike, at_most: int) -> tuple[Array, float]:
-    """Multipliers of the blocks' own best shapes when a record is in at most m of them, and the total; both err upward.
+    """Multipliers of the blocks' own best shapes when a record is in at most m of them, and the total; both rounded up.
 
         Σ_b = multiplier_b · Σ_b*,   multiplier_b = √π_b V / √T_b,   V = Σ √(T_b π_b),   total V²
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gaussmith.plans.certificate import Proof
 
 MAX_COVARIANCES = 20_000
-"""Limit on the answers whose covariance matrix is written down."""
+"""Limit on the answers for an explicit covariance matrix."""
 
 _FIELDS = {"domain", "guarantee", "neighbours", "answers", "shape", "substitutes", "alternatives", "law"}
 
@@ -76,7 +76,7 @@ class Block:
 
     @property
     def standard_errors(self) -> Array:
-        """Of the answers, in order, never of the count; of a mean: n times its error, wherever in its range it lies."""
+        """Standard errors of the answers, without the count; for a mean, n times its error, averaged over its range."""
         shown = self.answers.visible
         return np.sqrt(self._variances[0] + self._ratio_variances)[:shown]
 
@@ -94,7 +94,7 @@ class Block:
 
     @property
     def count_standard_error(self) -> float | None:
-        """Of the count, if it is asked; 0 where the number of records is public."""
+        """The standard error of the count, if asked for; 0 if the number of records is public."""
         if not self.answers.count:
             return None
         return float(np.sqrt(self._variances[1]))
@@ -108,13 +108,13 @@ class Block:
 
     @property
     def total_variance(self) -> float:
-        """The weighted total, the count included when asked: what the shape was chosen to make small."""
+        """The weighted total, including the count if asked for: the quantity that the shape minimises."""
         per_answer, count = self._variances
         return float(self.answers.weights @ per_answer) + (count if self.answers.count else 0.0)
 
     @property
     def price(self) -> float:
-        """What was made small: the weighted total, or the worst squared error in units of its target squared."""
+        """The minimised quantity: the weighted total, or the worst squared error relative to its squared target."""
         if self.answers.targets is None:
             return self.total_variance
         per_answer, count = self._variances
@@ -171,7 +171,7 @@ class Block:
         return np.asarray(C)
 
     def errors(self, rows: int | None = None) -> dict[str, float]:
-        """The standard error of each answer in its own units; means need a guess of what they are over: rows or people.
+        """The standard error of each answer in its own units; means need an estimate of the number of rows or people.
 
         >>> import gaussmith as gm
         >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), answers="means")
@@ -268,7 +268,7 @@ class Block:
 
     @classmethod
     def from_dict(cls, fields: Any) -> Block:
-        """The block that `to_dict` described, its privacy certified anew; refuses what it does not know."""
+        """The block described by `to_dict`, with its privacy certified again; refuses unknown forms."""
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
             odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
             raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")

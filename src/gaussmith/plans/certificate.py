@@ -1,4 +1,4 @@
-"""How close to the limit a plan is, as a statement that somebody else can check.
+"""Certificates: a statement of how close to optimal a plan is, which others can check.
 
 A certificate names a law on the differences of neighbours. For any such law, with M = E[s sᵀ] in answers scaled to
 their weights, no Gaussian noise with the same guarantee has a total below (tr M^{1/2})²/μ²: so the law bounds what
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 
 MAX_NUMBERS = 1 << 20
-"""Limit on the numbers of differences and covariances that are written into a certificate."""
+"""Limit on the numbers of differences and covariances in a certificate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Certificate:
-        """The certificate that `to_dict` described; refuses what it does not know."""
+        """The certificate described by `to_dict`; refuses unknown forms."""
         try:
             if fields["format"] != FORMAT or fields["kind"] != "certificate":
                 raise KeyError("kind")
@@ -141,7 +141,7 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
-        """The certificate that `to_json` wrote; refuses what it does not know."""
+        """The certificate written by `to_json`; refuses unknown forms."""
         try:
             fields = json.loads(text)
         except (ValueError, RecursionError):
@@ -151,7 +151,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What checking a plan against its certificate found; `problems` is empty where all is right."""
+    """The result of checking a plan against its certificate; `problems` is empty if everything is correct."""
 
     lower_bound: float
     price: float
@@ -176,7 +176,7 @@ def prove_block(block: Block) -> Proof:
 
 
 def verify(plan: Plan, certificate: Certificate) -> Verdict:
-    """Check a plan and its certificate against the domain and the answers alone; no number is believed.
+    """Check a plan and its certificate against the domain and the answers alone; no number is trusted.
 
     1. Every difference of neighbours, on the grid of the release, stays within the guarantee: all rounding upward.
     2. No Gaussian noise has a smaller price than the law proves: all rounding downward.

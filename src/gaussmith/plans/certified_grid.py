@@ -26,7 +26,7 @@ NOISE_BITS = 52
 """Noise is drawn as round(2^NOISE_BITS · Z)."""
 
 _SHRINKS = (1.0 - 2.0**-50, 1.0 - 2.0**-46, 1.0 - 2.0**-40)
-"""Room for the rounding of the lift's doubles, as little as will do; the check, not this factor, keeps the promise."""
+"""A small margin for the rounding of the lift's doubles; privacy depends on the check, not on this factor."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ A person counts in at most m groups, so the groups of one person together keep �
     add-remove    √m: a person is added to at most m groups
     replace-one   √(m·f): in each of m groups a record may change, or leave one group and enter another
 
-Every group is planned alike, for add-remove inside the group: whether a person is in it is secret.
+Every group has the same plan, for add-remove inside the group: whether a person is in it is secret.
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ class Slot:
 
 @dataclass(frozen=True, eq=False)
 class Plan(StatedErrors):
-    """What `gaussmith.plan` returns, and what a request is planned as.
+    """The plan returned by `gaussmith.plan` and by `request.plan`.
 
-    `plan["question"]` is the plan as far as one question goes; what is said about errors is about that question.
+    `plan["question"]` is the plan narrowed to one question; its errors are those of that question.
 
     >>> import gaussmith as gm
     >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True)
@@ -96,7 +96,7 @@ class Plan(StatedErrors):
         return next(slot for slot in self.slots if slot.name == names[0])
 
     def __getitem__(self, question: str) -> Plan:
-        """The plan as far as one question goes; its noise, guarantee and hash are those of the whole."""
+        """The plan narrowed to one question; its noise, guarantee and hash are those of the whole."""
         if question not in self.questions:
             raise PlanError(
                 f"question {question!r}", "the plan has no such question", nearest(str(question), self.questions)
@@ -132,12 +132,12 @@ class Plan(StatedErrors):
 
     @property
     def answers(self) -> Answers:
-        """What is asked, and how much each answer matters."""
+        """The answers wanted, and how much each matters."""
         return self.block.answers
 
     @property
     def names(self) -> Sequence[str]:
-        """The answers' names in order, the count last if asked."""
+        """The names of the answers in order, the count last if asked for."""
         answers = self.answers
         names = answers.names[: answers.visible]
         return (*names, "count") if answers.count else names
@@ -146,15 +146,15 @@ class Plan(StatedErrors):
 
     @property
     def standard_errors(self) -> Array:
-        """Of the answers in order (in each group), the count last if asked; of a mean: n times its error."""
+        """The standard errors of the answers in order (per group), the count last; for a mean, n times its error."""
         count = self.block.count_standard_error
         errors = self.block.standard_errors
         return errors if count is None else np.append(errors, count)
 
     def errors(self, rows: int | None = None) -> dict[str, Any]:
-        """The standard error of each answer in its own units; by question, where there are several.
+        """The standard error of each answer in its own units; by question, if there are several.
 
-        Means need a guess of what they are over: rows or people, in groups those of one group.
+        Means need an estimate of the number of rows or people; with groups, of one group.
 
         >>> import gaussmith as gm
         >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), answers="means")
@@ -166,7 +166,7 @@ class Plan(StatedErrors):
         return self.block.errors(rows)
 
     def shares(self) -> dict[str, float]:
-        """Each question's share of μ²; questions of one draw have theirs in common."""
+        """Each question's share of μ²; questions in one draw share it."""
         mu = self.guarantee.mu
         return {s.name: (self.draws[s.draw].guarantee.mu / mu) ** 2 for s in self.slots if s.name in self.questions}
 
@@ -177,12 +177,12 @@ class Plan(StatedErrors):
 
     @property
     def total_variance(self) -> float:
-        """The weighted total of all answers, the count included when asked."""
+        """The weighted total of all answers, including the count if asked for."""
         return sum(draw.total_variance for draw in self._narrowed)
 
     @property
     def price(self) -> float:
-        """What was made small: the weighted total, or the worst squared error in units of its target squared."""
+        """The minimised quantity: the weighted total, or the worst squared error relative to its squared target."""
         return sum(draw.price for draw in self._narrowed)
 
     @cached_property
@@ -215,7 +215,7 @@ class Plan(StatedErrors):
         return self.block.error_law
 
     def error_quantiles(self, confidence: float = 0.95) -> Array:
-        """What each answer's own error stays below, in absolute value, with this confidence."""
+        """The bound on each answer's own absolute error with this confidence."""
         return self.standard_errors * normal_width(confidence)
 
     # -- the guarantee ----------------------------------------------------------------------------------------------
@@ -273,8 +273,8 @@ class Plan(StatedErrors):
     ) -> Release:
         """Release the planned answers from data: an array, a frame of any supported library, or a path.
 
-        `columns` names the columns of the domain's coordinates where they differ from its own names. `form` says how
-        items and ballots are written: "pairs" (columns: person, item) or "order" (first choice, …).
+        `columns` names the columns of the coordinates if they differ from the domain's names. `form` is the form of
+        items and ballots: "pairs" (columns: person, item) or "order" (first choice, …).
         """
         from gaussmith.charged_release import release_plan
 
@@ -301,7 +301,7 @@ class Plan(StatedErrors):
 
     @classmethod
     def from_dict(cls, fields: Any) -> Plan:
-        """The plan that `to_dict` described, its privacy certified anew; refuses what it does not know."""
+        """The plan described by `to_dict`, with its privacy certified again; refuses unknown forms."""
         expected = {"format", "kind", "guarantee", "neighbours", "draws", "questions"}
         kind = fields.get("kind") if isinstance(fields, dict) else None
         if kind == "certificate":
@@ -350,7 +350,7 @@ class Plan(StatedErrors):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
-        """The plan that `to_json` wrote, certified anew."""
+        """The plan written by `to_json`, certified again."""
         try:
             fields = json.loads(text)
         except (ValueError, RecursionError):

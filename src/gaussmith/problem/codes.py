@@ -1,19 +1,19 @@
-"""How the numbers of a record become integers, and what those integers stand for.
+"""Codes: how the numbers of a record become integers, and what those integers represent.
 
-A column with bounds [low, high] is cut into steps of one power of two, 2^e, chosen so that between 2^41 and 2^42
+A column with bounds [low, high] is divided into steps of one power of two, 2^e, chosen so that between 2^41 and 2^42
 steps fit into the bounds. A value is clamped and becomes the number of steps nearest to it above `low`:
 
     code(x) = floor((clamp(x, low, top) − low) · 2^−e + ½)   in {0, …, steps}
 
 Why a power of two (and not (high−low)/2^B): multiplying by it is exact, so every engine computes the same integer,
 and whole numbers, halves, quarters … above a whole `low` are coded without any error at all.
-The point a code stands for, low + code·2^e, lies inside the bounds, so coding adds nothing to the sensitivity.
+The point that a code represents, low + code·2^e, lies inside the bounds, so coding adds nothing to the sensitivity.
 
 A record of a ball is centred, divided by the radius, clipped to norm 1 and cut toward zero into 2^42 steps, so that
 the integers' own norm is at most 2^42 (`BallCodes`).
 
 Sizes (library constants, never data): a code fits 42 bits and a sign, so 2^20 codes add up without overflow in a
-signed 64-bit integer; whoever adds more uses blocks of 2^20 rows, or two limbs, or wider integers.
+signed 64-bit integer; longer sums use blocks of 2^20 rows, or two limbs, or wider integers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BITS = 41
 """At least 2^BITS steps lie between the bounds of a column."""
 
 BLOCK_ROWS = 1 << 20
-"""So many codes add up in a signed 64-bit integer without overflow: 2^20 · 2^42 < 2^63."""
+"""Limit on the codes that add up in a signed 64-bit integer without overflow: 2^20 · 2^42 < 2^63."""
 
 
 class Codes:
@@ -168,7 +168,7 @@ class BoxCodes(Codes):
         return [2 * s - records * top for s, top in zip(sums, self.steps.tolist(), strict=True)]
 
     def encode(self, rows: Array) -> npt.NDArray[np.int64]:
-        """Codes of an array of records (rows × columns). The plain spelling; `sums` has the fast ones."""
+        """Codes of an array of records (rows × columns). The reference version; `totals` has the fast ones."""
         x = np.where(np.isnan(rows), self.substitute, rows)
         return ((np.clip(x, self.low, self.top) - self.low) * self.scale + 0.5).astype(np.int64)
 
@@ -209,7 +209,7 @@ class BallCodes(Codes):
 
     @property
     def scale(self) -> Array:
-        """What each centred coordinate is multiplied by: 1/radius, rounded once."""
+        """The factor for each centred coordinate: 1/radius, rounded once."""
         return np.broadcast_to(1.0 / np.asarray(self.radius, float), self.centre.shape)
 
     @property
@@ -235,7 +235,7 @@ class BallCodes(Codes):
         return list(sums)
 
     def encode(self, rows: Array) -> npt.NDArray[np.int64]:
-        """Codes of an array of records (rows × columns). The plain spelling; `sums` has the fast ones."""
+        """Codes of an array of records (rows × columns). The reference version; `totals` has the fast ones."""
         odd = ~np.asarray(np.isfinite(rows).all(axis=1))
         with np.errstate(over="ignore", invalid="ignore"):
             z = (np.where(odd[:, None], self.centre, rows) - self.centre) * self.scale

@@ -43,7 +43,7 @@ class Law:
 
 
 def even_moment(law: Law, dimension: int, secret_count: bool, counted: bool) -> Array:
-    """E[s sᵀ] of a law that is alike in all coordinates; with the number of records as one more coordinate if asked."""
+    """E[s sᵀ] of a law that is symmetric in all coordinates; with the number of records as one more if asked for."""
     d = dimension
     if law.kind == "rankings":
         size, total = (d - 1) * (2 * d - 1) / 6, d * (d - 1) / 2  # E x_j², Σ x_j
@@ -66,7 +66,7 @@ def even_moment(law: Law, dimension: int, secret_count: bool, counted: bool) -> 
 
 
 def price_over_bound(price: float, lower: float) -> float:
-    """How many times the bound a price is: infinite where nothing is proven, 1 where nothing has to be paid.
+    """The ratio of a total error to the bound: infinite if nothing is proven, 1 if both are zero.
 
     >>> price_over_bound(3.0, 2.0), price_over_bound(3.0, 0.0), price_over_bound(0.0, 0.0)
     (1.5, inf, 1.0)
@@ -83,5 +83,5 @@ def check_law(holds: bool) -> None:
 
 
 def refused_law() -> PlanError:
-    """Why a law is refused."""
+    """The reason for refusing a law."""
     return PlanError("a law that is not one of differences", "its numbers must fit the domain", "plan again")

@@ -1,4 +1,4 @@
-"""Bounds in balls and ellipsoids: directions with a preferred mean, or each axis as often as its share of noise."""
+"""Bounds for balls and ellipsoids: directions with a preferred mean, or axes weighted by their share of noise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ball_bound(problem: Problem[Ball]) -> float:
 
 
 def ellipsoid_bound(problem: Problem[GaussianData]) -> float:
-    """The same in the ellipsoid that Gaussian data are clipped to."""
+    """The same for the ellipsoid to which Gaussian data are clipped."""
     return square_with_slack(_ellipsoid_root(problem))
 
 

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from gaussmith.problem.domain import Differences
 
 MAX_DENSE = 1500
-"""Limit on coordinates and answers for a moment matrix that is written down."""
+"""Limit on coordinates and answers for an explicit moment matrix."""
 
 MAX_CHOSEN = 48
-"""Limit on coordinates: up to it chosen corners give a better bound than the law of signs."""
+"""Limit on coordinates up to which chosen corners give a better bound than the law of signs."""
 
 _ROUNDS = 50
 
 
 def box_law(problem: Problem[Box]) -> Law:
-    """The best law at hand: signs of a Gaussian vector, or chosen corners."""
+    """The best available law: signs of a Gaussian vector, or chosen corners."""
     if max(problem.domain.dimension, problem.answers.size) > MAX_DENSE:
         return Law("closed", box_bound(problem))
     if not problem.secret_count:
@@ -63,7 +63,7 @@ def box_differences(problem: Problem[Box], law: Law) -> Differences | None:
 
 
 def proven_signs(problem: Problem[Box]) -> float:
-    """What the signs of a Gaussian vector prove that has the cosines of the answers' columns."""
+    """The bound from the signs of a Gaussian vector with the cosines of the answers' columns."""
     columns = problem.lifted_rows if problem.secret_count else 2 * problem.core_rows
     return square_down(root_of(_signs_moment(columns)))
 
@@ -90,7 +90,7 @@ def _signs_moment(columns: Array) -> Array:
 
 
 def _best_corners(W: Array) -> tuple[float, Array, Array]:
-    """tr M^{1/2} for the best law on a few chosen corners of the box: any corners do, well chosen ones come close.
+    """tr M^{1/2} for the best law on a few chosen corners of the box: any corners are valid, good ones come close.
 
     Near the optimum the signs z_j are uncorrelated and agree with the count's as often as the cosine h_j of their
     columns says, so that Σ h_j z_j has mean q = Σ h_j² and variance q − q². Corners are spread evenly with these

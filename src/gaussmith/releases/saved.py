@@ -65,7 +65,7 @@ def write_json(fields: dict[str, Any]) -> str:
 
 
 def read_release(text: str | bytes) -> Release:
-    """The release in a record; refuses, in words, what is not one."""
+    """The release in a record; refuses anything else with an error."""
     found = _parse(text)
     kind = found.get("kind")
     if kind not in (None, "release"):
@@ -74,7 +74,7 @@ def read_release(text: str | bytes) -> Release:
 
 
 def read(source: str | bytes | os.PathLike[str]) -> Plan | Release | Certificate:
-    """The plan, release or certificate that `to_json` wrote: its text, or the path of the file.
+    """The plan, release or certificate written by `to_json`: its text, or the path of a file.
 
     >>> import gaussmith as gm
     >>> plan = gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1))

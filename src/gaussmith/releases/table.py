@@ -1,4 +1,4 @@
-"""The one table of a release, from which every print, page, file and frame starts."""
+"""The one table of a release, the source of all printed text, pages, files and frames."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from gaussmith.releases.release import Release
 
 NOISY, EXACT, UNKNOWN = "noisy", "exact", "unknown"
-"""The status of an answer: with noise, public and exact, or left open by the noise."""
+"""The status of an answer: noisy, public and exact, or unknown because of the noise."""
 
 FIXED = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
-"""The columns that are no keys of groups."""
+"""The columns that are not keys of groups."""
 
 NOTES = {NOISY: "", EXACT: "public", UNKNOWN: "too few records"}
 

@@ -21,7 +21,7 @@ RECORD, CSV, PARQUET, PAGE = "release.json", "answers.csv", "answers.parquet", "
 
 
 def check_folder(folder: str | Path, overwrite: bool = False) -> None:
-    """Refuse a folder that cannot be written, or that holds a release: to be called before data is read."""
+    """Refuse a folder that cannot be written or already holds a release; call this before data is read."""
     path = Path(folder)
     if (path / RECORD).exists() and not overwrite:
         raise RequestError(
@@ -37,7 +37,7 @@ def check_folder(folder: str | Path, overwrite: bool = False) -> None:
 
 
 def _for_spreadsheets(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with text, also the names of its columns, that no spreadsheet computes; numbers stay as they are."""
+    """The table with text and column names that no spreadsheet evaluates; numbers stay as they are."""
     import polars as pl
 
     texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
@@ -46,7 +46,7 @@ def _for_spreadsheets(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def write_folder(release: Release, folder: str | Path) -> list[Path]:
-    """Write the record first, then tables and page; each file appears whole or not at all."""
+    """Write the record first, then tables and page; each file appears complete or not at all."""
     path = Path(folder)
     table = release.to_polars()
     writers: dict[str, Callable[[Path], object]] = {

@@ -19,20 +19,20 @@ MEANS_OF = ("rows", "units")
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked of one table; everything but `name` and `share` may also stand in the request itself.
+    """One question about a table; all fields except `name` and `share` may also be set in the request itself.
 
     sums, means:      columns with their bounds
-    count:            True: how many people; "rows": how many rows
+    count:            True: the number of people; "rows": the number of rows
     by:               declared groups: {"region": ["north", "south"]}, or a list of combinations
-    rows_per_unit:    how many rows of a person count, for means over rows and for count = "rows"
-    groups_per_unit:  how many groups a person counts in
+    rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
+    groups_per_unit:  the number of groups a person counts in
     mean_of:          "rows": means over rows; "units": means over people of each person's own mean
     where, columns:   a filter and derived columns (docs/expressions.md)
-    missing:          what stands in for a missing value, by column
+    missing:          the substitute for a missing value, by column
     weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
     histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
-    values_per_unit:  how many of these values a person counts in
-    share:            its share of μ², relative to those of the others; without any, questions are planned together
+    values_per_unit:  the number of these values a person counts in
+    share:            its share of μ², relative to the others; without shares, questions are planned together
     """
 
     name: str = ""
@@ -169,7 +169,7 @@ class Question:
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
-        """What a question may hold."""
+        """The fields of a question."""
         return tuple(f.name for f in fields(cls))
 
 

@@ -20,16 +20,16 @@ from gaussmith.requests.question import Bounds, Question, read_values
 from gaussmith.requests.translation import Asked, asked_of, plan_question
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share"))
-"""What may stand in the request itself, or in a question."""
+"""The fields allowed in the request itself or in a question."""
 
 KEYS = ("source", *SHARED, "unit", "guarantee", "neighbours", "question")
-"""What a TOML request may hold."""
+"""The fields of a TOML request."""
 
 STATED = ("epsilon", "delta", "mu", "rho")
-"""What a guarantee may hold."""
+"""The fields of a guarantee."""
 
 OF_A_RELEASE = ("ledger", "id", "engine", "master")
-"""What is said when a request is released."""
+"""Arguments of a release, not of a request."""
 
 ANSWERS = ("sums", "means", "count", "histograms")
 
@@ -39,10 +39,10 @@ TOGETHER = "answers"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Request:
-    """What is asked of one table. `Question` says what each field means; docs/requests.md tells it with examples.
+    """A request about one table. `Question` documents the fields; docs/requests.md has examples.
 
     `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
-    With `questions` the fields here are what those do not say themselves; filters hold both.
+    With `questions`, the fields here are defaults for all of them; if both have a filter, both apply.
 
     >>> import gaussmith as gm
     >>> request = gm.Request("people.parquet", sums={"income": (0, 200_000)}, means={"age": (0, 100)}, count=True,
@@ -95,7 +95,7 @@ class Request:
         object.__setattr__(self, "plan", plan)
 
     def __repr__(self) -> str:
-        """The source by its name, never a frame's values, and what is asked of it."""
+        """The source by name, never a frame's values, and the questions about it."""
         told = read_source(self.source)
         name = repr(without_secrets(str(told.data))) if isinstance(told.data, str | Path) else None
         said = [f"<{type(told.data).__name__}>" if name is None else name]
@@ -214,7 +214,7 @@ class Request:
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Request:
-        """The request in a TOML file. A relative source is found beside the file."""
+        """The request in a TOML file. A relative source is relative to the folder of the file."""
         file = Path(path)
         try:
             text = file.read_text(encoding="utf-8-sig")  # some editors put a mark at the beginning
@@ -256,7 +256,7 @@ class Request:
 
 
 def _together(questions: Sequence[Question]) -> list[list[int]]:
-    """Which questions are planned together: those that read alike, unless shares were given; in order."""
+    """The questions that are planned together: those that use the same rows, unless shares were given; in order."""
     if any(question.share is not None for question in questions):
         return [[i] for i in range(len(questions))]
     sets: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""Candidates: the shapes of noise that fit a problem, all of them or one by its name."""
+"""Candidates: the shapes of noise that fit a problem, all of them or one by name."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _MADE_FOR = {
     "even": "it is made for cells, each asked as it is",
     "residuals": "it is made for marginals of cells",
 }
-"""Shapes that can be named, and where each can be used."""
+"""The names of shapes, and where each can be used."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is looked for: the best shape or one by its name, at this μ, solved to this gap where it is solved."""
+    """What to look for: the best shape or one by name, at this μ; solved shapes are solved to this gap."""
 
     shape: str
     mu: float
@@ -41,15 +41,15 @@ class Search:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A shape that fits, and a law that bounds every shape where one comes with it."""
+    """A shape that fits, and optionally a law that bounds every shape."""
 
     shape: Shape
     law: Law | None = None
     domain: Domain | None = None
-    """The domain that the shape is for, where it is chosen with the shape; else that of the problem."""
+    """The domain of the shape, if it is chosen with the shape; otherwise that of the problem."""
 
     def fitted(self, problem: Problem[Domain]) -> Problem[Domain]:
-        """The problem with the domain that the shape is for."""
+        """The problem with the domain of the shape."""
         return problem if self.domain is None else problem.over(self.domain)
 
     def price(self, problem: Problem[Domain]) -> float:
@@ -59,7 +59,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The shapes that fit, in order of preference; and the prices of others that are but compared with them."""
+    """The shapes that fit, in order of preference; and the total errors of others, for comparison only."""
 
     found: list[Candidate]
     compared: tuple[tuple[str, float], ...] = ()
@@ -67,7 +67,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Way:
-    """A way of making a candidate: the name it can be asked for by, and whether it is tried unless it is."""
+    """A method of making a candidate: its name, and whether it is tried by default."""
 
     name: str
     make: Callable[[], Candidate]
@@ -75,7 +75,7 @@ class Way:
 
 
 def try_ways(ways: Sequence[Way], problem: Problem[Domain], search: Search) -> Candidates:
-    """What these ways make: those that are tried, but for what doubles cannot hold, or the one that is asked for."""
+    """The candidates of these methods: all default ones that fit in doubles, or the one requested by name."""
     if search.shape == BEST:
         return Candidates(_those_that_fit([way for way in ways if way.tried]))
     for way in ways:
@@ -85,7 +85,7 @@ def try_ways(ways: Sequence[Way], problem: Problem[Domain], search: Search) -> C
 
 
 def _those_that_fit(ways: Sequence[Way]) -> list[Candidate]:
-    """What these make, without those whose numbers doubles cannot hold; the first refusal where none is left."""
+    """The results of these calls, without those that overflow doubles; the first refusal if none is left."""
     found: list[Candidate] = []
     problem: PlanError | None = None
     for way in ways:
@@ -110,7 +110,7 @@ def check_name(name: str) -> None:
 
 
 def refuse_shape(name: str, problem: Problem[Domain], names: Sequence[str]) -> PlanError:
-    """Why a shape cannot be had here, and which can: a name that no shape has, or one that does not fit."""
+    """The error for an unknown shape or one that does not fit, with the shapes that do."""
     usable = list(dict.fromkeys([BEST, *names]))
     if name in _MADE_FOR:
         what = f"shape={name!r} for {type(problem.domain).__name__} under {problem.neighbours}"

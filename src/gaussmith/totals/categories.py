@@ -1,7 +1,7 @@
-"""Plain data in the forms that counted records come in: opened and checked without a look at it, then added up exactly.
+"""Plain data in the forms of counted records: opened and checked without reading values, then summed exactly.
 
 The forms are listed in `gaussmith.plans.row_rule`. Every rule looks at one record alone (of pairs: at the rows of one
-person) and holds for whatever values there are.
+person) and works for any values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Values = Sequence[Label] | range
 
 
 def choose_form(domain: Domain, form: str | None) -> str:
-    """The form that was asked for, or the usual one; refuses one that the domain does not have."""
+    """The requested form, or the default one; refuses forms that the domain does not have."""
     known = list(domain.forms)
     if form is not None and form not in known:
         raise SourceError(
@@ -93,7 +93,7 @@ def open_categories(data: Any, values: Sequence[Values | None], columns: Sequenc
     if not isinstance(data, list | tuple):
         return open_source(told if told.said else data, columns=columns)
     found = [(row_of(row), row) for row in data]
-    rows = [[value] if row is None else row for row, value in found]  # a value that is no row stands alone
+    rows = [[value] if row is None else row for row, value in found]  # a value that is not a row counts as a row of one
     lengths = {len(row) for row in rows}
     if len(lengths) > 1:
         raise SourceError("rows of different lengths", "every record has as many values", "mend the rows")
@@ -181,7 +181,7 @@ class Categories:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """How many people have each item, from a table of persons and items."""
+    """The number of people with each item, from a table of persons and items."""
 
     columns: tuple[str, ...]
     keys: GroupKeys
@@ -196,7 +196,7 @@ class Pairs:
 def _count_pairs(pairs: Pairs, source: Source, codes: Codes) -> Totals:
     """Distinct items of each person, the first k in declared order; on the engine that holds the rows.
 
-    Rows without a person are left out; a person whose items are all undeclared is a record without any.
+    Rows without a person are dropped; a person whose items are all undeclared is a record without items.
     """
     import narwhals as nw
 

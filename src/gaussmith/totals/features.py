@@ -1,4 +1,4 @@
-"""What one person adds to the totals: a few integers, bounded whatever the person's rows hold.
+"""What one person adds to the totals: a few integers, bounded for any rows.
 
 A person (a person, a household, …) with n ≥ 1 rows adds these integers, and nothing else:
 
@@ -21,7 +21,7 @@ With codes of step 2^e and |low|, |high| < 2^p their grid is 2^f with f = max(e,
 So one row counts for at most 15 times the larger bound, and the total is off by half of 2^f per row, at most 2^−42 of
 the larger bound. Bounds from 0 have shift = 0: the grid is that of the codes.
 
-**Why this is private.** Each feature is a function of the rows of one person and stays in its range whatever they hold.
+**Why this is private.** Each feature is a function of the rows of one person and stays in its range for any values.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Feature(Protocol):
 
     @property
     def column(self) -> str | None:
-        """The column that it reads; None where it reads none."""
+        """The column that it reads; None if it reads none."""
 
     @property
     def input(self) -> Input | None:
@@ -250,7 +250,7 @@ def _known(x: nw.Expr, substitute: float) -> nw.Expr:
 
 
 def _whole(steps: nw.Expr) -> nw.Expr:
-    """The nearest whole number, as a double."""
+    """The nearest integer, as a double."""
     import narwhals as nw
 
     return (steps + 0.5).floor().cast(nw.Float64)
@@ -292,7 +292,7 @@ class Contribution:
 
 
 def check_contribution(added: Contribution, kinds: Mapping[str, str]) -> None:
-    """Refuse columns that are not there, or that cannot be added up, or cannot name a person. Reads no data.
+    """Refuse columns that do not exist, cannot be summed, or cannot identify a person. Reads no data.
 
     `kinds` are those of the source's columns and of the derived ones (`Derivation.kinds`).
     """

@@ -89,7 +89,7 @@ def sum_groups(
 def keep_groups(combined: Frame, groups_per_unit: int, groups: int) -> Frame:
     """Of each person u the m groups g with most rows n, ties to the smaller g.
 
-    Rows and place make one number, n·groups − g: no two groups of a person have the same, so every engine ranks alike.
+    Rows and place make one number, n·groups − g: no two groups of a person have the same, so the ranking is unique.
     Rows above 2^38 are not told apart, so that it fits 64 bits with up to 10^7 groups.
     """
     import narwhals as nw

@@ -20,10 +20,10 @@ from gaussmith.engines.engine import PIECE_ROWS, Columns, Totals
 from gaussmith.problem.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
 
 PIECE_COLUMNS = 16
-"""Columns coded at a time."""
+"""Columns encoded at a time."""
 
 EXACT_ROWS = 1 << 11
-"""So many codes add up exactly in doubles: 2^11 · 2^42 = 2^53."""
+"""Limit on the codes that add up exactly in doubles: 2^11 · 2^42 = 2^53."""
 
 WORKERS = 2
 """Threads that code pieces: numpy leaves the interpreter free while it computes. More than two gained nothing."""

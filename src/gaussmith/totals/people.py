@@ -67,7 +67,7 @@ class People:
 class Histogram:
     """How many people have each declared value, and how many people there are: one record of counts.
 
-    Declared values are groups of which only the number of people is asked.
+    Declared values are groups in which only people are counted.
     """
 
     people: People
