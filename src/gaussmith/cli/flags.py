@@ -137,74 +137,75 @@ FLAGS = (
         "histograms", partial(_keys, example="health=good,fair,poor"), often=True,
     ),
     Flag(
-        "by", "NAME=KEY,KEY,…", "answers for each of these groups; several --by: for all combinations",
+        "by", "NAME=KEY,KEY,…", "answers for each of these groups; with several --by, for all combinations",
         "by", partial(_keys, example="region=north,south"), often=True,
     ),
-    Flag("where", "TEXT", "only rows for which this holds, such as 'age >= 18'", "where"),
+    Flag("where", "TEXT", "use only rows where this is true, such as 'age >= 18'", "where"),
     Flag(
         "column", "NAME=TEXT", "a derived column, such as 'bmi=weight / (height * height)'",
         "columns", partial(_named, example="bmi='weight / (height * height)'"), often=True,
     ),
-    Flag("unit", "NAME", "the column that names the person (else each row is a person)", "unit", of_people=True),
-    Flag("ids", "KIND", "what ids are: text, or integer (17, 017 and 17.0 are one person)", of_people=True),
+    Flag("unit", "NAME", "the column that identifies the person (default: each row is a person)", "unit", of_people=True),
+    Flag("ids", "KIND", "the type of ids: text, or integer (17, 017 and 17.0 are one person)", of_people=True),
     Flag(
         "row_per_row", None,
         "promise that each row of a query (duckdb://…?query=…) depends on the rows of one person alone",
         of_people=True,
     ),
     Flag(
-        "line_per_record", None, "each line of a CSV file is one record, whatever quotes it holds", of_people=True,
+        "line_per_record", None, "each line of a CSV file is one record, whatever quotes it contains", of_people=True,
     ),
     Flag(
-        "rows_per_unit", "K", "how many rows of a person count, for means over rows",
+        "rows_per_unit", "K", "at most K rows per person count in means over rows; people with more are scaled down",
         "rows_per_unit", _whole, of_people=True,
     ),
     Flag(
-        "groups_per_unit", "M", "how many groups a person counts in (default: 1)",
+        "groups_per_unit", "M", "each person counts in at most M groups (default: 1)",
         "groups_per_unit", partial(_whole, usual=1), of_people=True,
     ),
     Flag(
-        "values_per_unit", "K", "how many values of a histogram a person counts in",
+        "values_per_unit", "K", "each person counts in at most K values of a histogram (default: 1)",
         "values_per_unit", partial(_whole, usual=1), of_people=True,
     ),
     Flag(
-        "mean_of", "WHAT", "rows (the default), or units: everyone has the same weight",
+        "mean_of", "WHAT", "rows (default), or units: every person has the same weight",
         "mean_of", lambda flag, text: text or "rows", of_people=True,
     ),
     Flag(
         "missing", "NAME=VALUE",
-        "stands in for a missing value (else the bound nearest 0 for sums, the middle for means)",
+        "the value used where NAME is missing (default: for sums the point within the bounds nearest 0, for means "
+        "the middle of the bounds)",
         "missing", _missing, often=True,
     ),
     Flag(
         "weights", "W",
-        "which errors matter: relative (to the width of the bounds; the default), equal, "
+        "which errors matter most: relative (to the width of the bounds; default), equal, "
         "or one number per sum, then per mean: 1,1,4",
         "weights", _weights,
     ),
 )  # fmt: skip
-"""The flags of a request in the order of the help; its guarantee and its neighbours come after them."""
+"""The flags of a request, in the order of the help; guarantee and neighbours follow them."""
 
 GUARANTEE = ("epsilon", "delta", "mu", "rho")
 
 ASKING = (*(flag.name for flag in FLAGS), *GUARANTEE, "neighbours")
-"""Flags that a request file takes the place of."""
+"""Flags that a request file replaces."""
 
 SPELLED_ALIKE = (*(flag.name for flag in FLAGS if flag.of_people and flag.field), "by", *GUARANTEE, "neighbours")
 """Flags that have the name of their field, which remedies write as NAME = VALUE."""
 
 
 def add_request_flags(parser: Parser) -> None:
-    """Everything a request holds but its source."""
-    asked = parser.add_argument_group("what is asked")
-    people = parser.add_argument_group("whose rows they are")
+    """Add the flags for everything in a request except its source."""
+    asked = parser.add_argument_group("what to release")
+    people = parser.add_argument_group("people and rows")
     for flag in FLAGS:
         flag.add_to(people if flag.of_people else asked)
     add_guarantee_flags(parser)
     parser.add_argument(
         "--neighbours", "--neighbors", metavar="N",
-        help="what is protected: add-remove (one record more or less; the default) or replace-one (the number of "
-        "records is public)",
+        help="what is protected: add-remove (adding or removing one record; default) or replace-one (changing one; the "
+        "number of records is public)",
     )  # fmt: skip
 
 
