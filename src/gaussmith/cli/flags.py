@@ -145,7 +145,10 @@ FLAGS = (
         "column", "NAME=TEXT", "a derived column, such as 'bmi=weight / (height * height)'",
         "columns", partial(_named, example="bmi='weight / (height * height)'"), often=True,
     ),
-    Flag("unit", "NAME", "the column that identifies the person (default: each row is a person)", "unit", of_people=True),
+    Flag(
+        "unit", "NAME", "the column that identifies the person (default: each row is a person)",
+        "unit", of_people=True,
+    ),
     Flag("ids", "KIND", "the type of ids: text, or integer (17, 017 and 17.0 are one person)", of_people=True),
     Flag(
         "row_per_row", None,
