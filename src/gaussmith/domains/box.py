@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import check_coordinate_names, is_number
+from gaussmith.domains.lift_norms import largest_vertex
 from gaussmith.domains.outlines import centred_outlines, zonotope
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
+from gaussmith.numerics.factored import Factored
 from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix, exact_entries
 from gaussmith.numerics.norms import largest_norm
 from gaussmith.problem import Domain, Law, Problem
@@ -26,6 +28,7 @@ from gaussmith.proofs.box import box_bound, box_differences, box_law, proven_sig
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
 from gaussmith.shapes.coordinatewise import elliptical, isotropic
+from gaussmith.shapes.few_answers import has_few_vertices, solved_few
 from gaussmith.shapes.lifted import lifted
 from gaussmith.shapes.solved import is_worth_solving, solved, solved_replaced
 from gaussmith.workloads import Workload
@@ -176,6 +179,8 @@ class Box(Domain):
             inner = np.nextafter(np.abs(lift.inner) * bounds[lift.index], np.inf)
             border = np.nextafter(np.abs(lift.border) * bounds[-1], np.inf)
             return sqrt_upward(sum_squares_upward(np.nextafter(inner + border, np.inf)))
+        if isinstance(lift, Factored):
+            return largest_vertex(lift, bounds, fixed=neighbours == ADD_REMOVE)
         return _largest_corner(exact_entries(lift), bounds, fixed=neighbours == ADD_REMOVE)
 
     def largest_change(self, lift: Matrix) -> float:
@@ -184,6 +189,8 @@ class Box(Domain):
         rows = lift.as_bordered()
         if rows is not None:
             return sqrt_upward(sum_squares_upward(np.nextafter(np.abs(rows.inner) * bounds[rows.index], np.inf)))
+        if isinstance(lift, Factored):
+            return largest_vertex(Factored(lift.left, lift.inner[:, :-1], lift.columns[:-1]), bounds[:-1], fixed=False)
         return _largest_corner(exact_entries(lift)[:, :-1], bounds[:-1], fixed=False)
 
     def corners(self) -> Array:
@@ -200,7 +207,9 @@ class Box(Domain):
         off_centre = problem.secret_count and self.centre.any()
         name = "lifted box" if off_centre else "elliptical"
         ways = [Way("lifted", lambda: Candidate(lifted(problem, name)))]
-        if problem.secret_count:
+        if has_few_vertices(problem):
+            ways.append(Way("solved", lambda: solved_few(problem, search.gap)))
+        elif problem.secret_count:
             ways.append(Way("solved", lambda: solved(problem, search.gap), is_worth_solving(problem)))
         elif problem.answers.is_linear:
             ways.append(Way("solved", lambda: solved_replaced(problem, search.gap), is_worth_solving(problem)))

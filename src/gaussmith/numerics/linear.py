@@ -8,6 +8,8 @@ have at most two entries a row, so they are kept by structure, never as a millio
     Bordered(index, inner, border, …)  row i = inner[i] at column index[i], and border[i] at the last column
     Exchangeable(size, inner, …)       rows that look alike from every coordinate: inner at i, one number elsewhere
     Dense(matrix)                      anything small
+
+Elsewhere: `factored` (a few rows over many columns), `intervals` and `residual_maps` (workloads over cells).
 """
 
 from __future__ import annotations
@@ -350,6 +352,10 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
         from gaussmith.numerics.intervals import Intervals
 
         return Intervals.from_dict(fields)
+    if kind == "factored":
+        from gaussmith.numerics.factored import Factored
+
+        return Factored.from_dict(fields)
     if kind in ("residual lift", "residual decode"):
         from gaussmith.numerics.residual_maps import map_from_dict
 
