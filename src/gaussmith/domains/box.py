@@ -18,6 +18,7 @@ from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
 from gaussmith.numerics.factored import Factored
+from gaussmith.numerics.headed import Headed
 from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix, exact_entries
 from gaussmith.numerics.norms import largest_norm
 from gaussmith.problem import Domain, Law, Problem
@@ -31,6 +32,7 @@ from gaussmith.shapes.coordinatewise import elliptical, isotropic
 from gaussmith.shapes.few_answers import has_few_vertices, solved_few
 from gaussmith.shapes.lifted import lifted
 from gaussmith.shapes.solved import is_worth_solving, solved, solved_replaced
+from gaussmith.shapes.wide import is_dominated, wide
 from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:
@@ -181,6 +183,8 @@ class Box(Domain):
             return sqrt_upward(sum_squares_upward(np.nextafter(inner + border, np.inf)))
         if isinstance(lift, Factored):
             return largest_vertex(lift, bounds, fixed=neighbours == ADD_REMOVE)
+        if isinstance(lift, Headed):
+            return _largest_beside_head(lift, bounds, fixed=neighbours == ADD_REMOVE)
         return _largest_corner(exact_entries(lift), bounds, fixed=neighbours == ADD_REMOVE)
 
     def largest_change(self, lift: Matrix) -> float:
@@ -191,6 +195,8 @@ class Box(Domain):
             return sqrt_upward(sum_squares_upward(np.nextafter(np.abs(rows.inner) * bounds[rows.index], np.inf)))
         if isinstance(lift, Factored):
             return largest_vertex(Factored(lift.left, lift.inner[:, :-1], lift.columns[:-1]), bounds[:-1], fixed=False)
+        if isinstance(lift, Headed):
+            return _largest_beside_head(lift, bounds, fixed=True)
         return _largest_corner(exact_entries(lift)[:, :-1], bounds[:-1], fixed=False)
 
     def corners(self) -> Array:
@@ -213,6 +219,8 @@ class Box(Domain):
             ways.append(Way("solved", lambda: solved(problem, search.gap), is_worth_solving(problem)))
         elif problem.answers.is_linear:
             ways.append(Way("solved", lambda: solved_replaced(problem, search.gap), is_worth_solving(problem)))
+        if is_dominated(problem):
+            ways.append(Way("wide", lambda: wide(problem, search.gap)))
         if problem.answers.matrix is None:
             ways.append(Way("elliptical", lambda: Candidate(elliptical(problem))))
             ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))
@@ -313,6 +321,18 @@ def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:
     if fixed:
         signs = np.hstack([signs, np.ones((len(signs), 1))])
     return largest_norm(lift, signs * bounds)
+
+
+def _largest_beside_head(lift: Headed, bounds: Array, fixed: bool) -> float:
+    """An upper bound of ‖lift·s‖: the largest of the head over its corners, and of every other row by itself."""
+    if not fixed:
+        raise PlanError("a headed lift under replace-one", "it belongs to a private count", "plan again")
+    others = lift.others
+    inner = np.nextafter(np.abs(others.inner) * bounds[others.index], np.inf)
+    border = np.nextafter(np.abs(others.border) * bounds[-1], np.inf)
+    beside = np.nextafter(inner + border, np.inf)
+    block = _largest_corner(lift.block.matrix, np.append(bounds[lift.over], bounds[-1]), fixed=True)
+    return sqrt_upward(sum_squares_upward(np.append(beside, block)))
 
 
 def _numbers(which: str, values: Any) -> Array:

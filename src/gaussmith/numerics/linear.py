@@ -9,7 +9,8 @@ have at most two entries a row, so they are kept by structure, never as a millio
     Exchangeable(size, inner, …)       rows that look alike from every coordinate: inner at i, one number elsewhere
     Dense(matrix)                      anything small
 
-Elsewhere: `factored` (a few rows over many columns), `intervals` and `residual_maps` (workloads over cells).
+Elsewhere: `factored` (a few rows over many columns), `headed` (a dense block beside bordered rows), `intervals` and
+`residual_maps` (workloads over cells).
 """
 
 from __future__ import annotations
@@ -356,6 +357,10 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
         from gaussmith.numerics.factored import Factored
 
         return Factored.from_dict(fields)
+    if kind == "headed":
+        from gaussmith.numerics.headed import Headed
+
+        return Headed.from_dict(fields)
     if kind in ("residual lift", "residual decode"):
         from gaussmith.numerics.residual_maps import map_from_dict
 

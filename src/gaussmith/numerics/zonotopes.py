@@ -81,7 +81,7 @@ class Vertices:
     def signs(self, rows: npt.NDArray[np.int64]) -> Array:
         """The signs of all generators at some vertices, of those in the first half."""
         each = self._signs(self.packed[rows])
-        return np.where(self.plane >= 0, each[:, self.plane] * self.facing, 1.0)
+        return np.asarray(np.where(self.plane >= 0, each[:, self.plane] * self.facing, 1.0), np.float64)
 
     def _signs(self, packed: Bits) -> Array:
         return 2.0 * np.unpackbits(packed, axis=1, count=self.planes) - 1.0
@@ -158,7 +158,7 @@ def _regions(columns: Columns) -> Bits:
         return np.packbits(np.column_stack([np.ones(len(signs), bool), signs]), axis=1)
     planes = _Planes.of(columns)
     found: set[bytes] = set()
-    through: dict[bytes, list[Bits]] = {}
+    through: dict[bytes, Bits] = {}
     patterns = np.array(list(itertools.product((1, -1), repeat=k - 1)), np.int8)
     subsets = itertools.combinations(range(D), k - 1)
     while chosen := list(itertools.islice(subsets, max(1, _CHUNK // (D * len(patterns))))):
@@ -174,13 +174,13 @@ def _regions(columns: Columns) -> Bits:
     return np.frombuffer(b"".join(sorted(found)), np.uint8).reshape(len(found), -1)
 
 
-def _around(row: npt.NDArray[np.int8], columns: Columns, through: dict[bytes, list[Bits]]) -> npt.NDArray[np.int8]:
-    """The regions around a line on more planes than it takes to fix it: signs off them, any of their regions on them."""
+def _around(row: npt.NDArray[np.int8], columns: Columns, through: dict[bytes, Bits]) -> npt.NDArray[np.int8]:
+    """The regions around a line on many planes: its signs off these, and any region of theirs on them."""
     on = np.flatnonzero(row == 0)
     key = on.tobytes()
     if key not in through:
-        through[key] = [_regions([columns[j] for j in on])]
-    half = 2 * np.unpackbits(through[key][0], axis=1, count=len(on)).astype(np.int8) - 1
+        through[key] = _regions([columns[j] for j in on])
+    half = 2 * np.unpackbits(through[key], axis=1, count=len(on)).astype(np.int8) - 1
     there = np.concatenate([half, -half])
     each = np.repeat(row[None, :], len(there), axis=0)
     each[:, on] = there
