@@ -105,7 +105,10 @@ def entries(lift: Matrix) -> list[Vector]:
     if isinstance(lift, Factored):
         inner = [[Fraction(x) * Fraction(c) for x, c in zip(row, lift.columns, strict=True)] for row in lift.inner]
         return [
-            [sum((Fraction(a) * x for a, x in zip(row, column, strict=True)), Fraction(0)) for column in zip(*inner, strict=True)]
+            [
+                sum((Fraction(a) * x for a, x in zip(row, column, strict=True)), Fraction(0))
+                for column in zip(*inner, strict=True)
+            ]
             for row in lift.left
         ]
     if isinstance(lift, Headed):

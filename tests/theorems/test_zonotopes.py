@@ -78,10 +78,21 @@ def test_every_vertex_is_found_and_no_other(kind):
         assert found_regions(H) == regions(H), H.tolist()
 
 
+TIED = np.array([[1, 1, 0, 1, 0, 1], [0, 1, 0, 0, 1, 1], [0, 1, 1, 1, 1, 0]], float)
+"""Some of its regions have no edge but where more than two planes meet."""
+
+
+def test_regions_whose_edges_are_all_on_many_planes_are_found(monkeypatch):
+    assert len(regions(TIED)) == 26
+    assert found_regions(TIED) == regions(TIED)
+    zonotopes._find.cache_clear()
+    plant(monkeypatch, zonotopes._regions, "~plain & (zeros < D)", "plain & (zeros < 0)")
+    assert found_regions(TIED) < regions(TIED)
+
+
 @pytest.mark.parametrize(
     ("function", "right", "wrong", "kind"),
     [
-        (zonotopes._regions, "~plain & (zeros < D)", "plain & (zeros < 0)", "ones"),
         (zonotopes._independent, "if rest[pivot]:", "if False:", "small"),
         (zonotopes._minors, "(-1) ** i * level", "level", "any"),
         (zonotopes._add, "signs * signs[:, :1]", "signs", "any"),

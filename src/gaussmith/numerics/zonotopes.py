@@ -36,6 +36,9 @@ MAX_VERTICES = 20_000
 MAX_RANK = 14
 """Limit on dimensions: so many have 2^14 vertices with no more generators than dimensions."""
 
+MAX_ROWS = 128
+"""Limit on the coordinates that generators are given in, however few dimensions they span."""
+
 MAX_SIGNS = 1 << 25
 """Limit on the signs that are looked at on the way there: regions are found several times each."""
 
@@ -81,19 +84,28 @@ class Vertices:
     def signs(self, rows: npt.NDArray[np.int64]) -> Array:
         """The signs of all generators at some vertices, of those in the first half."""
         each = self._signs(self.packed[rows])
-        return np.asarray(np.where(self.plane >= 0, each[:, self.plane] * self.facing, 1.0), np.float64)
+        return np.asarray(np.where(self.plane >= 0, each[:, self.plane] * self.facing, 1.0))
 
     def _signs(self, packed: Bits) -> Array:
-        return 2.0 * np.unpackbits(packed, axis=1, count=self.planes) - 1.0
+        return 2.0 * np.unpackbits(packed, axis=1, count=self.planes).astype(np.float64) - 1.0
 
 
 def is_within_reach(generators: Array) -> bool:
-    """Whether the vertices are few enough to be found, going by general position."""
-    rank = np.linalg.matrix_rank(generators)  # of the doubles as they are it may be larger, hardly ever smaller
-    if rank > MAX_RANK:
+    """Whether the vertices are few enough to be found, going by general position.
+
+    >>> is_within_reach(np.ones((2, 50))), is_within_reach(np.eye(20))
+    (True, False)
+    """
+    if len(generators) > MAX_ROWS or _rank_in_doubles(generators) > MAX_RANK:
         return False
     columns, _, _ = _distinct(generators)
     return _is_few(_rank(columns), len(columns))
+
+
+def _rank_in_doubles(generators: Array) -> int:
+    """The rank but for rounding, found quickly; that of the exact numbers may be larger."""
+    scale = np.abs(generators).max(axis=1, keepdims=True, initial=0.0)
+    return int(np.linalg.matrix_rank(generators / np.where(scale > 0, scale, 1.0))) if generators.size else 0
 
 
 def find_vertices(generators: Array) -> Vertices:
@@ -115,13 +127,14 @@ def find_vertices(generators: Array) -> Vertices:
 @lru_cache(maxsize=8)
 def _find(raw: bytes, shape: tuple[int, int]) -> Vertices:
     """Plan, grid and certificate ask for the same vertices."""
-    columns, plane, facing = _distinct(np.frombuffer(raw).reshape(shape))
-    if not _is_few(_rank(columns), len(columns)):
+    H = np.frombuffer(raw).reshape(shape)
+    if not is_within_reach(H):
         raise PlanError(
-            f"{len(columns)} different columns in a matrix of answers",
+            f"{shape[0]} answers over {shape[1]} columns",
             f"at most {MAX_VERTICES:,} vertices can be visited",
             "use a closed form",
         )
+    columns, plane, facing = _distinct(H)
     return Vertices(_regions(columns), len(columns), plane, facing)
 
 

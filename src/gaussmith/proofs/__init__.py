@@ -7,7 +7,7 @@ Nothing here sees how shapes are chosen: a law that a shape came with is proven 
 | cells | column i of W with chance λ_i | Σ λ_i w_i w_iᵀ |
 | pairs | column i less column j with chance λ_ij | Σ λ_ij (w_i−w_j)(w_i−w_j)ᵀ |
 | listed | record i (or pair i, j) with chance λ_i | the same |
-| corners | a listed corner of the box, chance λ_i | the same |
+| corners | a listed corner of the box, or twice it from the centre where a record is replaced, chance λ_i | the same |
 | levels | p ones and q minus ones, all places alike | W (own · I + other · (11ᵀ − I)) Wᵀ |
 | rankings | any ranking, all alike | the same |
 | signs | ± b_j with chance share_j, signs independent | W diag(share_j b_j²) Wᵀ |
