@@ -43,7 +43,7 @@ def plan(
     weights:    "equal", "relative" (to each answer's range), or one positive number per answer.
     missing:    what stands in for a missing value, by column; else the point of the bounds nearest zero for sums,
                 their centre for means.
-    shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved".
+    shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved", "wide".
     objective:  over cells and points: "total", the weighted sum of squared errors, or "worst", the largest error in
                 units of its target (`targets`: one standard error per answer; 1 unless given).
     gap:        how close to the certified optimum noise is solved where it is solved, such as 1e-6.

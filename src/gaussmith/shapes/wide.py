@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 MAX_WIDE = 10
 """Limit on the columns that are solved together."""
 
+MAX_COLUMNS = 1024
+"""Limit on all columns: answers share more than one draw of noise here, and the law of all errors is written down."""
+
 MAX_FREE = 4
 """Limit on wide columns whose centres are searched one by one, and not along one line."""
 
@@ -44,7 +47,9 @@ Places = npt.NDArray[np.int64]
 def is_dominated(problem: Problem[Box]) -> bool:
     """Whether there are too many columns to be solved, and a few of them, away from zero, that are wider than most."""
     d = problem.domain.dimension
-    if not problem.secret_count or 2 ** min(d, 60) <= MAX_CORNERS or not problem.asks_no_coordinate_twice:
+    if not MAX_CORNERS < 2 ** min(d, 60) or d > MAX_COLUMNS:
+        return False
+    if not problem.secret_count or not problem.asks_no_coordinate_twice:
         return False
     return 2 <= len(_wide(problem)) <= MAX_WIDE
 
