@@ -24,6 +24,8 @@ from lifts import (
     diagonal,
     entries,
     exchangeable,
+    factored,
+    headed,
     largest_added,
     largest_changed,
     repeated,
@@ -45,12 +47,12 @@ from gaussmith.domains import (
     Votes,
     lift_norms,
 )
-from gaussmith.domains.box import _largest_bordered, _largest_corner
+from gaussmith.domains.box import _largest_beside_head, _largest_bordered, _largest_corner
 from gaussmith.domains.cells import largest_cell
 from gaussmith.domains.counts import _added, _replaced
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
-from gaussmith.numerics import exact, norms
+from gaussmith.numerics import exact, norms, zonotopes
 from gaussmith.numerics.linear import Bordered, Exchangeable, Matrix
 
 DRAWS = 150
@@ -172,7 +174,12 @@ ROWS = {ADD_REMOVE: (diagonal, dense, bordered, repeated), REPLACE_ONE: (diagona
 CONE = {ADD_REMOVE: (diagonal, dense, bordered, repeated), REPLACE_ONE: (diagonal, unbordered)}
 POINTS = [[0, 0], [1, 0], [1, 5], [-2, 3.5]]
 
+FEW = {ADD_REMOVE: (factored,), REPLACE_ONE: (factored,)}
+WIDE = {ADD_REMOVE: (headed,), REPLACE_ONE: (diagonal,)}  # a headed lift belongs to a private count
+
 CASES = {
+    "few answers": Case(Box([0, -3, 0.1, 0, 0], [1, 8, 0.3, 1, 2]), box_cores, FEW),
+    "wide columns": Case(Box([0, -3, 0.1, 0], [1, 8, 0.3, 1]), box_cores, WIDE),
     "box": Case(Box([0, -3, 0.1], [1, 8, 0.3]), box_cores, ROWS),
     "one column": Case(Box([0], [1]), box_cores, ROWS),
     "people": Case(People(Box([0], [10]), Box([0, -1], [4, 1]), 5), people_cores, CONE),
@@ -210,6 +217,12 @@ def check_changes(case: Case, rng: np.random.Generator, draws: int = DRAWS) -> N
         lift = kinds[i % len(kinds)](rng, case.width + 1)
         truth = largest_changed([row[: case.width] for row in entries(lift)], cores)
         check_bound(case.domain.largest_change(lift), truth, 1.0, lift)
+
+
+@pytest.fixture(autouse=True)
+def _no_vertices_found_under_a_fault() -> Iterator[None]:
+    yield
+    zonotopes._find.cache_clear()
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
@@ -266,6 +279,19 @@ FAULTS: list[tuple[str, str, Any, str, str]] = [
     ("box", REPLACE_ONE, Box.largest, "2.0 * extent", "extent"),
     ("box", CHANGE, Box.largest_change, "np.full(self.dimension, 2.0)", "np.ones(self.dimension)"),
     ("box", ADD_REMOVE, norms.largest_norm, "(1.0 + 4.0 * _UNIT)", "0.99"),
+    ("few answers", ADD_REMOVE, lift_norms.largest_vertex, "(Y, -Y) if fixed", "(Y,) if fixed"),
+    ("few answers", ADD_REMOVE, lift_norms.largest_vertex, "signed + middle", "signed"),
+    ("few answers", REPLACE_ONE, lift_norms.largest_vertex, "* bounds", "* bounds / 2"),
+    ("few answers", REPLACE_ONE, lift_norms.largest_vertex, "np.abs(lift.columns)", "np.maximum(lift.columns, 0)"),
+    ("few answers", REPLACE_ONE, zonotopes._regions, "(1, -1), repeat", "(1, 1), repeat"),
+    ("few answers", REPLACE_ONE, zonotopes._distinct, "if first > 0 else -shared", "if True else -shared"),
+    ("few answers", REPLACE_ONE, zonotopes.Vertices.gathered, "columns * self.facing", "columns"),
+    ("few answers", REPLACE_ONE, zonotopes._minors, "(-1) ** i * level", "level"),
+    ("few answers", CHANGE, Box.largest_change, "np.full(self.dimension, 2.0)", "np.ones(self.dimension)"),
+    ("wide columns", ADD_REMOVE, _largest_beside_head, "np.append(beside, block)", "beside"),
+    ("wide columns", ADD_REMOVE, _largest_beside_head, "np.append(beside, block)", "block"),
+    ("wide columns", ADD_REMOVE, _largest_beside_head, "np.abs(others.border)", "0 * others.border"),
+    ("wide columns", CHANGE, Box.largest_change, "2.0), 0.0)", "1.0), 0.0)"),
     ("counts", ADD_REMOVE, _added, "{0, k}", "{k}"),
     ("counts of most", ADD_REMOVE, _added, "bend < 0", "bend > 0"),
     ("counts of most", ADD_REMOVE, _added, "(top, top + 1)", "(top,)"),

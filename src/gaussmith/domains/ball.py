@@ -18,7 +18,7 @@ from gaussmith.numerics.exact import norm_upward, product_upward, sqrt_upward, s
 from gaussmith.numerics.linear import Array, Bordered, Matrix
 from gaussmith.problem import Domain, Problem
 from gaussmith.problem.codes import BallCodes
-from gaussmith.proofs.ball import ball_bound
+from gaussmith.proofs.ball import round_bound
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
 from gaussmith.shapes.coordinatewise import isotropic_round
@@ -138,7 +138,7 @@ class Ball(Domain):
         return self, isotropic_round(problem)
 
     def closed_bound(self, problem: Problem[Any]) -> float:
-        return ball_bound(problem)
+        return round_bound(problem)
 
     def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
         return centred_outlines(problem, lambda rows: ellipse(rows @ rows.T), first, second)

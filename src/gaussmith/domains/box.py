@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import check_coordinate_names, is_number
+from gaussmith.domains.lift_norms import largest_vertex
 from gaussmith.domains.outlines import centred_outlines, zonotope
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import norm_upward
+from gaussmith.numerics.headed import Headed
 from gaussmith.numerics.linear import Array, Bordered, Diagonal, Matrix, NormBounds
 from gaussmith.numerics.norms import largest_norm
 from gaussmith.problem import Domain, Law, Problem
@@ -26,8 +28,10 @@ from gaussmith.proofs.box import box_bound, box_differences, box_law, proven_sig
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
 from gaussmith.shapes.coordinatewise import elliptical, isotropic
+from gaussmith.shapes.few_answers import has_few_vertices, solved_few
 from gaussmith.shapes.lifted import lifted
 from gaussmith.shapes.solved import is_worth_solving, solved, solved_replaced
+from gaussmith.shapes.wide import is_dominated, wide
 from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:
@@ -177,6 +181,8 @@ class Box(Domain):
                 dense=lambda matrix: _largest_corner(matrix, bounds, fixed=neighbours == ADD_REMOVE),
                 diagonal=lambda lift: _largest_diagonal(lift, bounds),
                 bordered=lambda lift: _largest_bordered(lift, bounds),
+                factored=lambda lift: largest_vertex(lift, bounds, fixed=neighbours == ADD_REMOVE),
+                headed=lambda lift: _largest_beside_head(lift, bounds, fixed=neighbours == ADD_REMOVE),
             )
         )
 
@@ -186,7 +192,13 @@ class Box(Domain):
         rows = lift.as_bordered()
         if rows is not None:
             return norm_upward(np.nextafter(np.abs(rows.inner) * bounds[rows.index], np.inf))
-        return _largest_corner(lift.exact_entries()[:, :-1], bounds[:-1], fixed=False)
+        return lift.largest(
+            NormBounds(
+                dense=lambda matrix: _largest_corner(matrix[:, :-1], bounds[:-1], fixed=False),
+                factored=lambda lift: largest_vertex(lift.without_last(), bounds[:-1], fixed=False),
+                headed=lambda lift: _largest_beside_head(lift, bounds, fixed=True),
+            )
+        )
 
     def corners(self) -> Array:
         """All 2^d corners of the centred cube {−1, 1}^d, one per row."""
@@ -202,10 +214,14 @@ class Box(Domain):
         off_centre = problem.secret_count and self.centre.any()
         name = "lifted box" if off_centre else "elliptical"
         ways = [Way("lifted", lambda: Candidate(lifted(problem, name)))]
-        if problem.secret_count:
+        if has_few_vertices(problem):
+            ways.append(Way("solved", lambda: solved_few(problem, search.gap)))
+        elif problem.secret_count:
             ways.append(Way("solved", lambda: solved(problem, search.gap), is_worth_solving(problem)))
         elif problem.answers.is_linear:
             ways.append(Way("solved", lambda: solved_replaced(problem, search.gap), is_worth_solving(problem)))
+        if is_dominated(problem):
+            ways.append(Way("wide", lambda: wide(problem, search.gap)))
         if problem.answers.matrix is None:
             ways.append(Way("elliptical", lambda: Candidate(elliptical(problem))))
             ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))
@@ -318,6 +334,18 @@ def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:
     if fixed:
         signs = np.hstack([signs, np.ones((len(signs), 1))])
     return largest_norm(lift, signs * bounds)
+
+
+def _largest_beside_head(lift: Headed, bounds: Array, fixed: bool) -> float:
+    """An upper bound of ‖lift·s‖: the largest of the head over its corners, and of every other row by itself."""
+    if not fixed:
+        raise PlanError("a headed lift under replace-one", "it belongs to a private count", "plan again")
+    others = lift.others
+    inner = np.nextafter(np.abs(others.inner) * bounds[others.index], np.inf)
+    border = np.nextafter(np.abs(others.border) * bounds[-1], np.inf)
+    beside = np.nextafter(inner + border, np.inf)
+    block = _largest_corner(lift.block.matrix, np.append(bounds[lift.over], bounds[-1]), fixed=True)
+    return norm_upward(np.append(beside, block))
 
 
 def _numbers(which: str, values: Any) -> Array:

@@ -23,7 +23,7 @@ from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem import Domain, Problem
 from gaussmith.problem.codes import BallCodes
 from gaussmith.problem.domain import BoundsTable
-from gaussmith.proofs.ball import ellipsoid_bound
+from gaussmith.proofs.ball import round_bound
 from gaussmith.shapes import Shape, price
 from gaussmith.shapes.candidates import BEST, Candidate, Candidates, Search, refuse_shape
 from gaussmith.workloads import Workload
@@ -226,7 +226,7 @@ class GaussianData(Domain):
         return clipped(problem, mu, "round")
 
     def closed_bound(self, problem: Problem[Any]) -> float:
-        return ellipsoid_bound(problem)
+        return round_bound(problem)
 
     def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
         return centred_outlines(problem, lambda rows: ellipse(rows @ rows.T), first, second)

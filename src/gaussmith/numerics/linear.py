@@ -8,6 +8,9 @@ at most two entries per row, so they are stored by structure, never as a million
     Bordered(index, inner, border, …)  row i = inner[i] at column index[i], and border[i] at the last column
     Exchangeable(size, inner, …)       rows that are symmetric in all coordinates: inner at i, one number elsewhere
     Dense(matrix)                      anything small
+
+Elsewhere: `factored` (a few rows over many columns), `headed` (a dense block beside bordered rows), `intervals` and
+`residual_maps` (workloads over cells).
 """
 
 from __future__ import annotations
@@ -336,6 +339,14 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
         from gaussmith.numerics.intervals import Intervals
 
         return Intervals.from_dict(fields)
+    if kind == "factored":
+        from gaussmith.numerics.factored import Factored
+
+        return Factored.from_dict(fields)
+    if kind == "headed":
+        from gaussmith.numerics.headed import Headed
+
+        return Headed.from_dict(fields)
     if kind in ("residual lift", "residual decode"):
         from gaussmith.numerics.residual_maps import map_from_dict
 

@@ -12,6 +12,8 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.products import Array, Integers
 
 if TYPE_CHECKING:
+    from gaussmith.numerics.factored import Factored
+    from gaussmith.numerics.headed import Headed
     from gaussmith.numerics.linear import Bordered, Diagonal, Exchangeable
     from gaussmith.numerics.residual_maps import ResidualLift
 
@@ -89,3 +91,5 @@ class NormBounds:
     bordered: Callable[[Bordered], float] | None = None
     exchangeable: Callable[[Exchangeable], float] | None = None
     residual: Callable[[ResidualLift], float] | None = None
+    factored: Callable[[Factored], float] | None = None
+    headed: Callable[[Headed], float] | None = None

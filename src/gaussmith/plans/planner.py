@@ -43,7 +43,7 @@ def plan(
     weights:    "equal", "relative" (to each answer's range), or one positive number per answer.
     missing:    the substitute for a missing value, by column; the default is the point within the bounds nearest zero
                 for sums, and their centre for means.
-    shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved".
+    shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved", "wide".
     objective:  over cells and points: "total", the weighted sum of squared errors, or "worst", the largest error in
                 units of its target (`targets`: one standard error per answer; default 1).
     gap:        relative gap to the certified optimum for numerically solved noise, such as 1e-6.

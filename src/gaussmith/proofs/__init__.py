@@ -7,7 +7,7 @@ Nothing here depends on how shapes are chosen: a law that came with a shape is t
 | cells | column i of W with probability λ_i | Σ λ_i w_i w_iᵀ |
 | pairs | column i less column j with probability λ_ij | Σ λ_ij (w_i−w_j)(w_i−w_j)ᵀ |
 | listed | record i (or pair i, j) with probability λ_i | the same |
-| corners | a listed corner of the box, with probability λ_i | the same |
+| corners | a listed corner of the box (replaced: twice it from the centre), with probability λ_i | the same |
 | levels | p ones and q minus ones, all positions equally likely | W (own · I + other · (11ᵀ − I)) Wᵀ |
 | rankings | any ranking, all equally likely | the same |
 | signs | ± b_j with probability share_j, signs independent | W diag(share_j b_j²) Wᵀ |

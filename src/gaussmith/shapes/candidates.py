@@ -20,6 +20,7 @@ _MADE_FOR = {
     "isotropic": "it is made for sums and means of columns, and for counts and sparse vectors as they are",
     "solved": "noise is solved for boxes under add-remove, for a matrix of answers of a box under "
     "replace-one, and for points, cells and counts without a closed form",
+    "wide": "it is made for sums of many columns under add-remove, at most ten of them much wider than the others",
     "clipped": "it is made for Gaussian data",
     "two-level": "it is made for counts, votes and cells that are all asked alike",
     "water-filled": "it is made for sparse vectors",

@@ -34,6 +34,8 @@ _SHAPES = {
     "round": "the same noise in every direction",
     "elliptical": "independent noise, more on wide columns and less on narrow ones",
     "solved": "correlated noise, solved numerically for exactly these records",
+    "wide": "correlated noise on the widest columns, solved numerically; noise on each other column's distance from "
+    "the middle of its bounds, and on the number of records",
     "count": "noise on the number of records",
     "clipped": "columns scaled by how much they are expected to vary, records clipped, noise of the same shape",
     "people": "noise on sums over rows, on the number of rows and on the number of people, in proportion to what one "
