@@ -19,14 +19,6 @@ from gaussmith.errors import DomainError, PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics import singular
 
-REFUSAL = (
-    "the rank-one singular mechanism is not private as claimed",
-    "its noise, averaged over directions, is so peaked that the nearer of two candidate answers is almost surely the "
-    "true one in high dimension; at its claimed (1, 1e-5) the true δ is 0.18 for 10 coordinates and 0.97 for 100",
-    "use gaussmith.plan(domain, guarantee): calibrated to the truth this mechanism has millions of times more error",
-)
-"""What is said to whoever tries to release with it."""
-
 
 def rank_one(*, dimension: int, epsilon: float, delta: float, sensitivity: float = 1.0) -> RankOne:
     """Noise z·u of the claimed variance, with its true δ; the claim is false for all but three coordinates.
@@ -45,6 +37,7 @@ def rank_one(*, dimension: int, epsilon: float, delta: float, sensitivity: float
             f"dimension={M}",
             "the rank-one mechanism is defined for more than 2 coordinates: its exponent is 2/(M−2)",
             "use gaussmith.catalogue.analytic, which needs none of this",
+            code="rank-one-dimension-too-small",
         )
     sensitivity = check_positive("sensitivity", sensitivity)
     claimed = Guarantee(epsilon=epsilon, delta=delta)
@@ -66,6 +59,8 @@ def claimed_factor(dimension: int, epsilon: float, delta: float) -> float:
             f"delta={delta:g} for {M} coordinates",
             "the variance that the rank-one mechanism claims is beyond the doubles",
             "use a larger δ, or gaussmith.catalogue.analytic",
+            code="rank-one-variance-too-large",
+            delta=delta,
         )
     return 2 / epsilon * math.exp(exponent)
 
@@ -189,13 +184,21 @@ class RankOne:
     # -- no release ---------------------------------------------------------------------------------------------------
 
     @property
-    def refusal(self) -> tuple[str, str, str]:
-        """Why nothing is released with it: read by the planner."""
-        return REFUSAL
+    def refusal(self) -> PlanError:
+        """Why nothing is released with it: raised by the planner too."""
+        return PlanError(
+            "the rank-one singular mechanism is not private as claimed",
+            "its noise, averaged over directions, is so peaked that the nearer of two candidate answers is almost "
+            "surely the true one in high dimension; at its claimed (1, 1e-5) the true δ is 0.18 for 10 coordinates and "
+            "0.97 for 100",
+            "use gaussmith.plan(domain, guarantee): calibrated to the truth this mechanism has millions of times more "
+            "error",
+            code="rank-one-not-private",
+        )
 
     def release(self, *data: Any, **options: Any) -> NoReturn:
         """Refuses, and says why."""
-        raise PlanError(*REFUSAL)
+        raise self.refusal
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,8 @@ def guarantee_from(arguments: Namespace) -> Guarantee:
         if getattr(arguments, name) is not None
     }
     if not stated:
-        raise RequestError("no guarantee", "say how well people are protected", "add --epsilon 1 --delta 1e-6")
+        rule = "say how well people are protected"
+        raise RequestError("no guarantee", rule, "add --epsilon 1 --delta 1e-6", code="no-guarantee-flags")
     return Guarantee(**stated)
 
 
@@ -113,6 +114,8 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
             f"{len(sources)} sources",
             "one release reads one source",
             "quote the pattern, so that the shell leaves it alone: 'visits/*.parquet'",
+            code="several-sources",
+            sources=len(sources),
         )
     if sources and sources[0].endswith(".toml"):
         for name in ASKING:
@@ -121,18 +124,21 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
                     f"--{name.replace('_', '-')} beside {without_secrets(sources[0])!r}",
                     "a request file holds everything that is asked",
                     "write it into the file, or give the data file instead",
+                    code="flag-beside-request-file",
+                    source=without_secrets(sources[0]),
+                    flag=name,
                 )
         return Request.from_toml(sources[0])
     if not sources and needs_source:
-        raise RequestError(
-            "no source", "a release reads a file", "name a data file or a request, such as people.parquet"
-        )
+        remedy = "name a data file or a request, such as people.parquet"
+        raise RequestError("no source", "a release reads a file", remedy, code="no-source-argument")
     guarantee = guarantee_from(arguments)
     if arguments.count and arguments.count_rows:
         raise RequestError(
             "--count beside --count-rows",
             "a question counts people or rows",
             "leave one out, or write a request with two questions",
+            code="count-beside-count-rows",
         )
     source: Any = sources[0] if sources else "data"
     promises = {name: getattr(arguments, name) for name in ("ids", "row_per_row", "line_per_record")}
@@ -168,17 +174,20 @@ def _bounds(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, fl
                 f"{flag} {text}",
                 "every column needs two bounds, known without looking at the data",
                 f"write {flag} {name or 'age'}:0:100",
+                code="flag-without-two-bounds",
+                flag=flag,
+                text=text,
             )
         try:
             low, high = (float(end) for end in ends)
         except ValueError:
             low = high = math.nan
         if math.isnan(low) or math.isnan(high):
-            raise DomainError(f"{flag} {text}", "both bounds must be numbers", f"write {flag} {name}:0:100")
+            rule, remedy = "both bounds must be numbers", f"write {flag} {name}:0:100"
+            raise DomainError(f"{flag} {text}", rule, remedy, code="flag-bounds-not-numbers", flag=flag, text=text)
         if name in found:
-            raise RequestError(
-                f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer", "leave one out"
-            )
+            what, rule = f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer"
+            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
         found[name] = (low, high)
     return found
 
@@ -188,11 +197,13 @@ def _missing(texts: Sequence[str] | None) -> dict[str, float]:
     for text in texts or ():
         name, equals, value = text.rpartition("=")
         if not equals or not name:
-            raise RequestError(f"--missing {text}", "it names a column and a number", "write --missing age=40")
+            what, rule = f"--missing {text}", "it names a column and a number"
+            raise RequestError(what, rule, "write --missing age=40", code="missing-flag-without-column", missing=text)
         try:
             found[name] = float(value)
         except ValueError:
-            raise RequestError(f"--missing {text}", "it is a number", f"write --missing {name}=40") from None
+            what, remedy = f"--missing {text}", f"write --missing {name}=40"
+            raise RequestError(what, "it is a number", remedy, code="missing-flag-not-a-number", missing=text) from None
     return found
 
 
@@ -202,9 +213,11 @@ def _named(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, st
     for text in texts or ():
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or not value.strip():
-            raise RequestError(f"{flag} {text}", "it is written NAME=…", f"write {flag} {example}")
+            what, rule = f"{flag} {text}", "it is written NAME=…"
+            raise RequestError(what, rule, f"write {flag} {example}", code="flag-without-name", flag=flag, text=text)
         if name.strip() in found:
-            raise RequestError(f"{flag} {name.strip()} twice", "every name is given once", "leave one out")
+            what, rule = f"{flag} {name.strip()} twice", "every name is given once"
+            raise RequestError(what, rule, "leave one out", code="flag-name-twice", flag=flag, name=name.strip())
         found[name.strip()] = value
     return found
 
@@ -228,7 +241,8 @@ def _whole(flag: str, text: str | None) -> int | None:
         return None
     value = number(flag, text)
     if not value.is_integer():
-        raise RequestError(f"{flag} {text}", "it is a whole number", f"write for example {flag} 1")
+        rule, remedy = "it is a whole number", f"write for example {flag} 1"
+        raise RequestError(f"{flag} {text}", rule, remedy, code="flag-not-a-whole-number", flag=flag, text=text)
     return int(value)
 
 

@@ -71,6 +71,7 @@ class Box(Domain):
                     "upper given beside a mapping",
                     "a mapping holds both bounds of each column",
                     "write Box({'age': (0, 100)})",
+                    code="upper-beside-mapping",
                 )
             names = [str(name) for name in lower]
             low, high = _pairs(lower)
@@ -80,6 +81,7 @@ class Box(Domain):
                     "upper bounds are missing",
                     "a box needs two bounds for every coordinate",
                     "write Box(lower, upper) or Box({'age': (0, 100)})",
+                    code="upper-missing",
                 )
             low, high = _numbers("lower", lower), _numbers("upper", upper)
         if low.shape != high.shape:
@@ -87,9 +89,13 @@ class Box(Domain):
                 f"{low.size} lower and {high.size} upper bounds",
                 "every coordinate has one of each",
                 "give lists of the same length",
+                code="lower-and-upper-differ-in-number",
+                lower=low.size,
+                upper=high.size,
             )
         if low.size == 0:
-            raise DomainError("a box without coordinates", "there must be at least one", "name the columns you want")
+            what, rule = "a box without coordinates", "there must be at least one"
+            raise DomainError(what, rule, "name the columns you want", code="box-without-coordinates")
         names = check_coordinate_names(names, low.size)
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
@@ -110,6 +116,10 @@ class Box(Domain):
                     f"bounds of {self.name(j)!r} = [{self.lower[j]:g}, {self.upper[j]:g}]",
                     rule,
                     "give limits that are known without looking at the data (docs/bounds.md)",
+                    code="bounds-not-an-interval",
+                    lower=self.lower[j],
+                    upper=self.upper[j],
+                    column=self.name(j),
                 )
 
         far = (np.maximum(np.abs(self.lower), np.abs(self.upper)) >= 1e100) | (self.upper / 2 - self.lower / 2 < 5e-101)
@@ -119,6 +129,10 @@ class Box(Domain):
                 f"bounds of {self.name(j)!r} = [{self.lower[j]:g}, {self.upper[j]:g}]",
                 "bounds lie within 1e100 of zero and at least 1e-100 apart",
                 "rescale the column to ordinary units",
+                code="bounds-out-of-scale",
+                lower=self.lower[j],
+                upper=self.upper[j],
+                column=self.name(j),
             )
 
     @property
@@ -168,7 +182,12 @@ class Box(Domain):
             bounds = 2.0 * extent
         if lift.shape[1] != len(bounds):
             raise PlanError(
-                f"a lift of {lift.shape[1]} columns", f"the domain has {len(bounds)} coordinates", "plan again"
+                f"a lift of {lift.shape[1]} columns",
+                f"the domain has {len(bounds)} coordinates",
+                "plan again",
+                code="lift-does-not-match-domain",
+                columns=lift.shape[1],
+                coordinates=len(bounds),
             )
         if isinstance(lift, Diagonal):
             return sqrt_upward(sum_squares_upward(np.nextafter(np.abs(lift.entries) * bounds, np.inf)))
@@ -189,9 +208,8 @@ class Box(Domain):
     def corners(self) -> Array:
         """All 2^d corners of the centred cube {−1, 1}^d, one a row."""
         if 2**self.dimension > MAX_CORNERS:
-            raise PlanError(
-                f"a box of {self.dimension} coordinates", "its corners are too many to visit", "use a closed form"
-            )
+            what, rule = f"a box of {self.dimension} coordinates", "its corners are too many to visit"
+            raise PlanError(what, rule, "use a closed form", code="too-many-corners-of-box", dimension=self.dimension)
         return np.array(list(itertools.product((-1.0, 1.0), repeat=self.dimension)))
 
     # -- noise and its limit ----------------------------------------------------------------------------------------
@@ -235,7 +253,8 @@ class Box(Domain):
         known = [self.name(j) for j in range(self.dimension)] if missing else []
         for name in missing:
             if name not in known:
-                raise PlanError(f"missing={{{name!r}: …}}", "it must name a column of the domain", nearest(name, known))
+                what, rule = f"missing={{{name!r}: …}}", "it must name a column of the domain"
+                raise PlanError(what, rule, nearest(name, known), code="missing-names-no-column", column=name)
         summed = np.zeros(self.dimension, bool)
         averaged = np.zeros(self.dimension, bool)
         if answers.matrix is not None:
@@ -248,6 +267,8 @@ class Box(Domain):
                     f"column {self.name(int(j))!r} is asked both as a sum and as a mean",
                     "a missing value has a different stand-in for each",
                     f"say which: missing={{{self.name(int(j))!r}: 0}}",
+                    code="sum-and-mean-without-missing",
+                    column=self.name(int(j)),
                 )
         values = np.where(averaged, centre_of(self.lower, self.upper), nearest_to_zero(self.lower, self.upper))
         for name, value in missing.items():
@@ -258,6 +279,11 @@ class Box(Domain):
                     f"missing={{{name!r}: {value!r}}}",
                     f"a stand-in lies between the bounds {low:g} and {high:g}",
                     "choose a value inside them",
+                    code="missing-outside-bounds",
+                    column=name,
+                    value=value,
+                    low=low,
+                    high=high,
                 )
             values[at] = float(value)
         return np.asarray(values)
@@ -299,7 +325,8 @@ def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:
     q = len(bounds)
     free = q - 1 if fixed else q
     if 2**free > MAX_CORNERS:
-        raise PlanError("a dense lift over many corners", f"at most {MAX_CORNERS} can be visited", "use a closed form")
+        what, rule = "a dense lift over many corners", f"at most {MAX_CORNERS} can be visited"
+        raise PlanError(what, rule, "use a closed form", code="too-many-corners-for-dense-lift")
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=free))).reshape(-1, free)
     if fixed:
         signs = np.hstack([signs, np.ones((len(signs), 1))])
@@ -310,13 +337,15 @@ def _numbers(which: str, values: Any) -> Array:
     try:
         array = np.array(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise DomainError(
-            f"{which} = {values!r}"[:120], "bounds are numbers, one per coordinate", "give a list or array of numbers"
-        ) from None
+        what = f"{which} = {values!r}"[:120]
+        rule = "bounds are numbers, one per coordinate"
+        remedy = "give a list or array of numbers"
+        raise DomainError(what, rule, remedy, code="bounds-not-numbers", which=which, values=values) from None
     if array.ndim > 1:
-        raise DomainError(
-            f"{which} has {array.ndim} dimensions", "bounds form one list", "give one number per coordinate"
-        )
+        what = f"{which} has {array.ndim} dimensions"
+        rule = "bounds form one list"
+        remedy = "give one number per coordinate"
+        raise DomainError(what, rule, remedy, code="bounds-not-one-list", which=which, dimensions=array.ndim)
     return np.atleast_1d(array)
 
 
@@ -328,7 +357,8 @@ def _pairs(bounds: Mapping[str, tuple[float, float]]) -> tuple[Array, Array]:
             low.append(float(below))
             high.append(float(above))
         except (TypeError, ValueError, OverflowError):
-            raise DomainError(
-                f"bounds of {name!r} = {pair!r}", "every column needs two numbers", f"write {{{name!r}: (0, 100)}}"
-            ) from None
+            what = f"bounds of {name!r} = {pair!r}"
+            rule = "every column needs two numbers"
+            remedy = f"write {{{name!r}: (0, 100)}}"
+            raise DomainError(what, rule, remedy, code="bounds-not-two-numbers", column=name, bounds=pair) from None
     return np.array(low, float), np.array(high, float)

@@ -73,6 +73,7 @@ class Cells(Uncentred):
                 "cells given in several ways, or in none",
                 "they are labels, a size, or a shape",
                 'write Cells(["a", "b"]), Cells(size=8) or Cells(shape=(10, 2))',
+                code="cells-not-given-in-one-way",
             )
         attributes: tuple[str, ...] | None = None
         if isinstance(labels, Mapping):
@@ -81,7 +82,8 @@ class Cells(Uncentred):
         else:
             lists = [labels if labels is not None else size] if shape is None else list(shape)
         if not lists:
-            raise DomainError("cells of no attribute", "there is at least one", 'write {"sex": ["f", "m"]}')
+            remedy = 'write {"sex": ["f", "m"]}'
+            raise DomainError("cells of no attribute", "there is at least one", remedy, code="cells-without-attributes")
         read = [read_labels("cell", list(given) if isinstance(given, range) else given) for given in lists]
         object.__setattr__(self, "attributes", attributes)
         object.__setattr__(self, "sizes", tuple(n for n, _ in read))
@@ -94,23 +96,23 @@ class Cells(Uncentred):
         if other is None:
             return (0,) * len(self.sizes)
         if self.or_none:
-            raise DomainError(
-                f"other={other!r}", "with or_none a value that is not declared is in no cell", "leave one of them out"
-            )
+            what, rule = f"other={other!r}", "with or_none a value that is not declared is in no cell"
+            raise DomainError(what, rule, "leave one of them out", code="other-beside-or-none", other=other)
         given = other if isinstance(other, Mapping) else {(self.attributes or ("",))[0]: other}
         if not isinstance(other, Mapping) and len(self.sizes) > 1:
-            raise DomainError(f"other={other!r}", "there are several attributes", f"write {{'age': {other!r}}}")
+            what, rule = f"other={other!r}", "there are several attributes"
+            raise DomainError(what, rule, f"write {{'age': {other!r}}}", code="other-without-attribute", other=other)
         places = [0] * len(self.sizes)
         for name, label in given.items():
             names = self.attributes or ("",)
             if name not in names:
-                raise DomainError(f"other names {name!r}", "it is no attribute", nearest(str(name), names))
+                what, rule = f"other names {name!r}", "it is no attribute"
+                raise DomainError(what, rule, nearest(str(name), names), code="other-names-no-attribute", name=name)
             i = names.index(name)
             known = self.values[i] or tuple(range(self.sizes[i]))
             if label not in known:
-                raise DomainError(
-                    f"other={label!r}", "it is one of the declared values", nearest(str(label), map(str, known))
-                )
+                rule, remedy = "it is one of the declared values", nearest(str(label), map(str, known))
+                raise DomainError(f"other={label!r}", rule, remedy, code="other-not-declared", other=label)
             places[i] = known.index(label)
         return tuple(places)
 
@@ -199,6 +201,8 @@ class Cells(Uncentred):
                 f"all {d:.3g} cells" if d < 1e300 else "all cells of a product",
                 f"at most {MAX_SINGLE:,} are released one by one",
                 "ask for marginals: answers=gaussmith.workloads.marginals(shape, 2)",
+                code="too-many-cells-to-release",
+                cells=d,
             )
 
     def check_workload(self, workload: Workload) -> None:
@@ -223,7 +227,8 @@ class Cells(Uncentred):
         if isinstance(lift, ResidualLift):
             fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
             if not fits:
-                raise PlanError("residuals of other cells", "they belong to the domain's attributes", "plan again")
+                rule = "they belong to the domain's attributes"
+                raise PlanError("residuals of other cells", rule, "plan again", code="residuals-of-other-cells")
             return lift.largest(neighbours)
         check_lift(lift, self.dimension, neighbours)
         if isinstance(lift, Exchangeable):
@@ -249,10 +254,12 @@ class Cells(Uncentred):
         assert isinstance(codes, CellCodes)
         if isinstance(lift, ResidualLift):
             if lift.residuals.ways != codes.ways:
-                raise PlanError("residuals of other marginals", "they belong to what is counted", "plan again")
+                what = "residuals of other marginals"
+                raise PlanError(what, "they belong to what is counted", "plan again", code="residuals-not-of-answers")
         elif codes.ways != (tuple(range(codes.columns)),):
             # Of several marginals a record is in a cell each, which the largest column of a lift does not bound.
-            raise PlanError("counts of marginals without residuals", "they are lifted by their residuals", "plan again")
+            what, rule = "counts of marginals without residuals", "they are lifted by their residuals"
+            raise PlanError(what, rule, "plan again", code="marginals-without-residuals")
 
     def answer_rows(self, answers: Answers) -> Array:
         answers.check_written(self.dimension)
@@ -303,7 +310,8 @@ class Cells(Uncentred):
         made = cls(given, or_none=fields["or_none"])
         others = tuple(int(place) for place in fields["others"])
         if len(others) != len(made.sizes) or not all(0 <= v < n for v, n in zip(others, made.sizes, strict=True)):
-            raise DomainError("cells whose stand-ins have no place", "each is a declared value", "plan again")
+            what = "cells whose stand-ins have no place"
+            raise DomainError(what, "each is a declared value", "plan again", code="stored-other-not-declared")
         object.__setattr__(made, "attributes", None if attributes is None else made.attributes)
         object.__setattr__(made, "others", others)
         return made

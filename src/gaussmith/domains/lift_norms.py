@@ -24,7 +24,8 @@ def check_lift(lift: Matrix, width: int, neighbours: str) -> bool:
     """Whether the lift takes the number of records too; refuses one that does not fit."""
     counted = lift.shape[1] == width + 1
     if lift.shape[1] != width and not (counted and neighbours == ADD_REMOVE):
-        raise PlanError(f"a lift of {lift.shape[1]} columns", f"the domain has {width} coordinates", "plan again")
+        what, rule, remedy = f"a lift of {lift.shape[1]} columns", f"the domain has {width} coordinates", "plan again"
+        raise PlanError(what, rule, remedy, code="lift-does-not-match-domain", columns=lift.shape[1], coordinates=width)
     return counted
 
 
@@ -59,7 +60,8 @@ def largest_few(lift: Diagonal, reach: Array, at_most: int) -> float:
 def largest_listed(lift: Matrix, records: Array | None, neighbours: str) -> float:
     """The largest norm over the differences of listed records, every one of them visited; rounded up."""
     if records is None:
-        raise PlanError("a dense lift over many records", f"at most {MAX_LISTED} can be visited", "use a closed form")
+        what, rule = "a dense lift over many records", f"at most {MAX_LISTED} can be visited"
+        raise PlanError(what, rule, "use a closed form", code="too-many-records-for-dense-lift")
     matrix = exact_entries(lift)
     if neighbours != ADD_REMOVE:
         return largest_distance(matrix, records)

@@ -151,9 +151,8 @@ class People(Domain):
         extent = np.ones(self.dimension) if extent is None else extent
         private = neighbours == ADD_REMOVE
         if lift.shape[1] != self.dimension + private:
-            raise PlanError(
-                f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private}", "plan again"
-            )
+            what, rule = f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private}"
+            raise PlanError(what, rule, "plan again", code="people-lift-does-not-match-domain", columns=lift.shape[1])
         k = self.rows_per_unit
         if private and isinstance(lift, Dense):  # a norm is convex in each sum over rows: their corners will do
             return largest_norm(lift.dense(), np.hstack([self.corners(extent), np.ones((2**self.dimension, 1))]))
@@ -161,15 +160,17 @@ class People(Domain):
         if private:
             return max(self._reach(index, inner, border, extent, Fraction(T, k)) for T in (1, k))
         if border.any():
-            raise PlanError("a lift that ties columns together", "under replace-one none does", "plan again")
+            what = "a lift that ties columns together"
+            raise PlanError(what, "under replace-one none does", "plan again", code="people-lift-ties-columns")
         return self._change(index, inner, extent)
 
     def corners(self, extent: Array | None = None) -> Array:
         """The extreme people, one a row: own numbers and sums over rows at ± their largest, with k rows or with one."""
         if 2**self.dimension > MAX_CORNERS:
-            raise PlanError(
-                f"people with {self.dimension} numbers", "their corners are too many to visit", "use a closed form"
-            )
+            what = f"people with {self.dimension} numbers"
+            rule = "their corners are too many to visit"
+            remedy = "use a closed form"
+            raise PlanError(what, rule, remedy, code="too-many-corners-of-people", dimension=self.dimension)
         extent = np.ones(self.dimension) if extent is None else extent
         own, over, last = self.parts
         found = []
@@ -217,6 +218,7 @@ class People(Domain):
             "a plan for people with many rows",
             "it must be said whose rows are whose",
             "release the request it came from: gaussmith.release(request)",
+            code="people-plan-without-request",
         )
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
@@ -301,7 +303,6 @@ def _entries(lift: Matrix) -> tuple[Places, Array, Array]:
     """Where each row's inner entry is, the inner entries and those in the last column."""
     rows = lift.as_bordered()
     if rows is None:
-        raise PlanError(
-            "a lift of people that is not known", "its rows see one column each, or it is dense", "plan again"
-        )
+        rule = "its rows see one column each, or it is dense"
+        raise PlanError("a lift of people that is not known", rule, "plan again", code="unknown-lift-of-people")
     return rows.index, rows.inner, rows.border

@@ -72,7 +72,8 @@ def spell_codes(codes: Codes, which: range) -> list[Step]:
         return _votes(codes, which)
     if isinstance(codes, SparseCodes):
         return _sparse(codes, which)
-    raise SourceError(f"records coded by {type(codes).__name__}", "Spark cannot code these", "read them with Polars")
+    what, rule = f"records coded by {type(codes).__name__}", "Spark cannot code these"
+    raise SourceError(what, rule, "read them with Polars", code="codes-unknown-to-spark", type=type(codes).__name__)
 
 
 def spell_sums(which: range, kind: str = DOUBLE) -> Step:

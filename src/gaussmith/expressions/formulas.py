@@ -48,8 +48,6 @@ DATE_PARTS = {"year": (0, 4), "month": (5, 2), "day": (8, 2)}
 COMPARE: dict[str, Callable[[Any, Any], Any]] = dict(
     zip(COMPARISONS, (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge), strict=True)
 )
-
-
 _READINGS = {
     "number": "double",
     "long number": "long",
@@ -126,7 +124,7 @@ def check(expression: Expression, kinds: Mapping[str, str]) -> Formula:
     kind, tree = checker.kind(expression.tree)
     if _weight(tree) > HEAVIEST:
         rule = f"an engine is given at most {HEAVIEST} terms (each divisor counts three times)"
-        refuse(expression.text, 0, "too long", rule, "cut it into derived columns")
+        refuse(expression.text, 0, "too long", rule, "cut it into derived columns", code="too-many-terms")
     return Formula(expression.text, kind, tree)
 
 
@@ -141,8 +139,8 @@ class _Checker:
     text: str
     kinds: Mapping[str, str]
 
-    def refuse(self, node: Node, problem: str, rule: str, remedy: str) -> NoReturn:
-        refuse(self.text, node.at, problem, rule, remedy)
+    def refuse(self, node: Node, problem: str, rule: str, remedy: str, *, code: str, **fields: object) -> NoReturn:
+        refuse(self.text, node.at, problem, rule, remedy, code=code, **fields)
 
     def make(self, name: str, node: Node, *arguments: Node) -> Node:
         """An operation, or its value when it has no columns: what is constant is computed here, not on engines."""
@@ -151,8 +149,8 @@ class _Checker:
             return made
         value = _value(made, {})
         if value is None:
-            rule = "constants are computed before any data is read"
-            self.refuse(node, "this constant is not a number", rule, "mend it, or leave it out")
+            problem, rule = "this constant is not a number", "constants are computed before any data is read"
+            self.refuse(node, problem, rule, "mend it, or leave it out", code="constant-without-value")
         return Literal(value, node.at)
 
     def kind(self, node: Node) -> tuple[str, Node]:
@@ -164,10 +162,12 @@ class _Checker:
                 kind = self.kinds.get(name)
                 if kind is None:
                     rule = "an expression uses columns of the source"
-                    self.refuse(node, f"there is no column {name!r}", rule, nearest_column(name, self.kinds))
+                    problem, remedy = f"there is no column {name!r}", nearest_column(name, self.kinds)
+                    self.refuse(node, problem, rule, remedy, code="unknown-column-in-expression", column=name)
                 if kind == "other":
                     rule = "it holds neither numbers, texts, truths nor dates (times with a zone are none of these)"
-                    self.refuse(node, f"column {name!r} cannot be used", rule, "convert it in the source")
+                    problem, remedy = f"column {name!r} cannot be used", "convert it in the source"
+                    self.refuse(node, problem, rule, remedy, code="column-kind-not-usable", column=name)
                 shown = "text" if kind == "object" else str(kind).removeprefix("long ")
                 return shown, Operation(_READINGS[str(kind)], (node,), node.at)
         name, arguments = node.name, node.arguments
@@ -187,8 +187,9 @@ class _Checker:
         if name in DATE_PARTS:
             kind, _ = self.kind(arguments[0])
             if kind not in ("date", "text") or not isinstance(arguments[0], Column):
+                problem, remedy = f"{name} of a {kind}", "give it such a column"
                 rule = f"{name} takes a column of dates, or of texts such as 2024-05-31"
-                self.refuse(arguments[0], f"{name} of a {kind}", rule, "give it such a column")
+                self.refuse(arguments[0], problem, rule, remedy, code="not-a-date-column", function=name, kind=kind)
             return "number", Operation(f"{name} of {kind}", arguments, node.at)
         numbers = [self.number(argument) for argument in arguments]
         if (
@@ -197,7 +198,8 @@ class _Checker:
             and numbers[1].value == 0
             and not isinstance(numbers[0], Literal)
         ):
-            self.refuse(node, "a division by the constant 0", "it has no value on any row", "mend the divisor")
+            problem = "a division by the constant 0"
+            self.refuse(node, problem, "it has no value on any row", "mend the divisor", code="division-by-zero")
         return "number", self.make(name, node, *numbers)
 
     def number(self, node: Node) -> Node:
@@ -210,14 +212,15 @@ class _Checker:
         if kind == "text" and isinstance(node, Column):
             return Operation("read", (node,), node.at)
         rule = "arithmetic takes numbers (and columns that read as numbers)"
-        self.refuse(node, f"a {kind} where a number is needed", rule, "compare it, or take it out")
+        problem = f"a {kind} where a number is needed"
+        self.refuse(node, problem, rule, "compare it, or take it out", code="number-needed", kind=kind)
 
     def truth(self, node: Node) -> Node:
         kind, tree = self.kind(node)
         if kind == "truth":
             return tree
-        rule = "filters, and, or, not take something true or false"
-        self.refuse(node, f"a {kind} where a truth is needed", rule, "compare it with something")
+        problem, rule = f"a {kind} where a truth is needed", "filters, and, or, not take something true or false"
+        self.refuse(node, problem, rule, "compare it with something", code="boolean-needed", kind=kind)
 
     def date(self, node: Node) -> Node:
         """A date as the number year·10000 + month·100 + day, which keeps its order."""
@@ -229,11 +232,12 @@ class _Checker:
         if isinstance(node, Literal) and isinstance(node.value, str):
             number, day = date_number(node.value), node.value[:LONGEST_DATE]
             if number is not None and node.value != day:
-                self.refuse(node, "a date with a time of day", "dates are compared by their day", f"write {day!r}")
+                rule = "dates are compared by their day"
+                self.refuse(node, "a date with a time of day", rule, f"write {day!r}", code="date-with-time", day=day)
             if number is not None:
                 return Literal(number, node.at)
         rule = "a date is compared with a date, such as '2024-05-31'"
-        self.refuse(node, f"this {kind} is not a date", rule, "write year-month-day")
+        self.refuse(node, f"this {kind} is not a date", rule, "write year-month-day", code="date-needed", kind=kind)
 
     def comparison(self, node: Operation) -> Node:
         self.check_quotes(node)
@@ -244,7 +248,8 @@ class _Checker:
             if ordered:
                 rule = "texts are compared with ==, != and in only"
                 remedy = "compare with a date such as '2024-05-31', or write number(…) on one side to compare numbers"
-                self.refuse(node, f"texts compared with {node.name}", rule, remedy)
+                problem = f"texts compared with {node.name}"
+                self.refuse(node, problem, rule, remedy, code="texts-ordered", operator=node.name)
             return self.make("text " + node.name, node, *(self.kind(argument)[1] for argument in node.arguments))
         convert = self.date if dates else self.number
         return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
@@ -255,20 +260,21 @@ class _Checker:
             if not isinstance(side, Column) or side.name in self.kinds or not isinstance(other, Column):
                 continue
             if self.kinds.get(other.name) == "text":
-                rule = f"a text is written in quotes: {side.name!r}"
-                hint = nearest_column(side.name, self.kinds)
-                self.refuse(side, f"there is no column {side.name!r}", rule, f"add quotes; or is it a column? {hint}")
+                problem, rule = f"there is no column {side.name!r}", f"a text is written in quotes: {side.name!r}"
+                remedy = f"add quotes; or is it a column? {nearest_column(side.name, self.kinds)}"
+                self.refuse(side, problem, rule, remedy, code="text-without-quotes", column=side.name)
 
     def membership(self, node: Operation) -> Node:
         left, *members = node.arguments
         kind, kinds = self.kind(left)[0], {self.kind(member)[0] for member in members}
         if len(kinds) > 1:
-            self.refuse(members[0], "a list of several kinds", "a list holds constants of one kind", "cut it in two")
+            rule = "a list holds constants of one kind"
+            self.refuse(members[0], "a list of several kinds", rule, "cut it in two", code="list-of-several-kinds")
         if kind == "text" and kinds == {"text"}:
             return self.make("text " + node.name, node, self.kind(left)[1], *members)
         if kind != "truth" and kinds == {"truth"}:
-            rule = "a list holds what the left side is"
-            self.refuse(members[0], f"truths in a list for a {kind}", rule, "mend the list")
+            problem, rule = f"truths in a list for a {kind}", "a list holds what the left side is"
+            self.refuse(members[0], problem, rule, "mend the list", code="list-of-another-kind", kind=kind)
         convert = self.date if kind == "date" else self.number
         return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
 

@@ -229,7 +229,8 @@ class Exchangeable(Matrix):
     def scaled(self, columns: Array) -> Exchangeable:
         first, last = self._split(columns)
         if not (first == first[0]).all():
-            raise PlanError("columns that are scaled apart", "an exchangeable matrix treats them alike", "plan again")
+            what, rule = "columns that are scaled apart", "an exchangeable matrix treats them alike"
+            raise PlanError(what, rule, "plan again", code="exchangeable-columns-scaled-apart")
         unit, end = float(first[0]), float(last)
         border = None if self.border is None else self.border * end
         tail = None if self.tail is None else (self.tail[0] * unit, self.tail[1] * end)
@@ -319,7 +320,8 @@ class Dense(Matrix):
 def exact_entries(lift: Matrix) -> Array:
     """The entries of a lift that is written down; refuses the other kinds, whose entries `dense` may round."""
     if not isinstance(lift, Dense):
-        raise PlanError(f"a lift of kind {type(lift).__name__}", "the domain bounds lifts of other kinds", "plan again")
+        what, rule = f"a lift of kind {type(lift).__name__}", "the domain bounds lifts of other kinds"
+        raise PlanError(what, rule, "plan again", code="lift-kind-not-bounded", kind=type(lift).__name__)
     return lift.matrix
 
 
@@ -354,7 +356,8 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
         from gaussmith.numerics.residual_maps import map_from_dict
 
         return map_from_dict(fields)
-    raise PlanError(f"matrix kind = {kind!r}", "this version does not know it", "upgrade gaussmith, or plan again")
+    what, rule = f"matrix kind = {kind!r}", "this version does not know it"
+    raise PlanError(what, rule, "upgrade gaussmith, or plan again", code="unknown-matrix-kind", kind=kind)
 
 
 def _check(holds: bool) -> None:
@@ -364,4 +367,5 @@ def _check(holds: bool) -> None:
             "a matrix with a number that is not finite or has no place",
             "a plan's matrices hold finite numbers, each in its row and column",
             "plan again; if this persists, the bounds or weights lie too far apart",
+            code="matrix-not-finite",
         )

@@ -37,7 +37,8 @@ class Law:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Law:
         if fields["kind"] not in KINDS:
-            raise PlanError(f"law kind = {fields['kind']!r}", "this version does not know it", "plan again")
+            what, rule = f"law kind = {fields['kind']!r}", "this version does not know it"
+            raise PlanError(what, rule, "plan again", code="unknown-law-kind", kind=fields["kind"])
         numbers = {str(name): unpack(values) for name, values in fields["numbers"].items()}
         return cls(str(fields["kind"]), float(fields["lower"]), numbers)
 
@@ -84,4 +85,5 @@ def check_law(holds: bool) -> None:
 
 def refused_law() -> PlanError:
     """Why a law is refused."""
-    return PlanError("a law that is not one of differences", "its numbers must fit the domain", "plan again")
+    what = "a law that is not one of differences"
+    return PlanError(what, "its numbers must fit the domain", "plan again", code="law-not-of-differences")
