@@ -12,13 +12,14 @@ import duckdb
 import narwhals as nw
 import polars as pl
 import pytest
+from refusals import refused
 from summing import engine_under, sum_groups, sum_people, total_groups, total_people
 
 from gaussmith.engines.duckdb import DUCKDB
 from gaussmith.engines.engine import Totals
 from gaussmith.engines.polars import POLARS
 from gaussmith.engines.registry import engine_of, open_source
-from gaussmith.errors import DataError, RequestError, SourceError
+from gaussmith.errors import RequestError
 from gaussmith.expressions import GroupKeys, declare_groups, derive, kinds_of, plan_derivation
 from gaussmith.problem.codes import BoxCodes
 from gaussmith.totals.features import Coding, Contribution, PersonMean, PersonTotal, RowCount, RowSum
@@ -305,14 +306,14 @@ def test_failing_engines_say_nothing(tmp_path: Path) -> None:
     source = open_source(str(tmp_path / "a.parquet"))
     (tmp_path / "a.parquet").write_bytes(whole[:8])
     nothing = plan_derivation({}, None, kinds_of(source.schema))
-    with pytest.raises(DataError, match="could not be read to its end") as caught:
+    with refused("data-not-readable") as caught:
         total_people(source, Contribution((), "i"), nothing)
     assert caught.value.__context__ is None and caught.value.__cause__ is None
 
 
 def test_arrays_have_no_people() -> None:
     source = open_source([[1.0], [2.0]])
-    with pytest.raises(SourceError, match="need columns with names"):
+    with refused("people-in-array"):
         total_people(source, Contribution((), None), plan_derivation({}, None, {}))
 
 

@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from gaussmith.errors import DataError, LedgerError
 from gaussmith.guarantee import Guarantee
@@ -93,9 +94,7 @@ def test_a_crash_while_creating_leaves_a_ledger_or_none(path: Path) -> None:
 
 
 def test_no_place_for_a_ledger(tmp_path: Path) -> None:
-    with pytest.raises(
-        LedgerError, match=r"cannot be written \(unable to open database file\) · its file and directory"
-    ):
+    with refused("ledger-not-writable", reason="unable to open database file"):
         Ledger.create(tmp_path / "nowhere" / "study.ledger", EIGHTH)
 
 
@@ -113,7 +112,7 @@ def test_not_a_ledger(tmp_path: Path, content: bytes | None) -> None:
         Ledger(path)
     assert words(error).startswith(f"{path} is not a Gaussmith ledger · ")
     assert path.read_bytes() == before
-    with pytest.raises(LedgerError, match="is not a Gaussmith ledger"):
+    with refused("file-not-a-ledger"):
         Ledger(tmp_path)
 
 
@@ -127,7 +126,7 @@ def test_a_damaged_file(ledger: Ledger, path: Path) -> None:
         Ledger(path)
     assert words(error).startswith(f"ledger={path} is damaged and cannot be read · ")
     path.write_bytes(content[:5000])
-    with pytest.raises(LedgerError, match="is damaged and cannot be read"):
+    with refused("ledger-damaged"):
         Ledger(path)
 
 
@@ -139,7 +138,7 @@ def test_damage_out_of_the_way_is_found_by_verify(ledger: Ledger, path: Path) ->
     content[place + 9 : place + 11] = b"11"
     path.write_bytes(content)
     Ledger(path)
-    with pytest.raises(LedgerError, match="fails verification: entry 11 was changed: its hash does not fit"):
+    with refused("ledger-entry-changed", entry=11):
         Ledger(path).verify()
 
 
@@ -169,7 +168,7 @@ def test_the_tables_of_the_first_format_are_refused_in_words(tmp_path: Path) -> 
             connection.execute(f"ALTER TABLE gaussmith_entries DROP COLUMN {column}")
         connection.execute("UPDATE gaussmith_ledgers SET format = 1")
     connection.close()
-    with pytest.raises(LedgerError, match="has format=1 · this version of Gaussmith reads format 2 · use the version"):
+    with refused("ledger-of-other-format", format=1):
         Ledger(path)
 
 
@@ -217,13 +216,11 @@ def test_a_lost_or_spoilt_head(ledger: Ledger, path: Path) -> None:
     text = head.read_text()
     for spoilt in ("", "1:abc", "x" * 100, "\xff"):
         head.write_text(spoilt, "latin-1")
-        with pytest.raises(
-            LedgerError, match=r"head=study.ledger.head of ledger=.* cannot be read · it holds one line"
-        ):
+        with refused("ledger-head-not-readable", head="study.ledger.head"):
             ledger.reserve("s", "request", EIGHTH)
     head.unlink()
     for attempt in (ledger.verify, lambda: Ledger(path), lambda: ledger.reserve("s", "request", EIGHTH)):
-        with pytest.raises(LedgerError, match=r"has lost its head file study.ledger.head · a ledger moves together"):
+        with refused("ledger-head-lost", head="study.ledger.head"):
             attempt()
     head.write_text(text)
     assert ledger.verify().entries == 2
@@ -243,9 +240,9 @@ def test_a_second_hard_link_is_refused(path: Path, tmp_path: Path) -> None:
     ledger = Ledger.create(path, Guarantee(mu=1))
     os.link(path, tmp_path / "other.ledger")
     for name in (path, tmp_path / "other.ledger"):
-        with pytest.raises(LedgerError, match="has a second name, a hard link · charges made under one name can stay"):
+        with refused("ledger-with-hard-link"):
             Ledger(name)
-    with pytest.raises(LedgerError, match="hard link"):
+    with refused("ledger-with-hard-link"):
         ledger.reserve("a", "h", Guarantee(mu=1))
     (tmp_path / "other.ledger").unlink()
     os.link(path, path.with_name(f".{path.name}.1-2.new"))  # left by a `create` that was killed: taken away
@@ -259,9 +256,9 @@ def test_a_ledger_that_was_replaced_is_not_charged(path: Path) -> None:
     for file in path.parent.glob(f"{path.name}*"):
         file.unlink()
     other = Ledger.create(path, Guarantee(mu=1))
-    with pytest.raises(LedgerError, match=r"was replaced by another since it was opened · .* · open it again"):
+    with refused("ledger-replaced"):
         ledger.reserve("a", "h", Guarantee(mu=5))
-    with pytest.raises(LedgerError, match="was replaced"):
+    with refused("ledger-replaced"):
         _ = ledger.remaining
     assert other.spent == 0
 
@@ -287,7 +284,7 @@ def test_a_disk_that_fails_is_not_a_damaged_ledger(ledger: Ledger, monkeypatch: 
         raise error
 
     monkeypatch.setattr(sqlite3, "connect", refuse)
-    with pytest.raises(LedgerError, match=r"cannot be written .disk I/O error. · .* with room on the disk"):
+    with refused("ledger-not-writable", reason="disk I/O error"):
         ledger.reserve("a", "h", Guarantee(mu=0.01))
 
 
@@ -320,5 +317,5 @@ def test_threads_and_forks_share_a_ledger(ledger: Ledger) -> None:
 def test_a_misspelt_failpoint_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     failpoint("before-data")
     monkeypatch.setenv(VARIABLE, "before-reserve-comit")
-    with pytest.raises(LedgerError, match="is no failpoint · it must name one · did you mean 'before-reserve-commit'"):
+    with refused("unknown-failpoint", match="did you mean 'before-reserve-commit'"):
         failpoint("before-data")

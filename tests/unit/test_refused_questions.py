@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 from visits import LOUD, VISITS, G, ask, rounded
 
 import gaussmith as gm
@@ -303,7 +304,7 @@ def test_a_list_of_several_histograms_limits_each_by_its_own_length() -> None:
 
 def test_a_key_with_a_time_of_day_is_refused() -> None:
     days = pl.DataFrame({"day": [datetime.date(2024, 5, 31)]})
-    with pytest.raises(RequestError, match="'2024-05-31 03:00' of 'day' · dates are compared by their day"):
+    with refused("key-not-a-date", key="2024-05-31 03:00", column="day"):
         gm.release(gm.Request(days, count=True, by={"day": ["2024-05-31 03:00"]}, guarantee=G))
     midnight = gm.Request(days, count=True, by={"day": [datetime.datetime(2024, 5, 31)]}, guarantee=LOUD)
     assert gm.release(midnight).values[:, -1].round().tolist() == [1]
