@@ -55,7 +55,7 @@ class Toy:
         return Source(self, data, len(schema), tuple(schema), dict(schema))
 
     def open_files(self, files: Files, columns: Sequence[str] | None, master: str | None) -> Source:
-        raise SourceError(f"source={files.said!r}", "toys read no files", "leave engine out")
+        raise SourceError(f"source={files.said!r}", "toys read no files", "leave engine out", code="toys-read-no-files")
 
     def check_names(self, source: Source, columns: Sequence[str]) -> None: ...
 

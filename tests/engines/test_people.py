@@ -313,7 +313,7 @@ def test_failing_engines_say_nothing(tmp_path: Path) -> None:
 
 def test_arrays_have_no_people() -> None:
     source = open_source([[1.0], [2.0]])
-    with refused("people-in-array"):
+    with refused("array-without-column-names"):
         total_people(source, Contribution((), None), plan_derivation({}, None, {}))
 
 

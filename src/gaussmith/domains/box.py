@@ -105,35 +105,24 @@ class Box(Domain):
         object.__setattr__(self, "_codes", BoxCodes.for_bounds(low, high, low, self.names))  # or refuses, here and now
 
     def _check(self) -> None:
-        for wrong, rule in (
-            (~(np.isfinite(self.lower) & np.isfinite(self.upper)), "both bounds must be finite numbers"),
-            (self.lower > self.upper, "the lower bound must be below the upper bound"),
-            (self.lower == self.upper, "the bounds must differ: a constant needs no release"),
-        ):
-            if wrong.any():
-                j = int(np.argmax(wrong))
-                raise DomainError(
-                    f"bounds of {self.name(j)!r} = [{self.lower[j]:g}, {self.upper[j]:g}]",
-                    rule,
-                    "give limits that are known without looking at the data (docs/bounds.md)",
-                    code="bounds-not-an-interval",
-                    lower=self.lower[j],
-                    upper=self.upper[j],
-                    column=self.name(j),
-                )
-
+        finite = np.isfinite(self.lower) & np.isfinite(self.upper)
+        self._refuse_where(~finite, "both bounds must be finite numbers", code="bounds-not-finite")
+        reversed_bounds = "the lower bound must be below the upper bound"
+        self._refuse_where(self.lower > self.upper, reversed_bounds, code="bounds-reversed")
+        constant = "the bounds must differ: a constant needs no release"
+        self._refuse_where(self.lower == self.upper, constant, code="bounds-equal")
         far = (np.maximum(np.abs(self.lower), np.abs(self.upper)) >= 1e100) | (self.upper / 2 - self.lower / 2 < 5e-101)
-        if far.any():  # the squares of errors must be doubles too
-            j = int(np.argmax(far))
-            raise DomainError(
-                f"bounds of {self.name(j)!r} = [{self.lower[j]:g}, {self.upper[j]:g}]",
-                "bounds lie within 1e100 of zero and at least 1e-100 apart",
-                "rescale the column to ordinary units",
-                code="bounds-out-of-scale",
-                lower=self.lower[j],
-                upper=self.upper[j],
-                column=self.name(j),
-            )
+        rule = "bounds lie within 1e100 of zero and at least 1e-100 apart"  # the squares of errors must be doubles too
+        self._refuse_where(far, rule, "rescale the column to ordinary units", code="bounds-out-of-scale")
+
+    def _refuse_where(self, wrong: npt.NDArray[np.bool_], rule: str, remedy: str = "", *, code: str) -> None:
+        """Refuse the bounds of the first column that is wrong."""
+        if wrong.any():
+            j = int(np.argmax(wrong))
+            low, high = self.lower[j], self.upper[j]
+            what = f"bounds of {self.name(j)!r} = [{low:g}, {high:g}]"
+            remedy = remedy or "give limits that are known without looking at the data (docs/bounds.md)"
+            raise DomainError(what, rule, remedy, code=code, column=self.name(j), lower=low, upper=high)
 
     @property
     def dimension(self) -> int:

@@ -92,7 +92,10 @@ def check_people(
     if source.names is None:
         rule = "filters, units and groups need columns with names"
         raise SourceError(
-            "source is an array", rule, "give a frame, such as polars.DataFrame(array, names)", code="people-in-array"
+            "source is an array",
+            rule,
+            "give a frame, such as polars.DataFrame(array, names)",
+            code="array-without-column-names",
         )
     check_contribution(added, derivation.kinds)
     check_identity(source, added.unit, derivation.kinds)
@@ -101,7 +104,7 @@ def check_people(
     for name in [] if groups is None else groups.columns:
         if name not in derivation.kinds:
             what, rule = f"column {name!r}", "the source has no such column"
-            raise SourceError(what, rule, "declare the groups anew", code="group-column-not-in-source", column=name)
+            raise SourceError(what, rule, "declare the groups anew", code="no-such-column", column=name)
 
 
 def _prepare(
