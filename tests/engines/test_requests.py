@@ -74,5 +74,5 @@ def test_a_pandas_frame_is_not_read_before_it_is_charged() -> None:
 
     frame = pd.DataFrame({"person": pd.Series([Watched()], dtype=object), "x": [1.0]})
     request = gm.Request(frame, sums={"x": (0, 1)}, unit="persn", guarantee=gm.Guarantee(mu=1))
-    with refused("no-such-column", match="did you mean 'person'"):
+    with refused("no-such-column", says="did you mean 'person'"):
         gm.release(request)

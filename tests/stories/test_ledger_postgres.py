@@ -68,7 +68,7 @@ def test_one_unit_and_two_caps(ledger: Ledger, postgres_location: str) -> None:
     for other in ("person", EACH_ROW):
         with refused("ledger-of-another-unit"):
             again.reserve("b", "request", EIGHTH, unit=other)
-    with refused("keys-budget-exceeded", match="no release that finds keys"):
+    with refused("keys-budget-exceeded", says="no release that finds keys"):
         again.reserve("b", "request", EIGHTH, unit=("house \ud800", "person"), keys_delta=Fraction(1, 2**999))
     assert again.entries() == entries
     found = again.verify()

@@ -145,7 +145,7 @@ def test_a_damaged_file_among_many_is_found_before_anything_is_charged(suffix: s
 def test_a_damaged_text_file_among_many_is_named(tmp_path: Path) -> None:
     (tmp_path / "0.csv").write_text("")
     (tmp_path / "1.csv").write_text("a\n1\n")
-    with refused("one-file-damaged", match="0\\.csv'"):
+    with refused("one-file-damaged", says="0.csv'"):
         open_source(str(tmp_path / "*.csv"))
 
 

@@ -317,5 +317,5 @@ def test_threads_and_forks_share_a_ledger(ledger: Ledger) -> None:
 def test_a_misspelt_failpoint_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     failpoint("before-data")
     monkeypatch.setenv(VARIABLE, "before-reserve-comit")
-    with refused("unknown-failpoint", match="did you mean 'before-reserve-commit'"):
+    with refused("unknown-failpoint", says="did you mean 'before-reserve-commit'"):
         failpoint("before-data")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from refusals import refused
+from refusals import Expected, refusal, refused
 
 from gaussmith.errors import LedgerError
 from gaussmith.guarantee import Guarantee
@@ -84,54 +84,57 @@ def test_an_edited_field(path: Path, seq: int, column: str) -> None:
 
 
 EDITS: dict[str, tuple[tuple[str, ...], str]] = {
-    "first entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 0",), "there is no entry at all"),
-    "middle entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 2",), "entry 2 is missing"),
-    "last entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 5",), "truncated or rolled back"),
+    "first entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 0",), "ledger-without-entries"),
+    "middle entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 2",), refusal("ledger-entry-missing", entry=2)),
+    "last entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 5",), "ledger-rolled-back"),
     "last entry gone, row set back": (
         (
             "DELETE FROM gaussmith_entries WHERE seq = 5",
             "UPDATE gaussmith_ledgers SET head_seq = 4, head_hash = (SELECT hash FROM gaussmith_entries WHERE seq = 4)",
         ),
-        "its head is entry 5, its last is entry 4: it was truncated or rolled back",
+        refusal("ledger-rolled-back", entry=5, last=4),
     ),
-    "all entries gone": (("DELETE FROM gaussmith_entries",), "there is no entry at all"),
+    "all entries gone": (("DELETE FROM gaussmith_entries",), "ledger-without-entries"),
     "entries swapped": (
         (
             "UPDATE gaussmith_entries SET seq = 99 WHERE seq = 1",
             "UPDATE gaussmith_entries SET seq = 1 WHERE seq = 3",
             "UPDATE gaussmith_entries SET seq = 3 WHERE seq = 99",
         ),
-        "entry 1 was changed",
+        refusal("ledger-entry-changed", entry=1),
     ),
-    "charge erased": (("UPDATE gaussmith_entries SET charge = '0' WHERE seq = 1",), "entry 1 was changed"),
+    "charge erased": (
+        ("UPDATE gaussmith_entries SET charge = '0' WHERE seq = 1",),
+        refusal("ledger-entry-changed", entry=1),
+    ),
     "unit edited": (
         ("UPDATE gaussmith_entries SET body = replace(body, 'person', 'house') WHERE seq = 3",),
-        "entry 3 was changed",
+        refusal("ledger-entry-changed", entry=3),
     ),
-    "charge no number": (("UPDATE gaussmith_entries SET charge = 'x' WHERE seq = 1",), "is damaged"),
+    "charge no number": (("UPDATE gaussmith_entries SET charge = 'x' WHERE seq = 1",), "ledger-damaged"),
     "head row set back": (
         ("UPDATE gaussmith_ledgers SET head_seq = 4, head_hash = (SELECT hash FROM gaussmith_entries WHERE seq = 4)",),
-        "its head is entry 4, and more entries were put behind it",
+        refusal("ledger-entries-behind-head", entry=4),
     ),
-    "head row wrong": (("UPDATE gaussmith_ledgers SET head_seq = 4",), "entry 4 is not the one its head names"),
-    "head row ahead": (("UPDATE gaussmith_ledgers SET head_seq = 6",), "truncated or rolled back"),
-    "ledger row gone": (("DELETE FROM gaussmith_ledgers",), "is damaged"),
-    "table gone": (("DROP TABLE gaussmith_results",), "is damaged"),
+    "head row wrong": (("UPDATE gaussmith_ledgers SET head_seq = 4",), refusal("ledger-history-rewritten", entry=4)),
+    "head row ahead": (("UPDATE gaussmith_ledgers SET head_seq = 6",), "ledger-rolled-back"),
+    "ledger row gone": (("DELETE FROM gaussmith_ledgers",), "ledger-damaged"),
+    "table gone": (("DROP TABLE gaussmith_results",), "ledger-damaged"),
     "release changed": (
         ("UPDATE gaussmith_results SET payload = x'00' WHERE release_id = 'a'",),
-        "the stored release id='a' is missing or was changed",
+        refusal("stored-release-changed", id="a"),
     ),
     "release gone": (
         ("DELETE FROM gaussmith_results WHERE release_id = 'b'",),
-        "the stored release id='b' is missing or was changed",
+        refusal("stored-release-changed", id="b"),
     ),
     "release renamed": (
         ("UPDATE gaussmith_results SET release_id = 'd' WHERE release_id = 'b'",),
-        "the stored release id='b' is missing or was changed",
+        refusal("stored-release-changed", id="b"),
     ),
     "release slipped in": (
         ("INSERT INTO gaussmith_results SELECT ledger, 'd', payload FROM gaussmith_results WHERE release_id = 'b'",),
-        "the stored release id='d' is not in the chain",
+        refusal("stored-release-not-in-chain", id="d"),
     ),
 }
 
@@ -140,9 +143,8 @@ EDITS: dict[str, tuple[tuple[str, ...], str]] = {
 def test_an_edited_ledger(path: Path, edit: str) -> None:
     statements, message = EDITS[edit]
     run(path, *statements)
-    with pytest.raises(LedgerError) as error:
+    with refused(message):
         Ledger(path).verify()
-    assert message in str(error.value)
 
 
 def test_changed_bytes_are_never_returned(path: Path) -> None:
@@ -261,77 +263,83 @@ def last(entries: list[Entry], **fields: Any) -> list[Entry]:
     return [*entries[:5], changed(entries[5], **fields)]
 
 
-FORGERIES: dict[str, tuple[Callable[[list[Entry]], list[Entry]], str]] = {
+FORGERIES: dict[str, tuple[Callable[[list[Entry]], list[Entry]], Expected]] = {
     "honest": (lambda e: e, ""),
-    "charge made small": (lambda e: [*e[:5], changed(e[5], charge=1, spent=2 * UNIT + 1)], "another amount than"),
-    "charge made negative": (lambda e: [*e[:5], changed(e[5], charge=-UNIT, spent=UNIT)], "another amount than"),
-    "total not moved": (lambda e: [*e[:5], changed(e[5], spent=2 * UNIT)], "entry 5 has a wrong total"),
+    "charge made small": (lambda e: [*e[:5], changed(e[5], charge=1, spent=2 * UNIT + 1)], "ledger-charge-wrong"),
+    "charge made negative": (lambda e: [*e[:5], changed(e[5], charge=-UNIT, spent=UNIT)], "ledger-charge-wrong"),
+    "total not moved": (lambda e: [*e[:5], changed(e[5], spent=2 * UNIT)], refusal("ledger-total-wrong", entry=5)),
     "mu made small": (
         lambda e: [
             *e[:5],
             changed(e[5], charge=UNIT // 4, spent=2 * UNIT + UNIT // 4, body=canonical(
                 body(0.0625, guarantee={"mu": 0.125}))),
         ],
-        "entry 5 records another μ than its guarantee has",
+        refusal("ledger-mu-wrong", entry=5),
     ),
     "budget exceeded": (
         lambda e: [*e, follow(e[5], "reserve", body(0.25, keys_delta="0"), charge=4 * UNIT)],
-        "entry 6 exceeds the budget",
+        refusal("ledger-overdrawn", entry=6),
     ),
     "budget for keys exceeded": (
         lambda e: [*e, follow(e[5], "reserve", body(0.125, keys_delta="2/4194304"), charge=UNIT, keys_charge=2 * KEYS)],
-        "entry 6 exceeds the budget",
+        refusal("ledger-overdrawn", entry=6),
     ),
-    "keys charge made small": (lambda e: last(e, keys_charge=1, keys_spent=2 * KEYS + 1), "another amount than"),
-    "keys total not moved": (lambda e: last(e, keys_spent=2 * KEYS), "entry 5 has a wrong total"),
+    "keys charge made small": (lambda e: last(e, keys_charge=1, keys_spent=2 * KEYS + 1), "ledger-charge-wrong"),
+    "keys total not moved": (lambda e: last(e, keys_spent=2 * KEYS), refusal("ledger-total-wrong", entry=5)),
     "keys taken from a store": (
         lambda e: [*e[:4], changed(e[4], keys_charge=-KEYS, keys_spent=KEYS), changed(e[5], keys_spent=2 * KEYS)],
-        "entry 4 charges another amount than",
+        refusal("ledger-charge-wrong", entry=4),
     ),
-    "keys negative": (lambda e: last(e, body=canonical(body(0.125, keys_delta="-1"))), "a body that cannot be read"),
+    "keys negative": (lambda e: last(e, body=canonical(body(0.125, keys_delta="-1"))), "ledger-entry-not-readable"),
     "keys forgotten": (
         lambda e: last(e, body=canonical({k: v for k, v in body(0.125).items() if k != "keys_delta"})),
-        "entry 5 has a body that cannot be read",
+        refusal("ledger-entry-not-readable", entry=5),
     ),
     "budget for keys raised": (
         lambda e: [changed(e[0], body=e[0].body.replace(str(4 * KEYS), str(8 * KEYS))), *e[1:]],
-        "its budget for found keys is not what was set aside for them",
+        "ledger-keys-budget-changed",
     ),
     "another unit": (
-        lambda e: last(e, body=canonical(body(0.125, unit=[]))), "entry 5 has another unit than those before it",
+        lambda e: last(e, body=canonical(body(0.125, unit=[]))), refusal("ledger-units-differ", entry=5),
     ),
     "unit of the ledger changed": (
         lambda e: [changed(e[0], body=e[0].body.replace('["person"]', '["household"]')), *e[1:]],
-        "entry 1 has another unit than those before it",
+        refusal("ledger-units-differ", entry=1),
     ),
-    "unit no list": (lambda e: last(e, body=canonical(body(0.125, unit=7))), "entry 5 has a unit that cannot be read"),
+    "unit no list": (
+        lambda e: last(e, body=canonical(body(0.125, unit=7))),
+        refusal("ledger-unit-not-readable", entry=5),
+    ),
     "budget raised": (
         lambda e: [changed(e[0], body=e[0].body.replace(str(4 * UNIT), str(40 * UNIT))), *e[1:]],
-        "its budget is not that of its guarantee",
+        "ledger-budget-changed",
     ),
     "guarantee raised": (
         lambda e: [changed(e[0], body=e[0].body.replace('"mu":0.25', '"mu":2.5')), *e[1:]],
-        "entry 0 records another μ than its guarantee has",
+        refusal("ledger-mu-wrong", entry=0),
     ),
-    "body unreadable": (lambda e: [*e[:5], changed(e[5], body="{")], "entry 5 has a body that cannot be read"),
-    "body empty": (lambda e: [*e[:5], changed(e[5], body="[]")], "entry 5 has a body that cannot be read"),
+    "body unreadable": (lambda e: [*e[:5], changed(e[5], body="{")], refusal("ledger-entry-not-readable", entry=5)),
+    "body empty": (lambda e: [*e[:5], changed(e[5], body="[]")], refusal("ledger-entry-not-readable", entry=5)),
     "mu no number": (
         lambda e: [*e[:5], changed(e[5], body=e[5].body.replace('"mu":0.125,"note"', '"mu":-1,"note"'))],
-        "entry 5 has a body that cannot be read",
+        refusal("ledger-entry-not-readable", entry=5),
     ),
     "a charge dropped": (
         lambda e: [*e[:3], *(changed(x, spent=x.spent - UNIT, keys_spent=x.keys_spent - KEYS) for x in e[4:])],
-        "entry 3 stores what was not charged",
+        refusal("ledger-stores-uncharged", entry=3),
     ),
     "stored for another request": (
         lambda e: [*e[:4], changed(e[4], request_hash="other"), e[5]],
-        "entry 4 stores what was not charged, or was stored before",
+        refusal("ledger-stores-uncharged", entry=4),
     ),
     "a second beginning": (
         lambda e: [*e, changed(e[0], release_id="x", spent=3 * UNIT)],
-        "entry 6 is of a kind that cannot stand",
+        refusal("ledger-entry-out-of-place", entry=6),
     ),
-    "an unknown kind": (lambda e: [*e[:5], changed(e[5], kind="refund")], "entry 5 is of a kind that cannot stand"),
+    "an unknown kind": (
+        lambda e: [*e[:5], changed(e[5], kind="refund")],
+        refusal("ledger-entry-out-of-place", entry=5),
+    ),
 }  # fmt: skip
 
 
@@ -344,9 +352,8 @@ def test_a_forged_ledger(path: Path, forgery: str) -> None:
     if not message:
         assert ledger.verify(expect_head=str(head)).entries == 6
         return
-    with pytest.raises(LedgerError) as error:
+    with refused(message):
         ledger.verify()
-    assert message in str(error.value)
     with pytest.raises(LedgerError):
         ledger.verify(expect_head=str(head))
 

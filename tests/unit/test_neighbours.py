@@ -25,13 +25,13 @@ def test_the_plain_words() -> None:
 
 
 def test_a_near_miss_is_refused_with_a_hint() -> None:
-    with refused("unknown-neighbours", match="did you mean 'add-remove'", neighbours="add-remov"):
+    with refused("unknown-neighbours", says="did you mean 'add-remove'", neighbours="add-remov"):
         neighbours.check("add-remov")
 
 
 @pytest.mark.parametrize("value", ["unbounded", "", None, 3, True])
 def test_anything_else_is_refused_with_the_choices(value: object) -> None:
-    with refused("unknown-neighbours", match="choose one of: add-remove, replace-one"):
+    with refused("unknown-neighbours", says="choose one of: add-remove, replace-one"):
         neighbours.check(value)  # type: ignore[arg-type]
 
 

@@ -120,7 +120,7 @@ def test_every_kind_of_release_writes_its_page(tmp_path: Any) -> None:
         page = release.report(tmp_path / f"{i}.html").read_text("utf-8")
         assert "a person is all rows with the same person" in page
         assert "nan" not in page and "None" not in page
-        with refused("report-not-html", match="write 'out\\.html'"):
+        with refused("report-not-html", says="write 'out.html'"):
             release.report("out.pdf")
         with refused("report-not-written", reason="No such file or directory"):
             release.report(tmp_path / "nowhere" / "out.html")
@@ -302,7 +302,7 @@ def test_the_joint_table_and_record_hold_every_question() -> None:
     again = gm.read(r.to_json())
     assert again.to_json() == r.to_json()
     assert again.to_polars().equals(table)
-    with refused("no-such-question", match="did you mean 'scores'", question="score"):
+    with refused("no-such-question", says="did you mean 'scores'", question="score"):
         r["score"]
     assert "<table>" in r._repr_html_()
     assert gm.Release.from_json(r.to_json()) == r

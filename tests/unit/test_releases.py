@@ -27,7 +27,7 @@ def test_a_release_names_its_answers():
     assert r["count"].value == r.values[2] == r[-1].value
     assert [a.name for a in r] == ["age", "visits", "count"]
     assert len(r) == 3
-    with refused("no-such-answer", match="did you mean 'visits'", answer="visit"):
+    with refused("no-such-answer", says="did you mean 'visits'", answer="visit"):
         r["visit"]
 
 
@@ -48,9 +48,9 @@ def test_confidence_and_method_are_checked():
             r.intervals(confidence)
         with refused("probability-out-of-range", PlanError):
             r["age"].interval(confidence)
-    with refused("unknown-interval-method", match="did you mean 'fieller'"):
+    with refused("unknown-interval-method", says="did you mean 'fieller'"):
         r.intervals(0.95, method="fiellr")
-    with refused("unknown-interval-method", match="did you mean 'fieller'"):
+    with refused("unknown-interval-method", says="did you mean 'fieller'"):
         r["age"].interval(0.95, method="fiellr")
 
 

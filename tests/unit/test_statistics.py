@@ -93,5 +93,5 @@ def test_a_mean_over_nobody_is_unknown() -> None:
 
 
 def test_unknown_methods_are_refused() -> None:
-    with refused("unknown-interval-method", match="did you mean 'fieller'", method="fieler"):
+    with refused("unknown-interval-method", says="did you mean 'fieller'", method="fieler"):
         check_method("fieler")

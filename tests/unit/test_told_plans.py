@@ -61,7 +61,7 @@ def test_a_plan_of_questions_has_errors_bounds_and_a_certificate() -> None:
     assert [each.standard_errors.tolist() for each in plan] == [list(each.errors().values()) for each in plan]
     with refused("plan-of-several-questions", questions=("spending", "people", "regions")):
         plan.standard_errors  # noqa: B018
-    with refused("no-such-question", match="did you mean 'people'"):
+    with refused("no-such-question", says="did you mean 'people'"):
         plan["peopel"]
     assert plan.total_variance == pytest.approx(sum(draw.total_variance for draw in plan.draws))
     mu = plan.guarantee.mu

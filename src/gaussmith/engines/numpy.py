@@ -104,7 +104,7 @@ def _open_array(engine: Numpy, array: npt.NDArray[Any]) -> Source:
             "an array must hold numbers: integers, floats or booleans",
             "convert it first, for example with astype(float)",
             code="array-not-numbers",
-            dtype=array.dtype,
+            dtype=str(array.dtype),
         )
     if array.ndim not in (1, 2):
         raise SourceError(

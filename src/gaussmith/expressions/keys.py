@@ -90,26 +90,24 @@ def _compared_as(name: str, kind: str, values: Sequence[Any]) -> str:
     wanted = kinds.pop()
     kind = kind.removeprefix("long ")
     if kind not in _ACCEPTED[wanted]:
+        odd = (value for value in values if wanted == "text" and re.fullmatch("-?[0-9]+", value) is None)
+        key = next(odd, values[0]) if kind == "number" else values[0]
+        what = f"by: {name!r} is a column of the kind {kind!r}"
         raise RequestError(
-            f"by: {name!r} is a column of the kind {kind!r}",
-            *_misfit(kind, wanted, values),
-            code="keys-do-not-fit-column",
-            column=name,
-            kind=kind,
+            what, *_misfit(kind, wanted, key), code="keys-do-not-fit-column", column=name, kind=kind, key=key
         )
     return "date" if kind == "date" or wanted == "date" else "text" if wanted == "text" else "number"
 
 
-def _misfit(kind: str, wanted: str, values: Sequence[Any]) -> tuple[str, str]:
-    """The rule that keys break which do not fit a column of this kind, and what to do."""
+def _misfit(kind: str, wanted: str, key: Any) -> tuple[str, str]:
+    """The rule that a key breaks which does not fit a column of this kind, and what to do."""
     if kind == "number" and wanted == "text":
-        key = next((value for value in values if re.fullmatch("-?[0-9]+", value) is None), values[0])
         remedy = "write whole numbers, without quotes; where the column holds others, derive one: floor(…)"
         return f"its keys are numbers, and {key!r} is a text", remedy
     said = {"number": "numbers", "truth": "true and false", "date": "dates such as '2024-05-31'"}
     if kind not in said:
         return "it holds neither numbers, texts, truths nor dates", "convert it in the source"
-    return f"its keys are {said[kind]}, and {values[0]!r} is none of these", "mend the keys"
+    return f"its keys are {said[kind]}, and {key!r} is none of these", "mend the keys"
 
 
 def _code(name: str, value: Any, kind: str) -> str | float:
