@@ -99,8 +99,9 @@ def test_names_that_spark_reads_as_expressions(name: str, spark: Any) -> None:
     frame = spark.createDataFrame([(1.0, "x")], "p double, k string").toDF(name, "k")
     assert answers(frame, sums={name: (0, 10)}) == [1]  # plain sums quote it
     for asked in ({"unit": name}, {"by": {name: [1]}}, {"where": f"`{name.replace('`', '``')}` > 0"}):
-        with pytest.raises((SourceError, ExpressionError), match=r"Spark reads dots, backticks and stars|'`' is not"):
+        with pytest.raises((SourceError, ExpressionError)) as caught:
             gm.release(gm.Request(frame, count=True, guarantee=G, **asked))
+        assert caught.value.code in ("column-name-is-an-expression", "sign-not-in-language")
 
 
 # ---- what is equal ---------------------------------------------------------------------------------------------------

@@ -144,14 +144,13 @@ def test_wrong_histograms_are_refused_in_words(fields, error, words):
 
 
 def test_what_does_not_fit_the_table_is_refused_before_it_is_read():
-    for fields, words in (
-        ({"histograms": {"helth": HEALTH}}, "'helth'"),
-        ({"histograms": {"age": HEALTH}}, "kind"),
-        ({"histograms": {"health": HEALTH}, "unit": "who"}, "'who'"),
+    for fields, expected in (
+        ({"histograms": {"helth": HEALTH}}, refusal("no-such-key-column", column="helth")),
+        ({"histograms": {"age": HEALTH}}, refusal("keys-do-not-fit-column", column="age")),
+        ({"histograms": {"health": HEALTH}, "unit": "who"}, refusal("no-such-column", column="who")),
     ):
-        with pytest.raises(RequestError) as caught:
+        with refused(expected, RequestError):
             gm.release(gm.Request(VISITS, guarantee=G, **fields))
-        assert words in str(caught.value)
     with refused("histogram-of-array"):
         gm.release(gm.Request(np.ones((3, 1)), histograms={"health": HEALTH}, guarantee=G))
 

@@ -122,7 +122,7 @@ def test_columns_in_far_apart_units_are_kept_or_refused() -> None:
         try:
             best = solve(points)
         except PlanError as refusal:
-            assert "too far apart" in refusal.what
+            assert refusal.code == "points-too-far-apart"
             continue
         back = points @ best.lift.T @ best.decode.T
         assert (np.abs(back - points).max(axis=0) <= 1e-6 * np.abs(points).max(axis=0)).all()
@@ -263,8 +263,9 @@ def test_an_impossible_gap_is_refused(gap: float) -> None:
 
 @pytest.mark.parametrize("points", [[[0.0, 0.0]], [[np.nan]], [[np.inf]], [], [1.0, 2.0], np.zeros((0, 3))])
 def test_points_that_mean_nothing_are_refused(points: object) -> None:
-    with pytest.raises(PlanError, match="points"):
+    with pytest.raises(PlanError) as caught:
         solve(points)  # type: ignore[arg-type]
+    assert caught.value.code in ("differences-all-zero", "differences-not-finite", "differences-malformed")
 
 
 def test_progress_hears_every_round() -> None:

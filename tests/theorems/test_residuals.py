@@ -9,7 +9,7 @@ from itertools import combinations, product
 import numpy as np
 import numpy.typing as npt
 import pytest
-from refusals import refused
+from refusals import Expected, refusal, refused
 
 from gaussmith.errors import PlanError
 from gaussmith.numerics.optimum import solve
@@ -173,9 +173,14 @@ def test_weights_move_accuracy_to_where_it_counts() -> None:
 
 
 def test_what_means_nothing_is_refused() -> None:
-    wrong: list[tuple[list[Way], str]] = [([], "0 marginals"), ([(0,), (0,)], "2 marginals"), ([(2,)], r"\(2,\)")]
-    for ways, text in [*wrong, ([(0, 0)], r"\(0, 0\)")]:
-        with pytest.raises(PlanError, match=text):
+    wrong: list[tuple[list[Way], Expected]] = [
+        ([], refusal("marginals-not-distinct", marginals=0)),
+        ([(0,), (0,)], refusal("marginals-not-distinct", marginals=2)),
+        ([(2,)], refusal("marginal-of-unknown-attributes", marginal=(2,))),
+        ([(0, 0)], refusal("marginal-of-unknown-attributes", marginal=(0, 0))),
+    ]
+    for ways, expected in wrong:
+        with refused(expected, PlanError):
             plan_marginals([2, 2], ways)
     with refused("attribute-without-values"):
         plan_marginals([0], [(0,)])

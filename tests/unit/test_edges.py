@@ -56,7 +56,7 @@ def test_a_column_named_count_beside_the_count_is_refused() -> None:
     "column", ["question", "answer", "value", "standard_error", "lower", "upper", "status", "note"]
 )
 def test_key_columns_named_like_those_of_the_table_are_refused(column: str) -> None:
-    with pytest.raises(DomainError, match=column):
+    with refused("key-column-reserved", column=column):
         gm.Groups({column: ["a", "b"]}, gm.Box([0], [1]))
 
 

@@ -55,7 +55,7 @@ def test_a_negative_size_is_refused():
 
 @pytest.mark.parametrize("bits", [-1, 57, 64])
 def test_bits_outside_64_bit_integers_are_refused(bits):
-    with pytest.raises(RequestError, match=rf"^bits={bits} · noise is drawn to between 0 and 56 .* · use bits=52$"):
+    with refused("noise-bits-out-of-range", RequestError, says="use bits=52", bits=bits):
         normal_integers(1, bits)
 
 

@@ -95,10 +95,9 @@ def test_files_that_are_not_what_they_say(suffix: str, tmp_path: Path) -> None:
         if suffix == "csv" and content:
             assert open_source(path).width == 1  # any line is a header
             continue
-        with pytest.raises(SourceError) as caught:
+        with refused("file-damaged", SourceError) as caught:
             open_source(path)
-        assert "cannot be opened as" in str(caught.value)
-        said = str(caught.value).replace(str(path), "")
+        said = f"{caught.value} {caught.value.fields}".replace(str(path), "")
         assert "secret" not in said and "42" not in said
         assert caught.value.__context__ is None
 
@@ -193,7 +192,7 @@ ODD_TYPES: dict[str, Any] = {
 @pytest.mark.parametrize("name", ODD_TYPES)
 def test_types_that_are_no_numbers(name: str) -> None:
     source = open_source(pl.DataFrame(schema={name: ODD_TYPES[name]}))
-    with pytest.raises(SourceError, match=f"column='{name}' is of type .* · numbers are needed: integers, floats"):
+    with refused("column-not-numbers", column=name):
         check_columns(source, [name], 1)
 
 
@@ -231,9 +230,11 @@ def test_columns_of_pandas_that_cannot_be_typed_are_in_nobodys_way(column: Any) 
     assert add(frame, ["a", "a"]) == [3.0, 3.0]
     counted = total_records(open_source(frame), BoxCodes.for_bounds([], [], []), [])
     assert counted.records == 2  # told from the first column
-    with pytest.raises(SourceError, match=r"column='note' (is text|holds Python objects|is of a type)") as caught:
+    with pytest.raises(SourceError) as caught:
         check_columns(open_source(frame), ["note"], 1)
-    assert "42" not in str(caught.value) and caught.value.__context__ is None
+    assert caught.value.code in ("column-of-text", "column-of-objects", "column-not-numbers")
+    assert caught.value.fields["column"] == "note"
+    assert "42" not in f"{caught.value} {caught.value.fields}" and caught.value.__context__ is None
 
 
 def test_categories_that_are_objects_are_matched_by_what_they_are() -> None:
@@ -320,6 +321,7 @@ def test_failures_after_opening_say_one_thing(case: int, tmp_path: Path, capfd: 
     with pytest.raises(DataError) as caught:
         total_records(source, PAIR, ["a", "b"])
     assert str(caught.value) == str(data_error())
+    assert (caught.value.code, dict(caught.value.fields)) == ("data-not-readable", {})
     assert str(caught.value).startswith("the data could not be read to its end · nothing more is said, because")
     assert caught.value.__context__ is None and caught.value.__cause__ is None
     assert "secret" not in "".join(capfd.readouterr())
@@ -340,7 +342,7 @@ def test_records_are_not_counted_in_32_bits(people: Path, monkeypatch: pytest.Mo
 def test_views_in_a_dataset(kind: Any) -> None:
     table = pa.table({"a": [1.0, 2.0, 4.0], "k": pa.array(["x", "y", None]).cast(kind)})
     if has_unreadable_views([kind]):  # of an old PyArrow
-        with pytest.raises(SourceError, match="a table with views"):
+        with refused("views-with-old-pyarrow"):
             open_source(dataset.dataset(table))
         return
     for asked in ({"unit": "k"}, {"where": "is_null(k) or k == 'x'"}):

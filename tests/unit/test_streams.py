@@ -12,7 +12,6 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.engines.registry import open_source
-from gaussmith.errors import SourceError
 
 
 def test_a_stream_can_be_read_once() -> None:
@@ -47,7 +46,7 @@ def test_a_stream_is_refused_before_a_charge_where_it_must_be_read_again(
     if queries == 1:
         gm.release(request, ledger=ledger)
         return
-    with pytest.raises(SourceError, match=f"it can be read once, and {queries} queries are needed · pass a table"):
+    with refused("reader-read-several-times", queries=queries):
         gm.release(request, ledger=ledger)
     assert ledger.spent == 0
 
