@@ -76,6 +76,7 @@ def test_a_call_that_fails_is_found_before_the_charge(
         with pytest.raises(InternalError) as caught:
             gm.release(ask(source, **more), ledger=ledger)
     assert str(caught.value) == SAID.format("nothing was charged")
+    assert (caught.value.code, dict(caught.value.fields)) == ("internal-error", {})
     assert caught.value.__context__ is None and caught.value.__cause__ is None
     assert caught.value.exit_code == 4 and ledger.spent == 0
     gm.release(ask(source, **more), ledger=ledger)
@@ -108,6 +109,7 @@ def test_an_error_of_ours_after_the_charge_is_no_fault_of_the_data(
     with pytest.raises(InternalError) as caught:
         gm.release(ask(SOURCES[kind](tmp_path)), ledger=ledger)
     assert str(caught.value) == SAID.format("a charge stays")
+    assert (caught.value.code, dict(caught.value.fields)) == ("internal-error", {})
     assert caught.value.__context__ is None and caught.value.__cause__ is None
     assert ledger.spent > 0
 
@@ -141,7 +143,7 @@ def test_what_a_function_of_the_user_raises_on_data_is_said_in_one_way(error: ty
     lazy = FRAME.lazy().with_columns(pl.col("age").map_batches(theirs, return_dtype=pl.Float64))
     with pytest.raises(DataError) as caught:
         gm.release(ask(lazy), ledger=ledger)
-    assert "the data could not be read to its end" in str(caught.value)
+    assert (caught.value.code, dict(caught.value.fields)) == ("data-not-readable", {})
     assert caught.value.__context__ is None and caught.value.__cause__ is None
 
 

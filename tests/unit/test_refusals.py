@@ -22,10 +22,12 @@ from gaussmith.engines.numpy import NUMPY
 from gaussmith.expressions.keys import declare_groups
 from gaussmith.ledger import Ledger
 from gaussmith.ledger.chain import check_links, seal
+from gaussmith.numerics.intervals import Intervals
 from gaussmith.numerics.linear import Dense, Exchangeable
 from gaussmith.numerics.packed_arrays import unpack
 from gaussmith.problem.codes import BoxCodes
 from gaussmith.problem.law import Law
+from gaussmith.totals.opened import open_data
 
 G = gm.Guarantee(mu=1)
 BOX = gm.Box({"a": (0, 1), "b": (0, 2)})
@@ -45,6 +47,13 @@ def without_a_draw() -> str:
     fields = json.loads(gm.plan(BOX, G).release([[0.5, 1.0]]).to_json())
     return json.dumps({**fields, "draws": []})
 
+
+def marginal_maps() -> tuple[Any, Any]:
+    shape = gm.plan(gm.Cells(shape=(70, 70)), G, answers=gm.workloads.marginals([70, 70], 1)).block.shape
+    return shape.lift, shape.features
+
+
+INTERVALS = Intervals(np.array([0]), np.array([2]), np.eye(3))
 
 CASES: dict[str, tuple[Callable[[], object], Expected]] = {
     "more groups than there are": (
@@ -108,6 +117,22 @@ CASES: dict[str, tuple[Callable[[], object], Expected]] = {
         refusal("lift-does-not-match-domain", columns=7, coordinates=2),
     ),
     "corners of a large box": (lambda: gm.Box(np.zeros(60), np.ones(60)).corners(), "too-many-corners-of-box"),
+    "a dense lift of a large box": (
+        lambda: gm.Box(np.zeros(60), np.ones(60)).largest(Dense(np.ones((2, 60))), "replace-one"),
+        "too-many-corners-for-dense-lift",
+    ),
+    "intervals that stop before they start": (
+        lambda: Intervals(np.array([2]), np.array([2]), np.eye(3)),
+        "intervals-out-of-place",
+    ),
+    "intervals as a lift": (lambda: INTERVALS.exact_times(np.array([1, 2, 3])), "intervals-as-lift"),
+    "marginals scaled apart": (
+        lambda: marginal_maps()[0].scaled(np.arange(1.0, 4901.0)),
+        "marginal-columns-scaled-apart",
+    ),
+    "decoding as a lift": (lambda: marginal_maps()[1].exact_times(np.ones(3, dtype=np.int64)), "decoding-as-lift"),
+    "decoding that is scaled": (lambda: marginal_maps()[1].scaled(np.ones(3)), "decoding-scaled"),
+    "a plan that is no request's": (lambda: open_data([[0.5, 1.0]], gm.plan(BOX, G).draws[0]), "plan-not-of-a-request"),
     "records that are too many": (
         lambda: largest_listed(Dense(np.ones((1, 1))), None, "add-remove"),
         "too-many-records-for-dense-lift",
