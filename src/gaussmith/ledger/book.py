@@ -228,10 +228,11 @@ class Ledger:
             if made is None:
                 raise
             # The commit may have arrived or not. Who was given a fresh id must learn it, to go on under this charge.
-            what = f"{error.what}, while charging id={made.release_id!r}"
-            raise LedgerError(
-                what, error.rule, error.remedy, code=error.code, **error.fields, id=made.release_id
-            ) from None
+            what, fields = (
+                f"{error.what}, while charging id={made.release_id!r}",
+                {**error.fields, "id": made.release_id},
+            )
+            raise LedgerError(what, error.rule, error.remedy, code=error.code, **fields) from None
         if made is None:  # worded only now, since that takes time and others wait for the lock
             if charge > self.budget - last.spent:
                 raise refuse_charge(guarantee, self.budget - last.spent, self.guarantee, self.where)
