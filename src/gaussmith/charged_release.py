@@ -81,7 +81,7 @@ def read_request(request: Any) -> Request:
     else:
         what = f"{type(request).__name__} instead of a request"
         remedy = "plan.release(data)" if hasattr(request, "release") else example.format('"people.parquet"')
-    raise RequestError(what, "a request says what is asked of which source", f"write {remedy}")
+    raise RequestError(what, "a request says what is asked of which source", f"write {remedy}", code="not-a-request")
 
 
 def check_source(request: Request) -> bool:
@@ -153,7 +153,8 @@ def open_ledger(ledger: Any, id: str | None) -> Ledger | None:
     """The ledger given by a path, a URL or a `Ledger`; None if none is given."""
     if ledger is None:
         if id is not None:
-            raise LedgerError(f"id={id!r} without a ledger", "ids are kept by a ledger", "give ledger= too")
+            what = f"id={id!r} without a ledger"
+            raise LedgerError(what, "ids are kept by a ledger", "give ledger= too", code="id-without-ledger", id=id)
         return None
     from gaussmith.ledger import Ledger
 
@@ -161,9 +162,8 @@ def open_ledger(ledger: Any, id: str | None) -> Ledger | None:
         return ledger
     if isinstance(ledger, str | os.PathLike):
         return Ledger(ledger)
-    raise LedgerError(
-        f"ledger of type {type(ledger).__name__}", "it is a path, a URL or a gaussmith.Ledger", 'write "study.ledger"'
-    )
+    what, rule = f"ledger of type {type(ledger).__name__}", "it is a path, a URL or a gaussmith.Ledger"
+    raise LedgerError(what, rule, 'write "study.ledger"', code="not-a-ledger", type=type(ledger).__name__)
 
 
 def ledger_unit(unit: str | Sequence[str] | None) -> str | Sequence[str]:

@@ -67,7 +67,17 @@ def check_whole(
     if is_whole(value) and low <= value and (high is None or value <= high):
         return int(value)
     usual = f"of at least {low}" if high is None else f"from {low} to {high}"
-    raise error(f"{name}={_text(value)}", rule or f"it is a whole number {usual}", remedy or f"write {name}={low}")
+    rule, remedy = rule or f"it is a whole number {usual}", remedy or f"write {name}={low}"
+    raise error(
+        f"{name}={_text(value)}",
+        rule,
+        remedy,
+        code="whole-number-out-of-range",
+        name=name,
+        value=value,
+        low=low,
+        high=high,
+    )
 
 
 def check_number(
@@ -81,6 +91,7 @@ def check_number(
     rule: str = "",
     remedy: str = "",
     error: type[GaussmithError] = RequestError,
+    code: str = "number-out-of-range",
 ) -> float:
     """The value as a float; refuses anything but a finite number between the limits.
 
@@ -98,7 +109,8 @@ def check_number(
     limits = (("above", above), ("of at least", low), ("below", below), ("of at most", high))
     usual = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
     rule = rule or f"it is a finite number {usual}".rstrip()
-    raise error(f"{name}={_text(value)}", rule, remedy or "give such a number")
+    remedy = remedy or "give such a number"
+    raise error(f"{name}={_text(value)}", rule, remedy, code=code, name=name, value=value)
 
 
 def check_probability(
@@ -111,7 +123,8 @@ def check_probability(
     gaussmith.errors.RequestError: confidence=95 · a confidence lies strictly between 0 and 1 · write 0.95
     """
     rule = rule or f"a {name} lies strictly between 0 and 1"
-    return check_number(name, value, above=0, below=1, rule=rule, remedy=remedy or "write 0.95", error=error)
+    remedy, code = remedy or "write 0.95", "probability-out-of-range"
+    return check_number(name, value, above=0, below=1, rule=rule, remedy=remedy, error=error, code=code)
 
 
 def check_coordinate_names(
@@ -128,11 +141,18 @@ def check_coordinate_names(
     rule = "every coordinate has its own name"
     if len(names) != size:
         what = f"{len(names)} name{'' if len(names) == 1 else 's'} for {size} coordinate{'' if size == 1 else 's'}"
-        raise error(what, rule, "give one name per coordinate")
+        raise error(
+            what,
+            rule,
+            "give one name per coordinate",
+            code="names-do-not-match-coordinates",
+            names=len(names),
+            coordinates=size,
+        )
     known: set[Any] = set()
     for name in names:
         if name in known:
-            raise error(f"name {_text(name)} occurs twice", rule, "rename one")
+            raise error(f"name {_text(name)} occurs twice", rule, "rename one", code="coordinate-name-twice", name=name)
         known.add(name)
     return tuple(names)
 

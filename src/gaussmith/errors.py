@@ -19,23 +19,41 @@ Once data is open no message may carry anything that depends on it; `DataError` 
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
+from numbers import Number
+from types import MappingProxyType
 
 from gaussmith.texts import printable_lines
 
+MAX_SHOWN = 100
+"""Limit on the characters of a field that is kept as text, and on the members of a list that is kept."""
+
 
 class GaussmithError(Exception):
-    """What went wrong, the rule it broke, and what to do about it."""
+    """What went wrong, the rule it broke, and what to do about it; `code` and `fields` say the same to programs.
+
+    >>> error = PlanError("answer 'agee'", "there is none", "did you mean 'age'?", code="no-such-answer", answer="agee")
+    >>> str(error), error.code, error.fields["answer"]
+    ("answer 'agee' · there is none · did you mean 'age'?", 'no-such-answer', 'agee')
+    """
 
     exit_code = 1
+    fields: Mapping[str, object]
 
-    def __init__(self, what: str, rule: str = "", remedy: str = "", **objects: object) -> None:
+    def __init__(self, what: str, rule: str = "", remedy: str = "", *, code: str, **fields: object) -> None:
         what, rule, remedy = map(printable_lines, (what, rule, remedy))
-        self.what, self.rule, self.remedy = what, rule, remedy
-        for name, value in objects.items():
-            setattr(self, name, value)
+        self.what, self.rule, self.remedy, self.code = what, rule, remedy, code
+        self.fields = MappingProxyType({name: _plain(value) for name, value in fields.items()})
         super().__init__(" · ".join(part for part in (what, rule, remedy) if part))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors are copied and cross processes with their parts, code and fields."""
+        made = partial(type(self), self.what, self.rule, self.remedy, code=self.code, **self.fields)
+        return made, (), {name: value for name, value in self.__dict__.items() if name != "fields"}
 
 
 class RequestError(GaussmithError, ValueError):
@@ -72,8 +90,16 @@ class BudgetError(GaussmithError):
     """The ledger refuses: the request exceeds what is left (`requested`, `remaining`)."""
 
     exit_code = 3
-    requested: object
-    remaining: object
+
+    @property
+    def requested(self) -> object:
+        """What was asked for: a guarantee, or a δ for found keys."""
+        return self.fields["requested"]
+
+    @property
+    def remaining(self) -> object:
+        """What is left of it."""
+        return self.fields["remaining"]
 
 
 class DataError(GaussmithError):
@@ -97,7 +123,25 @@ def internal_error(charged: str) -> InternalError:
         "an error inside Gaussmith or one of its packages, not of the data",
         f"{charged}; what it says is not shown, because it could hold data",
         "install supported versions (docs/files.md), or report it; GAUSSMITH_DEBUG=1 shows it, and is not private",
+        code="internal-error",
     )
+
+
+def _plain(value: object) -> object:
+    """A field as it is kept: numbers, texts, dates, dataclasses and short lists of these; all else as its text.
+
+    So an error never holds on to a user's object, and can cross processes.
+    """
+    if value is None or isinstance(value, str | Number | datetime.date):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return value
+    if isinstance(value, list | tuple) and len(value) <= MAX_SHOWN:
+        return tuple(map(_plain, value))
+    try:
+        return repr(value)[:MAX_SHOWN]
+    except Exception:
+        return f"(a {type(value).__name__})"
 
 
 def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:

@@ -162,9 +162,8 @@ class Guarantee:
         """
         number = _double("factor", factor)
         if not 0 < number < math.inf:
-            raise GuaranteeError(
-                f"factor={number:g}", "μ is multiplied by a finite number above 0", "give such a number, say 0.5"
-            )
+            what, rule = f"factor={number:g}", "μ is multiplied by a finite number above 0"
+            raise GuaranteeError(what, rule, "give such a number, say 0.5", code="factor-out-of-range", factor=number)
         return Guarantee(mu=fraction_down(Fraction(number) * Fraction(self.mu)))
 
     def split(self, parts: Sequence[float]) -> tuple[Guarantee, ...]:
@@ -181,6 +180,8 @@ class Guarantee:
                 f"parts={weights}",
                 "a guarantee is split into one or more parts, each with a finite weight above 0",
                 "leave out parts of weight 0",
+                code="parts-out-of-range",
+                parts=weights,
             )
         total = sum(map(Fraction, weights))
         return tuple(Guarantee(mu=sqrt_downward(self.mu_squared * Fraction(weight) / total)) for weight in weights)
@@ -202,13 +203,13 @@ class Guarantee:
         1.0
         """
         if not isinstance(stated, Mapping):
-            raise GuaranteeError(f"guarantee={stated!r}", "a guarantee is a table of names and numbers", _FORMS)
+            rule = "a guarantee is a table of names and numbers"
+            raise GuaranteeError(f"guarantee={stated!r}", rule, _FORMS, code="guarantee-not-a-table", guarantee=stated)
         for name in stated:
             if name not in ("epsilon", "delta", "mu", "rho"):
                 hint = nearest(str(name), ("epsilon", "delta", "mu", "rho"))
-                raise GuaranteeError(
-                    f"guarantee has a field {name!r}", "its fields are epsilon and delta, or mu, or rho", hint
-                )
+                what, rule = f"guarantee has a field {name!r}", "its fields are epsilon and delta, or mu, or rho"
+                raise GuaranteeError(what, rule, hint, code="unknown-guarantee-field", field=name)
         return cls(**stated)
 
     def __repr__(self) -> str:
@@ -247,9 +248,8 @@ class Guarantee:
     def _reading_of_epsilon(self, epsilon: float) -> Fraction:
         number = _double("epsilon", epsilon)
         if not 0 <= number < math.inf:
-            raise GuaranteeError(
-                f"epsilon={number:g}", "the curve is read at a finite ε of 0 or more", "give such an ε, say 1"
-            )
+            what, rule = f"epsilon={number:g}", "the curve is read at a finite ε of 0 or more"
+            raise GuaranteeError(what, rule, "give such an ε, say 1", code="curve-epsilon-out-of-range", epsilon=number)
         return smaller_reading(number)
 
 
@@ -266,7 +266,8 @@ def compose(guarantees: Iterable[Guarantee]) -> Guarantee:
     """
     squares = [guarantee.mu_squared for guarantee in guarantees]
     if not squares:
-        raise GuaranteeError("guarantees=[]", "a composition has at least one release", "give one guarantee or more")
+        rule = "a composition has at least one release"
+        raise GuaranteeError("guarantees=[]", rule, "give one guarantee or more", code="empty-composition")
     return Guarantee(mu=sqrt_upward(sum(squares, start=Fraction(0))))
 
 
@@ -282,24 +283,26 @@ def _double(name: str, value: object) -> float:
             return fraction_down(Fraction(int(value.numerator), int(value.denominator)))
         if isinstance(value, Real):
             return float(value)
-    raise GuaranteeError(
-        f"{name}={value!r}", f"{name} is a number", f"write {name}= and a plain number, without quotes"
-    )
+    what, rule, remedy = f"{name}={value!r}", f"{name} is a number", f"write {name}= and a plain number, without quotes"
+    raise GuaranteeError(what, rule, remedy, code="guarantee-number-not-a-number", name=name, value=value)
 
 
 def _check_one_form(names: set[str]) -> None:
     if not names:
-        raise GuaranteeError("a guarantee without numbers", _FORMS, "write for example epsilon=1, delta=1e-6")
+        what = "a guarantee without numbers"
+        raise GuaranteeError(what, _FORMS, "write for example epsilon=1, delta=1e-6", code="guarantee-without-numbers")
     if names == {"epsilon"}:
         raise GuaranteeError(
             "epsilon without delta",
             "Gaussian noise gives no (ε, 0); " + _FORMS,
             "add delta=, far below 1/(number of people)",
+            code="epsilon-without-delta",
         )
     if names == {"delta"}:
-        raise GuaranteeError("delta without epsilon", _FORMS, "add epsilon=, say 1")
+        raise GuaranteeError("delta without epsilon", _FORMS, "add epsilon=, say 1", code="delta-without-epsilon")
     if names not in ({"epsilon", "delta"}, {"mu"}, {"rho"}):
-        raise GuaranteeError(f"a guarantee stated twice ({', '.join(sorted(names))})", _FORMS, "leave out the others")
+        what = f"a guarantee stated twice ({', '.join(sorted(names))})"
+        raise GuaranteeError(what, _FORMS, "leave out the others", code="guarantee-stated-twice", names=sorted(names))
 
 
 def _check_ranges(epsilon: float | None, delta: float | None, mu: float | None, rho: float | None) -> None:
@@ -315,48 +318,58 @@ def _check_ranges(epsilon: float | None, delta: float | None, mu: float | None, 
 
 def _check_epsilon(epsilon: float) -> None:
     if not math.isfinite(epsilon):
-        raise GuaranteeError(f"epsilon={epsilon}", "ε is a finite number", "give a number, say epsilon=1")
+        what, rule = f"epsilon={epsilon}", "ε is a finite number"
+        raise GuaranteeError(what, rule, "give a number, say epsilon=1", code="epsilon-not-finite", epsilon=epsilon)
     if epsilon <= 0:
-        raise GuaranteeError(
-            f"epsilon={_plain(epsilon)}", "rule ε > 0: at 0 nothing could be learnt", "give a number, say epsilon=1"
-        )
+        what, rule = f"epsilon={_plain(epsilon)}", "rule ε > 0: at 0 nothing could be learnt"
+        raise GuaranteeError(what, rule, "give a number, say epsilon=1", code="epsilon-not-positive", epsilon=epsilon)
     if epsilon > LARGEST_EPSILON:
         raise GuaranteeError(
             f"epsilon={_plain(epsilon)}",
             "rule ε ≤ 100: a factor of e^100 in likelihood means nothing",
             "give a smaller number; 0.1 to 10 is usual",
+            code="epsilon-too-large",
+            epsilon=epsilon,
         )
     if epsilon < SMALLEST_EPSILON:
         raise GuaranteeError(
             f"epsilon={_plain(epsilon)}",
             "rule ε ≥ 1e-90: no noise of such a size can be drawn",
             "give a larger number; 0.1 to 10 is usual",
+            code="epsilon-too-small",
+            epsilon=epsilon,
         )
 
 
 def _check_delta(delta: float) -> None:
     if not 0 < delta < 1:
-        raise GuaranteeError(
-            f"delta={_plain(delta)}",
-            "rule 0 < δ < 1: δ is a probability",
-            "give one far below 1/(number of people), say delta=1e-9",
-        )
+        rule, remedy = "rule 0 < δ < 1: δ is a probability", "give one far below 1/(number of people), say delta=1e-9"
+        raise GuaranteeError(f"delta={_plain(delta)}", rule, remedy, code="delta-out-of-range", delta=delta)
 
 
 def _check_parameter(name: str, value: float, smallest: float, largest: float) -> None:
     if not math.isfinite(value):
-        raise GuaranteeError(f"{name}={value}", f"{name} is a finite number", f"give a number, say {name}=0.5")
+        what, rule, remedy = f"{name}={value}", f"{name} is a finite number", f"give a number, say {name}=0.5"
+        raise GuaranteeError(what, rule, remedy, code="guarantee-number-not-finite", name=name, value=value)
     if value <= 0:
         raise GuaranteeError(
             f"{name}={_plain(value)}",
             f"rule {name} > 0: at 0 nothing could be learnt",
             f"give a number, say {name}=0.5",
+            code="guarantee-number-not-positive",
+            name=name,
+            value=value,
         )
     if not smallest <= value <= largest:
         raise GuaranteeError(
             f"{name}={_plain(value)}",
             f"rule {smallest:g} ≤ {name} ≤ {largest:g}: beyond that there is no privacy, or no noise of such a size",
             f"give a number in the usual range, say {name}=0.5",
+            code="guarantee-number-out-of-range",
+            name=name,
+            value=value,
+            smallest=smallest,
+            largest=largest,
         )
 
 

@@ -46,6 +46,8 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             f"a plan of {len(plan.slots)} questions, of which one is chosen",
             "they are released together",
             "release the request it came from: gaussmith.release(request)",
+            code="question-released-alone",
+            questions=len(plan.slots),
         )
     block = draw.block
     block.domain.check_plain()
@@ -54,6 +56,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             'form="pairs" under replace-one',
             "there the number of people is public, and in pairs a person without items has no row to be counted by",
             'plan with neighbours="add-remove", or pass one row per person and one column per item',
+            code="pairs-under-replace-one",
         )
     return Prepared(plan, (_open(data, replace(draw, row_rule=plain_rule(draw, columns, form))),))
 
@@ -104,9 +107,11 @@ def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | No
     """The noisy features of one draw, fresh noise for every group, empty or not; and the public number of records."""
     block = draw.block
     if len(totals) != draw.size:
-        raise PlanError("sums that do not fit the groups", "there is one for every declared group", "sum by group")
+        what = "sums that do not fit the groups"
+        raise PlanError(what, "there is one for every declared group", "sum by group", code="sums-do-not-match-groups")
     if any(len(found.sums) != block.codes.width for found in totals):
-        raise PlanError("sums that do not fit the plan", "there is one per coordinate", "sum with the plan's codes")
+        what = "sums that do not fit the plan"
+        raise PlanError(what, "there is one per coordinate", "sum with the plan's codes", code="sums-do-not-match-plan")
     lifted = [block.grid.lifted(block.codes, found.sums, found.records) for found in totals]
     m = block.grid.lift.shape[0]
     noise = normal_integers(len(totals) * m, NOISE_BITS).reshape(len(totals), m)

@@ -34,6 +34,8 @@ def check(neighbours: str) -> str:
         f"neighbours={neighbours!r}",
         "neighbours are 'add-remove' (the number of people is secret) or 'replace-one' (it is public)",
         nearest(name, NEIGHBOURS),
+        code="unknown-neighbours",
+        neighbours=neighbours,
     )
 
 
@@ -46,7 +48,14 @@ def choose(neighbours: str, neighbors: str | None) -> str:
     chosen = check(neighbours)
     other = chosen if neighbors is None else check(neighbors)
     if other != chosen != ADD_REMOVE:
-        raise PlanError(f"neighbours={chosen!r} and neighbors={other!r}", "they are one and the same", "leave one out")
+        raise PlanError(
+            f"neighbours={chosen!r} and neighbors={other!r}",
+            "they are one and the same",
+            "leave one out",
+            code="neighbours-spelled-twice",
+            neighbours=chosen,
+            neighbors=other,
+        )
     return other
 
 

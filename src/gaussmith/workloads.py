@@ -193,7 +193,8 @@ class Marginals:
 
     @property
     def rows(self) -> Array:
-        raise PlanError("marginals as a matrix", "their cells are too many to be written down", "use fewer cells")
+        rule = "their cells are too many to be written down"
+        raise PlanError("marginals as a matrix", rule, "use fewer cells", code="marginals-as-matrix")
 
     def row(self, i: int) -> Array:
         return self.rows
@@ -222,11 +223,10 @@ class Marginals:
     def check_cells(self, sizes: tuple[int, ...]) -> None:
         """Refuse a shape of cells that does not fit these answers."""
         if self.shape != sizes:
-            raise PlanError(
-                f"marginals of shape {list(self.shape)[:8]}",
-                f"the cells have shape {list(sizes)[:8]}",
-                "give the shape of the cells",
-            )
+            own, cells = list(self.shape)[:8], list(sizes)[:8]
+            what, rule = f"marginals of shape {own}", f"the cells have shape {cells}"
+            remedy = "give the shape of the cells"
+            raise PlanError(what, rule, remedy, code="marginals-do-not-match-cells", shape=own, cells=cells)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "marginals", "shape": list(self.shape), "ways": [list(way) for way in self.ways]}
@@ -256,11 +256,10 @@ Workload = Runs | Marginals | Rows
 
 def _check_number(cells: int, sizes: tuple[int, ...]) -> None:
     if cells != math.prod(sizes):
-        raise PlanError(
-            f"a workload over {cells} cells",
-            f"the domain has {math.prod(sizes)} of them",
-            "give as many cells as the domain has",
-        )
+        what = f"a workload over {cells} cells"
+        rule = f"the domain has {math.prod(sizes)} of them"
+        remedy = "give as many cells as the domain has"
+        raise PlanError(what, rule, remedy, code="workload-does-not-match-cells", cells=cells, wanted=math.prod(sizes))
 
 
 def identity(cells: int) -> Runs:
@@ -289,7 +288,8 @@ def ranges(cells: int) -> Runs:
     """
     n = _cells(cells)
     if n * (n + 1) // 2 > MAX_ANSWERS:
-        raise PlanError(f"ranges over {n} cells", f"at most {MAX_ANSWERS:,} answers are planned", "use a tree")
+        rule = f"at most {MAX_ANSWERS:,} answers are planned"
+        raise PlanError(f"ranges over {n} cells", rule, "use a tree", code="too-many-ranges", cells=n)
     return Runs("ranges", n)
 
 
@@ -317,19 +317,22 @@ def marginals(shape: Sequence[int], ways: int | Sequence[int | Sequence[int]]) -
     except (TypeError, ValueError):
         sizes, whole = (), False
     if not sizes or not whole:
-        raise PlanError(f"shape={shape!r}"[:120], "it lists how many values each attribute has", "write [10, 5, 2]")
+        rule = "it lists how many values each attribute has"
+        raise PlanError(f"shape={shape!r}"[:120], rule, "write [10, 5, 2]", code="shape-malformed", shape=shape)
     listed: list[Way] = []
     for way in [ways] if isinstance(ways, int) else list(ways):
         if is_whole(way):
             if not 0 <= way <= len(sizes):
-                raise PlanError(f"ways={way}", f"there are {len(sizes)} attributes", f"write 0 … {len(sizes)}")
+                rule, remedy = f"there are {len(sizes)} attributes", f"write 0 … {len(sizes)}"
+                raise PlanError(f"ways={way}", rule, remedy, code="ways-out-of-range", ways=way, attributes=len(sizes))
             listed += itertools.combinations(range(len(sizes)), int(way))
         else:
             listed.append(_way(way, len(sizes)))
     if not listed:
-        raise PlanError("no marginals", "a workload has at least one answer", "write ways=2, or list attributes")
+        rule = "a workload has at least one answer"
+        raise PlanError("no marginals", rule, "write ways=2, or list attributes", code="no-marginals")
     if len(set(listed)) < len(listed):
-        raise PlanError("a marginal asked twice", "each is asked once", "leave one out")
+        raise PlanError("a marginal asked twice", "each is asked once", "leave one out", code="marginal-twice")
     return Marginals(sizes, tuple(listed))
 
 
@@ -344,11 +347,11 @@ def matrix(rows: npt.ArrayLike) -> Rows:
     except (TypeError, ValueError):
         W = np.zeros((0, 0, 0))
     if W.ndim != 2 or 0 in W.shape or not np.isfinite(W).all():
-        raise PlanError(
-            f"a workload of shape {W.shape}", "one row per answer, one column per cell, finite numbers", "pass k × n"
-        )
+        rule = "one row per answer, one column per cell, finite numbers"
+        raise PlanError(f"a workload of shape {W.shape}", rule, "pass k × n", code="workload-malformed", shape=W.shape)
     if not W.any(axis=1).all():
-        raise PlanError("an answer that is always zero", "every row must use some cell", "leave that row out")
+        what = "an answer that is always zero"
+        raise PlanError(what, "every row must use some cell", "leave that row out", code="workload-answer-always-zero")
     return Rows(W)
 
 
@@ -362,7 +365,8 @@ def workload_from_dict(fields: dict[str, Any]) -> Runs | Marginals:
     if kind == "marginals":
         return marginals(fields["shape"], [tuple(way) for way in fields["ways"]])
     known = ["identity", "prefix", "ranges", "tree", "marginals"]
-    raise PlanError(f"workload kind = {kind!r}", "this version does not know it", nearest(str(kind), known))
+    what, rule = f"workload kind = {kind!r}", "this version does not know it"
+    raise PlanError(what, rule, nearest(str(kind), known), code="unknown-workload-kind", kind=kind)
 
 
 def _cells(cells: Any) -> int:
@@ -376,9 +380,8 @@ def _way(way: Any, attributes: int) -> Way:
     except (TypeError, ValueError):
         chosen = (-1,)
     if len(set(chosen)) < len(chosen) or any(not 0 <= i < attributes for i in chosen):
-        raise PlanError(
-            f"marginal {way!r}"[:120], f"it lists different attributes among 0 … {attributes - 1}", "write (0, 2)"
-        )
+        rule = f"it lists different attributes among 0 … {attributes - 1}"
+        raise PlanError(f"marginal {way!r}"[:120], rule, "write (0, 2)", code="marginal-malformed", marginal=way)
     return chosen
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 from visits import G, ask
 
 import gaussmith as gm
 from gaussmith.domains import Box
-from gaussmith.errors import PlanError
 from gaussmith.plans import Plan
 
 
@@ -59,9 +59,9 @@ def test_a_plan_of_questions_has_errors_bounds_and_a_certificate() -> None:
     assert plan.errors() == {each.questions[0]: each.errors() for each in plan}
     assert plan.questions == ("spending", "people", "regions") and len(plan) == 3
     assert [each.standard_errors.tolist() for each in plan] == [list(each.errors().values()) for each in plan]
-    with pytest.raises(PlanError, match="3 questions · they are: 'spending', 'people', 'regions'"):
+    with refused("plan-of-several-questions", questions=("spending", "people", "regions")):
         plan.standard_errors  # noqa: B018
-    with pytest.raises(PlanError, match="did you mean 'people'"):
+    with refused("no-such-question", says="did you mean 'people'"):
         plan["peopel"]
     assert plan.total_variance == pytest.approx(sum(draw.total_variance for draw in plan.draws))
     mu = plan.guarantee.mu

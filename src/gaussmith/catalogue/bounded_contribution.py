@@ -40,7 +40,8 @@ def bounded_contribution(
     """
     d = check_dimension(dimension, least=2)
     if kind not in KINDS:
-        raise DomainError(f"kind={kind!r}", "it is counts, votes or sums", nearest(str(kind), KINDS))
+        what, rule = f"kind={kind!r}", "it is counts, votes or sums"
+        raise DomainError(what, rule, nearest(str(kind), KINDS), code="unknown-contribution-kind", kind=kind)
     neighbours = check(neighbours)
     k = d if kind == "votes" and at_most is None else _check_most(at_most, d)
     claimed = Guarantee(epsilon=epsilon, delta=delta)

@@ -51,6 +51,8 @@ def candidates(domain: Any, asked: Asked) -> dict[str, Make]:
             f"domain of type {type(domain).__name__}",
             "published mechanisms are compared on boxes, balls, counts, sparse sums, votes and Gaussian data",
             "give a gaussmith.Box, for example",
+            code="domain-not-compared",
+            type=type(domain).__name__,
         )
     return _KINDS[domain.kind](domain, asked)
 

@@ -33,6 +33,8 @@ def classic(
             f"epsilon={epsilon:g}",
             "the classic theorem is proved for ε < 1 only",
             "use gaussmith.catalogue.analytic, which is exact for every ε and never noisier",
+            code="epsilon-beyond-classic-theorem",
+            epsilon=epsilon,
         )
     sigma = sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon * UP
     return GaussianEntry(

@@ -73,7 +73,8 @@ class Comparison:
         for row in self.rows:
             if row.mechanism == mechanism:
                 return row
-        raise PlanError(f"mechanism {mechanism!r}", "it is not in the comparison", ", ".join(self.mechanisms))
+        what, rule = f"mechanism {mechanism!r}", "it is not in the comparison"
+        raise PlanError(what, rule, ", ".join(self.mechanisms), code="mechanism-not-compared", mechanism=mechanism)
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
@@ -164,6 +165,8 @@ def compare(
             f"guarantee {guarantee}",
             "published mechanisms are compared at an ε and a δ, of which their theorems speak",
             "write epsilon=1, delta=1e-6",
+            code="comparison-without-epsilon-and-delta",
+            guarantee=guarantee,
         )
     asked = Asked(guarantee.epsilon, guarantee.delta, check(neighbours))
     makers = candidates(domain, asked)
@@ -289,7 +292,9 @@ def sweep(over: str, values: Sequence[float], case: Callable[[Any], Comparison])
     [1.78, 2.56]
     """
     if not values:
-        raise PlanError("no values", "a sweep goes along one value or more", "write values=[2, 4, 8]")
+        raise PlanError(
+            "no values", "a sweep goes along one value or more", "write values=[2, 4, 8]", code="sweep-without-values"
+        )
     return Sweep(over, tuple(values), tuple(case(value) for value in values))
 
 
@@ -322,6 +327,8 @@ def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict
             f"file {without_secrets(target.name)!r}",
             "its suffix says what to write: .png, .svg, .html, .json or .csv",
             "rename it, for example to comparison.png",
+            code="unknown-chart-suffix",
+            file=without_secrets(target.name),
         )
     try:
         if isinstance(content, bytes):
@@ -330,7 +337,13 @@ def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict
             target.write_text(content, encoding="utf-8")
     except OSError as error:
         said = f"file {without_secrets(target)!r}"
-        raise PlanError(said, f"it cannot be written: {error.strerror}", "name another") from None
+        raise PlanError(
+            said,
+            f"it cannot be written: {error.strerror}",
+            "name another",
+            code="chart-not-written",
+            reason=error.strerror,
+        ) from None
     return target
 
 

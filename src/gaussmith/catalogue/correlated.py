@@ -42,7 +42,8 @@ def correlated(
     d = check_dimension(dimension)
     low, high = (_bounds(name, value, d) for name, value in (("lower", lower), ("upper", upper)))
     if not (low < high).all():
-        raise DomainError("lower and upper", "each lower bound is below its upper bound", "swap or widen the bounds")
+        rule = "each lower bound is below its upper bound"
+        raise DomainError("lower and upper", rule, "swap or widen the bounds", code="lower-bound-not-below-upper")
     claimed = Guarantee(epsilon=epsilon, delta=delta)
     c, r = (low + high) / 2, (high - low) / 2
     length = math.sqrt(math.fsum(c * c))
@@ -50,13 +51,15 @@ def correlated(
     scales, share = np.sqrt(r * T), math.sqrt(T / length) if length else 0.0
     if as_printed:
         if low.any() or (high != 1).any():
-            raise DomainError("as_printed=True with bounds", "the poster has [0, 1]^d only", "leave out the bounds")
+            what, rule = "as_printed=True with bounds", "the poster has [0, 1]^d only"
+            raise DomainError(what, rule, "leave out the bounds", code="printed-form-with-bounds")
         share = 2 * math.sqrt(math.sqrt(d + 1) / 4)
     if count and not share:
         raise DomainError(
             "count=True for a box around zero",
             "its noise has no part that the count shares",
             "use gaussmith.plan(…, count=True)",
+            code="count-of-box-around-zero",
         )
     scales, share = scales / claimed.mu * UP, share / claimed.mu * UP
     shares = c * share
@@ -82,7 +85,15 @@ def correlated(
 def _bounds(name: str, value: Any, d: int) -> Array:
     vector = check_vector(name, value, positive=False)
     if len(vector) not in (1, d):
-        raise DomainError(f"{len(vector)} numbers in {name}", f"there are {d} coordinates", "give one, or one each")
+        raise DomainError(
+            f"{len(vector)} numbers in {name}",
+            f"there are {d} coordinates",
+            "give one, or one each",
+            code="numbers-do-not-match-coordinates",
+            numbers=len(vector),
+            name=name,
+            coordinates=d,
+        )
     return np.full(d, vector[0]) if len(vector) == 1 else vector
 
 

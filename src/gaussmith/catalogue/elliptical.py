@@ -38,7 +38,12 @@ def elliptical(
         d = check_dimension(dimension)
         if len(widths) not in (1, d):
             raise DomainError(
-                f"dimension={d} beside {len(widths)} sensitivities", "they must agree", "leave out dimension="
+                f"dimension={d} beside {len(widths)} sensitivities",
+                "they must agree",
+                "leave out dimension=",
+                code="dimension-differs-from-sensitivities",
+                dimension=d,
+                sensitivities=len(widths),
             )
         widths = np.full(d, widths[0]) if len(widths) == 1 else widths
     claimed = Guarantee(epsilon=epsilon, delta=delta)

@@ -143,12 +143,17 @@ def check_vector(name: str, values: Any, positive: bool = True) -> Array:
     except (TypeError, ValueError):
         vector = np.zeros((0, 0))
     if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
-        raise DomainError(f"{name}={values!r}"[:120], f"{name} holds a finite number per coordinate", "give a list")
+        what, rule = f"{name}={values!r}"[:120], f"{name} holds a finite number per coordinate"
+        raise DomainError(what, rule, "give a list", code="not-a-finite-vector", name=name, values=values)
     if positive and not (vector > 0).all():
         j = int(np.argmin(vector))
         raise DomainError(
             f"{name}[{j}]={vector[j]:g}",
             f"each number in {name} is above 0",
             "leave out coordinates that never vary: they need no noise",
+            code="vector-entry-not-positive",
+            name=name,
+            index=j,
+            value=vector[j],
         )
     return vector

@@ -89,10 +89,12 @@ def gaussian_data(
     sigma = check_vector("sd", sd)
     n = check_positive("rows", rows)
     if n <= 1:
-        raise DomainError(f"rows={n:g}", "a clip of one record in n needs n above 1", "give the number of records")
+        rule = "a clip of one record in n needs n above 1"
+        raise DomainError(f"rows={n:g}", rule, "give the number of records", code="too-few-rows-for-clip", rows=n)
     for name, value, known in (("scaling", scaling, SCALINGS), ("bound", bound, tuple(LEVELS))):
         if value not in known:
-            raise DomainError(f"{name}={value!r}", f"it is one of {', '.join(known)}", nearest(str(value), known))
+            rule, remedy = f"it is one of {', '.join(known)}", nearest(str(value), known)
+            raise DomainError(f"{name}={value!r}", rule, remedy, code="unknown-gaussian-option", name=name, value=value)
     neighbours = "replace-one" if as_published else check(neighbours)
     claimed = Guarantee(epsilon=epsilon, delta=delta)
     shares, level = _shares(sigma, 1 / n, scaling)

@@ -45,6 +45,7 @@ def rank_one(*, dimension: int, epsilon: float, delta: float, sensitivity: float
             f"dimension={M}",
             "the rank-one mechanism is defined for more than 2 coordinates: its exponent is 2/(M−2)",
             "use gaussmith.catalogue.analytic, which needs none of this",
+            code="rank-one-dimension-too-small",
         )
     sensitivity = check_positive("sensitivity", sensitivity)
     claimed = Guarantee(epsilon=epsilon, delta=delta)
@@ -66,6 +67,8 @@ def claimed_factor(dimension: int, epsilon: float, delta: float) -> float:
             f"delta={delta:g} for {M} coordinates",
             "the variance that the rank-one mechanism claims is beyond the doubles",
             "use a larger δ, or gaussmith.catalogue.analytic",
+            code="rank-one-variance-too-large",
+            delta=delta,
         )
     return 2 / epsilon * math.exp(exponent)
 

@@ -36,7 +36,8 @@ def slides(
     d = check_dimension(dimension)
     sensitivity = check_positive("sensitivity", sensitivity)
     if (epsilon is None) == (rho is None):
-        raise GuaranteeError("epsilon and rho", "the slides take one of the two", "give rho=, or epsilon=, not both")
+        rule = "the slides take one of the two"
+        raise GuaranteeError("epsilon and rho", rule, "give rho=, or epsilon=, not both", code="epsilon-and-rho")
     if rho is None:
         assert epsilon is not None
         claimed = Guarantee(epsilon=epsilon, delta=delta)
@@ -142,6 +143,7 @@ def rows_needed(
     """
     error = check_positive("error", error)
     if bound not in ("exact", "slides"):
-        raise PlanError(f"bound={bound!r}", 'it is "exact" or "slides"', 'write bound="exact"')
+        rule = 'it is "exact" or "slides"'
+        raise PlanError(f"bound={bound!r}", rule, 'write bound="exact"', code="unknown-slides-bound", bound=bound)
     at_one = counting_queries(queries=queries, rows=1, epsilon=epsilon, delta=delta, failure=failure)
     return math.ceil((at_one.maximum_error if bound == "exact" else at_one.union_bound) / error)

@@ -85,9 +85,8 @@ def _run(words: list[str]) -> int:
         from gaussmith.engines.addresses import without_secrets
         from gaussmith.errors import RequestError, nearest
 
-        raise RequestError(
-            f"command {without_secrets(name)!r}", "gaussmith has no such command", nearest(name, COMMANDS)
-        )
+        what, rule = f"command {without_secrets(name)!r}", "gaussmith has no such command"
+        raise RequestError(what, rule, nearest(name, COMMANDS), code="unknown-command", command=without_secrets(name))
     from importlib import import_module
 
     from gaussmith.cli.parser import Parser
@@ -112,7 +111,10 @@ def _refuse(error: BaseException, words: list[str]) -> int:
         traceback.print_exception(error)
     if not isinstance(error, GaussmithError):
         error = InternalError(
-            UNFORESEEN, "", "set GAUSSMITH_DEBUG=1 to see it, where nobody else can: it is not private"
+            UNFORESEEN,
+            "",
+            "set GAUSSMITH_DEBUG=1 to see it, where nobody else can: it is not private",
+            code="unexpected-error",
         )
     if isinstance(error, RequestError) and not isinstance(error, ExpressionError):
         error.remedy = in_flags(error.remedy, request_file=any(word.endswith(".toml") for word in words))
@@ -121,7 +123,13 @@ def _refuse(error: BaseException, words: list[str]) -> int:
 
         from gaussmith.texts import printable_json
 
-        fields = {"kind": type(error).__name__, "what": error.what, "rule": error.rule, "remedy": error.remedy}
+        fields = {
+            "kind": type(error).__name__,
+            "code": error.code,
+            "what": error.what,
+            "rule": error.rule,
+            "remedy": error.remedy,
+        }
         document = json.dumps({"error": fields, "exit_code": error.exit_code}, ensure_ascii=False)
         print(printable_json(document), file=sys.stderr)
     else:

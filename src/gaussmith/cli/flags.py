@@ -231,7 +231,8 @@ def guarantee_from(arguments: Namespace) -> Guarantee:
         if getattr(arguments, name) is not None
     }
     if not stated:
-        raise RequestError("no guarantee", "say how well people are protected", "add --epsilon 1 --delta 1e-6")
+        rule = "say how well people are protected"
+        raise RequestError("no guarantee", rule, "add --epsilon 1 --delta 1e-6", code="no-guarantee-flags")
     return Guarantee(**stated)
 
 
@@ -244,6 +245,8 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
             f"{len(sources)} sources",
             "one release reads one source",
             "quote the pattern, so that the shell leaves it alone: 'visits/*.parquet'",
+            code="several-sources",
+            sources=len(sources),
         )
     if sources and sources[0].endswith(".toml"):
         for name in ASKING:
@@ -252,18 +255,21 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
                     f"--{name.replace('_', '-')} beside {without_secrets(sources[0])!r}",
                     "a request file holds everything that is asked",
                     "write it into the file, or give the data file instead",
+                    code="flag-beside-request-file",
+                    source=without_secrets(sources[0]),
+                    flag=name,
                 )
         return Request.from_toml(sources[0])
     if not sources and needs_source:
-        raise RequestError(
-            "no source", "a release reads a file", "name a data file or a request, such as people.parquet"
-        )
+        remedy = "name a data file or a request, such as people.parquet"
+        raise RequestError("no source", "a release reads a file", remedy, code="no-source-argument")
     guarantee = guarantee_from(arguments)
     if arguments.count and arguments.count_rows:
         raise RequestError(
             "--count beside --count-rows",
             "a question counts people or rows",
             "leave one out, or write a request with two questions",
+            code="count-beside-count-rows",
         )
     source: Any = sources[0] if sources else "data"
     promises = {name: getattr(arguments, name) for name in ("ids", "row_per_row", "line_per_record")}

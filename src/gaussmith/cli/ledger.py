@@ -64,16 +64,22 @@ def run(arguments: Namespace) -> int:
             f"gaussmith ledger {without_secrets(arguments.action)}",
             "a ledger is made, shown or verified",
             nearest(arguments.action, ACTIONS),
+            code="unknown-ledger-action",
+            action=without_secrets(arguments.action),
         )
     for flag, action in OF_ACTIONS.items():
         if getattr(arguments, flag.replace("-", "_")) and arguments.action != action:
             raise RequestError(
-                f"--{flag} with {arguments.action}", f"it belongs to gaussmith ledger {action}", "leave it out"
+                f"--{flag} with {arguments.action}",
+                f"it belongs to gaussmith ledger {action}",
+                "leave it out",
+                code="flag-of-another-ledger-action",
+                flag=flag,
+                action=arguments.action,
             )
     if arguments.action != "init" and any(getattr(arguments, n) for n in ("epsilon", "delta", "mu", "rho")):
-        raise RequestError(
-            f"a guarantee with {arguments.action}", "it belongs to gaussmith ledger init", "leave it out"
-        )
+        what, rule = f"a guarantee with {arguments.action}", "it belongs to gaussmith ledger init"
+        raise RequestError(what, rule, "leave it out", code="guarantee-with-ledger-action", action=arguments.action)
     found, text = actions[arguments.action](arguments)
     print(printable_json(json.dumps(found, ensure_ascii=False)) if arguments.json else text)
     return 0
@@ -83,7 +89,9 @@ def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.ledger import EACH_ROW, Ledger
 
     if arguments.unit and arguments.each_row:
-        raise RequestError("--unit and --each-row", "one of them says who is one person", "leave one out")
+        raise RequestError(
+            "--unit and --each-row", "one of them says who is one person", "leave one out", code="unit-beside-each-row"
+        )
     unit = EACH_ROW if arguments.each_row else arguments.unit
     keys_delta = number("--keys-delta", arguments.keys_delta) if arguments.keys_delta else 0
     ledger = Ledger.create(
@@ -197,13 +205,15 @@ def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
 
     said = without_secrets(file)
     if not file.endswith(".svg"):
-        raise RequestError(f"--chart {said}", "the chart is an .svg file", f"write --chart {said}.svg")
+        what, rule = f"--chart {said}", "the chart is an .svg file"
+        raise RequestError(what, rule, f"write --chart {said}.svg", code="ledger-chart-not-svg", chart=said)
     svg = draw(spending_spec(history), "The share of the budget spent so far, over time.")
     try:
         Path(file).write_text(svg + "\n", encoding="utf-8")
     except OSError as error:
+        rule, remedy = f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
         raise RequestError(
-            f"--chart {said}", f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
+            f"--chart {said}", rule, remedy, code="ledger-chart-not-written", reason=error.strerror, chart=said
         ) from None
 
 
@@ -254,4 +264,7 @@ def _record(file: str) -> bytes:
             f"--record {without_secrets(file)}",
             f"it cannot be read: {error.strerror}",
             "name the release.json of a release",
+            code="record-not-readable",
+            reason=error.strerror,
+            record=without_secrets(file),
         ) from None

@@ -33,11 +33,15 @@ class Parser(argparse.ArgumentParser):
             rule = f"gaussmith {self.command} has no such {'option' if flag.startswith('-') else 'argument'}"
             flags = [name for name in self._option_string_actions if name.startswith("--")]
             hint = nearest(flag, flags) if flag.startswith("-") else f"see gaussmith {self.command} --help"
-            raise RequestError(repr(flag if flag.startswith("-") else without_secrets(unknown[0])), rule, hint)
+            raise RequestError(
+                repr(flag if flag.startswith("-") else without_secrets(unknown[0])), rule, hint, code="unknown-argument"
+            )
         return arguments
 
     def error(self, message: str) -> NoReturn:
-        raise RequestError(message.removeprefix("argument "), "", f"see gaussmith {self.command} --help")
+        raise RequestError(
+            message.removeprefix("argument "), "", f"see gaussmith {self.command} --help", code="malformed-arguments"
+        )
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -57,4 +61,6 @@ def number(flag: str, text: str) -> float:
         return float(text)
     except ValueError:
         example = f"write for example {flag} {EXAMPLES.get(flag, '1')}"
-        raise RequestError(f"{flag} {text}", "it takes a number", example) from None
+        raise RequestError(
+            f"{flag} {text}", "it takes a number", example, code="flag-not-a-number", flag=flag, text=text
+        ) from None

@@ -114,7 +114,8 @@ def _save_all(plan: Plan, files: dict[str, str | None]) -> None:
     """Write the plan and its certificate, or refuse before either is written."""
     given = {flag: Path(file) for flag, file in files.items() if file}
     if len({file.absolute() for file in given.values()}) < len(given):
-        raise RequestError("--save and --certificate name one file", "each is a file of its own", "rename one")
+        what = "--save and --certificate name one file"
+        raise RequestError(what, "each is a file of its own", "rename one", code="plan-and-certificate-in-one-file")
     for flag, file in given.items():
         place = file if file.exists() else file.absolute().parent
         if file.is_dir() or not os.access(place, os.W_OK):
@@ -129,8 +130,11 @@ def _save_all(plan: Plan, files: dict[str, str | None]) -> None:
 
 
 def _unwritten(flag: str, file: Path, reason: str) -> RequestError:
+    what = f"{flag} {without_secrets(file)}"
+    rule = f"it cannot be written: {reason}"
+    remedy = "name a file in a folder of yours"
     return RequestError(
-        f"{flag} {without_secrets(file)}", f"it cannot be written: {reason}", "name a file in a folder of yours"
+        what, rule, remedy, code="plan-file-not-written", reason=reason, flag=flag, file=without_secrets(file)
     )
 
 
@@ -139,5 +143,6 @@ def _rows(text: str | None) -> int | None:
         return None
     rows = number("--rows", text)
     if not 1 <= rows < 1e18 or rows != int(rows):
-        raise RequestError(f"--rows {text}", "it is a number of records, 1 or more", "give a guess, such as 10000")
+        what, rule = f"--rows {text}", "it is a number of records, 1 or more"
+        raise RequestError(what, rule, "give a guess, such as 10000", code="rows-flag-out-of-range", rows=text)
     return int(rows)

@@ -42,7 +42,8 @@ def run(arguments: Namespace) -> int:
     certificate = Certificate.from_json(_read(arguments.certificate))
     found = verify(plan, certificate)
     if found.problems:
-        raise PlanError("a certificate that does not hold", " · ".join(found.problems), "plan again, or ask its author")
+        what, rule = "a certificate that does not hold", " · ".join(found.problems)
+        raise PlanError(what, rule, "plan again, or ask its author", code="certificate-does-not-hold")
     if arguments.json:
         fields: dict[str, Any] = {"holds": True, "plan_hash": plan.hash}
         asked = [[slot.name for slot in plan.slots if slot.draw == i and slot.name] for i in range(len(plan.draws))]
@@ -97,6 +98,7 @@ def _read(file: str) -> str:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
+        what, rule = f"file {without_secrets(file)!r}", f"it cannot be read: {reason}"
         raise RequestError(
-            f"file {without_secrets(file)!r}", f"it cannot be read: {reason}", "check the name"
+            what, rule, "check the name", code="file-not-readable", reason=reason, file=without_secrets(file)
         ) from None

@@ -42,7 +42,8 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
     """The domain described by `to_dict`; refuses unknown kinds."""
     kind = fields.get("kind")
     if kind not in _KINDS:
-        raise PlanError(f"domain kind = {kind!r}", "this version does not know it", "upgrade gaussmith, or plan again")
+        what, rule = f"domain kind = {kind!r}", "this version does not know it"
+        raise PlanError(what, rule, "upgrade gaussmith, or plan again", code="unknown-domain-kind", kind=kind)
     domain: Domain = _KINDS[kind].from_dict(fields)
     return domain
 

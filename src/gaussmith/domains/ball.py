@@ -53,7 +53,8 @@ class Ball(Domain):
         remedy = "give the longest record you want to count in full"
         radius = check_number("radius", radius, above=0, below=1e150, rule=rule, remedy=remedy, error=DomainError)
         if radius < 1e-150:
-            raise DomainError(f"radius={radius!r}", "the radius must be at least 1e-150", "rescale the columns")
+            rule = "the radius must be at least 1e-150"
+            raise DomainError(f"radius={radius!r}", rule, "rescale the columns", code="radius-too-small", radius=radius)
         try:
             middle = np.zeros(dimension) if centre is None else np.array(centre, float)
         except (TypeError, ValueError, OverflowError):
@@ -63,6 +64,9 @@ class Ball(Domain):
                 f"centre of shape {middle.shape}",
                 f"it must hold {dimension} finite numbers below 1e150",
                 "give one number per coordinate",
+                code="centre-does-not-match-dimension",
+                shape=middle.shape,
+                dimension=dimension,
             )
         names = check_coordinate_names(names, dimension)
         middle.flags.writeable = False
@@ -106,14 +110,20 @@ class Ball(Domain):
         expected = self.dimension + private
         if lift.shape[1] != expected:
             raise PlanError(
-                f"a lift of {lift.shape[1]} columns", f"the domain has {expected} coordinates", "plan again"
+                f"a lift of {lift.shape[1]} columns",
+                f"the domain has {expected} coordinates",
+                "plan again",
+                code="lift-does-not-match-domain",
+                columns=lift.shape[1],
+                coordinates=expected,
             )
         lift = _row_by_row(lift)
         varying = lift.index < self.dimension
         inner, border = np.abs(lift.inner[varying]), np.abs(lift.border[varying])
         last = np.abs(lift.inner[~varying]) + np.abs(lift.border[~varying])
         if not private and border.any():
-            raise PlanError("a ball with a border under replace-one", "it belongs to a private count", "plan again")
+            what = "a ball with a border under replace-one"
+            raise PlanError(what, "it belongs to a private count", "plan again", code="ball-border-under-replace-one")
         largest = product_upward(float(inner.max(initial=0.0)), _repeats(lift, self.dimension), reach)
         if not private:
             return 2.0 * largest
@@ -166,7 +176,9 @@ def _row_by_row(lift: Matrix) -> Bordered:
     """A lift whose rows depend on one coordinate each; refuses others."""
     rows = lift.as_bordered()
     if rows is None:
-        raise PlanError("a ball with a dense lift", "a ball is lifted row by row", "plan again")
+        raise PlanError(
+            "a ball with a dense lift", "a ball is lifted row by row", "plan again", code="dense-lift-of-ball"
+        )
     return rows
 
 

@@ -75,6 +75,7 @@ class Box(Domain):
                     "upper given beside a mapping",
                     "a mapping holds both bounds of each column",
                     "write Box({'age': (0, 100)})",
+                    code="upper-beside-mapping",
                 )
             names = [str(name) for name in lower]
             low, high = _pairs(lower)
@@ -84,6 +85,7 @@ class Box(Domain):
                     "upper bounds are missing",
                     "a box needs two bounds for every coordinate",
                     "write Box(lower, upper) or Box({'age': (0, 100)})",
+                    code="upper-missing",
                 )
             low, high = _numbers("lower", lower), _numbers("upper", upper)
         if low.shape != high.shape:
@@ -91,9 +93,13 @@ class Box(Domain):
                 f"{low.size} lower and {high.size} upper bounds",
                 "every coordinate has one of each",
                 "give lists of the same length",
+                code="lower-and-upper-differ-in-number",
+                lower=low.size,
+                upper=high.size,
             )
         if low.size == 0:
-            raise DomainError("a box without coordinates", "there must be at least one", "name the columns you want")
+            what, rule = "a box without coordinates", "there must be at least one"
+            raise DomainError(what, rule, "name the columns you want", code="box-without-coordinates")
         names = check_coordinate_names(names, low.size)
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
@@ -105,19 +111,12 @@ class Box(Domain):
         )  # refuses bad bounds right away
 
     def _check(self) -> None:
-        for wrong, rule in (
-            (~(np.isfinite(self.lower) & np.isfinite(self.upper)), "both bounds must be finite numbers"),
-            (self.lower > self.upper, "the lower bound must be below the upper bound"),
-            (self.lower == self.upper, "the bounds must differ: a constant needs no release"),
-        ):
-            if wrong.any():
-                j = int(np.argmax(wrong))
-                raise DomainError(
-                    f"bounds of {self.name(j)!r} = [{self.lower[j]:g}, {self.upper[j]:g}]",
-                    rule,
-                    "give limits that are known without looking at the data (docs/bounds.md)",
-                )
-
+        finite = np.isfinite(self.lower) & np.isfinite(self.upper)
+        self._refuse_where(~finite, "both bounds must be finite numbers", code="bounds-not-finite")
+        reversed_bounds = "the lower bound must be below the upper bound"
+        self._refuse_where(self.lower > self.upper, reversed_bounds, code="bounds-reversed")
+        constant = "the bounds must differ: a constant needs no release"
+        self._refuse_where(self.lower == self.upper, constant, code="bounds-equal")
         far = (np.maximum(np.abs(self.lower), np.abs(self.upper)) >= 1e100) | (self.upper / 2 - self.lower / 2 < 5e-101)
         if far.any():  # the squares of errors must fit in doubles too
             j = int(np.argmax(far))
@@ -174,7 +173,12 @@ class Box(Domain):
             bounds = 2.0 * extent
         if lift.shape[1] != len(bounds):
             raise PlanError(
-                f"a lift of {lift.shape[1]} columns", f"the domain has {len(bounds)} coordinates", "plan again"
+                f"a lift of {lift.shape[1]} columns",
+                f"the domain has {len(bounds)} coordinates",
+                "plan again",
+                code="lift-does-not-match-domain",
+                columns=lift.shape[1],
+                coordinates=len(bounds),
             )
         return lift.largest(
             NormBounds(
@@ -203,9 +207,8 @@ class Box(Domain):
     def corners(self) -> Array:
         """All 2^d corners of the centred cube {−1, 1}^d, one per row."""
         if 2**self.dimension > MAX_CORNERS:
-            raise PlanError(
-                f"a box of {self.dimension} coordinates", "its corners are too many to visit", "use a closed form"
-            )
+            what, rule = f"a box of {self.dimension} coordinates", "its corners are too many to visit"
+            raise PlanError(what, rule, "use a closed form", code="too-many-corners-of-box", dimension=self.dimension)
         return np.array(list(itertools.product((-1.0, 1.0), repeat=self.dimension)))
 
     # -- noise and its limit ----------------------------------------------------------------------------------------
@@ -253,7 +256,8 @@ class Box(Domain):
         known = [self.name(j) for j in range(self.dimension)] if missing else []
         for name in missing:
             if name not in known:
-                raise PlanError(f"missing={{{name!r}: …}}", "it must name a column of the domain", nearest(name, known))
+                what, rule = f"missing={{{name!r}: …}}", "it must name a column of the domain"
+                raise PlanError(what, rule, nearest(name, known), code="missing-names-no-column", column=name)
         summed = np.zeros(self.dimension, bool)
         averaged = np.zeros(self.dimension, bool)
         if answers.matrix is not None:
@@ -266,6 +270,8 @@ class Box(Domain):
                     f"column {self.name(int(j))!r} is asked both as a sum and as a mean",
                     "a missing value has a different stand-in for each",
                     f"say which: missing={{{self.name(int(j))!r}: 0}}",
+                    code="sum-and-mean-without-missing",
+                    column=self.name(int(j)),
                 )
         values = np.where(averaged, centre_of(self.lower, self.upper), nearest_to_zero(self.lower, self.upper))
         for name, value in missing.items():
@@ -276,6 +282,11 @@ class Box(Domain):
                     f"missing={{{name!r}: {value!r}}}",
                     f"a stand-in lies between the bounds {low:g} and {high:g}",
                     "choose a value inside them",
+                    code="missing-outside-bounds",
+                    column=name,
+                    value=value,
+                    low=low,
+                    high=high,
                 )
             values[at] = float(value)
         return np.asarray(values)
@@ -329,7 +340,8 @@ def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:
     q = len(bounds)
     free = q - 1 if fixed else q
     if 2**free > MAX_CORNERS:
-        raise PlanError("a dense lift over many corners", f"at most {MAX_CORNERS} can be visited", "use a closed form")
+        what, rule = "a dense lift over many corners", f"at most {MAX_CORNERS} can be visited"
+        raise PlanError(what, rule, "use a closed form", code="too-many-corners-for-dense-lift")
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=free))).reshape(-1, free)
     if fixed:
         signs = np.hstack([signs, np.ones((len(signs), 1))])
@@ -352,13 +364,15 @@ def _numbers(which: str, values: Any) -> Array:
     try:
         array = np.array(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise DomainError(
-            f"{which} = {values!r}"[:120], "bounds are numbers, one per coordinate", "give a list or array of numbers"
-        ) from None
+        what = f"{which} = {values!r}"[:120]
+        rule = "bounds are numbers, one per coordinate"
+        remedy = "give a list or array of numbers"
+        raise DomainError(what, rule, remedy, code="bounds-not-numbers", which=which, values=values) from None
     if array.ndim > 1:
-        raise DomainError(
-            f"{which} has {array.ndim} dimensions", "bounds form one list", "give one number per coordinate"
-        )
+        what = f"{which} has {array.ndim} dimensions"
+        rule = "bounds form one list"
+        remedy = "give one number per coordinate"
+        raise DomainError(what, rule, remedy, code="bounds-not-one-list", which=which, dimensions=array.ndim)
     return np.atleast_1d(array)
 
 
@@ -370,7 +384,8 @@ def _pairs(bounds: Mapping[str, tuple[float, float]]) -> tuple[Array, Array]:
             low.append(float(below))
             high.append(float(above))
         except (TypeError, ValueError, OverflowError):
-            raise DomainError(
-                f"bounds of {name!r} = {pair!r}", "every column needs two numbers", f"write {{{name!r}: (0, 100)}}"
-            ) from None
+            what = f"bounds of {name!r} = {pair!r}"
+            rule = "every column needs two numbers"
+            remedy = f"write {{{name!r}: (0, 100)}}"
+            raise DomainError(what, rule, remedy, code="bounds-not-two-numbers", column=name, bounds=pair) from None
     return np.array(low, float), np.array(high, float)

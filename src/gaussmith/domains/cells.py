@@ -73,6 +73,7 @@ class Cells(Uncentred):
                 "cells given in several ways, or in none",
                 "they are labels, a size, or a shape",
                 'write Cells(["a", "b"]), Cells(size=8) or Cells(shape=(10, 2))',
+                code="cells-not-given-in-one-way",
             )
         attributes: tuple[str, ...] | None = None
         if isinstance(labels, Mapping):
@@ -81,7 +82,8 @@ class Cells(Uncentred):
         else:
             lists = [labels if labels is not None else size] if shape is None else list(shape)
         if not lists:
-            raise DomainError("cells of no attribute", "there is at least one", 'write {"sex": ["f", "m"]}')
+            remedy = 'write {"sex": ["f", "m"]}'
+            raise DomainError("cells of no attribute", "there is at least one", remedy, code="cells-without-attributes")
         read = [read_labels("cell", list(given) if isinstance(given, range) else given) for given in lists]
         object.__setattr__(self, "attributes", attributes)
         object.__setattr__(self, "sizes", tuple(n for n, _ in read))
@@ -94,23 +96,23 @@ class Cells(Uncentred):
         if other is None:
             return (0,) * len(self.sizes)
         if self.or_none:
-            raise DomainError(
-                f"other={other!r}", "with or_none a value that is not declared is in no cell", "leave one of them out"
-            )
+            what, rule = f"other={other!r}", "with or_none a value that is not declared is in no cell"
+            raise DomainError(what, rule, "leave one of them out", code="other-beside-or-none", other=other)
         given = other if isinstance(other, Mapping) else {(self.attributes or ("",))[0]: other}
         if not isinstance(other, Mapping) and len(self.sizes) > 1:
-            raise DomainError(f"other={other!r}", "there are several attributes", f"write {{'age': {other!r}}}")
+            what, rule = f"other={other!r}", "there are several attributes"
+            raise DomainError(what, rule, f"write {{'age': {other!r}}}", code="other-without-attribute", other=other)
         places = [0] * len(self.sizes)
         for name, label in given.items():
             names = self.attributes or ("",)
             if name not in names:
-                raise DomainError(f"other names {name!r}", "it is no attribute", nearest(str(name), names))
+                what, rule = f"other names {name!r}", "it is no attribute"
+                raise DomainError(what, rule, nearest(str(name), names), code="other-names-no-attribute", name=name)
             i = names.index(name)
             known = self.values[i] or tuple(range(self.sizes[i]))
             if label not in known:
-                raise DomainError(
-                    f"other={label!r}", "it is one of the declared values", nearest(str(label), map(str, known))
-                )
+                rule, remedy = "it is one of the declared values", nearest(str(label), map(str, known))
+                raise DomainError(f"other={label!r}", rule, remedy, code="other-not-declared", other=label)
             places[i] = known.index(label)
         return tuple(places)
 
@@ -199,6 +201,8 @@ class Cells(Uncentred):
                 f"all {d:.3g} cells" if d < 1e300 else "all cells of a product",
                 f"at most {MAX_SINGLE:,} are released one by one",
                 "ask for marginals: answers=gaussmith.workloads.marginals(shape, 2)",
+                code="too-many-cells-to-release",
+                cells=d,
             )
 
     def check_workload(self, workload: Workload) -> None:
@@ -308,7 +312,8 @@ class Cells(Uncentred):
         made = cls(given, or_none=fields["or_none"])
         others = tuple(int(place) for place in fields["others"])
         if len(others) != len(made.sizes) or not all(0 <= v < n for v, n in zip(others, made.sizes, strict=True)):
-            raise DomainError("cells whose stand-ins have no place", "each is a declared value", "plan again")
+            what = "cells whose stand-ins have no place"
+            raise DomainError(what, "each is a declared value", "plan again", code="stored-other-not-declared")
         object.__setattr__(made, "attributes", None if attributes is None else made.attributes)
         object.__setattr__(made, "others", others)
         return made

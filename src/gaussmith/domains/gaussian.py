@@ -81,22 +81,29 @@ class GaussianData(Domain):
                 f"sd[{j}]={spread[j]:g}",
                 "a standard deviation is a number above 0, between 1e-150 and 1e150",
                 "leave out coordinates that never vary; a rough guess of the others will do",
+                code="sd-out-of-range",
+                index=j,
+                sd=spread[j],
             )
         if not (np.abs(centre) < 1e150).all():
-            raise DomainError("mean", "its numbers are finite and below 1e150", "give one number per coordinate")
+            rule = "its numbers are finite and below 1e150"
+            raise DomainError("mean", rule, "give one number per coordinate", code="mean-not-finite")
         within = None if mean_within is None else _spread_out("mean_within", mean_within, d)
         if within is not None and not ((within >= 0) & (within < 1e150)).all():
-            raise DomainError("mean_within", "it holds numbers of 0 or more", "leave it out if it is not known")
+            rule = "it holds numbers of 0 or more"
+            raise DomainError("mean_within", rule, "leave it out if it is not known", code="mean-within-negative")
         rule = "it guesses the number of records: a number from 1 to 1e15"
         rows = check_number("rows", rows, low=1, below=1e15, rule=rule, remedy="write rows=10_000", error=DomainError)
         if isinstance(clip, str):
             if clip != "best":
-                raise DomainError(f"clip={clip!r}", 'it is "best" or a fraction of the records', 'write clip="best"')
+                rule = 'it is "best" or a fraction of the records'
+                raise DomainError(f"clip={clip!r}", rule, 'write clip="best"', code="unknown-clip", clip=clip)
         else:
             rule, remedy = "a fraction lies between 0 and 1", 'write clip="best", or 1e-4'
             clip = check_probability("clip", clip, rule=rule, remedy=remedy, error=DomainError)
         if scaling not in SCALINGS:
-            raise DomainError(f"scaling={scaling!r}", "it names a way of scaling", nearest(str(scaling), SCALINGS))
+            what, rule = f"scaling={scaling!r}", "it names a way of scaling"
+            raise DomainError(what, rule, nearest(str(scaling), SCALINGS), code="unknown-scaling", scaling=scaling)
         names = check_coordinate_names(names, d)
         set_field = object.__setattr__
         for name, array in (("centre", centre), ("sd", spread), ("mean_within", within)):
@@ -113,7 +120,9 @@ class GaussianData(Domain):
         """The same domain with the ellipsoid chosen by a plan."""
         axes = np.array(half_axes, float)
         if axes.shape != self.sd.shape or not ((axes > 1e-150) & (axes < 1e150)).all():
-            raise DomainError("half_axes", "there is one positive number per coordinate", "plan again")
+            raise DomainError(
+                "half_axes", "there is one positive number per coordinate", "plan again", code="half-axes-damaged"
+            )
         axes.flags.writeable = False
         found = copy(self)
         object.__setattr__(found, "half_axes", axes)
@@ -150,7 +159,8 @@ class GaussianData(Domain):
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> BallCodes:
         """The encoding of records as integers: each coordinate over its half axis, then as in a ball of radius 1."""
         if self.half_axes is None:
-            raise PlanError("Gaussian data without a clip", "the clip is chosen by a plan", "call gaussmith.plan first")
+            what = "Gaussian data without a clip"
+            raise PlanError(what, "the clip is chosen by a plan", "call gaussmith.plan first", code="clip-not-planned")
         return BallCodes(self.centre, self.half_axes)
 
     @cached_property
@@ -317,7 +327,8 @@ def _numbers(name: str, values: Any) -> Array:
     except (TypeError, ValueError, OverflowError):
         array = np.zeros((0, 0))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        raise DomainError(f"{name}={values!r}"[:120], "it holds finite numbers, one per coordinate", "give a list")
+        what, rule = f"{name}={values!r}"[:120], "it holds finite numbers, one per coordinate"
+        raise DomainError(what, rule, "give a list", code="not-numbers-per-coordinate", name=name, values=values)
     return array
 
 
@@ -328,5 +339,9 @@ def _spread_out(name: str, values: Any, dimension: int) -> Array:
             f"{array.size} numbers in {name}",
             f"there are {dimension} standard deviations",
             "give one number per coordinate, or one for all",
+            code="numbers-do-not-match-sd",
+            numbers=array.size,
+            name=name,
+            dimension=dimension,
         )
     return np.full(dimension, array[0]) if array.size == 1 else array

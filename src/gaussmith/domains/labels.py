@@ -26,31 +26,52 @@ def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
     """
     if is_whole(given):
         if not 1 <= given <= MAX_LABELS:
-            raise DomainError(f"{given} {what}s", f"there are from 1 to {MAX_LABELS:,} {what}s", f"list the {what}s")
+            rule, remedy = f"there are from 1 to {MAX_LABELS:,} {what}s", f"list the {what}s"
+            raise DomainError(f"{given} {what}s", rule, remedy, code="too-many-labels", number=given, kind=what)
         return int(given), None
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
-        raise DomainError(
-            f"{what}s = {given!r}"[:120], f"they are a number of {what}s or a list of labels", 'write ["a", "b", "c"]'
-        )
+        rule, remedy = f"they are a number of {what}s or a list of labels", 'write ["a", "b", "c"]'
+        raise DomainError(f"{what}s = {given!r}"[:120], rule, remedy, code="labels-not-listed", labels=given, kind=what)
     labels = tuple(x.item() if isinstance(x, np.generic) else x for x in given)
     if not labels:
-        raise DomainError(f"no {what}s", f"there is at least one {what}", f"list the {what}s")
+        raise DomainError(
+            f"no {what}s", f"there is at least one {what}", f"list the {what}s", code="no-labels", kind=what
+        )
     for label in labels:
         if not isinstance(label, str | int | float) or label != label:
             raise DomainError(
-                f"{what} {label!r}"[:120], "a label is text, a number or a truth value", "write it as text"
+                f"{what} {label!r}"[:120],
+                "a label is text, a number or a truth value",
+                "write it as text",
+                code="label-of-unknown-type",
+                label=label,
+                kind=what,
             )
         check_text(what, label)
     if len({(isinstance(x, str), x) for x in labels}) < len(labels):
         double = next(x for i, x in enumerate(labels) if x in labels[:i])
-        raise DomainError(f"{what} {double!r} is declared twice", f"every {what} has its own label", "leave one out")
+        raise DomainError(
+            f"{what} {double!r} is declared twice",
+            f"every {what} has its own label",
+            "leave one out",
+            code="label-twice",
+            label=double,
+            kind=what,
+        )
     return len(labels), labels
 
 
 def check_text(what: str, label: object) -> None:
     """Refuse text that no engine can hold: lone surrogates."""
     if isinstance(label, str) and any("\ud800" <= letter <= "\udfff" for letter in label):
-        raise DomainError(f"{what} {label!r}"[:120], "a text consists of whole characters", "mend the text")
+        raise DomainError(
+            f"{what} {label!r}"[:120],
+            "a text consists of whole characters",
+            "mend the text",
+            code="label-with-broken-characters",
+            label=label,
+            kind=what,
+        )
 
 
 def names_of(labels: tuple[Label, ...] | None) -> tuple[str, ...] | None:

@@ -26,7 +26,8 @@ def check_lift(lift: Matrix, width: int, neighbours: str) -> bool:
     """Whether the lift also covers the number of records; refuses a lift that does not fit."""
     counted = lift.shape[1] == width + 1
     if lift.shape[1] != width and not (counted and neighbours == ADD_REMOVE):
-        raise PlanError(f"a lift of {lift.shape[1]} columns", f"the domain has {width} coordinates", "plan again")
+        what, rule, remedy = f"a lift of {lift.shape[1]} columns", f"the domain has {width} coordinates", "plan again"
+        raise PlanError(what, rule, remedy, code="lift-does-not-match-domain", columns=lift.shape[1], coordinates=width)
     return counted
 
 

@@ -167,15 +167,17 @@ class People(Domain):
         if private:
             return max(self._reach(index, inner, border, extent, Fraction(T, k)) for T in (1, k))
         if border.any():
-            raise PlanError("a lift that ties columns together", "under replace-one none does", "plan again")
+            what = "a lift that ties columns together"
+            raise PlanError(what, "under replace-one none does", "plan again", code="people-lift-ties-columns")
         return self._change(index, inner, extent)
 
     def corners(self, extent: Array | None = None) -> Array:
         """The extreme people, one per row: own numbers and sums over rows at ± their maximum, with k rows or one."""
         if 2**self.dimension > MAX_CORNERS:
-            raise PlanError(
-                f"people with {self.dimension} numbers", "their corners are too many to visit", "use a closed form"
-            )
+            what = f"people with {self.dimension} numbers"
+            rule = "their corners are too many to visit"
+            remedy = "use a closed form"
+            raise PlanError(what, rule, remedy, code="too-many-corners-of-people", dimension=self.dimension)
         extent = np.ones(self.dimension) if extent is None else extent
         own, over, last = self.parts
         found = []
@@ -227,6 +229,7 @@ class People(Domain):
             "a plan for people with many rows",
             "it must be said whose rows are whose",
             "release the request it came from: gaussmith.release(request)",
+            code="people-plan-without-request",
         )
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
@@ -310,7 +313,6 @@ class _Part:
 def _entries(rows: Bordered | None) -> tuple[Places, Array, Array]:
     """Where each row's inner entry is, the inner entries and those in the last column."""
     if rows is None:
-        raise PlanError(
-            "a lift of people that is not known", "its rows see one column each, or it is dense", "plan again"
-        )
+        rule = "its rows see one column each, or it is dense"
+        raise PlanError("a lift of people that is not known", rule, "plan again", code="unknown-lift-of-people")
     return rows.index, rows.inner, rows.border

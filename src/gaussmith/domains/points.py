@@ -134,9 +134,11 @@ class Points(Uncentred):
                 f"points of shape {given.shape}",
                 "one row per point, one column per coordinate, finite numbers",
                 "give an array such as [[0, 0], [1, 5]]",
+                code="points-malformed",
+                shape=given.shape,
             )
         if len(np.unique(given, axis=0)) < len(given):
-            raise DomainError("a point listed twice", "every point is listed once", "leave one out")
+            raise DomainError("a point listed twice", "every point is listed once", "leave one out", code="point-twice")
         names = check_coordinate_names(names, given.shape[1])
         given.flags.writeable = False
         object.__setattr__(self, "points", given)

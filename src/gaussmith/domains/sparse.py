@@ -121,6 +121,9 @@ class SparseSum(Listed):
                 f"bound={bound!r}"[:120],
                 f"it is a number between 1e-100 and 1e100, or {size} of them, one per coordinate",
                 "give the largest size of a value that is to count in full",
+                code="sparse-bound-out-of-range",
+                bound=bound,
+                size=size,
             )
         bounds = np.broadcast_to(given, (size,)).copy()
         bounds.flags.writeable = False

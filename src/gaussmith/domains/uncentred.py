@@ -74,6 +74,7 @@ class Uncentred(Domain):
                 "means of records that are counted",
                 "counts, points and sparse vectors are added up",
                 "ask for the sums and count=True, and divide",
+                code="means-of-counted-records",
             )
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:

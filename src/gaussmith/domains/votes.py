@@ -110,7 +110,9 @@ class Votes(Listed):
     def __init__(self, candidates: int | Sequence[Label]) -> None:
         size, labels = read_labels("candidate", candidates)
         if size < 2:
-            raise DomainError("one candidate", "a ranking needs at least two", "list all candidates")
+            raise DomainError(
+                "one candidate", "a ranking needs at least two", "list all candidates", code="only-one-candidate"
+            )
         object.__setattr__(self, "dimension", size)
         object.__setattr__(self, "labels", labels)
 

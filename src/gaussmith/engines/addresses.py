@@ -237,7 +237,9 @@ def parse_database(address: str) -> Database:
     if question and key not in ("table", "query"):
         is_name = re.fullmatch("[a-z]{1,12}=", rest[: len(key) + 1])  # else it could be a secret
         named = f"{key!r} in " if is_name else ""
-        raise SourceError(f"{named}source={said!r}", rule, nearest(key, ("table", "query")))
+        what = f"{named}source={said!r}"
+        raise SourceError(what, rule, nearest(key, ("table", "query")), code="unknown-database-parameter", source=said)
     if not path or not value.strip():
-        raise SourceError(f"source={said!r}", rule, "write duckdb://study.db?table=visits, or ?query=SELECT …")
+        remedy = "write duckdb://study.db?table=visits, or ?query=SELECT …"
+        raise SourceError(f"source={said!r}", rule, remedy, code="database-address-incomplete", source=said)
     return Database(said, path, **{key: value})

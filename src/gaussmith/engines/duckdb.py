@@ -156,6 +156,9 @@ def _check_letters(names: Sequence[str]) -> None:
                 f"columns {seen[name.lower()]!r} and {name!r} of the relation",
                 "DuckDB does not tell capital letters from small ones",
                 "rename one",
+                code="columns-differ-only-in-case-duckdb",
+                other=seen[name.lower()],
+                column=name,
             )
 
 

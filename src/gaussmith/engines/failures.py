@@ -102,4 +102,5 @@ def data_error() -> DataError:
         "the data could not be read to its end",
         "nothing more is said, because the reason may speak of the data",
         "check that every file or table can be read completely with its own tools",
+        code="data-not-readable",
     )

@@ -110,13 +110,17 @@ def find_files(source: str | os.PathLike[str]) -> Files:
     paths = [p for p in paths if not os.path.isdir(p)]
     if not paths:
         what = "no file matches this pattern" if glob.has_magic(path) else "there is no such file or directory"
-        raise SourceError(f"source={said!r}", what, "check the path; relative paths start in the current directory")
+        remedy = "check the path; relative paths start in the current directory"
+        raise SourceError(f"source={said!r}", what, remedy, code="no-such-file", source=said)
     formats = {_format_of(said, p) for p in paths}
     if len(formats) > 1:
         raise SourceError(
             f"source={said!r} matches files of {' and '.join(sorted(formats))}",
             "one source has one format",
             "narrow the pattern, for example with a suffix: *.parquet",
+            code="files-of-several-formats",
+            formats=sorted(formats),
+            source=said,
         )
     root = os.path.dirname(path) if paths == [path] else fixed_part(path)
     return _located(Files(said, formats.pop(), tuple(paths), root), has_folders=paths != [path])
@@ -130,6 +134,8 @@ def _find_elsewhere(address: str, scheme: str) -> Files:
             f"source={said!r}",
             f"addresses begin with duckdb, file or a store: {', '.join(STORES)}",
             nearest(scheme, (*STORES, "duckdb", "file")),
+            code="unknown-address-scheme",
+            source=said,
         )
     where = location_of(address)
     is_directory = "." not in where.rstrip("/").rsplit("/", 1)[-1]
@@ -148,6 +154,8 @@ def _find_in_directory(said: str, path: str) -> Files:
             f"source={said!r}",
             "a directory must hold Parquet files",
             "for another format give a pattern, for example 'visits/*.csv'",
+            code="folder-without-parquet",
+            source=said,
         )
     return _located(Files(said, "Parquet", tuple(kept), path), has_folders=True)
 
@@ -195,6 +203,8 @@ def _format_of(said: str, path: str) -> str:
             f"source={said!r} has an unknown suffix",
             f"a file's suffix tells its format: {', '.join(FORMATS)}; text formats also with .gz or .zst",
             "rename the file, or open it with Polars and pass the frame",
+            code="unknown-file-suffix",
+            source=said,
         )
     return known
 
@@ -206,12 +216,17 @@ def _readable(files: Files) -> Files:
                 f"source={files.said!r}: the name of a file or directory",
                 "it must be valid UTF-8",
                 "rename it, or narrow the pattern",
+                code="file-name-not-utf8",
+                source=files.said,
             )
         if not os.access(path, os.R_OK):
             raise SourceError(
                 f"source={files.said!r}: {without_secrets(path)!r} may not be read",
                 "the file must be readable by the user who runs this",
                 "change its permissions, or run as a user who may read it",
+                code="file-not-permitted",
+                source=files.said,
+                path=without_secrets(path),
             )
     return files
 

@@ -62,7 +62,8 @@ class Numpy:
         return None
 
     def open_files(self, files: Files, columns: Sequence[str] | None, master: str | None) -> Source:
-        raise SourceError(f"source={files.said!r} read by numpy", "Polars, DuckDB and Spark read files", SUPPORTED)
+        what, rule = f"source={files.said!r} read by numpy", "Polars, DuckDB and Spark read files"
+        raise SourceError(what, rule, SUPPORTED, code="files-read-by-numpy", source=files.said)
 
     def check_names(self, source: Source, columns: Sequence[str]) -> None:
         raise _nameless()
@@ -88,7 +89,8 @@ NUMPY = Numpy()
 
 def _nameless() -> SourceError:
     rule = "filters, units and groups need columns with names"
-    return SourceError("source is an array", rule, "give a frame, such as polars.DataFrame(array, names)")
+    remedy = "give a frame, such as polars.DataFrame(array, names)"
+    return SourceError("source is an array", rule, remedy, code="array-without-column-names")
 
 
 def _as_columns(piece: npt.NDArray[Any]) -> Columns:
@@ -101,12 +103,16 @@ def _open_array(engine: Numpy, array: npt.NDArray[Any]) -> Source:
             f"array of dtype {array.dtype}",
             "an array must hold numbers: integers, floats or booleans",
             "convert it first, for example with astype(float)",
+            code="array-not-numbers",
+            dtype=str(array.dtype),
         )
     if array.ndim not in (1, 2):
         raise SourceError(
             f"array with {array.ndim} dimensions",
             "an array has one row per record and one column per coordinate",
             "reshape it to two dimensions",
+            code="array-not-two-dimensional",
+            dimensions=array.ndim,
         )
     if isinstance(array, np.ma.MaskedArray):
         with np.errstate(all="ignore"):
@@ -120,7 +126,8 @@ def array_of_rows(rows: Sequence[Any]) -> npt.NDArray[Any]:
     lists = [row_of(row) for row in rows]
     lengths = {-1 if row is None else len(row) for row in lists}
     if len(lengths) > 1:
-        raise SourceError("rows of different lengths", "every record has the same number of coordinates", SUPPORTED)
+        rule = "every record has the same number of coordinates"
+        raise SourceError("rows of different lengths", rule, SUPPORTED, code="rows-of-different-lengths")
     if not rows:
         return np.empty((0, 0))
     if lengths == {-1}:

@@ -71,6 +71,8 @@ def read_folders(files: Files, names: Mapping[str, Iterable[str]]) -> Files:
             f"source={files.said!r} holds files in directories with different keys",
             "partitions have the same keys, in the same order, everywhere: year=2024/month=5",
             "narrow the pattern, or move the other files away",
+            code="partitions-with-different-keys",
+            source=files.said,
         )
     raw = keys.pop()
     known = tuple(decode_name(key) for key in raw)
@@ -80,6 +82,9 @@ def read_folders(files: Files, names: Mapping[str, Iterable[str]]) -> Files:
                 f"source={files.said!r}: the key {written!r} of its partitions",
                 "keys are well-formed, distinct names of columns, whatever their capital letters",
                 "rename the directories",
+                code="partition-key-malformed",
+                source=files.said,
+                key=written,
             )
     values = {path: _agreed([[v for _, v in pairs] for pairs in found]) for path, found in folders.items()}
     return replace(files, keys=tuple(key for key in known if key is not None), values=values)
@@ -113,6 +118,10 @@ def check_keys(files: Files, columns: Iterable[str]) -> None:
                 f"column {column!r}",
                 "a name stands for one column, whatever its capital letters",
                 "write the files without it, or pass pl.scan_parquet(pattern, hive_partitioning=False) as the source",
+                code="partition-key-beside-column",
+                source=files.said,
+                key=keys[column.casefold()],
+                column=column,
             )
 
 

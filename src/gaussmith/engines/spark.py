@@ -67,6 +67,8 @@ class Spark:
                     f"column={name!r}",
                     "Spark reads dots, backticks and stars in a name as part of an expression",
                     "rename it first, for example with toDF or withColumnRenamed",
+                    code="column-name-is-an-expression",
+                    column=name,
                 )
 
     def frame(self, source: Source, columns: Sequence[str], ids: Mapping[str, str] | None = None) -> Frame:
@@ -184,9 +186,8 @@ def _with_plain_dates(frame: Any, schema: Mapping[str, nw.dtypes.DType], columns
 def check_frame(frame: Any) -> None:
     """Refuse a frame without an end, of a Spark that is too old, or whose columns Spark itself cannot tell apart."""
     if frame.isStreaming:
-        raise SourceError(
-            "a streaming frame of Spark", "it has no end, and so no sums", "read what has arrived with spark.read"
-        )
+        remedy = "read what has arrived with spark.read"
+        raise SourceError("a streaming frame of Spark", "it has no end, and so no sums", remedy, code="streaming-frame")
     session = frame.sparkSession
     check_range("pyspark", str(session.version), "the frame's Spark")
     if str(session.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
@@ -199,6 +200,9 @@ def check_frame(frame: Any) -> None:
                 f"columns {other!r} and {name!r} of the frame",
                 "Spark does not tell capital letters from small ones",
                 "rename one, or set spark.sql.caseSensitive to true",
+                code="columns-differ-only-in-case-spark",
+                other=other,
+                column=name,
             )
 
 
@@ -242,6 +246,8 @@ def _unreadable(files: Files) -> SourceError:
         f"source={files.said!r} cannot be opened by Spark",
         "it must be able to read every file, and know the types of all columns in it",
         "try it with Spark itself, or leave engine out",
+        code="not-opened-by-spark",
+        source=files.said,
     )
 
 

@@ -91,4 +91,7 @@ def _refuse(said: str, found: str | None) -> None:
             f"source={said!r} reaches into a table of {found}",
             "its folder also holds files that are no longer part of the table",
             f"pass a frame of the table as the source: {REMEDIES[found]}",
+            code="inside-a-table-format",
+            source=said,
+            format=found,
         )

@@ -66,6 +66,10 @@ def check_range(package: str, found: str, whose: str) -> None:
             f"{whose} is version {found}",
             f"versions {oldest} {until} are supported; nothing was read and nothing was charged",
             f"install one of them: pip install '{wanted}'",
+            code="unsupported-version",
+            package=whose,
+            found=found,
+            oldest=oldest,
         )
 
 
@@ -117,6 +121,7 @@ def check_packed(paths: Sequence[str]) -> None:
             "compressed text files with polars 1.36",
             "it takes an empty file of this kind for one record",
             "unpack the files, or install a newer one: pip install 'polars>=1.37'",
+            code="compressed-text-with-old-polars",
         )
 
 
@@ -188,4 +193,5 @@ def check_views(types: Sequence[object]) -> None:
             "a table with views (string_view, binary_view or list_view)",
             f"Polars cannot read them with a pyarrow older than {VIEWS[0]}",
             "cast these columns first, for example to pyarrow.large_string(), or install a newer pyarrow",
+            code="views-with-old-pyarrow",
         )

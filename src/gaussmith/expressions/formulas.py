@@ -49,8 +49,6 @@ DATE_PARTS = {"year": (0, 4), "month": (5, 2), "day": (8, 2)}
 COMPARE: dict[str, Callable[[Any, Any], Any]] = dict(
     zip(COMPARISONS, (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge), strict=True)
 )
-
-
 _READINGS = {
     "number": "double",
     "long number": "long",
@@ -121,7 +119,7 @@ def check(expression: Expression, kinds: Mapping[str, str]) -> Formula:
     kind, tree = checker.kind(expression.tree)
     if _weight(tree) > HEAVIEST:
         rule = f"an engine is given at most {HEAVIEST} terms (each divisor counts three times)"
-        refuse(expression.text, 0, "too long", rule, "cut it into derived columns")
+        refuse(expression.text, 0, "too long", rule, "cut it into derived columns", code="too-many-terms")
     return Formula(expression.text, kind, tree)
 
 
@@ -136,8 +134,8 @@ class _Checker:
     text: str
     kinds: Mapping[str, str]
 
-    def refuse(self, node: Node, problem: str, rule: str, remedy: str) -> NoReturn:
-        refuse(self.text, node.at, problem, rule, remedy)
+    def refuse(self, node: Node, problem: str, rule: str, remedy: str, *, code: str, **fields: object) -> NoReturn:
+        refuse(self.text, node.at, problem, rule, remedy, code=code, **fields)
 
     def make(self, name: str, node: Node, *arguments: Node) -> Node:
         """An operation, or its value when it has no columns: what is constant is computed here, not on engines."""
@@ -146,8 +144,8 @@ class _Checker:
             return made
         value = _value(made, {})
         if value is None:
-            rule = "constants are computed before any data is read"
-            self.refuse(node, "this constant is not a number", rule, "mend it, or leave it out")
+            problem, rule = "this constant is not a number", "constants are computed before any data is read"
+            self.refuse(node, problem, rule, "mend it, or leave it out", code="constant-without-value")
         return Literal(value, node.at)
 
     def kind(self, node: Node) -> tuple[str, Node]:
@@ -188,7 +186,7 @@ class _Checker:
             kind, _ = self.kind(arguments[0])
             if kind not in ("date", "text") or arguments[0].column is None:
                 rule = f"{name} takes a column of dates, or of texts such as 2024-05-31"
-                self.refuse(arguments[0], f"{name} of a {kind}", rule, "give it such a column")
+                self.refuse(arguments[0], problem, rule, remedy, code="not-a-date-column", function=name, kind=kind)
             return "number", Operation(f"{name} of {kind}", arguments, node.at)
         numbers = [self.number(argument) for argument in arguments]
         if name == "/" and numbers[1].constant == 0 and numbers[0].constant is None:
@@ -205,14 +203,15 @@ class _Checker:
         if kind == "text" and node.column is not None:
             return Operation("read", (node,), node.at)
         rule = "arithmetic takes numbers (and columns that read as numbers)"
-        self.refuse(node, f"a {kind} where a number is needed", rule, "compare it, or take it out")
+        problem = f"a {kind} where a number is needed"
+        self.refuse(node, problem, rule, "compare it, or take it out", code="number-needed", kind=kind)
 
     def truth(self, node: Node) -> Node:
         kind, tree = self.kind(node)
         if kind == "truth":
             return tree
-        rule = "filters, and, or, not take something true or false"
-        self.refuse(node, f"a {kind} where a truth is needed", rule, "compare it with something")
+        problem, rule = f"a {kind} where a truth is needed", "filters, and, or, not take something true or false"
+        self.refuse(node, problem, rule, "compare it with something", code="boolean-needed", kind=kind)
 
     def date(self, node: Node) -> Node:
         """A date as the number year·10000 + month·100 + day, which keeps its order."""
@@ -228,7 +227,7 @@ class _Checker:
             if number is not None:
                 return Literal(number, node.at)
         rule = "a date is compared with a date, such as '2024-05-31'"
-        self.refuse(node, f"this {kind} is not a date", rule, "write year-month-day")
+        self.refuse(node, f"this {kind} is not a date", rule, "write year-month-day", code="date-needed", kind=kind)
 
     def comparison(self, node: Operation) -> Node:
         self.check_quotes(node)
@@ -239,7 +238,8 @@ class _Checker:
             if ordered:
                 rule = "texts are compared with ==, != and in only"
                 remedy = "compare with a date such as '2024-05-31', or write number(…) on one side to compare numbers"
-                self.refuse(node, f"texts compared with {node.name}", rule, remedy)
+                problem = f"texts compared with {node.name}"
+                self.refuse(node, problem, rule, remedy, code="texts-ordered", operator=node.name)
             return self.make("text " + node.name, node, *(self.kind(argument)[1] for argument in node.arguments))
         convert = self.date if dates else self.number
         return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
@@ -258,12 +258,13 @@ class _Checker:
         left, *members = node.arguments
         kind, kinds = self.kind(left)[0], {self.kind(member)[0] for member in members}
         if len(kinds) > 1:
-            self.refuse(members[0], "a list of several kinds", "a list holds constants of one kind", "cut it in two")
+            rule = "a list holds constants of one kind"
+            self.refuse(members[0], "a list of several kinds", rule, "cut it in two", code="list-of-several-kinds")
         if kind == "text" and kinds == {"text"}:
             return self.make("text " + node.name, node, self.kind(left)[1], *members)
         if kind != "truth" and kinds == {"truth"}:
-            rule = "a list holds what the left side is"
-            self.refuse(members[0], f"truths in a list for a {kind}", rule, "mend the list")
+            problem, rule = f"truths in a list for a {kind}", "a list holds what the left side is"
+            self.refuse(members[0], problem, rule, "mend the list", code="list-of-another-kind", kind=kind)
         convert = self.date if kind == "date" else self.number
         return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
 

@@ -97,12 +97,12 @@ class _Token:
     at: int
 
 
-def refuse(text: str, at: int, problem: str, rule: str, remedy: str) -> NoReturn:
+def refuse(text: str, at: int, problem: str, rule: str, remedy: str, *, code: str, **fields: object) -> NoReturn:
     """Raise an `ExpressionError` that shows the expression and a caret under the character where it goes wrong."""
     shown = "".join(" " if letter.isspace() else letter for letter in text)
     first = max(0, at - 60)
     line = f"    {shown[first : first + 100]}\n    {' ' * (at - first)}^"
-    raise ExpressionError(f"in the expression\n{line}\n{problem}", rule, remedy, position=at)
+    raise ExpressionError(f"in the expression\n{line}\n{problem}", rule, remedy, code=code, position=at, **fields)
 
 
 def language() -> str:
@@ -127,12 +127,15 @@ def parse(text: str) -> Expression:
     something is missing at the end · an operator stands between two values · complete the expression
     """
     if not isinstance(text, str):
-        raise ExpressionError(f"expression={text!r}", "an expression is a text", "put it in quotes")
+        what, rule = f"expression={text!r}", "an expression is a text"
+        raise ExpressionError(what, rule, "put it in quotes", code="expression-not-text", expression=text)
     if len(text) > LONGEST:
         raise ExpressionError(
             f"an expression of {len(text)} characters",
             f"the language allows {LONGEST}",
             "cut it into derived columns",
+            code="expression-too-many-characters",
+            characters=len(text),
         )
     parser = _Parser(text, tuple(_tokens(text)))
     tree = parser.expression(0, 0)
@@ -147,17 +150,21 @@ def _tokens(text: str) -> Iterator[_Token]:
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             if text[at] in "\"'`":
-                refuse(text, at, "a quote without its partner", "a text ends with the quote that opened it", "close it")
-            refuse(text, at, f"{text[at]!r} is not in the language", language(), _TAKE_OUT)
+                rule = "a text ends with the quote that opened it"
+                refuse(text, at, "a quote without its partner", rule, "close it", code="quote-not-closed")
+            problem = f"{text[at]!r} is not in the language"
+            refuse(text, at, problem, language(), _TAKE_OUT, code="sign-not-in-language", token=text[at])
         kind, word = match.lastgroup, match.group()
         if kind == "foreign":
-            refuse(text, at, f"{word!r} is not in the language", language(), _INSTEAD.get(word, _TAKE_OUT))
+            problem = f"{word!r} is not in the language"
+            refuse(text, at, problem, language(), _INSTEAD.get(word, _TAKE_OUT), code="word-not-in-language", word=word)
         after = match.end()
         if kind == "number":
             _check_date(text, at)
         if kind == "number" and after < len(text) and (text[after].isalnum() or text[after] in "_."):
             remedy = "separate the two, or write the name in backticks: `2nd visit`"
-            refuse(text, after, "a number runs into a name", "names start with a letter", remedy)
+            problem = "a number runs into a name"
+            refuse(text, after, problem, "names start with a letter", remedy, code="number-runs-into-name")
         if kind == "name" and word.lower() in _WORDS:
             kind, word = "word", word.lower()
         if kind != "space":
@@ -172,10 +179,11 @@ def _check_date(text: str, at: int) -> None:
     if date is not None:
         meant = f"{date[1]}-{int(date[2]):02}-{int(date[3]):02}"
         remedy = f"did you mean the date {meant!r}? to subtract, put blanks around the minus"
-        refuse(text, at, "a date without quotes", "a date is written in quotes", remedy)
+        refuse(text, at, "a date without quotes", "a date is written in quotes", remedy, code="date-without-quotes")
     if re.match("0[0-9]", text[at:]):
         remedy = "leave the 0 out, or write a text or a date in quotes: '06', '2024-06-01'"
-        refuse(text, at, "a number that begins with 0", "numbers are written without it", remedy)
+        problem = "a number that begins with 0"
+        refuse(text, at, problem, "numbers are written without it", remedy, code="number-with-leading-zero")
 
 
 def _unquote(quoted: str) -> str:
@@ -207,18 +215,20 @@ class _Parser:
         if self.here.kind == "sign" and self.here.text == sign:
             self.place += 1
             return
-        refuse(self.text, self.here.at, f"{sign!r} is missing", "every bracket is closed", f"write {sign!r} here")
+        problem, rule = f"{sign!r} is missing", "every bracket is closed"
+        refuse(self.text, self.here.at, problem, rule, f"write {sign!r} here", code="bracket-missing", sign=sign)
 
     def refuse_here(self) -> NoReturn:
         token = self.here
         if token.kind == "end":
             problem, rule = "something is missing at the end", "an operator stands between two values"
-            refuse(self.text, token.at, problem, rule, "complete the expression")
+            refuse(self.text, token.at, problem, rule, "complete the expression", code="expression-incomplete")
         if self.binding == _POWERS["=="] and token.text != "not":
             problem, rule = f"a second comparison, {token.text!r}", "comparisons do not chain"
-            refuse(self.text, token.at, problem, rule, "join two comparisons with and")
+            remedy = "join two comparisons with and"
+            refuse(self.text, token.at, problem, rule, remedy, code="comparisons-chained", token=token.text)
         problem, rule = f"{token.text!r} cannot stand here", "an operator stands between two values"
-        refuse(self.text, token.at, problem, rule, self.remedy_here())
+        refuse(self.text, token.at, problem, rule, self.remedy_here(), code="token-out-of-place", token=token.text)
 
     def remedy_here(self) -> str:
         """What to do about the token here: of words after a name, what is meant can be guessed."""
@@ -235,7 +245,7 @@ class _Parser:
         """The longest expression from here whose operators bind more tightly than `power`."""
         if depth > DEEPEST:
             problem, rule = "too deep", f"at most {DEEPEST} brackets, signs and negations inside one another"
-            refuse(self.text, self.here.at, problem, rule, "cut it into derived columns")
+            refuse(self.text, self.here.at, problem, rule, "cut it into derived columns", code="expression-too-deep")
         left = self.value(depth)
         while True:
             token = self.here
@@ -257,7 +267,7 @@ class _Parser:
             self.operations += 1
             if self.operations > MOST_OPERATIONS:
                 problem, rule = "too long", f"at most {MOST_OPERATIONS} operators"
-                refuse(self.text, token.at, problem, rule, "cut it into derived columns")
+                refuse(self.text, token.at, problem, rule, "cut it into derived columns", code="too-many-operators")
             if binding == self.binding == _POWERS["=="]:
                 self.refuse_here()
 
@@ -267,7 +277,8 @@ class _Parser:
             case "number", word:
                 if float(word) == float("inf"):
                     problem = "a number beyond all doubles"
-                    refuse(self.text, token.at, problem, "numbers are doubles, below 1.8e308", "write a smaller one")
+                    rule = "numbers are doubles, below 1.8e308"
+                    refuse(self.text, token.at, problem, rule, "write a smaller one", code="number-too-large")
                 return Literal(float(word), token.at)
             case "text", word:
                 return Literal(_unquote(word), token.at)
@@ -291,14 +302,15 @@ class _Parser:
                     return self.call(token, depth)
                 if word.lower() in ("null", "none", "nan"):
                     problem, rule = f"{word!r} is not a value", "a comparison with a missing value is false"
-                    refuse(self.text, token.at, problem, rule, "write is_null(x)")
+                    refuse(self.text, token.at, problem, rule, "write is_null(x)", code="null-as-a-value", token=word)
                 return Column(word, token.at)
         self.place -= 1
         self.refuse_here()
 
     def call(self, name: _Token, depth: int) -> Node:
         if name.text not in FUNCTIONS:
-            refuse(self.text, name.at, f"there is no function {name.text!r}", language(), "use one of these")
+            problem, rule = f"there is no function {name.text!r}", language()
+            refuse(self.text, name.at, problem, rule, "use one of these", code="unknown-function", function=name.text)
         self.want("(")
         arguments = [self.expression(0, depth + 1)]
         while self.here.kind == "sign" and self.here.text == ",":
@@ -308,7 +320,16 @@ class _Parser:
         least, most = FUNCTIONS[name.text]
         if not least <= len(arguments) <= most:
             wants = f"{name.text} takes {least if least == most else f'{least} to {most}'}"
-            refuse(self.text, name.at, f"{name.text} with {len(arguments)} arguments", wants, "add or remove some")
+            refuse(
+                self.text,
+                name.at,
+                f"{name.text} with {len(arguments)} arguments",
+                wants,
+                "add or remove some",
+                code="wrong-number-of-arguments",
+                function=name.text,
+                arguments=len(arguments),
+            )
         return Operation(name.text, tuple(arguments), name.at)
 
     def constants(self, depth: int) -> list[Node]:
@@ -316,7 +337,8 @@ class _Parser:
         opening = self.take()
         if opening.kind != "sign" or opening.text not in "([":
             problem, rule = "in without a list", "after in comes a list of constants"
-            refuse(self.text, opening.at, problem, rule, 'write it in brackets, such as in ("a", "b")')
+            remedy = 'write it in brackets, such as in ("a", "b")'
+            refuse(self.text, opening.at, problem, rule, remedy, code="in-without-list")
         members: list[Node] = []
         while not members or self.here.text == ",":
             if members:

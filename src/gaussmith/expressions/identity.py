@@ -57,7 +57,8 @@ def check_ids(ids: str | None, unit: str | None, kind: str, dtype: nw.dtypes.DTy
         return
     if unit is None:
         rule = "it says what the ids of people are, and no column names them"
-        raise SourceError(f"ids={ids!r} without a unit", rule, 'write unit = "person", or leave ids out')
+        what = f"ids={ids!r} without a unit"
+        raise SourceError(what, rule, 'write unit = "person", or leave ids out', code="ids-without-unit", ids=ids)
     number = kind in ("number", "long number")
     fits = kind in ("text", "object") or number if ids == INTEGER else kind == "text"
     if ids == TEXT and number and dtype is not None and dtype.is_integer():
@@ -65,7 +66,8 @@ def check_ids(ids: str | None, unit: str | None, kind: str, dtype: nw.dtypes.DTy
     if not fits:
         said = "a text or a number" if ids == INTEGER else "a text or an integer"
         rule = f"a column that is read so holds {said}"
-        raise SourceError(f"ids={ids!r} for unit={unit!r}", rule, "leave ids out, or convert the column in the source")
+        what, remedy = f"ids={ids!r} for unit={unit!r}", "leave ids out, or convert the column in the source"
+        raise SourceError(what, rule, remedy, code="ids-do-not-fit-unit", ids=ids, unit=unit)
 
 
 def as_id(column: str, kind: str, dtype: nw.dtypes.DType, ids: str | None = None) -> nw.Expr:

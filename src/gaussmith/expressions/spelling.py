@@ -221,21 +221,38 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
     formulas: list[tuple[str, Formula]] = []
     for name, text in columns.items():
         if name in kinds:
-            raise ExpressionError(f"columns: {name!r}", "the source has a column of this name", "choose another name")
+            what, rule = f"columns: {name!r}", "the source has a column of this name"
+            raise ExpressionError(what, rule, "choose another name", code="derived-name-taken", column=name)
         if name.casefold() in folded:
             rule = f"there is a column {folded[name.casefold()]!r}, and some engines do not tell capital letters apart"
-            raise ExpressionError(f"columns: {name!r}", rule, "choose another name")
+            raise ExpressionError(
+                f"columns: {name!r}",
+                rule,
+                "choose another name",
+                code="derived-name-differs-only-in-case",
+                column=name,
+                other=folded[name.casefold()],
+            )
         formula = check(parse(text), known)
         if formula.kind not in ("number", "truth"):
             rule = "a derived column is a number or a truth"
-            raise ExpressionError(f"columns: {name!r} is a {formula.kind}", rule, "use the column itself")
+            raise ExpressionError(
+                f"columns: {name!r} is a {formula.kind}",
+                rule,
+                "use the column itself",
+                code="derived-column-not-a-number",
+                column=name,
+                kind=formula.kind,
+            )
         formulas.append((name, formula))
         known[name] = formula.kind
         folded[name.casefold()] = name
     test = None if where is None else check(parse(where), known)
     if test is not None and test.kind != "truth":
         rule, remedy = "a filter is true or false", "compare it with something, such as age >= 18"
-        raise ExpressionError(f"where={where!r} is a {test.kind}", rule, remedy)
+        raise ExpressionError(
+            f"where={where!r} is a {test.kind}", rule, remedy, code="filter-not-boolean", where=where, kind=test.kind
+        )
     return Derivation(tuple(formulas), test, known)
 
 
@@ -259,5 +276,6 @@ def kinds_of(schema: Mapping[str, Any], wanted: Sequence[str] = ()) -> dict[str,
     """The kind of every column of a narwhals schema; refuses when a wanted one is not there."""
     for name in wanted:
         if name not in schema:
-            raise ExpressionError(f"column {name!r}", "the source has no such column", nearest_column(name, schema))
+            rule, remedy = "the source has no such column", nearest_column(name, schema)
+            raise ExpressionError(f"column {name!r}", rule, remedy, code="no-such-column-for-expression", column=name)
     return {name: kind_of(dtype) for name, dtype in schema.items()}

@@ -111,7 +111,8 @@ class Ledger:
         first, last = pages.ends()
         if first.receipt != self._first:
             what = f"ledger={self.where} was replaced by another since it was opened"
-            raise LedgerError(what, "a charge goes to the budget that was opened", "open it again")
+            rule = "a charge goes to the budget that was opened"
+            raise LedgerError(what, rule, "open it again", code="ledger-replaced", ledger=self.where)
         return last
 
     @property
@@ -161,6 +162,10 @@ class Ledger:
                 f"source={source!r} is charged to ledger={self.where}, which is for dataset={self.dataset!r}",
                 "a ledger adds up what is spent on one dataset",
                 "use the ledger of that source; names match if the path does, or its last part, with or without suffix",
+                code="ledger-of-another-dataset",
+                source=source,
+                ledger=self.where,
+                dataset=self.dataset,
             )
 
     def check_protection(self, neighbours: str | None, unit: str | Sequence[str] | None) -> None:
@@ -256,7 +261,8 @@ class Ledger:
         If the ledger fails now, it raises DataError, because the data is open: the charge stays; retry with the id.
         """
         if not isinstance(payload, bytes):
-            raise LedgerError(f"payload is {type(payload).__name__}", "a release is stored as bytes", "encode it first")
+            what, rule = f"payload is {type(payload).__name__}", "a release is stored as bytes"
+            raise LedgerError(what, rule, "encode it first", code="payload-not-bytes", type=type(payload).__name__)
         try:
             with self._storage.writing("store") as pages:
                 last = self._last(pages)
@@ -278,11 +284,13 @@ class Ledger:
                 f"the release id={release_id!r} could not be stored: {error.what}",
                 "nothing is shown that is not stored",
                 "its charge stays; try again with the same id, which is not charged again",
+                code="release-not-stored",
+                cause=error.code,
+                id=release_id,
             ) from None
         if reserved is None:
-            raise LedgerError(
-                f"id={release_id!r} has no charge", "a release is stored under its charge", "reserve it first"
-            )
+            what, rule = f"id={release_id!r} has no charge", "a release is stored under its charge"
+            raise LedgerError(what, rule, "reserve it first", code="store-without-charge", id=release_id)
         return payload
 
     def result(self, release_id: str) -> bytes | None:
@@ -330,6 +338,9 @@ class Ledger:
                 f"id={earlier.release_id!r} belongs to another request in ledger={self.where}",
                 "one id stands for one request and its one answer",
                 "repeat that request as it was, or choose another id",
+                code="id-of-another-request",
+                id=earlier.release_id,
+                ledger=self.where,
             )
         state: Literal["pending", "done"] = "pending" if payload is None else "done"
         return Reservation(earlier.release_id, state, earlier.charge, earlier.receipt, payload, earlier.keys_charge)
@@ -359,5 +370,8 @@ def _check_text(name: str, value: object) -> str:
             f"{name}={str(value)[:80]!r} cannot be used",
             "it has 1 to 200 printable characters and no blanks at its ends",
             "choose another",
+            code="ledger-name-unusable",
+            name=name,
+            value=str(value)[:80],
         )
     return value

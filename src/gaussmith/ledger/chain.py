@@ -70,6 +70,8 @@ class Receipt:
                 f"receipt={text.strip()[:80]!r} cannot be read",
                 "a receipt reads NUMBER:HASH, the hash being 64 hex digits",
                 "copy it from the release record, or from `gaussmith ledger show`",
+                code="receipt-not-readable",
+                receipt=text.strip()[:80],
             )
         return cls(int(match[1]), match[2])
 
@@ -103,9 +105,8 @@ def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -
     try:
         text = canonical(body)
     except (TypeError, ValueError):
-        raise LedgerError(
-            "note cannot be written as JSON", "a note holds texts, finite numbers, lists and tables", "simplify it"
-        ) from None
+        rule = "a note holds texts, finite numbers, lists and tables"
+        raise LedgerError("note cannot be written as JSON", rule, "simplify it", code="note-not-json") from None
     return seal(
         Entry(
             seq=0 if last is None else last.seq + 1,
@@ -123,7 +124,8 @@ def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -
 def check_seal(entry: Entry, where: str) -> Entry:
     """The entry, after checking its hash."""
     if seal(entry).hash != entry.hash:
-        raise broken(where, f"entry {entry.seq} was changed: its hash does not fit its content")
+        what = f"entry {entry.seq} was changed: its hash does not fit its content"
+        raise broken(where, what, code="ledger-entry-changed", entry=entry.seq)
     return entry
 
 
@@ -132,23 +134,28 @@ def check_links(entries: Iterable[Entry], where: str) -> None:
     previous, expected = NOTHING_BEFORE, 0
     for entry in entries:
         if entry.seq != expected:
-            raise broken(where, f"entry {expected} is missing")
+            raise broken(where, f"entry {expected} is missing", code="ledger-entry-missing", entry=expected)
         check_seal(entry, where)
         if entry.previous != previous:
-            raise broken(where, f"entry {entry.seq} does not follow entry {entry.seq - 1}: the history was rewritten")
+            what = f"entry {entry.seq} does not follow entry {entry.seq - 1}: the history was rewritten"
+            raise broken(where, what, code="ledger-entries-not-linked", entry=entry.seq)
         if (entry.kind == "create") != (entry.seq == 0) or entry.kind not in KINDS:
-            raise broken(where, f"entry {entry.seq} is of a kind that cannot stand there")
+            what = f"entry {entry.seq} is of a kind that cannot stand there"
+            raise broken(where, what, code="ledger-entry-out-of-place", entry=entry.seq)
         previous, expected = entry.hash, expected + 1
     if expected == 0:
-        raise broken(where, "there is no entry at all")
+        raise broken(where, "there is no entry at all", code="ledger-without-entries")
 
 
-def broken(where: str, what: str) -> LedgerError:
+def broken(where: str, what: str, *, code: str, **fields: object) -> LedgerError:
     """The error for a ledger that contradicts itself."""
     return LedgerError(
         f"ledger={where} fails verification: {what}",
         "entries are only ever added, each sealed by the next",
         "stop releasing from it; restore the newest intact copy and check it against the receipts of past releases",
+        code=code,
+        ledger=where,
+        **fields,
     )
 
 

@@ -145,7 +145,7 @@ class Pages:
         """
         first, last = self.at(0), self.last()
         if first is None or last is None:
-            raise broken(self.where, "there is no entry at all")
+            raise broken(self.where, "there is no entry at all", code="ledger-without-entries")
         check_seal(first, self.where)
         check_seal(last, self.where)
         for head in (self.head(), self.pinned):
@@ -159,7 +159,8 @@ class Pages:
         if entry is None:
             return None
         if payload is None or digest(payload) != check_seal(entry, self.where).payload_hash:
-            raise broken(self.where, f"the stored release id={release_id!r} is missing or was changed")
+            what = f"the stored release id={release_id!r} is missing or was changed"
+            raise broken(self.where, what, code="stored-release-changed", id=release_id)
         return payload
 
     def payload(self, release_id: str) -> bytes | None:
@@ -176,10 +177,11 @@ class Pages:
     def _check_behind(self, head: Receipt, last: Entry) -> None:
         if head.seq > last.seq:
             what = f"its head is entry {head.seq}, its last is entry {last.seq}: it was truncated or rolled back"
-            raise broken(self.where, what)
+            raise broken(self.where, what, code="ledger-rolled-back", entry=head.seq, last=last.seq)
         entry = self.at(head.seq)
         if entry is None or entry.receipt != head:
-            raise broken(self.where, f"entry {head.seq} is not the one its head names: the history was rewritten")
+            what = f"entry {head.seq} is not the one its head names: the history was rewritten"
+            raise broken(self.where, what, code="ledger-history-rewritten", entry=head.seq)
 
     def _insert(self, entry: Entry) -> None:
         values = [str(getattr(entry, c)) if c in AMOUNTS else getattr(entry, c) for c in COLUMNS]
@@ -213,6 +215,8 @@ def existing(where: str) -> LedgerError:
         f"ledger={where} exists already",
         "a ledger is never overwritten: that would forget what was spent",
         "use it as it is, or choose another name",
+        code="ledger-exists",
+        ledger=where,
     )
 
 
@@ -222,7 +226,8 @@ def other_format(where: str, found: int) -> LedgerError:
         remedy = "use the version that wrote it, or a newer one"
     else:
         remedy = "use the version that wrote it, or start a new ledger for what that one has left"
-    return LedgerError(f"ledger={where} has format={found}", f"this version of Gaussmith reads format {FORMAT}", remedy)
+    what, rule = f"ledger={where} has format={found}", f"this version of Gaussmith reads format {FORMAT}"
+    return LedgerError(what, rule, remedy, code="ledger-of-other-format", ledger=where, format=found)
 
 
 def locked(where: str, timeout: float) -> LedgerError:
@@ -231,6 +236,9 @@ def locked(where: str, timeout: float) -> LedgerError:
         f"ledger={where} is locked by another process since {timeout:g} s or more",
         "charges are made one at a time",
         "try again; with the same release id nothing is charged twice",
+        code="ledger-locked",
+        ledger=where,
+        timeout=timeout,
     )
 
 
@@ -240,4 +248,6 @@ def unreadable(where: str) -> LedgerError:
         f"ledger={where} is damaged and cannot be read",
         "a ledger that cannot be read in full is not charged",
         "restore the newest intact copy and check it against the receipts of past releases",
+        code="ledger-damaged",
+        ledger=where,
     )

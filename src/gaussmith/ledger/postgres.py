@@ -98,6 +98,8 @@ class PostgresStorage:
                         f"ledger={self.where} is on a server with fsync=off",
                         "a charge must survive a power failure",
                         "switch fsync on, or keep the ledger elsewhere",
+                        code="postgres-without-fsync",
+                        ledger=self.where,
                     )
                 if settings[1] in ("off", "local"):
                     connection.execute("SET LOCAL synchronous_commit = on")
@@ -125,6 +127,8 @@ class PostgresStorage:
                 f"ledger={self.where} is in a database whose tables another version of Gaussmith made",
                 f"this version reads and writes ledgers of format {FORMAT}",
                 "use the version that made them, or another database or schema",
+                code="postgres-tables-of-other-version",
+                ledger=self.where,
             ) from None
         except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction):
             raise LedgerError(
@@ -132,6 +136,8 @@ class PostgresStorage:
                 "the user needs SELECT and INSERT on gaussmith_entries and gaussmith_results, "
                 "SELECT and UPDATE on gaussmith_ledgers",
                 "ask for these rights (to create a ledger: CREATE on the schema as well)",
+                code="postgres-not-permitted",
+                ledger=self.where,
             ) from None
         except psycopg.OperationalError as error:
             raise LedgerError(
@@ -139,6 +145,8 @@ class PostgresStorage:
                 "the server must accept the connection and keep it until the charge is written",
                 "check server, database, user and password; then try again with the same release id: "
                 "nothing is charged twice",
+                code="postgres-not-reached",
+                ledger=self.where,
             ) from None
         except psycopg.Error:
             raise unreadable(self.where) from None
@@ -162,6 +170,7 @@ def split(url: str) -> tuple[str, str, str]:
             "the ledger's address cannot be read",
             "it reads postgresql://USER@HOST/DATABASE?ledger=NAME",
             "correct it; in a password write @ as %40, / as %2F, ? as %3F, # as %23",
+            code="postgres-address-malformed",
         ) from None
     name = names[0] if names else "default"
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
@@ -169,6 +178,8 @@ def split(url: str) -> tuple[str, str, str]:
             f"ledger={name[:80]!r} is no name for a ledger",
             "letters, digits, _, . and -, at most 64 of them",
             "choose another name",
+            code="postgres-ledger-name-malformed",
+            ledger=name[:80],
         )
     rest = urlencode([(key, value) for key, value in settings if key != "ledger"], quote_via=quote)
     host = parts.netloc.rpartition("@")[2]
@@ -181,7 +192,6 @@ def _driver() -> Any:
         import psycopg
         import psycopg.errors
     except ImportError:
-        raise LedgerError(
-            "psycopg is not installed", "a ledger on PostgreSQL needs it", "pip install gaussmith[postgres]"
-        ) from None
+        what, rule = "psycopg is not installed", "a ledger on PostgreSQL needs it"
+        raise LedgerError(what, rule, "pip install gaussmith[postgres]", code="psycopg-not-installed") from None
     return psycopg

@@ -42,6 +42,8 @@ def read_unit(unit: str | Sequence[str] | None) -> Unit | None:
             f"unit={unit!r} cannot be used",
             "a unit is the column that names the person, or several columns",
             'write unit="person", or unit=() where each row is one person',
+            code="ledger-unit-unusable",
+            unit=unit,
         )
     return tuple(sorted(set(columns)))
 
@@ -84,6 +86,10 @@ def check_protection(kept: Protection, asked: Protection, where: str) -> None:
             f"neighbours={asked.neighbours!r} is charged to ledger={where}, whose charges have {kept.neighbours!r}",
             "guarantees add up only where they protect the same thing",
             f"ask with neighbours={kept.neighbours!r}, or charge another ledger",
+            code="ledger-of-other-neighbours",
+            neighbours=asked.neighbours,
+            ledger=where,
+            kept=kept.neighbours,
         )
     if kept.unit is not None and asked.unit is not None and kept.unit != asked.unit:
         again = f"ask with unit={name_unit(kept.unit)}" if kept.unit else "ask without a unit"
@@ -91,6 +97,10 @@ def check_protection(kept: Protection, asked: Protection, where: str) -> None:
             f"unit={name_unit(asked.unit)} is charged to ledger={where}, whose unit is {name_unit(kept.unit)}",
             "guarantees add up only where they protect the same people; in this ledger " + describe_unit(kept.unit),
             f"{again}, or charge another ledger",
+            code="ledger-of-another-unit",
+            unit=name_unit(asked.unit),
+            ledger=where,
+            kept=name_unit(kept.unit),
         )
 
 

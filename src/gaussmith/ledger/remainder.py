@@ -71,6 +71,8 @@ def refuse_charge(guarantee: Guarantee, left: int, whole: Guarantee, where: str)
         remaining=guarantee_of(left),
         epsilon=epsilon,
         mu=mu,
+        code="budget-exceeded",
+        ledger=where,
     )
 
 
@@ -85,4 +87,6 @@ def refuse_keys(keys_delta: Fraction, left: int, where: str) -> BudgetError:
         f"what fits: {fits}",
         requested=keys_delta,
         remaining=rest,
+        code="keys-budget-exceeded",
+        ledger=where,
     )

@@ -64,6 +64,9 @@ class SqliteStorage:
                 f"no ledger at {self.where}, but {self._head.name} shows that one with charges was there",
                 "a ledger that spent something is not started afresh",
                 "restore it, or choose another name",
+                code="ledger-lost-but-head-kept",
+                ledger=self.where,
+                head=self._head.name,
             )
         draft = self._path.with_name(f".{self._path.name}.{os.getpid()}-{threading.get_ident()}.new")
         try:
@@ -99,6 +102,9 @@ class SqliteStorage:
                 f"ledger={self.where} cannot be created ({error.strerror})",
                 "its directory must exist and be writable",
                 "choose another place",
+                code="ledger-not-created",
+                reason=error.strerror,
+                ledger=self.where,
             ) from None
         finally:
             with suppress(OSError):
@@ -169,6 +175,8 @@ class SqliteStorage:
                 f"ledger={self.where} has a second name, a hard link",
                 "charges made under one name can stay unseen under the other",
                 "remove the other name; a symbolic link is fine",
+                code="ledger-with-hard-link",
+                ledger=self.where,
             )
 
     def _checked(self, connection: sqlite3.Connection, pinned: Receipt | None) -> Pages:
@@ -181,6 +189,9 @@ class SqliteStorage:
                 f"ledger={self.where} has lost its head file {self._head.name}",
                 "a ledger moves together with its head, which shows that it was not rolled back",
                 "bring it back from where the ledger came from",
+                code="ledger-head-lost",
+                ledger=self.where,
+                head=self._head.name,
             )
         return pages
 
@@ -194,6 +205,9 @@ class SqliteStorage:
                 f"head={self._head.name} of ledger={self.where} cannot be read",
                 "it holds one line NUMBER:HASH",
                 "bring it back from where the ledger came from",
+                code="ledger-head-not-readable",
+                head=self._head.name,
+                ledger=self.where,
             ) from None
 
     def _write_head(self, head: Receipt, step: str = "") -> None:
@@ -232,6 +246,8 @@ class SqliteStorage:
             f"{self.where} is not a Gaussmith ledger",
             "only a file made by `gaussmith ledger init` is charged",
             "check the path, or create a ledger under another name",
+            code="file-not-a-ledger",
+            ledger=self.where,
         )
 
     @contextmanager
@@ -255,6 +271,9 @@ class SqliteStorage:
             f"ledger={self.where} cannot be written ({reason})",
             "its file and directory must be writable, with room on the disk",
             "check permissions and space; then try again with the same release id: nothing is charged twice",
+            code="ledger-not-writable",
+            reason=reason,
+            ledger=self.where,
         )
 
 

@@ -67,6 +67,8 @@ def budget_square(guarantee: Guarantee, keys_delta: Fraction = NO_KEYS) -> Fract
             f"guarantee of type {type(guarantee).__name__}",
             "a ledger says what may be spent in all",
             "write gaussmith.Guarantee(epsilon=3, delta=1e-6)",
+            code="ledger-without-guarantee",
+            type=type(guarantee).__name__,
         )
     mu = check_mu(guarantee.mu)
     if guarantee.stated_rho is not None:
@@ -83,6 +85,9 @@ def _mu_beside_keys(epsilon: float, delta: float, K: Fraction) -> float:
             f"keys_delta={float(K):g} of delta={delta:g}",
             "what is set aside for found keys is less than the whole δ",
             f"give a part of it, such as keys_delta={delta / 10:g}",
+            code="keys-delta-exceeds-delta",
+            keys_delta=K,
+            delta=delta,
         )
     # The first terms of −ln(1 − K) = K + K²/2 + …, which are all above 0: the sum errs low.
     higher = smaller_reading(epsilon) + sum(K**n / n for n in range(1, 5))
@@ -160,6 +165,8 @@ def check_mu(mu: object) -> float:
             f"mu={mu!r} cannot be charged",
             "a charge is a finite number above 0",
             "state a guarantee such as Guarantee(epsilon=1, delta=1e-6)",
+            code="charge-not-positive",
+            mu=mu,
         )
     return float(mu)
 
@@ -172,4 +179,6 @@ def check_keys_delta(value: object) -> Fraction:
         f"keys_delta={value!r} cannot be charged",
         "it is a probability: 0 where no keys are found in the data, and below 1",
         "leave it out, or give a number far below 1, such as 1e-8",
+        code="keys-delta-out-of-range",
+        keys_delta=value,
     )

@@ -9,11 +9,15 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 
-TOO_FAR = (
-    "bounds, answers or weights whose scales are too far apart",
-    "doubles must hold every error, its square and their sum",
-    "rescale the columns, or ask for answers of one unit at a time",
-)
+
+def too_far() -> PlanError:
+    """Why numbers that overflow are refused."""
+    return PlanError(
+        "bounds, answers or weights whose scales are too far apart",
+        "doubles must hold every error, its square and their sum",
+        "rescale the columns, or ask for answers of one unit at a time",
+        code="scales-too-far-apart",
+    )
 
 
 @contextmanager
@@ -31,7 +35,7 @@ def within_doubles() -> Iterator[None]:
         with np.errstate(all="ignore"):
             yield
     except (np.linalg.LinAlgError, ArithmeticError):
-        raise PlanError(*TOO_FAR) from None
+        raise too_far() from None
 
 
 def require_finite(*numbers: float | np.ndarray) -> None:
@@ -40,4 +44,4 @@ def require_finite(*numbers: float | np.ndarray) -> None:
     >>> require_finite(1.0, np.zeros(2))
     """
     if not all(np.isfinite(each).all() for each in numbers):
-        raise PlanError(*TOO_FAR)
+        raise too_far()

@@ -201,4 +201,5 @@ def _check_not_negative(holds: bool) -> None:
             "a number that is negative or NaN",
             "upward rounding of sums, products and roots is for numbers that are 0 or more",
             "check the bounds, radii or weights this number came from",
+            code="negative-number-rounded-up",
         )

@@ -207,7 +207,8 @@ class Exchangeable(Matrix):
     def scaled(self, columns: Array) -> Exchangeable:
         first, last = self._split(columns)
         if not (first == first[0]).all():
-            raise PlanError("columns that are scaled apart", "an exchangeable matrix treats them alike", "plan again")
+            what, rule = "columns that are scaled apart", "an exchangeable matrix treats them alike"
+            raise PlanError(what, rule, "plan again", code="exchangeable-columns-scaled-apart")
         unit, end = float(first[0]), float(last)
         border = None if self.border is None else self.border * end
         tail = None if self.tail is None else (self.tail[0] * unit, self.tail[1] * end)
@@ -351,7 +352,8 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
         from gaussmith.numerics.residual_maps import map_from_dict
 
         return map_from_dict(fields)
-    raise PlanError(f"matrix kind = {kind!r}", "this version does not know it", "upgrade gaussmith, or plan again")
+    what, rule = f"matrix kind = {kind!r}", "this version does not know it"
+    raise PlanError(what, rule, "upgrade gaussmith, or plan again", code="unknown-matrix-kind", kind=kind)
 
 
 def _check(holds: bool) -> None:
@@ -361,4 +363,5 @@ def _check(holds: bool) -> None:
             "a matrix with a number that is not finite or has no place",
             "a plan's matrices hold finite numbers, each in its row and column",
             "plan again; if this persists, the bounds or weights lie too far apart",
+            code="matrix-not-finite",
         )

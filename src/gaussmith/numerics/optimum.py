@@ -44,12 +44,6 @@ GAP_RULE = (
 _DEPENDENT = 1e-11
 """Distance below which a unit difference counts as in the span of the others."""
 
-_TOO_FAR = (
-    "points whose scales are too far apart",
-    "every difference must lie in the range of the noise, in every answer",
-    "rescale the answers or weigh them by their range",
-)
-
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
@@ -116,29 +110,34 @@ def solve(
     scale = _scale_of(given)
     if objective == "total":
         if targets is not None:
-            raise PlanError("targets with objective='total'", "targets are for the worst answer", "use weights instead")
+            what, rule = "targets with objective='total'", "targets are for the worst answer"
+            raise PlanError(what, rule, "use weights instead", code="targets-with-objective-total")
         with within_doubles():
             return _least_total(given, scale, gap, max_rounds, progress, known)
     if objective == "worst":
         aims = _check_targets(targets, array.shape[1])
         with within_doubles():
             return _least_worst(given, scale, aims, gap, max_rounds, progress, known)
-    raise PlanError(f"objective={objective!r}", "'total' or 'worst'", "choose one of the two")
+    what, rule = f"objective={objective!r}", "'total' or 'worst'"
+    raise PlanError(what, rule, "choose one of the two", code="objective-not-total-or-worst", objective=objective)
 
 
 def _check_points(points: npt.ArrayLike) -> Array:
     array = np.array(points, dtype=np.float64)
     if array.ndim != 2 or 0 in array.shape:
-        raise PlanError(f"points of shape {array.shape}", "one row per difference, one column per answer", "pass N × k")
+        what, rule = f"points of shape {array.shape}", "one row per difference, one column per answer"
+        raise PlanError(what, rule, "pass N × k", code="differences-malformed", shape=array.shape)
     if not np.isfinite(array).all():
-        raise PlanError("points with NaN or infinite entries", "differences are finite numbers", "bound the domain")
+        what = "points with NaN or infinite entries"
+        raise PlanError(what, "differences are finite numbers", "bound the domain", code="differences-not-finite")
     return array
 
 
 def _check_targets(targets: npt.ArrayLike | None, answers: int) -> Array:
     aims = np.ones(answers) if targets is None else np.array(targets, dtype=np.float64)
     if aims.shape != (answers,) or not (np.isfinite(aims).all() and (aims > 0).all()):
-        raise PlanError("targets that are not one number > 0 per answer", "standard errors to aim at", "give them all")
+        what = "targets that are not one number > 0 per answer"
+        raise PlanError(what, "standard errors to aim at", "give them all", code="optimum-targets-not-positive")
     return aims
 
 
@@ -146,10 +145,12 @@ def _scale_of(given: Differences) -> float:
     """A power of two near the largest difference; refuses what doubles cannot square."""
     peaks = np.abs(given.generators()).max(axis=1) if given.size else np.zeros(1)
     if not peaks.any():
-        raise PlanError("points that do not differ", "there is nothing to protect", "drop answers that never change")
+        remedy = "drop answers that never change"
+        raise PlanError("points that do not differ", "there is nothing to protect", remedy, code="differences-all-zero")
     scale = float(2.0 ** np.clip(np.frexp(peaks.max())[1], -1000, 1000))
     if (peaks[peaks > 0] / scale).min() < 1e-140:
-        raise PlanError("points whose sizes differ by over 1e140", "doubles must hold their squares", "rescale them")
+        what = "points whose sizes differ by over 1e140"
+        raise PlanError(what, "doubles must hold their squares", "rescale them", code="differences-out-of-scale")
     return scale
 
 
@@ -166,7 +167,7 @@ def _least_total(
     weights, rounds = (known[0], 0) if known else search(inside, gap, max_rounds, progress)
     m, V = singular(inside.factor(weights))
     if len(m) < inside.answers or not m.min() > 0:
-        raise PlanError(*_TOO_FAR)
+        raise _too_far()
     V = basis @ V
     trace = float(m.sum())
     lift = (V / np.sqrt(m * trace)).T / scale
@@ -224,11 +225,11 @@ def _certify(
         step = norm * (1.0 + spare)  # scaling rounds afresh: allow for more each time
         lift, decode = lift / step, decode * step
     else:
-        raise PlanError(*_TOO_FAR)
+        raise _too_far()
     points = given.generators()
     error = np.abs((points @ lift.T) @ decode.T - points).max(axis=0)
     if not (error <= 1e-6 * np.abs(points).max(axis=0)).all():
-        raise PlanError(*_TOO_FAR)
+        raise _too_far()
     # Sums of singular values and of squares are good to a few roundings per row and column: give them all away.
     slack = 8.0 * (given.size + given.answers + 16) ** 0.5 * 64.0 * 2.0**-52
     variances = np.einsum("ij,ij->i", decode, decode)

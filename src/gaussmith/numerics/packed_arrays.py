@@ -33,10 +33,13 @@ def unpack(packed: Any) -> Array:
         try:
             matrix = np.frombuffer(base64.b64decode(packed["doubles"], validate=True), "<f8").reshape(packed["shape"])
         except ValueError:
-            raise PlanError("a damaged matrix", "its bytes must be as they were saved", "plan again") from None
+            raise PlanError(
+                "a damaged matrix", "its bytes must be as they were saved", "plan again", code="stored-matrix-damaged"
+            ) from None
         matrix = matrix.astype(float)
     else:
         matrix = np.array(packed, float)
     if not np.isfinite(matrix).all():
-        raise PlanError("a matrix with NaN or infinity", "a plan is made of finite numbers", "plan again")
+        what = "a matrix with NaN or infinity"
+        raise PlanError(what, "a plan is made of finite numbers", "plan again", code="stored-matrix-not-finite")
     return matrix

@@ -38,11 +38,13 @@ class Residuals:
         places = range(len(self.sizes))
         sound = all(i in places for way in self.ways for i in way)
         if not sound or self.variances.shape != (len(self.subsets),) or not (self.variances > 0).all():
-            raise PlanError("residuals without a place", "each has attributes and a variance above zero", "plan again")
+            rule = "each has attributes and a variance above zero"
+            raise PlanError("residuals without a place", rule, "plan again", code="residuals-out-of-place")
         # Their norm is added up one by one: none may be there twice, or for cells that are not counted.
         known = sorted(A for A in self.plan.above if A != () or A in self.subsets)
         if sorted(self.subsets) != known:
-            raise PlanError("residuals of other marginals", "each below those asked for is there once", "plan again")
+            rule = "each below those asked for is there once"
+            raise PlanError("residuals of other marginals", rule, "plan again", code="residuals-of-other-marginals")
 
     @cached_property
     def plan(self) -> MarginalPlan:
@@ -129,7 +131,8 @@ class ResidualLift(Matrix):
     def scaled(self, columns: Array) -> ResidualLift:
         unit = float(columns[0])
         if not (columns == unit).all():
-            raise PlanError("columns that are scaled apart", "counts of marginals are scaled alike", "plan again")
+            rule = "counts of marginals are scaled alike"
+            raise PlanError("columns that are scaled apart", rule, "plan again", code="marginal-columns-scaled-apart")
         return ResidualLift(replace(self.residuals, variances=self.residuals.variances / unit / unit))
 
     def row_norms(self) -> Array:
@@ -174,10 +177,12 @@ class ResidualDecode(Matrix):
         return np.concatenate(parts)
 
     def exact_times(self, vector: Integers) -> Integers:
-        raise PlanError("decoding as a lift", "it reads answers back, in doubles", "plan again")
+        raise PlanError(
+            "decoding as a lift", "it reads answers back, in doubles", "plan again", code="decoding-as-lift"
+        )
 
     def scaled(self, columns: Array) -> ResidualDecode:
-        raise PlanError("decoding that is scaled", "it belongs to its residuals", "plan again")
+        raise PlanError("decoding that is scaled", "it belongs to its residuals", "plan again", code="decoding-scaled")
 
     def row_norms(self) -> Array:
         r = self.residuals
@@ -226,7 +231,8 @@ def _contrast_column(size: int, value: int) -> Array:
 
 def _columns(times: Any, columns: int) -> Array:
     if columns > MAX_WRITTEN:
-        raise PlanError(f"a map of {columns} columns", f"at most {MAX_WRITTEN} are written down", "use it by structure")
+        what, rule = f"a map of {columns} columns", f"at most {MAX_WRITTEN} are written down"
+        raise PlanError(what, rule, "use it by structure", code="map-too-wide", columns=columns)
     return np.column_stack([times(unit) for unit in np.eye(columns)])
 
 

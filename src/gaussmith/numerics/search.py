@@ -19,9 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.errors import PlanError
 from gaussmith.numerics.differences import Differences, Rows
-from gaussmith.numerics.doubles import TOO_FAR
+from gaussmith.numerics.doubles import too_far
 from gaussmith.numerics.interior import View, climb, products
 
 Array = npt.NDArray[np.float64]
@@ -63,7 +62,7 @@ class Watch:
     def found(self) -> Array:
         """The best weights so far; refuses differences that none could be priced for."""
         if len(self.best) == 0:
-            raise PlanError(*TOO_FAR)
+            raise too_far()
         return self.best
 
     @property

@@ -51,6 +51,8 @@ def bernstein(weights: npt.ArrayLike, tail: float) -> float:
             f"tail={tail:g} for Bernstein's bound",
             f"with these weights lemma 3.2 holds for tails from {math.exp(-limit):.3g}: ln(1/tail) ≤ Σλ²/(8 max λ²)",
             "use Laurent–Massart's bound (laurent_massart), which holds for any tail, or the exact quantile",
+            code="tail-below-bernstein",
+            tail=tail,
         )
     return m + 2 * math.sqrt(V * L)
 

@@ -99,7 +99,14 @@ def counts(dimension: int, at_most: int, neighbours: str) -> TwoLevel:
     """
     _check(dimension, neighbours, fixed=False)
     if not 1 <= at_most <= dimension:
-        raise PlanError(f"at_most={at_most}", f"between 1 and dimension={dimension}", "say how many ones a record has")
+        raise PlanError(
+            f"at_most={at_most}",
+            f"between 1 and dimension={dimension}",
+            "say how many ones a record has",
+            code="at-most-out-of-range",
+            at_most=at_most,
+            dimension=dimension,
+        )
     d, k = dimension, at_most
     if neighbours == "add-remove":
         # √λ_j rises up to j = (d+√d)/2 and falls beyond; the levels are in convex position: only those beside it mix.
@@ -134,16 +141,19 @@ def votes(dimension: int, neighbours: str, along: float = 1.0) -> TwoLevel:
     """
     _check(dimension, neighbours)
     if dimension < 2:
-        raise PlanError(f"dimension={dimension}", "one candidate can only be ranked first", "use at least two")
+        what, rule = f"dimension={dimension}", "one candidate can only be ranked first"
+        raise PlanError(what, rule, "use at least two", code="ranking-of-one-candidate", dimension=dimension)
     return _best("votes", dimension, dimension, neighbours, [_vote_level(dimension, neighbours)], along)
 
 
 def _check(dimension: int, neighbours: str, fixed: bool = True) -> None:
     """`fixed`: all records have the same sum, so that with one coordinate replacing a record changes nothing."""
     if neighbours not in ("add-remove", "replace-one"):
-        raise PlanError(f"neighbours={neighbours!r}", "'add-remove' or 'replace-one'", "choose one of the two")
+        what, rule = f"neighbours={neighbours!r}", "'add-remove' or 'replace-one'"
+        raise PlanError(what, rule, "choose one of the two", code="neighbours-not-one-of-two", neighbours=neighbours)
     if dimension < 1 or (dimension == 1 and fixed and neighbours == "replace-one"):
-        raise PlanError(f"dimension={dimension}", "something must be able to change", "use at least two coordinates")
+        rule, remedy = "something must be able to change", "use at least two coordinates"
+        raise PlanError(f"dimension={dimension}", rule, remedy, code="dimension-without-change", dimension=dimension)
 
 
 def _vote_level(d: int, neighbours: str) -> Level:

@@ -155,6 +155,8 @@ class Block:
                 f"{size} answers",
                 f"a covariance matrix is written down for at most {MAX_COVARIANCES}",
                 "use plan.standard_errors, or plan fewer answers",
+                code="covariance-too-large",
+                answers=size,
             )
         F = self.shape.features.dense()
         C = F @ F.T
@@ -271,7 +273,8 @@ class Block:
         """The block described by `to_dict`, with its privacy certified again; refuses unknown forms."""
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
             odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
-            raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")
+            rule = "a plan has exactly the fields it was saved with"
+            raise PlanError(f"plan fields {odd}", rule, "plan again", code="plan-fields-differ", fields=odd)
         domain = domain_from_dict(fields["domain"])
         answers = Answers.from_dict(fields["answers"], domain)
         block = cls(
@@ -291,12 +294,14 @@ class Block:
         self.domain.check(self.problem)
         rows, public = self.shape.features.shape[0], self.shape.public
         if rows != self.answers.size + self.shape.counted:
-            raise PlanError(f"{rows} features", "a plan has one per answer and one for the count", "plan again")
+            rule = "a plan has one per answer and one for the count"
+            raise PlanError(f"{rows} features", rule, "plan again", code="features-do-not-match-answers", features=rows)
         d, m = self.domain.dimension, self.shape.lift.shape[0]
         stand_ins = (self.domain.substitutes_size,)
         fits = self.answers.fits(d) and self.substitutes.shape == stand_ins and self.shape.features.shape[1] == m
         if not fits or not (public is None or public.shape == (rows,)):
-            raise PlanError("parts of a plan that do not fit", "every field must be as it was saved", "plan again")
+            what = "parts of a plan that do not fit"
+            raise PlanError(what, "every field must be as it was saved", "plan again", code="plan-parts-do-not-fit")
 
     @cached_property
     def _identity(self) -> str:

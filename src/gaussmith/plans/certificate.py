@@ -107,9 +107,8 @@ class Certificate:
     def proof(self) -> Proof:
         """The only one; refuses where there are several."""
         if len(self.proofs) != 1:
-            raise PlanError(
-                f"a certificate of {len(self.proofs)} draws", "each has a proof of its own", "use certificate.proofs"
-            )
+            what, rule = f"a certificate of {len(self.proofs)} draws", "each has a proof of its own"
+            raise PlanError(what, rule, "use certificate.proofs", code="several-proofs", draws=len(self.proofs))
         return self.proofs[0]
 
     def __str__(self) -> str:
@@ -135,9 +134,8 @@ class Certificate:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, GaussmithError):
                 raise
-            raise PlanError(
-                "a file that is not a certificate", f"this version reads format {FORMAT}", "check the file"
-            ) from None
+            what, rule = "a file that is not a certificate", f"this version reads format {FORMAT}"
+            raise PlanError(what, rule, "check the file", code="not-a-certificate") from None
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:

@@ -95,17 +95,19 @@ class Draw:
         self.block.certify()
         if self.groups is None:
             if self.block.neighbours != self.neighbours:
-                raise PlanError("a block with other neighbours than its draw", "both protect the same", "plan again")
+                what = "a block with other neighbours than its draw"
+                raise PlanError(what, "both protect the same", "plan again", code="block-of-other-neighbours")
             share = 1.0
         else:
             if self.block.neighbours != ADD_REMOVE:
-                raise PlanError(
-                    "a group planned for a public number of people", "it is private in every group", "plan again"
-                )
+                what = "a group planned for a public number of people"
+                raise PlanError(what, "it is private in every group", "plan again", code="group-with-public-number")
             share = _share(self.groups, self.neighbours, self.block)
         if Fraction(self.block.guarantee.mu) * Fraction(share) > Fraction(self.guarantee.mu):
             what = "a block's guarantee" if self.groups is None else "a group's share"
-            raise PlanError(f"{what} is too large", "shares add up to the guarantee", "plan again")
+            raise PlanError(
+                f"{what} is too large", "shares add up to the guarantee", "plan again", code="share-too-large"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -120,9 +122,8 @@ class Draw:
     def from_dict(cls, fields: Any) -> Draw:
         """The draw that `to_dict` described; refuses what it does not know."""
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
-            raise PlanError(
-                "a draw that is not understood", "it has exactly the fields it was saved with", "plan again"
-            )
+            rule = "it has exactly the fields it was saved with"
+            raise PlanError("a draw that is not understood", rule, "plan again", code="draw-not-understood")
         block = Block.from_dict(fields["block"])
         return cls(
             block,

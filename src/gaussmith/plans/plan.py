@@ -92,15 +92,15 @@ class Plan(StatedErrors):
         names = self.questions
         if len(names) > 1:
             shown = ", ".join(map(repr, names[:6])) + (", …" if names[6:] else "")
-            raise PlanError(f"a plan of {len(names)} questions", f"they are: {shown}", f"say which: plan[{names[0]!r}]")
+            what, remedy = f"a plan of {len(names)} questions", f"say which: plan[{names[0]!r}]"
+            raise PlanError(what, f"they are: {shown}", remedy, code="plan-of-several-questions", questions=names)
         return next(slot for slot in self.slots if slot.name == names[0])
 
     def __getitem__(self, question: str) -> Plan:
         """The plan narrowed to one question; its noise, guarantee and hash are those of the whole."""
         if question not in self.questions:
-            raise PlanError(
-                f"question {question!r}", "the plan has no such question", nearest(str(question), self.questions)
-            )
+            rule, remedy = "the plan has no such question", nearest(str(question), self.questions)
+            raise PlanError(f"question {question!r}", rule, remedy, code="no-such-question", question=question)
         return replace(self, _only=question)
 
     def __iter__(self) -> Iterator[Plan]:
@@ -225,10 +225,12 @@ class Plan(StatedErrors):
         for draw in self.draws:
             draw.certify()
             if draw.neighbours != self.neighbours:
-                raise PlanError("draws with other neighbours than the plan", "all protect the same", "plan again")
+                what = "draws with other neighbours than the plan"
+                raise PlanError(what, "all protect the same", "plan again", code="draws-of-other-neighbours")
         spent = sum((Fraction(draw.guarantee.mu) ** 2 for draw in self.draws), start=Fraction(0))
         if spent > Fraction(self.guarantee.mu) ** 2:
-            raise PlanError("draws that spend too much", "their μ² add up to the guarantee's", "plan again")
+            what = "draws that spend too much"
+            raise PlanError(what, "their μ² add up to the guarantee's", "plan again", code="draws-spend-too-much")
 
     @property
     def protects(self) -> str:
@@ -305,19 +307,19 @@ class Plan(StatedErrors):
         expected = {"format", "kind", "guarantee", "neighbours", "draws", "questions"}
         kind = fields.get("kind") if isinstance(fields, dict) else None
         if kind == "certificate":
-            raise PlanError("a certificate where a plan is expected", "the plan comes first", "swap the two files")
+            what = "a certificate where a plan is expected"
+            raise PlanError(what, "the plan comes first", "swap the two files", code="certificate-instead-of-plan")
         if kind == "release":
-            raise PlanError(
-                "a release where a plan is expected", "its plan is one of its fields", "save that: release.plan"
-            )
+            what, rule = "a release where a plan is expected", "its plan is one of its fields"
+            raise PlanError(what, rule, "save that: release.plan", code="release-instead-of-plan")
         if not isinstance(fields, dict) or fields.get("format") != FORMAT:
             seen = fields.get("format") if isinstance(fields, dict) else None
-            raise PlanError(
-                f"plan format = {seen!r}", f"this version reads format {FORMAT}", "plan again with this version"
-            )
+            what, rule = f"plan format = {seen!r}", f"this version reads format {FORMAT}"
+            raise PlanError(what, rule, "plan again with this version", code="unknown-plan-format", format=seen)
         if set(fields) != expected:
             odd = sorted(set(fields) ^ expected)
-            raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")
+            rule = "a plan has exactly the fields it was saved with"
+            raise PlanError(f"plan fields {odd}", rule, "plan again", code="plan-fields-differ", fields=odd)
         try:
             plan = cls(
                 Guarantee.from_dict(fields["guarantee"]),
@@ -333,9 +335,8 @@ class Plan(StatedErrors):
         except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError) as error:
             if isinstance(error, GaussmithError):
                 raise
-            raise PlanError(
-                f"a damaged plan ({type(error).__name__})", "every field must be as it was saved", "plan again"
-            ) from None
+            what, rule = f"a damaged plan ({type(error).__name__})", "every field must be as it was saved"
+            raise PlanError(what, rule, "plan again", code="plan-damaged", type=type(error).__name__) from None
         return plan
 
     def _check_fit(self) -> None:
@@ -344,9 +345,11 @@ class Plan(StatedErrors):
             answers = self.draws[slot.draw].block.answers if 0 <= slot.draw < len(self.draws) else None
             inside = answers is not None and all(0 <= i < answers.size for i in slot.shown)
             if answers is None or not inside or (slot.count and not answers.count):
-                raise PlanError(f"question {slot.name!r}", "its answers are not in the plan", "plan again")
+                what, rule = f"question {slot.name!r}", "its answers are not in the plan"
+                raise PlanError(what, rule, "plan again", code="question-answers-not-in-plan", question=slot.name)
         if not self.slots or len(set(self.questions)) < len(self.slots):
-            raise PlanError("questions of one name, or none", "every question has its own name", "plan again")
+            what = "questions of one name, or none"
+            raise PlanError(what, "every question has its own name", "plan again", code="plan-questions-not-distinct")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
@@ -354,7 +357,9 @@ class Plan(StatedErrors):
         try:
             fields = json.loads(text)
         except (ValueError, RecursionError):
-            raise PlanError("a plan that is not JSON", "plans are saved by plan.to_json()", "check the file") from None
+            raise PlanError(
+                "a plan that is not JSON", "plans are saved by plan.to_json()", "check the file", code="plan-not-json"
+            ) from None
         return cls.from_dict(fields)
 
     @cached_property

@@ -59,6 +59,8 @@ def plan(
             f"guarantee of type {type(guarantee).__name__}",
             "a plan needs a guarantee",
             "write gaussmith.Guarantee(epsilon=1, delta=1e-6)",
+            code="plan-without-guarantee",
+            type=type(guarantee).__name__,
         )
     if isinstance(domain, Groups):
         with within_doubles():
@@ -68,11 +70,13 @@ def plan(
         return made
     if not isinstance(domain, Domain):
         if hasattr(domain, "refusal"):  # an entry of the catalogue that says why it must not be used
-            raise PlanError(*domain.refusal)
+            raise domain.refusal
         raise PlanError(
             f"domain of type {type(domain).__name__}",
             "a plan starts from what one record can be",
             "give a domain such as gaussmith.Box, gaussmith.Ball or gaussmith.Counts",
+            code="plan-without-domain",
+            type=type(domain).__name__,
         )
     with within_doubles():
         asked = aim(ask(domain, answers, count, weights), objective, targets)

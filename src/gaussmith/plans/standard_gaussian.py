@@ -149,6 +149,8 @@ def spectrum(block: Block) -> tuple[Array, float | None]:
             f"the directions of {answers.size} answers",
             f"at most {MAX_DIRECTIONS} plain ones are decomposed",
             'use kind="errors"',
+            code="too-many-directions",
+            answers=answers.size,
         )
     scale = np.sqrt(answers.weights)
     covariance = block.covariance()

@@ -108,9 +108,8 @@ class BoxCodes(Codes):
 
     def __post_init__(self) -> None:
         if self.substitute.shape != self.low.shape or not np.isfinite(self.substitute).all():
-            raise DomainError(
-                "what stands in for a missing value", "it is one finite number per coordinate", "give such numbers"
-            )
+            what, rule = "what stands in for a missing value", "it is one finite number per coordinate"
+            raise DomainError(what, rule, "give such numbers", code="missing-not-finite")
 
     @classmethod
     def for_bounds(cls, lower: Any, upper: Any, substitute: Any, names: Sequence[str] | None = None) -> BoxCodes:
@@ -131,6 +130,10 @@ class BoxCodes(Codes):
                 f"bounds of {name} = [{low[j]:g}, {high[j]:g}]",
                 "their distance must be a number that doubles can cut into 2^41 parts",
                 "rescale the column to ordinary units",
+                code="bounds-distance-beyond-doubles",
+                name=name,
+                low=low[j],
+                high=high[j],
             )
         scale = np.ldexp(1.0, -exponent)
         steps = np.floor(width * scale)
@@ -145,6 +148,7 @@ class BoxCodes(Codes):
                 "bounds too narrow for their distance from zero",
                 "doubles near the bounds must be finer than the bounds are wide",
                 "shift the column towards zero",
+                code="bounds-too-narrow",
             )
         return cls(low, top, scale, steps.astype(np.int64), np.clip(np.array(substitute, float), low, high))
 

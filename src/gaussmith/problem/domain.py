@@ -135,6 +135,8 @@ class Domain(ABC):
                 f"missing={dict(missing)!r}",
                 "in a ball a record with a missing value becomes the centre; counts have rules of their own",
                 "leave out missing=",
+                code="missing-not-for-this-domain",
+                missing=dict(missing),
             )
 
     @property
@@ -172,6 +174,8 @@ class Domain(ABC):
             f"a workload over {type(self).__name__}",
             "workloads are over the cells of a histogram",
             "plan with gaussmith.Cells, or give a matrix of answers",
+            code="workload-without-cells",
+            type=type(self).__name__,
         )
 
     def workload_names(self, workload: Runs | Marginals) -> Sequence[str]:
@@ -190,6 +194,8 @@ class Domain(ABC):
                 f"objective='worst' for {type(self).__name__}",
                 "the worst answer is planned over cells and points",
                 "leave it out, or give weights",
+                code="objective-worst-not-for-this-domain",
+                type=type(self).__name__,
             )
 
     def answer_rows(self, answers: Answers) -> Array:

@@ -37,7 +37,8 @@ class Law:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Law:
         if fields["kind"] not in KINDS:
-            raise PlanError(f"law kind = {fields['kind']!r}", "this version does not know it", "plan again")
+            what, rule = f"law kind = {fields['kind']!r}", "this version does not know it"
+            raise PlanError(what, rule, "plan again", code="unknown-law-kind", kind=fields["kind"])
         numbers = {str(name): unpack(values) for name, values in fields["numbers"].items()}
         return cls(str(fields["kind"]), float(fields["lower"]), numbers)
 

@@ -113,13 +113,15 @@ class Release:
             wanted = key if isinstance(key, tuple) else (key,)
             if wanted not in self.labels:
                 known = [" · ".join(map(str, each)) for each in self.labels]
-                raise PlanError(f"group {key!r}", "it was not declared", nearest(" · ".join(map(str, wanted)), known))
+                remedy = nearest(" · ".join(map(str, wanted)), known)
+                raise PlanError(f"group {key!r}", "it was not declared", remedy, code="no-such-group", group=key)
             return replace(self, view=View((self.labels.index(wanted),)))
         names = self.names
         if is_whole(key):
             key = names[int(key)]
         if key not in names:
-            raise PlanError(f"answer {key!r}", "the release has no such answer", nearest(str(key), names))
+            rule = "the release has no such answer"
+            raise PlanError(f"answer {key!r}", rule, nearest(str(key), names), code="no-such-answer", answer=key)
         return replace(self, view=replace(self.view, answer=key))
 
     def __iter__(self) -> Iterator[Release]:
@@ -137,17 +139,21 @@ class Release:
         """
         groups = self.plan.groups
         if groups is None or self.view.groups is not None:
-            raise PlanError("a total without groups", "groups are added up", "ask by = { … }")
+            raise PlanError(
+                "a total without groups", "groups are added up", "ask by = { … }", code="total-without-groups"
+            )
         for column in keys:
             if column not in groups.columns:
-                raise PlanError(f"key column {column!r}", "groups have no such column", nearest(column, groups.columns))
+                rule, remedy = "groups have no such column", nearest(column, groups.columns)
+                raise PlanError(f"key column {column!r}", rule, remedy, code="groups-without-column", column=column)
         chosen = tuple(
             i
             for i, label in enumerate(groups.labels)
             if all(label[groups.columns.index(column)] == key for column, key in keys.items())
         )
         if not chosen:
-            raise PlanError(f"groups with {keys!r}", "no declared group has these keys", "choose declared keys")
+            rule = "no declared group has these keys"
+            raise PlanError(f"groups with {keys!r}", rule, "choose declared keys", code="no-group-with-keys", keys=keys)
         return replace(self, view=View(chosen, summed=True))
 
     # -- answers ----------------------------------------------------------------------------------------------------
@@ -197,12 +203,12 @@ class Release:
             self.plan.slot  # noqa: B018 (refuses, with the names of the questions)
         if self.labels:
             shown = ", ".join(" · ".join(map(str, label)) for label in self.labels[:6])
-            raise PlanError(f"{len(self.labels)} groups", f"they are: {shown}", "say which: release[group]")
+            what, rule, remedy = f"{len(self.labels)} groups", f"they are: {shown}", "say which: release[group]"
+            raise PlanError(what, rule, remedy, code="release-of-several-groups", groups=len(self.labels))
         if len(self.names) != 1:
             shown = ", ".join(map(repr, self.names[:6])) + (", …" if len(self.names) > 6 else "")
-            raise PlanError(
-                f"{len(self.names)} answers", f"they are: {shown}", f"say which: release[{self.names[0]!r}]"
-            )
+            what, remedy = f"{len(self.names)} answers", f"say which: release[{self.names[0]!r}]"
+            raise PlanError(what, f"they are: {shown}", remedy, code="release-of-several-answers", answers=self.names)
 
     def _only(self, values: Array) -> float:
         self._check_one()
@@ -239,7 +245,8 @@ class Release:
     def covariance(self) -> Array:
         """Of the released answers (of one group), the count last if asked; of means to first order."""
         if self.labels:
-            raise PlanError("the covariance of groups", "each has noise of its own", "choose one: release[group]")
+            rule = "each has noise of its own"
+            raise PlanError("the covariance of groups", rule, "choose one: release[group]", code="covariance-of-groups")
         return self.readout.covariance()
 
     def marginal(self, *attributes: str | int) -> Array:

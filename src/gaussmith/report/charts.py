@@ -140,9 +140,12 @@ def plan_chart(block: Block, columns: Sequence[str] | None = None, kind: str = "
     from gaussmith.report.spectra import errors_spec, spectrum_spec
 
     if kind not in KINDS:
-        raise PlanError(f"kind={kind!r}", "a plan has no such picture", nearest(str(kind), KINDS))
+        raise PlanError(
+            f"kind={kind!r}", "a plan has no such picture", nearest(str(kind), KINDS), code="unknown-picture", kind=kind
+        )
     if kind != "shape" and columns is not None:
-        raise PlanError(f"columns with kind={kind!r}", "that picture shows all answers", "leave columns out")
+        what, rule = f"columns with kind={kind!r}", "that picture shows all answers"
+        raise PlanError(what, rule, "leave columns out", code="columns-with-this-picture", kind=kind)
     spec = plan_spec(block, columns) if kind == "shape" else (errors_spec if kind == "errors" else spectrum_spec)(block)
     return altair.Chart.from_dict(spec)
 
@@ -258,14 +261,16 @@ def _places(block: Block, columns: Sequence[str]) -> tuple[int, int]:
     if block.problem.asks_secret_count:
         names[block.answers.size] = "count"
     if len(columns) != 2 or columns[0] == columns[1]:
-        raise PlanError(
-            f"columns={tuple(columns)!r}", "the picture shows two answers", 'write columns=("age", "visits")'
-        )
+        what = f"columns={tuple(columns)!r}"
+        rule = "the picture shows two answers"
+        remedy = 'write columns=("age", "visits")'
+        raise PlanError(what, rule, remedy, code="picture-columns-not-two", columns=tuple(columns))
     places = []
     for column in columns:
         known = [i for i, name in names.items() if name in (column, f"{column}_sum", f"{column}_mean")]
         if not known:
-            raise PlanError(f"columns: {column!r}", "the plan has no such answer", nearest(column, names.values()))
+            rule, remedy = "the plan has no such answer", nearest(column, names.values())
+            raise PlanError(f"columns: {column!r}", rule, remedy, code="picture-of-unknown-answer", column=column)
         places.append(known[0])
     return places[0], places[1]
 

@@ -24,15 +24,19 @@ def check_folder(folder: str | Path, overwrite: bool = False) -> None:
     """Refuse a folder that cannot be written or already holds a release; call this before data is read."""
     path = Path(folder)
     if (path / RECORD).exists() and not overwrite:
-        raise RequestError(
-            f"folder {without_secrets(folder)!r}", "it already holds a release", "name another folder, or move it away"
-        )
+        what = f"folder {without_secrets(folder)!r}"
+        rule = "it already holds a release"
+        remedy = "name another folder, or move it away"
+        raise RequestError(what, rule, remedy, code="folder-holds-release", folder=without_secrets(folder))
     nearest = next(place for place in (path, *path.absolute().parents) if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise RequestError(
             f"folder {without_secrets(folder)!r}",
             f"{without_secrets(nearest)!r} cannot be written to",
             "name a folder of yours",
+            code="folder-not-writable",
+            folder=without_secrets(folder),
+            parent=without_secrets(nearest),
         )
 
 
@@ -66,5 +70,7 @@ def write_folder(release: Release, folder: str | Path) -> list[Path]:
             f"folder {without_secrets(folder)!r}",
             "it could not be written to; the release itself is done",
             "keep what was printed",
+            code="folder-not-written",
+            folder=without_secrets(folder),
         ) from None
     return [path / name for name in writers]

@@ -58,6 +58,8 @@ def write_page(release: Release, path: str | os.PathLike[str], columns: Sequence
             f"report {without_secrets(path)!r}",
             "it is an .html page",
             f"write {without_secrets(file.with_suffix('.html'))!r}; browsers print it",
+            code="report-not-html",
+            report=without_secrets(path),
         )
     try:
         file.write_text(page(release, columns), encoding="utf-8")
@@ -66,6 +68,9 @@ def write_page(release: Release, path: str | os.PathLike[str], columns: Sequence
             f"report {without_secrets(path)!r}",
             f"it cannot be written: {error.strerror}",
             "choose a path you can write to",
+            code="report-not-written",
+            reason=error.strerror,
+            report=without_secrets(path),
         ) from None
     return file
 

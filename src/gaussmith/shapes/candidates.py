@@ -107,6 +107,8 @@ def check_name(name: str) -> None:
             f"shape={name!r}",
             "the rank-one singular mechanism is not private as claimed (docs/errata.md)",
             "leave out shape=; gaussmith.catalogue.rank_one is there to study it",
+            code="shape-not-private",
+            shape=name,
         )
 
 
@@ -115,5 +117,8 @@ def refuse_shape(name: str, problem: Problem[Domain], names: Sequence[str]) -> P
     usable = list(dict.fromkeys([BEST, *names]))
     if name in _MADE_FOR:
         what = f"shape={name!r} for {type(problem.domain).__name__} under {problem.neighbours}"
-        return PlanError(what, _MADE_FOR[name], f"choose one of: {', '.join(usable)}")
-    return PlanError(f"shape={name!r}", "it names a shape that fits the domain", nearest(name, usable))
+        return PlanError(
+            what, _MADE_FOR[name], f"choose one of: {', '.join(usable)}", code="shape-not-for-this-problem", shape=name
+        )
+    rule = "it names a shape that fits the domain"
+    return PlanError(f"shape={name!r}", rule, nearest(name, usable), code="unknown-shape", shape=name)

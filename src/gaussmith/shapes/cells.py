@@ -58,7 +58,8 @@ def one_of_many(problem: Problem[Cells | Points], search: Search, most: int) -> 
     """The solved shape for records that are one of a limited number of values."""
     d = problem.domain.width
     if d > most:
-        raise PlanError(f"{d} cells to be solved for", f"at most {most} are", "use fewer cells, or marginals")
+        what, rule = f"{d} cells to be solved for", f"at most {most} are"
+        raise PlanError(what, rule, "use fewer cells, or marginals", code="too-many-cells-to-solve", cells=d, most=most)
     gap = GAP if search.gap is None else search.gap
     return [(_solved if problem.answers.targets is None else _least_worst)(problem, gap, search)]
 
@@ -73,9 +74,8 @@ def _plain(problem: Problem[Cells]) -> Candidate | None:
         return None
     d, private, asked = domain.dimension, problem.secret_count, problem.asks_secret_count
     if d == 1 and not private and not domain.or_none:
-        raise PlanError(
-            "one cell under replace-one", "every record is in it: its count is public", "declare more cells"
-        )
+        rule = "every record is in it: its count is public"
+        raise PlanError("one cell under replace-one", rule, "declare more cells", code="one-cell-under-replace-one")
     if domain.or_none and asked:
         best = counted(d, 1, 1.0 / weight)
         norm = domain.largest(best.lift, neighbours)
@@ -231,6 +231,7 @@ def _least_worst(problem: Problem[Cells | Points], gap: float, search: Search) -
             "the worst answer of cells that need not be, with their number",
             "it is planned for cells that every record is in",
             "leave out count=True, or or_none=True",
+            code="worst-cells-with-count",
         )
     if asked:
         W, targets = np.vstack([W, np.ones((1, W.shape[1]))]), np.append(targets, 1.0)
@@ -238,7 +239,8 @@ def _least_worst(problem: Problem[Cells | Points], gap: float, search: Search) -
     if not private and not apart:
         moving = np.ptp(W, axis=1) > 0  # the others are public
         if not moving.any():
-            raise PlanError("answers that never change", "the number of records is public", "ask for something else")
+            rule = "the number of records is public"
+            raise PlanError("answers that never change", rule, "ask for something else", code="answers-never-change")
     points = W[moving].T
     if apart:
         points = np.vstack([points, np.zeros((1, points.shape[1]))])

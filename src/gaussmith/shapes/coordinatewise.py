@@ -62,9 +62,8 @@ def _coordinates(problem: Problem[Domain]) -> tuple[Array, Array, float]:
     """The weight of each coordinate, its origin, and the weight of the count (0: no row for it)."""
     answers, d = problem.answers, problem.domain.dimension
     if answers.matrix is not None:
-        raise PlanError(
-            "noise on each coordinate for a matrix of answers", "it needs sums or means", "leave out shape="
-        )
+        what = "noise on each coordinate for a matrix of answers"
+        raise PlanError(what, "it needs sums or means", "leave out shape=", code="coordinatewise-matrix")
     omega = problem.coordinate_weights
     if not problem.secret_count:
         return omega, np.zeros(d), 0.0

@@ -83,4 +83,5 @@ def check_lost(decode: Array, errors: Array) -> None:
             "records whose answers differ too much in scale",
             "solved noise must be read back to a part in 10^12",
             "leave out shape=, or ask for answers of one unit at a time",
+            code="solved-scales-too-far-apart",
         )

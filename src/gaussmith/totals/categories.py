@@ -38,9 +38,8 @@ def choose_form(domain: Domain, form: str | None) -> str:
     """The requested form, or the default one; refuses forms that the domain does not have."""
     known = list(domain.forms)
     if form is not None and form not in known:
-        raise SourceError(
-            f"form={form!r}", f"{type(domain).__name__} is read as {' or '.join(known)}", nearest(form, known)
-        )
+        what, rule = f"form={form!r}", f"{type(domain).__name__} is read as {' or '.join(known)}"
+        raise SourceError(what, rule, nearest(form, known), code="unknown-form", form=form, type=type(domain).__name__)
     return known[0] if form is None else form
 
 
@@ -71,7 +70,8 @@ def open_pairs(data: Any, domain: Domain, columns: Sequence[str] | None) -> tupl
     (labels,) = domain.declared_lists
     source = open_categories(data, [None, labels], columns)
     if source.names is None:
-        raise SourceError("pairs in an array", "an array's columns have no names", "pass a frame of person and item")
+        rule = "an array's columns have no names"
+        raise SourceError("pairs in an array", rule, "pass a frame of person and item", code="pairs-in-array")
     chosen = _chosen(source, columns, None, 2, "the one that names the person, and the one that names the item")
     assert chosen is not None
     check_contribution(Contribution((), chosen[0]), source.kinds)
@@ -96,11 +96,11 @@ def open_categories(data: Any, values: Sequence[Values | None], columns: Sequenc
     rows = [[value] if row is None else row for row, value in found]  # a value that is not a row counts as a row of one
     lengths = {len(row) for row in rows}
     if len(lengths) > 1:
-        raise SourceError("rows of different lengths", "every record has as many values", "mend the rows")
+        rule = "every record has as many values"
+        raise SourceError("rows of different lengths", rule, "mend the rows", code="category-rows-of-different-lengths")
     if lengths - {len(values)}:
-        raise SourceError(
-            f"a list of {lengths.pop()} columns", f"every record has {len(values)} of them", "mend the rows"
-        )
+        what, rule = f"a list of {lengths.pop()} columns", f"every record has {len(values)} of them"
+        raise SourceError(what, rule, "mend the rows", code="category-row-of-wrong-length", wanted=len(values))
     by_column = zip(*rows, strict=True) if rows else [()] * len(values)
     opened = open_source(_frame_of(by_column))
     return replace(opened, objects=frozenset(opened.names or ()), ids=told.ids)
@@ -124,7 +124,8 @@ def declare_values(source: Source, columns: Sequence[str] | None, values: Sequen
         try:
             declared.append(declare_groups([name], [(label,) for label in labels], kind))
         except RequestError as error:
-            raise SourceError(error.what.removeprefix("by: "), error.rule, error.remedy) from None
+            what = error.what.removeprefix("by: ")
+            raise SourceError(what, error.rule, error.remedy, code=error.code, **error.fields) from None
     return tuple(declared)
 
 
@@ -134,25 +135,27 @@ def _chosen(
     """The columns to read, or None for those of an array; refuses what does not fit."""
     if source.names is None:
         if columns is not None:
-            raise SourceError(
-                f"columns={list(columns)!r} for an array", "an array's columns have no names", "leave columns out"
-            )
+            what, rule = f"columns={list(columns)!r} for an array", "an array's columns have no names"
+            raise SourceError(what, rule, "leave columns out", code="columns-of-array", columns=list(columns))
         if source.width and source.width != wanted:
-            raise SourceError(
-                f"an array of {source.width} columns", f"there must be {wanted}: {which}", "mend the array"
-            )
+            what = f"an array of {source.width} columns"
+            rule = f"there must be {wanted}: {which}"
+            remedy = "mend the array"
+            raise SourceError(what, rule, remedy, code="array-of-wrong-width", columns=source.width, wanted=wanted)
         return None
     chosen = tuple(columns if columns is not None else usual if usual is not None else source.names)
     for name in chosen:
         if name not in source.names:
-            raise SourceError(
-                f"column={name!r}", "the source has no such column", nearest_column(str(name), source.names)
-            )
+            what, rule = f"column={name!r}", "the source has no such column"
+            raise SourceError(what, rule, nearest_column(str(name), source.names), code="no-such-column", column=name)
     if len(chosen) != wanted:
         raise SourceError(
             f"{len(chosen)} column{'s' if len(chosen) != 1 else ''}",
             f"there must be {wanted}: {which}",
             f"name them: columns={[*source.names[:wanted]]!r}",
+            code="wrong-number-of-columns",
+            columns=len(chosen),
+            wanted=wanted,
         )
     source.engine.check_names(source, chosen)
     return chosen

@@ -91,14 +91,20 @@ def check_people(
     """Refuse what people cannot be added up by. Looks at names and types alone."""
     if source.names is None:
         rule = "filters, units and groups need columns with names"
-        raise SourceError("source is an array", rule, "give a frame, such as polars.DataFrame(array, names)")
+        raise SourceError(
+            "source is an array",
+            rule,
+            "give a frame, such as polars.DataFrame(array, names)",
+            code="array-without-column-names",
+        )
     check_contribution(added, derivation.kinds)
     check_identity(source, added.unit, derivation.kinds)
     source.engine.check_names(source, _columns_needed(added, derivation, groups))
     check_groups_per_unit(groups_per_unit)
     for name in [] if groups is None else groups.columns:
         if name not in derivation.kinds:
-            raise SourceError(f"column {name!r}", "the source has no such column", "declare the groups anew")
+            what, rule = f"column {name!r}", "the source has no such column"
+            raise SourceError(what, rule, "declare the groups anew", code="no-such-column", column=name)
 
 
 def _prepare(
