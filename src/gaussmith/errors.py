@@ -14,7 +14,11 @@
 
 A message has three parts, joined by ` · `: what is wrong (name=value), the rule, what to do. Control characters in them
 are escaped.
-Once data is open no message may carry anything that depends on it; `DataError` takes no free text from the engine.
+Programs and tests read `code` and `fields`, people the message: its words may change in any version. A code is a name
+for one kind of mistake, in small letters and hyphens (`no-such-column`); it stays when the words change.
+`fields` holds the values that the message speaks of, by name. `tests/sentences/errors.md` lists all codes.
+Once data is open neither message nor fields may carry anything that depends on it; `DataError` takes no free text from
+the engine.
 """
 
 from __future__ import annotations

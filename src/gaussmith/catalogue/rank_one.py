@@ -19,14 +19,6 @@ from gaussmith.errors import DomainError, PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics import singular
 
-REFUSAL = (
-    "the rank-one singular mechanism is not private as claimed",
-    "its noise, averaged over directions, is so peaked that the nearer of two candidate answers is almost surely the "
-    "true one in high dimension; at its claimed (1, 1e-5) the true δ is 0.18 for 10 coordinates and 0.97 for 100",
-    "use gaussmith.plan(domain, guarantee): calibrated to the truth this mechanism has millions of times more error",
-)
-"""The error for attempts to release with it."""
-
 
 def rank_one(*, dimension: int, epsilon: float, delta: float, sensitivity: float = 1.0) -> RankOne:
     """Noise z·u of the claimed variance, with its true δ; the claim is false except for three coordinates.
@@ -192,13 +184,21 @@ class RankOne:
     # -- no release ---------------------------------------------------------------------------------------------------
 
     @property
-    def refusal(self) -> tuple[str, str, str]:
-        """The reason why nothing is released with it, used by the planner."""
-        return REFUSAL
+    def refusal(self) -> PlanError:
+        """The error for attempts to release with it; the planner raises it too."""
+        return PlanError(
+            "the rank-one singular mechanism is not private as claimed",
+            "its noise, averaged over directions, is so peaked that the nearer of two candidate answers is almost "
+            "surely the true one in high dimension; at its claimed (1, 1e-5) the true δ is 0.18 for 10 coordinates and "
+            "0.97 for 100",
+            "use gaussmith.plan(domain, guarantee): calibrated to the truth this mechanism has millions of times more "
+            "error",
+            code="rank-one-not-private",
+        )
 
     def release(self, *data: Any, **options: Any) -> NoReturn:
         """Refuse, with the reason."""
-        raise PlanError(*REFUSAL)
+        raise self.refusal
 
 
 @dataclass(frozen=True)

@@ -55,17 +55,20 @@ def _bounds(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, fl
                 f"{flag} {text}",
                 "every column needs two bounds, known without looking at the data",
                 f"write {flag} {name or 'age'}:0:100",
+                code="flag-without-two-bounds",
+                flag=flag,
+                text=text,
             )
         try:
             low, high = (float(end) for end in ends)
         except ValueError:
             low = high = math.nan
         if math.isnan(low) or math.isnan(high):
-            raise DomainError(f"{flag} {text}", "both bounds must be numbers", f"write {flag} {name}:0:100")
+            rule, remedy = "both bounds must be numbers", f"write {flag} {name}:0:100"
+            raise DomainError(f"{flag} {text}", rule, remedy, code="flag-bounds-not-numbers", flag=flag, text=text)
         if name in found:
-            raise RequestError(
-                f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer", "leave one out"
-            )
+            what, rule = f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer"
+            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
         found[name] = (low, high)
     return found
 
@@ -75,11 +78,13 @@ def _missing(flag: str, texts: Sequence[str] | None) -> dict[str, float]:
     for text in texts or ():
         name, equals, value = text.rpartition("=")
         if not equals or not name:
-            raise RequestError(f"{flag} {text}", "it names a column and a number", "write --missing age=40")
+            what, rule = f"{flag} {text}", "it names a column and a number"
+            raise RequestError(what, rule, "write --missing age=40", code="missing-flag-without-column", missing=text)
         try:
             found[name] = float(value)
         except ValueError:
-            raise RequestError(f"{flag} {text}", "it is a number", f"write --missing {name}=40") from None
+            what, remedy = f"{flag} {text}", f"write --missing {name}=40"
+            raise RequestError(what, "it is a number", remedy, code="missing-flag-not-a-number", missing=text) from None
     return found
 
 
@@ -89,9 +94,11 @@ def _named(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, st
     for text in texts or ():
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or not value.strip():
-            raise RequestError(f"{flag} {text}", "it is written NAME=…", f"write {flag} {example}")
+            what, rule = f"{flag} {text}", "it is written NAME=…"
+            raise RequestError(what, rule, f"write {flag} {example}", code="flag-without-name", flag=flag, text=text)
         if name.strip() in found:
-            raise RequestError(f"{flag} {name.strip()} twice", "every name is given once", "leave one out")
+            what, rule = f"{flag} {name.strip()} twice", "every name is given once"
+            raise RequestError(what, rule, "leave one out", code="flag-name-twice", flag=flag, name=name.strip())
         found[name.strip()] = value
     return found
 
@@ -115,7 +122,8 @@ def _whole(flag: str, text: str | None, usual: int | None = None) -> int | None:
         return usual
     value = number(flag, text)
     if not value.is_integer():
-        raise RequestError(f"{flag} {text}", "it is a whole number", f"write for example {flag} 1")
+        rule, remedy = "it is a whole number", f"write for example {flag} 1"
+        raise RequestError(f"{flag} {text}", rule, remedy, code="flag-not-a-whole-number", flag=flag, text=text)
     return int(value)
 
 

@@ -118,13 +118,17 @@ class Box(Domain):
         constant = "the bounds must differ: a constant needs no release"
         self._refuse_where(self.lower == self.upper, constant, code="bounds-equal")
         far = (np.maximum(np.abs(self.lower), np.abs(self.upper)) >= 1e100) | (self.upper / 2 - self.lower / 2 < 5e-101)
-        if far.any():  # the squares of errors must fit in doubles too
-            j = int(np.argmax(far))
-            raise DomainError(
-                f"bounds of {self.name(j)!r} = [{self.lower[j]:g}, {self.upper[j]:g}]",
-                "bounds lie within 1e100 of zero and at least 1e-100 apart",
-                "rescale the column to ordinary units",
-            )
+        rule = "bounds lie within 1e100 of zero and at least 1e-100 apart"  # squared errors must fit in doubles too
+        self._refuse_where(far, rule, "rescale the column to ordinary units", code="bounds-out-of-scale")
+
+    def _refuse_where(self, wrong: npt.NDArray[np.bool_], rule: str, remedy: str = "", *, code: str) -> None:
+        """Refuse the bounds of the first column that is wrong."""
+        if wrong.any():
+            j = int(np.argmax(wrong))
+            low, high = self.lower[j], self.upper[j]
+            what = f"bounds of {self.name(j)!r} = [{low:g}, {high:g}]"
+            remedy = remedy or "give limits that are known without looking at the data (docs/bounds.md)"
+            raise DomainError(what, rule, remedy, code=code, column=self.name(j), lower=low, upper=high)
 
     @cached_property
     def dimension(self) -> int:
@@ -351,7 +355,8 @@ def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:
 def _largest_beside_head(lift: Headed, bounds: Array, fixed: bool) -> float:
     """An upper bound of ‖lift·s‖: the largest of the head over its corners, and of every other row by itself."""
     if not fixed:
-        raise PlanError("a headed lift under replace-one", "it belongs to a private count", "plan again")
+        what, rule = "a headed lift under replace-one", "it belongs to a private count"
+        raise PlanError(what, rule, "plan again", code="headed-lift-under-replace-one")
     others = lift.others
     inner = np.nextafter(np.abs(others.inner) * bounds[others.index], np.inf)
     border = np.nextafter(np.abs(others.border) * bounds[-1], np.inf)

@@ -238,7 +238,8 @@ class Cells(Uncentred):
     def _largest_residual(self, lift: ResidualLift, neighbours: str) -> float:
         fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
         if not fits:
-            raise PlanError("residuals of other cells", "they belong to the domain's attributes", "plan again")
+            rule = "they belong to the domain's attributes"
+            raise PlanError("residuals of other cells", rule, "plan again", code="residuals-of-other-cells")
         return lift.largest_norm(neighbours)
 
     def _levels(self, neighbours: str) -> list[Level]:
@@ -258,10 +259,12 @@ class Cells(Uncentred):
         assert isinstance(codes, CellCodes)
         if lift.ways is not None:
             if lift.ways != codes.ways:
-                raise PlanError("residuals of other marginals", "they belong to what is counted", "plan again")
+                what = "residuals of other marginals"
+                raise PlanError(what, "they belong to what is counted", "plan again", code="residuals-not-of-answers")
         elif codes.ways != (tuple(range(codes.columns)),):
             # With several marginals a record is in one cell of each, so the largest column of a lift is not a bound.
-            raise PlanError("counts of marginals without residuals", "they are lifted by their residuals", "plan again")
+            what, rule = "counts of marginals without residuals", "they are lifted by their residuals"
+            raise PlanError(what, rule, "plan again", code="marginals-without-residuals")
 
     def answer_rows(self, answers: Answers) -> Array:
         answers.check_written(self.dimension)

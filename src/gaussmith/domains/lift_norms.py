@@ -62,7 +62,8 @@ def largest_few(lift: Diagonal, reach: Array, at_most: int) -> float:
 def largest_listed(matrix: Array, records: Array | None, neighbours: str) -> float:
     """The largest norm over the differences of listed records, every one of them visited; rounded up."""
     if records is None:
-        raise PlanError("a dense lift over many records", f"at most {MAX_LISTED} can be visited", "use a closed form")
+        what, rule = "a dense lift over many records", f"at most {MAX_LISTED} can be visited"
+        raise PlanError(what, rule, "use a closed form", code="too-many-records-for-dense-lift")
     if neighbours != ADD_REMOVE:
         return largest_distance(matrix, records)
     if matrix.shape[1] > records.shape[1]:

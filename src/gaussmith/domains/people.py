@@ -155,9 +155,8 @@ class People(Domain):
         extent = np.ones(self.dimension) if extent is None else extent
         private = neighbours == ADD_REMOVE
         if lift.shape[1] != self.dimension + private:
-            raise PlanError(
-                f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private}", "plan again"
-            )
+            what, rule = f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private}"
+            raise PlanError(what, rule, "plan again", code="people-lift-does-not-match-domain", columns=lift.shape[1])
         k = self.max_rows
         rows = lift.as_bordered()
         if private and rows is None:  # a norm is convex in each sum over rows: their corners will do

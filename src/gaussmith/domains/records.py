@@ -56,7 +56,8 @@ class Records(Domain):
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """One record more or less changes the number by one."""
         if lift.shape[1] != (neighbours == ADD_REMOVE):
-            raise PlanError("a lift that does not fit a count", "a count has one coordinate", "plan again")
+            what, rule = "a lift that does not fit a count", "a count has one coordinate"
+            raise PlanError(what, rule, "plan again", code="lift-does-not-fit-count")
         return lift.largest(NormBounds(diagonal=lambda lift: float(np.abs(lift.entries).sum())))
 
     def largest_change(self, lift: Matrix) -> float:

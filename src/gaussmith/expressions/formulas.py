@@ -160,10 +160,12 @@ class _Checker:
         kind = self.kinds.get(name)
         if kind is None:
             rule = "an expression uses columns of the source"
-            self.refuse(node, f"there is no column {name!r}", rule, nearest_column(name, self.kinds))
+            problem, remedy = f"there is no column {name!r}", nearest_column(name, self.kinds)
+            self.refuse(node, problem, rule, remedy, code="unknown-column-in-expression", column=name)
         if kind == "other":
             rule = "it holds neither numbers, texts, truths nor dates (times with a zone are none of these)"
-            self.refuse(node, f"column {name!r} cannot be used", rule, "convert it in the source")
+            problem, remedy = f"column {name!r} cannot be used", "convert it in the source"
+            self.refuse(node, problem, rule, remedy, code="column-kind-not-usable", column=name)
         shown = "text" if kind == "object" else str(kind).removeprefix("long ")
         return shown, Operation(_READINGS[str(kind)], (node,), node.at)
 
@@ -185,12 +187,14 @@ class _Checker:
         if name in DATE_PARTS:
             kind, _ = self.kind(arguments[0])
             if kind not in ("date", "text") or arguments[0].column is None:
+                problem, remedy = f"{name} of a {kind}", "give it such a column"
                 rule = f"{name} takes a column of dates, or of texts such as 2024-05-31"
                 self.refuse(arguments[0], problem, rule, remedy, code="not-a-date-column", function=name, kind=kind)
             return "number", Operation(f"{name} of {kind}", arguments, node.at)
         numbers = [self.number(argument) for argument in arguments]
         if name == "/" and numbers[1].constant == 0 and numbers[0].constant is None:
-            self.refuse(node, "a division by the constant 0", "it has no value on any row", "mend the divisor")
+            problem, rule = "a division by the constant 0", "it has no value on any row"
+            self.refuse(node, problem, rule, "fix the divisor", code="division-by-zero")
         return "number", self.make(name, node, *numbers)
 
     def number(self, node: Node) -> Node:
@@ -223,7 +227,8 @@ class _Checker:
         if isinstance(text := node.constant, str):
             number, day = date_number(text), text[:LONGEST_DATE]
             if number is not None and text != day:
-                self.refuse(node, "a date with a time of day", "dates are compared by their day", f"write {day!r}")
+                rule = "dates are compared by their day"
+                self.refuse(node, "a date with a time of day", rule, f"write {day!r}", code="date-with-time", day=day)
             if number is not None:
                 return Literal(number, node.at)
         rule = "a date is compared with a date, such as '2024-05-31'"
@@ -250,9 +255,9 @@ class _Checker:
             if side.column is None or side.column in self.kinds or other.column is None:
                 continue
             if self.kinds.get(other.column) == "text":
-                rule = f"a text is written in quotes: {side.name!r}"
-                hint = nearest_column(side.name, self.kinds)
-                self.refuse(side, f"there is no column {side.name!r}", rule, f"add quotes; or is it a column? {hint}")
+                problem, rule = f"there is no column {side.name!r}", f"a text is written in quotes: {side.name!r}"
+                remedy = f"add quotes; or is it a column? {nearest_column(side.name, self.kinds)}"
+                self.refuse(side, problem, rule, remedy, code="text-without-quotes", column=side.name)
 
     def membership(self, node: Operation) -> Node:
         left, *members = node.arguments

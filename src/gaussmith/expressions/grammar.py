@@ -350,7 +350,7 @@ class _Parser:
                 remedy = "compare with == and or"
                 if member.column is not None:
                     remedy = f"a text is written in quotes: {member.column!r}; with a column {remedy}"
-                refuse(self.text, at, "not a constant", rule, remedy)
+                refuse(self.text, at, "not a constant", rule, remedy, code="list-member-not-constant")
             members.append(member)
         self.want(")" if opening.text == "(" else "]")
         return members

@@ -229,7 +229,8 @@ class Ledger:
                 raise
             # The commit may or may not have arrived. The caller must learn a new id, to continue under this charge.
             what = f"{error.what}, while charging id={made.release_id!r}"
-            raise LedgerError(what, error.rule, error.remedy) from None
+            fields = {**error.fields, "id": made.release_id}
+            raise LedgerError(what, error.rule, error.remedy, code=error.code, **fields) from None
         if made is None:  # formatted only now: this takes time, and others wait for the lock
             if charge > self.budget - last.spent:
                 raise refuse_charge(guarantee, self.budget - last.spent, self.guarantee, self.where)

@@ -206,7 +206,8 @@ class Pages:
 
 def missing(where: str, create: str) -> LedgerError:
     """The error for a ledger that does not exist."""
-    return LedgerError(f"no ledger at {where}", "a release is charged to a ledger that exists", f"create it: {create}")
+    rule = "a release is charged to a ledger that exists"
+    return LedgerError(f"no ledger at {where}", rule, f"create it: {create}", code="no-such-ledger", ledger=where)
 
 
 def existing(where: str) -> LedgerError:

@@ -40,6 +40,7 @@ class Factored(Matrix):
                 "a factored matrix with a number that is not finite or has no place",
                 "its three parts hold finite numbers and fit each other",
                 "plan again; if this persists, the bounds or weights lie too far apart",
+                code="factored-matrix-not-finite",
             )
 
     @property

@@ -44,6 +44,7 @@ class Headed(Matrix):
                 "a headed matrix with a number that is not finite or has no place",
                 "its rows and columns are told once each, and its head takes the place of inner entries",
                 "plan again; if this persists, the bounds or weights lie too far apart",
+                code="headed-matrix-not-finite",
             )
 
     @property
@@ -106,5 +107,6 @@ class Headed(Matrix):
 
         rest = matrix_from_dict(fields["rest"]).as_bordered()
         if rest is None:
-            raise PlanError("a headed matrix over dense rows", "the rows beside its head have one entry", "plan again")
+            what, rule = "a headed matrix over dense rows", "the rows beside its head have one entry"
+            raise PlanError(what, rule, "plan again", code="headed-matrix-over-dense-rows")
         return cls(rest, np.array(fields["at"], np.int64), np.array(fields["over"], np.int64), unpack(fields["head"]))

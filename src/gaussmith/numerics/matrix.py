@@ -76,7 +76,8 @@ class Matrix(Protocol):
         self._refuse_kind()
 
     def _refuse_kind(self) -> NoReturn:
-        raise PlanError(f"a lift of kind {type(self).__name__}", "the domain bounds lifts of other kinds", "plan again")
+        kind, rule = type(self).__name__, "the domain bounds lifts of other kinds"
+        raise PlanError(f"a lift of kind {kind}", rule, "plan again", code="lift-kind-not-bounded", kind=kind)
 
 
 @dataclass(frozen=True)

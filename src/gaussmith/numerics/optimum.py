@@ -104,7 +104,7 @@ def solve(
     2.6667 True
     """
     if not SMALLEST_GAP <= gap < math.inf:
-        raise PlanError(f"gap={gap!r}", *GAP_RULE)
+        raise PlanError(f"gap={gap!r}", *GAP_RULE, code="gap-out-of-range", gap=gap)
     array = _check_points(points)
     given: Differences = Pairs(array) if pairs else Rows(array)
     scale = _scale_of(given)
@@ -120,6 +120,13 @@ def solve(
             return _least_worst(given, scale, aims, gap, max_rounds, progress, known)
     what, rule = f"objective={objective!r}", "'total' or 'worst'"
     raise PlanError(what, rule, "choose one of the two", code="objective-not-total-or-worst", objective=objective)
+
+
+def _too_far() -> PlanError:
+    """The error for points that doubles cannot hold together."""
+    what = "points whose scales are too far apart"
+    rule = "every difference must lie in the range of the noise, in every answer"
+    return PlanError(what, rule, "rescale the answers or weigh them by their range", code="points-too-far-apart")
 
 
 def _check_points(points: npt.ArrayLike) -> Array:

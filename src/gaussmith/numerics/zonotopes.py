@@ -119,7 +119,8 @@ def find_vertices(generators: Array) -> Vertices:
     """
     H = np.ascontiguousarray(generators, np.float64)
     if not np.isfinite(H).all():
-        raise PlanError("generators that are not finite", "a matrix of answers holds finite numbers", "plan again")
+        what, rule = "generators that are not finite", "a matrix of answers holds finite numbers"
+        raise PlanError(what, rule, "plan again", code="generators-not-finite")
     H = H[H.any(axis=1)]
     return _find(H.tobytes(), H.shape)
 
@@ -133,6 +134,9 @@ def _find(raw: bytes, shape: tuple[int, int]) -> Vertices:
             f"{shape[0]} answers over {shape[1]} columns",
             f"at most {MAX_VERTICES:,} vertices can be visited",
             "use a closed form",
+            code="too-many-vertices",
+            answers=shape[0],
+            columns=shape[1],
         )
     columns, plane, facing = _distinct(H)
     return Vertices(_regions(columns), len(columns), plane, facing)

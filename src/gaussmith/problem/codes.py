@@ -76,11 +76,13 @@ class Codes:
 
         A value that was not declared is at −1; `weights` says how often each record occurs.
         """
-        raise SourceError(f"records coded by {type(self).__name__}", "no values are declared of them", "pass numbers")
+        what, rule = f"records coded by {type(self).__name__}", "no values are declared for them"
+        raise SourceError(what, rule, "pass numbers", code="codes-without-declared-values", type=type(self).__name__)
 
     def spell(self, which: range) -> list[Step]:
         """Steps in SQL from the numbers x0, x1 … to the codes c0, c1 …, of which those in `which` are made."""
-        raise SourceError(f"records coded by {type(self).__name__}", "Spark cannot code these", "read them with Polars")
+        what, rule = f"records coded by {type(self).__name__}", "Spark cannot code these"
+        raise SourceError(what, rule, "read them with Polars", code="codes-unknown-to-spark", type=type(self).__name__)
 
     def spell_place(self) -> list[Step] | None:
         """Steps in SQL to `place`, the code that is 1, where a record has one only; None where it may have more."""
