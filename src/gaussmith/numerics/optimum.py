@@ -104,7 +104,8 @@ def solve(
     2.6667 True
     """
     if not SMALLEST_GAP <= gap < math.inf:
-        raise PlanError(f"gap={gap!r}", *GAP_RULE, code="gap-out-of-range", gap=gap)
+        rule, remedy = GAP_RULE
+        raise PlanError(f"gap={gap!r}", rule, remedy, code="gap-out-of-range", gap=gap)
     array = _check_points(points)
     given: Differences = Pairs(array) if pairs else Rows(array)
     scale = _scale_of(given)
