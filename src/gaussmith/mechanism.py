@@ -49,6 +49,8 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             f"a plan of {len(plan.slots)} questions, of which one is chosen",
             "they are released together",
             "release the request it came from: gaussmith.release(request)",
+            code="question-released-alone",
+            questions=len(plan.slots),
         )
     block = draw.block
     block.domain.check_plain()
@@ -57,6 +59,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             'form="pairs" under replace-one',
             "there the number of people is public, and in pairs a person without items has no row to be counted by",
             'plan with neighbours="add-remove", or pass one row per person and one column per item',
+            code="pairs-under-replace-one",
         )
     rules = (plain_rule(draw, columns, form), *(RowRule(()) for _ in plan.draws[1:]))  # others count people for a tie
     return Prepared(plan, tuple(_open(data, replace(d, row_rule=r)) for d, r in zip(plan.draws, rules, strict=True)))

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import gaussmith as gm
 from gaussmith.domains import Box, People
@@ -28,7 +29,7 @@ def asked(domain: People, count: bool, rows_shown: bool = False, scale: float = 
     """Sums of the own numbers, means over rows, each relative to what one person can change."""
     own, over, last = domain.parts
     weights = scale / (2 * domain.radius[:last]) ** 2
-    below = float(weights[over] @ domain.spread[over]) + (1 / domain.rows_per_unit**2 if rows_shown else 0.0)
+    below = float(weights[over] @ domain.spread[over]) + (1 / domain.max_rows**2 if rows_shown else 0.0)
     return Answers(
         (*(f"a{i}" for i in range(last)), "count"),
         np.arange(last + 1),
@@ -50,7 +51,7 @@ def corners(domain: People, private: bool) -> np.ndarray:
         np.array([*x, *(t * np.array(y)), t, 1.0])
         for x in itertools.product((-1, 1), repeat=own.stop)
         for y in itertools.product((-1, 1), repeat=last - own.stop)
-        for t in (1.0, 1 / domain.rows_per_unit)
+        for t in (1.0, 1 / domain.max_rows)
     ]
     if private:
         return np.array(people)
@@ -173,21 +174,21 @@ def test_the_domain_is_saved_and_read() -> None:
 
 @pytest.mark.parametrize("k", [1, 0, True, 2.0, "2"])
 def test_a_limit_that_is_none_is_refused(k: object) -> None:
-    with pytest.raises(gm.errors.DomainError, match="rows_per_unit"):
+    with refused("whole-number-out-of-range", gm.errors.DomainError, name="rows_per_unit"):
         People(None, Box([0], [1]), k)  # type: ignore[arg-type]
 
 
 def test_lifts_that_do_not_fit_are_refused() -> None:
     plan, domain = planned("add-remove", 7, "none", True)
-    with pytest.raises(gm.errors.PlanError, match="columns"):
+    with refused("people-lift-does-not-match-domain"):
         domain.largest(plan.shape.lift, "replace-one")
     from gaussmith.numerics.linear import Bordered, Dense
 
     many = People(None, Box([0] * 20, [1] * 20), 7)
-    with pytest.raises(gm.errors.PlanError, match="too many to visit"):
+    with refused("too-many-corners-of-people"):
         many.largest(Dense(np.eye(22)), "add-remove")
-    with pytest.raises(gm.errors.PlanError, match="not known"):
+    with refused("unknown-lift-of-people"):
         domain.largest(Dense(np.eye(3)), "replace-one")
     tied = Bordered(np.arange(3), np.ones(3), np.ones(3), 3)
-    with pytest.raises(gm.errors.PlanError, match="ties"):
+    with refused("people-lift-ties-columns"):
         domain.largest(tied, "replace-one")

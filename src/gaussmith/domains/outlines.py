@@ -1,4 +1,4 @@
-"""Outlines of what one record can change in two answers, for pictures. An answer's place is its own, the count last."""
+"""Outlines of what one record can change in two answers, for pictures. The count is the last answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gaussmith.problem.answers import Answers
 
 CIRCLE = 72
-"""Points on a smooth outline."""
+"""Number of points on a smooth outline."""
 
 
 def ellipse(covariance: Array) -> Array:
@@ -45,10 +45,10 @@ def zonotope(generators: Array) -> Array:
 
 
 def centred_outlines(problem: Problem[Domain], body: Callable[[Array], Array], first: int, second: int) -> list[Array]:
-    """Outlines around a centre: add-remove gives a body and its mirror image.
+    """Outlines around a centre; under add-remove a body and its mirror image.
 
-    `body` draws what two answers (rows over the core) can be. A mean stands for its sum of distances from the middle
-    of its bounds.
+    `body` draws the possible values of two answers (rows over the core). A mean is represented by its sum of
+    distances from the middle of its bounds.
     """
     domain, answers = problem.domain, problem.answers
     centre = np.zeros(2)
@@ -66,7 +66,7 @@ def centred_outlines(problem: Problem[Domain], body: Callable[[Array], Array], f
 
 
 def corner_outlines(problem: Problem[Domain], corners: Array) -> list[Array]:
-    """Outlines of the hull of some points, and under add-remove of its mirror image."""
+    """The outline of the hull of some points and, under add-remove, its mirror image."""
     if not problem.secret_count:
         corners = (corners[:, None] - corners).reshape(-1, 2)
     directions = np.array(_directions())
@@ -81,7 +81,7 @@ def hull_outlines(
     first: int,
     second: int,
 ) -> list[Array]:
-    """Outlines of the hull of all records, from those that go farthest in each direction."""
+    """Outlines of the hull of all records, from the farthest record in each direction."""
     answers = problem.answers
     if answers.marginals is not None:
         return []
@@ -102,5 +102,5 @@ def hull_outlines(
 
 
 def _directions() -> list[Array]:
-    """Directions all around, a little off where corners tie."""
+    """Directions around the circle, slightly offset to avoid ties at corners."""
     return [np.array([np.cos(a), np.sin(a)]) for a in np.linspace(0, 2 * np.pi, 2 * CIRCLE + 1) + 1e-3]

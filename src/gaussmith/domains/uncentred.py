@@ -1,4 +1,4 @@
-"""What domains share whose records are counted as they are: no centre, no bounds to be measured from."""
+"""Shared code of domains whose records are counted as they are: no centre, no bounds to measure from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gaussmith.problem.answers import Answers
 
 MAX_ERROR = 1e150
-"""Limit on an error whose square doubles hold."""
+"""Limit on an error whose square still fits in a double."""
 
 
 class Uncentred(Domain):
@@ -52,12 +52,12 @@ class Uncentred(Domain):
 
     @property
     def ranges(self) -> Array:
-        """By how much one record can change each coordinate."""
+        """The largest change of each coordinate by one record."""
         return np.ones(self.dimension)
 
     @property
     def spread(self) -> Array:
-        """Of no meaning here: means are not planned."""
+        """Not used here: means are not planned."""
         return np.zeros(0)
 
     def substitutes(self, answers: Answers, missing: Mapping[str, float]) -> Array:
@@ -74,6 +74,7 @@ class Uncentred(Domain):
                 "means of records that are counted",
                 "counts, points and sparse vectors are added up",
                 "ask for the sums and count=True, and divide",
+                code="means-of-counted-records",
             )
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
@@ -87,7 +88,7 @@ class Uncentred(Domain):
         return Candidates(found, self._compared(problem, names) if search.shape == BEST else ())
 
     def _compared(self, problem: Problem[Any], names: list[str]) -> tuple[tuple[str, float], ...]:
-        """The price of the standard Gaussian mechanism, where it is no candidate."""
+        """The total error of the standard Gaussian mechanism, if it is not a candidate."""
         if "isotropic" in names or problem.answers.targets is not None:
             return ()
         reach = self.standard_reach(problem)
@@ -96,7 +97,7 @@ class Uncentred(Domain):
 
     @abstractmethod
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
-        """The shapes that fit, but for the standard Gaussian mechanism."""
+        """The shapes that fit, except the standard Gaussian mechanism."""
 
     def has_isotropic(self, problem: Problem[Any]) -> bool:
         """Whether equal noise on every coordinate is a candidate."""
@@ -113,10 +114,10 @@ class Uncentred(Domain):
 
     @abstractmethod
     def farthest(self, direction: Array) -> Array:
-        """The record, in units of its radius, that goes farthest in a direction."""
+        """The farthest record in a direction, in units of its radius."""
 
     def core_row(self, answers: Answers, i: int) -> Array:
-        """What one answer takes from each number that is counted of a record."""
+        """The contribution of each counted number of a record to one answer."""
         return np.asarray(answers.row(i, self.dimension) * self.radius)
 
     def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
@@ -124,11 +125,11 @@ class Uncentred(Domain):
 
 
 class Listed(Uncentred):
-    """Domains whose extreme records can be listed one by one where they are few."""
+    """Domains whose extreme records can be listed if there are few."""
 
     @abstractmethod
     def records(self, most: int = MAX_LISTED) -> Array | None:
-        """Every extreme record in units of the radius, one a row; None if there are more than `most`."""
+        """Every extreme record in units of the radius, one per row; None if there are more than `most`."""
 
     @property
     def declared_lists(self) -> list[Sequence[Label]]:

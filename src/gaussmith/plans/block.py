@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gaussmith.plans.tie import Tie
 
 MAX_COVARIANCES = 20_000
-"""Limit on the answers whose covariance matrix is written down."""
+"""Limit on the answers for an explicit covariance matrix."""
 
 _FIELDS = {"domain", "guarantee", "neighbours", "answers", "shape", "substitutes", "alternatives", "law"}
 
@@ -79,7 +79,7 @@ class Block:
 
     @property
     def standard_errors(self) -> Array:
-        """Of the answers, in order, never of the count; of a mean: n times its error, wherever in its range it lies."""
+        """Standard errors of the answers, without the count; for a mean, n times its error, averaged over its range."""
         shown = self.answers.visible
         return np.sqrt(self._variances[0] + self._ratio_variances)[:shown]
 
@@ -97,7 +97,7 @@ class Block:
 
     @property
     def count_standard_error(self) -> float | None:
-        """Of the count, if it is asked; 0 where the number of records is public."""
+        """The standard error of the count, if asked for; 0 if the number of records is public."""
         if not self.answers.count:
             return None
         return float(np.sqrt(self._variances[1]))
@@ -117,13 +117,13 @@ class Block:
 
     @property
     def total_variance(self) -> float:
-        """The weighted total, the count included when asked: what the shape was chosen to make small."""
+        """The weighted total, including the count if asked for: the quantity that the shape minimises."""
         per_answer, count = self._variances
         return float(self.answers.weights @ per_answer) + (count if self.answers.count else 0.0)
 
     @property
     def price(self) -> float:
-        """What was made small: the weighted total, or the worst squared error in units of its target squared."""
+        """The minimised quantity: the weighted total, or the worst squared error relative to its squared target."""
         if self.answers.targets is None:
             return self.total_variance
         per_answer, count = self._variances
@@ -166,6 +166,8 @@ class Block:
                 f"{size} answers",
                 f"a covariance matrix is written down for at most {MAX_COVARIANCES}",
                 "use plan.standard_errors, or plan fewer answers",
+                code="covariance-too-large",
+                answers=size,
             )
         F = self.shape.features.dense()
         C = F @ F.T
@@ -182,7 +184,7 @@ class Block:
         return np.asarray(C)
 
     def errors(self, rows: int | None = None) -> dict[str, float]:
-        """The standard error of each answer in its own units; means need a guess of what they are over: rows or people.
+        """The standard error of each answer in its own units; means need an estimate of the number of rows or people.
 
         >>> import gaussmith as gm
         >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), answers="means")
@@ -304,7 +306,8 @@ class Block:
         """
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
             odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
-            raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")
+            rule = "a plan has exactly the fields it was saved with"
+            raise PlanError(f"plan fields {odd}", rule, "plan again", code="plan-fields-differ", fields=odd)
         domain = domain_from_dict(fields["domain"])
         answers = Answers.from_dict(fields["answers"], domain)
         block = cls(
@@ -329,7 +332,8 @@ class Block:
             raise PlanError(f"{rows} features", "a plan has one per answer and one for the count", "plan again")
         fits = self.shape.features.shape[1] == self.shape.lift.shape[0]
         if not fits or not (public is None or public.shape == (rows,)):
-            raise PlanError("parts of a plan that do not fit", "every field must be as it was saved", "plan again")
+            what = "parts of a plan that do not fit"
+            raise PlanError(what, "every field must be as it was saved", "plan again", code="plan-parts-do-not-fit")
 
     def check_numbers(self) -> None:
         """Refuse answers and stand-ins that do not fit the domain."""

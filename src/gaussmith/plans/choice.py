@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from gaussmith.checks import check_number
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
-from gaussmith.numerics.doubles import TOO_FAR, require_finite, within_doubles
+from gaussmith.numerics.doubles import require_finite, too_far, within_doubles
 from gaussmith.plans.block import Block
 from gaussmith.problem import Domain, Problem
 from gaussmith.shapes import price, weighted_variances
@@ -41,22 +42,25 @@ def _plan_problem(
             "a count alone under replace-one",
             "the number of records is public there, and needs no noise",
             "ask for sums or means too, or choose add-remove",
+            code="count-alone-under-replace-one",
         )
     domain.check(problem)
     if search.gap is not None:
-        from gaussmith.numerics.optimum import check_gap
+        from gaussmith.numerics.optimum import GAP_RULE, SMALLEST_GAP
 
-        search = replace(search, gap=check_gap(search.gap))
+        rule, remedy = GAP_RULE
+        gap = check_number("gap", search.gap, low=SMALLEST_GAP, rule=rule, remedy=remedy, error=PlanError)
+        search = replace(search, gap=gap)
     stand_ins = domain.substitutes(problem.answers, missing)
     check_name(search.shape)
     candidates = domain.candidates(problem, search)
     law = max((c.law for c in candidates.found if c.law is not None), key=lambda law: law.lower, default=None)
     single = search.shape == BEST or len(candidates.found) == 1
     named = [c for c in candidates.found if single or c.shape.name == search.shape]
-    priced = [(price(c.shape, c.fitted(problem)), c) for c in named]
+    priced = [(c.price(problem), c) for c in named]
     priced = [(cost, c) for cost, c in priced if np.isfinite(cost)]
     if not priced:
-        raise PlanError(*TOO_FAR)
+        raise too_far()
     _, best = min(priced, key=lambda pair: pair[0])
     others = (*((c.shape.name, cost) for cost, c in priced if c is not best), *candidates.compared)
     return Block(best.fitted(problem), guarantee, best.shape, stand_ins, others, law)
@@ -72,4 +76,4 @@ def _check_sizes(block: Block) -> None:
         block.certify()
         require_finite(block.standard_errors, block.price, block.lower_bound)
         if block.price > 0 and not block.lower_bound > 0:
-            raise PlanError(*TOO_FAR)
+            raise too_far()

@@ -154,13 +154,14 @@ class Draw:
                 raise PlanError("a block with other neighbours than its draw", "both protect the same", "plan again")
         else:
             if self.block.neighbours != ADD_REMOVE:
-                raise PlanError(
-                    "a group planned for a public number of people", "it is private in every group", "plan again"
-                )
+                what = "a group planned for a public number of people"
+                raise PlanError(what, "it is private in every group", "plan again", code="group-with-public-number")
             share = _share(self.groups, self.neighbours, self.block)
         if Fraction(self.block.guarantee.mu) * Fraction(share) > Fraction(self.guarantee.mu):
             what = "a block's guarantee" if self.groups is None else "a group's share"
-            raise PlanError(f"{what} is too large", "shares add up to the guarantee", "plan again")
+            raise PlanError(
+                f"{what} is too large", "shares add up to the guarantee", "plan again", code="share-too-large"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         return {

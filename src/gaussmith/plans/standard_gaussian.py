@@ -1,4 +1,4 @@
-"""What the standard Gaussian mechanism would have had: the same guarantee, equal noise on every answer.
+"""Errors of the standard Gaussian mechanism: the same guarantee, equal noise on every answer.
 
 Measured in units of its weight every answer gets the same noise, as much as the largest norm of all answers together
 can change: σ_i = Δ/√w_i at μ = 1.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The error of one answer beside that of the standard Gaussian mechanism at the same guarantee (None: unknown)."""
+    """The error of one answer, and that of the standard Gaussian mechanism at the same guarantee (None: unknown)."""
 
     name: str
     error: float
@@ -152,7 +152,7 @@ def share_of_standard(block: Block) -> float | None:
 
 
 MAX_DIRECTIONS = 1500
-"""Limit on the answers that are decomposed into directions."""
+"""Limit on the answers for a decomposition into directions."""
 
 
 def spectrum(block: Block) -> tuple[Array, float | None]:
@@ -168,6 +168,8 @@ def spectrum(block: Block) -> tuple[Array, float | None]:
             f"the directions of {answers.size} answers",
             f"at most {MAX_DIRECTIONS} plain ones are decomposed",
             'use kind="errors"',
+            code="too-many-directions",
+            answers=answers.size,
         )
     scale = np.sqrt(answers.weights)
     covariance = block.covariance()

@@ -1,7 +1,7 @@
-"""What is asked of whom: values and protocols. No choice of noise is made here.
+"""What is asked about whom: values and protocols. No noise is chosen here.
 
 Problem   a domain, the answers asked of it, and which datasets are neighbours; all else follows
-Domain    what one record can be, and the duties of whoever says so
+Domain    what one record can be, and what a domain must provide
 Law       a law on the differences of neighbours, which bounds every Gaussian noise
 """
 

@@ -109,6 +109,9 @@ class Answers:
                 f"{self.size} answers over {columns} cells",
                 f"a matrix of at most {MAX_WRITTEN:,} numbers is solved",
                 "ask for fewer answers, or for a workload such as gaussmith.workloads.ranges",
+                code="too-many-answers-over-cells",
+                answers=self.size,
+                cells=columns,
             )
 
     def rows(self, dimension: int) -> Array:
@@ -225,6 +228,8 @@ def ask(
                 f"answers={answers!r}",
                 'it is "sums", "means" or a matrix with one column per coordinate',
                 nearest(answers, ["sums", "means"]),
+                code="unknown-answers",
+                answers=answers,
             )
         names = domain.names if domain.names is not None else tuple(map(str, range(d)))
         if count and "count" in names:
@@ -232,6 +237,7 @@ def ask(
                 "a column 'count' beside count=True",
                 "every answer has its own name",
                 "rename the column, or use gaussmith.Request, which calls its sum count_sum",
+                code="column-named-count",
             )
         index = np.arange(d)
         means = np.full(d, answers == "means")
@@ -242,7 +248,8 @@ def ask(
         means = np.zeros(len(matrix), bool)
     size = len(names)
     if size == 0 and not count:
-        raise PlanError("nothing is asked", "a plan has at least one answer", "ask for a sum, a mean or the count")
+        what = "nothing is asked"
+        raise PlanError(what, "a plan has at least one answer", "ask for a sum, a mean or the count", code="no-answers")
     ranges = domain.ranges
     numbers, label = read_weights(weights, np.abs(matrix) @ ranges if matrix is not None else ranges[index], size)
     plain = (np.full(size, -1), np.zeros(size))
@@ -266,15 +273,16 @@ def ask_workload(domain: Domain, workload: Runs | Marginals, count: bool, weight
 def aim(answers: Answers, objective: Any, targets: Any) -> Answers:
     """The same answers with an objective: the weighted "total", or the "worst" answer in units of its target."""
     if objective not in ("total", "worst"):
-        raise PlanError(
-            f"objective={objective!r}", 'it is "total" or "worst"', nearest(str(objective), ["total", "worst"])
-        )
+        rule, remedy = 'it is "total" or "worst"', nearest(str(objective), ["total", "worst"])
+        raise PlanError(f"objective={objective!r}", rule, remedy, code="unknown-objective", objective=objective)
     if objective == "total":
         if targets is not None:
-            raise PlanError("targets with objective='total'", "targets are for the worst answer", "use weights instead")
+            what, rule = "targets with objective='total'", "targets are for the worst answer"
+            raise PlanError(what, rule, "use weights instead", code="targets-with-objective-total")
         return answers
     if answers.weighting != "equal":
-        raise PlanError("weights with objective='worst'", "there every answer has a target", "give targets= instead")
+        what, rule = "weights with objective='worst'", "there every answer has a target"
+        raise PlanError(what, rule, "give targets= instead", code="weights-with-objective-worst")
     try:
         aims = np.ones(answers.size) if targets is None else np.array(targets, float)
     except (TypeError, ValueError):
@@ -284,6 +292,9 @@ def aim(answers: Answers, objective: Any, targets: Any) -> Answers:
             f"targets of shape {aims.shape}",
             f"there must be {answers.size} positive finite numbers, one standard error per answer",
             "give them all, or none",
+            code="targets-malformed",
+            shape=aims.shape,
+            size=answers.size,
         )
     return replace(answers, targets=aims)
 
@@ -298,9 +309,13 @@ def _matrix(answers: Any, dimension: int) -> Array:
             f"answers of shape {matrix.shape}",
             f"a matrix of answers has one row per answer and {dimension} columns of finite numbers",
             "give a matrix that fits the domain",
+            code="answers-malformed",
+            shape=matrix.shape,
+            dimension=dimension,
         )
     if not matrix.any(axis=1).all():
-        raise PlanError("an answer that is always zero", "every row must use some coordinate", "leave that row out")
+        what = "an answer that is always zero"
+        raise PlanError(what, "every row must use some coordinate", "leave that row out", code="answer-always-zero")
     return matrix
 
 
@@ -315,6 +330,8 @@ def read_weights(weights: Any, ranges: Array, size: int) -> tuple[Array, str]:
             f"weights={weights!r}",
             'weights are "equal", "relative" or one number per answer',
             nearest(weights, ["equal", "relative"]),
+            code="unknown-weights",
+            weights=weights,
         )
     try:
         numbers = np.array(weights, float)
@@ -325,5 +342,8 @@ def read_weights(weights: Any, ranges: Array, size: int) -> tuple[Array, str]:
             f"weights of shape {numbers.shape}",
             f"there must be {size} positive finite numbers, one per answer, between 1e-100 and 1e100",
             "leave out what does not matter instead of giving it weight 0",
+            code="weights-malformed",
+            shape=numbers.shape,
+            size=size,
         )
     return numbers, "given"

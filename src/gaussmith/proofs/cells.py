@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 Places = npt.NDArray[np.int64]
 
 MAX_WRITTEN = 1 << 22
-"""Limit on the numbers of weighted differences that are written down; more are summed to their moment first."""
+"""Limit on explicit weighted differences; larger sets are summed to their moment first."""
 
 
 def cell_differences(problem: Problem[Cells | Points], law: Law) -> Differences | None:
     """The cells of a law, or its pairs of cells."""
     if law.kind not in ("cells", "pairs"):
         return None
-    check_law((law.kind == "cells") == problem.secret_count)  # a record more or less, or one for another
+    check_law((law.kind == "cells") == problem.secret_count)  # a record added or removed, or one replaced by another
     size, numbers = problem.answers.size, law.numbers
     many = len(numbers["weights"]) * (size + 1) > MAX_WRITTEN
     if many or size * problem.domain.width > MAX_WRITTEN:
@@ -44,7 +44,7 @@ def cell_differences(problem: Problem[Cells | Points], law: Law) -> Differences 
 
 
 def proven_cells(problem: Problem[Cells], law: Law) -> float:
-    """What laws on cells prove that are not written down."""
+    """The bound from laws on cells whose differences are not explicit."""
     if law.kind in ("cells", "pairs"):
         return square_down(root_of(_moment(problem, law)))
     if law.kind == "levels":
@@ -54,7 +54,7 @@ def proven_cells(problem: Problem[Cells], law: Law) -> float:
 
 
 def _columns(problem: Problem[Cells | Points]) -> Array:
-    """What a record in each cell adds to the answers, scaled; last, where there may be none, a record in no cell."""
+    """The scaled contribution of a record in each cell to the answers; with `or_none`, last a record in no cell."""
     rows = problem.rows * problem.root_weights
     if problem.domain.or_none:
         rows = np.hstack([rows, np.zeros((len(rows), 1))])

@@ -1,4 +1,4 @@
-"""Laws that look alike from every coordinate, levels and rankings: in rationals where all answers weigh the same."""
+"""Laws that are symmetric in all coordinates, levels and rankings: in rationals if all answers have equal weight."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gaussmith.problem.law import check_law, even_moment
 
 
 def proven_levels(problem: Problem[Domain], law: Law, at_most: int, always_one: bool = False) -> float:
-    """What a law on levels proves where a record has at most so many ones (or always one, as in a cell)."""
+    """The bound from a law on levels for records with a limited number of ones (or always one, as in a cell)."""
     check_law(law.kind == "levels")
     _check_levels(problem, law, at_most, always_one)
     if problem.common_weight is None:
@@ -27,7 +27,7 @@ def proven_levels(problem: Problem[Domain], law: Law, at_most: int, always_one: 
 
 
 def proven_rankings(problem: Problem[Domain], law: Law) -> float:
-    """What the law proves under which all rankings are alike."""
+    """The bound from the uniform law on rankings."""
     check_law(law.kind == "rankings")
     if problem.common_weight is None:
         return _uneven(problem, law)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gaussmith.problem.domain import Differences
 
 MAX_DENSE = 1500
-"""Limit on coordinates and answers for a moment matrix that is written down."""
+"""Limit on coordinates and answers for an explicit moment matrix."""
 
 
 def people_bound(problem: Problem[People]) -> float:
@@ -36,10 +36,10 @@ def people_differences(problem: Problem[People], law: Law) -> Differences | None
 
 
 def _root(problem: Problem[People]) -> float:
-    """tr M^{1/2} with t = T/k equal to 1 or 1/k, and signs as for a box; any chance p of the first is a valid law."""
+    """tr M^{1/2} with t = T/k equal to 1 or 1/k, and signs as for a box; any p for the first is a valid law."""
     domain, answers = problem.domain, problem.answers
     a, b, D = domain.worths(problem.coordinate_weights)
-    k, d, (own, over, last) = domain.rows_per_unit, domain.dimension, domain.parts
+    k, d, (own, over, last) = domain.max_rows, domain.dimension, domain.parts
     E, extra = problem.offset_weight, problem.count_weight
     p = best_share(lambda p: total(a, b, D, E, k, p)) if E else 1.0
     if d > MAX_DENSE or answers.size > MAX_DENSE or answers.matrix is not None:
@@ -65,5 +65,5 @@ def _root(problem: Problem[People]) -> float:
 
 def _replaced_root(problem: Problem[People]) -> float:
     a, b, D = problem.domain.worths(problem.coordinate_weights)
-    k = problem.domain.rows_per_unit
+    k = problem.domain.max_rows
     return replaced_total(a, b, D, k, best_share(lambda p: replaced_total(a, b, D, k, p)))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gaussmith.problem.domain import Differences
 
 MAX_LISTED = 1 << 14
-"""Limit on the records that are listed for a proof."""
+"""Limit on the number of listed records in a proof."""
 
 
 def listed_differences(problem: Problem[Listed], law: Law) -> Differences | None:
@@ -40,7 +40,7 @@ def listed_differences(problem: Problem[Listed], law: Law) -> Differences | None
 
 
 def proven_signs(problem: Problem[SparseSum], law: Law) -> float:
-    """What independent signs prove, each coordinate included as often as the law says."""
+    """The bound from independent signs, with each coordinate included as often as the law says."""
     check_law(law.kind == "signs")
     domain, share = problem.domain, law.numbers["shares"]
     check_law(len(share) == domain.dimension and bool(((share >= 0) & (share <= 1)).all()))

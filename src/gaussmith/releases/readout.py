@@ -24,7 +24,7 @@ class Readout:
     features: Array
     records: int | None = None
     parts: int = 1
-    """How many independent noises each feature carries: more than one for groups added up."""
+    """The number of independent noises in each feature: more than one for groups added up."""
 
     @cached_property
     def _noisy(self) -> Noisy:

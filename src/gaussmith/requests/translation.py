@@ -75,7 +75,11 @@ def plan_question(
     groups = Groups(question.by, drawn.domain, question.groups_per_unit) if question.by else None
     if groups is None and question.groups_per_unit != 1:
         raise RequestError(
-            f"groups_per_unit={question.groups_per_unit} without groups", "it is about groups", "declare them: by = …"
+            f"groups_per_unit={question.groups_per_unit} without groups",
+            "it is about groups",
+            "declare them: by = …",
+            code="groups-per-unit-without-groups",
+            groups_per_unit=question.groups_per_unit,
         )
     row_rule = RowRule(
         drawn.features,
@@ -145,6 +149,8 @@ def _of_rows(question: Question, asked: Sequence[Asked]) -> Drawn:
                 f"column {column!r} is asked both as a sum and as a mean",
                 "a missing value has a different stand-in for each",
                 f"say which one: missing = {{ {column} = 0 }}",
+                code="request-sum-and-mean-without-missing",
+                column=column,
             )
     places = list(names)
     domain: Domain = Box({names[key]: key[1:] for key in places}) if places else Records()
@@ -228,6 +234,11 @@ def _stand_ins(missing: Mapping[str, Any], asked: Sequence[Asked]) -> Array:
                 f"missing = {{ {column} = {value!r} }}",
                 f"a stand-in lies between {lowest:g} and {highest:g}",
                 "choose a value inside them",
+                code="request-missing-outside-bounds",
+                column=column,
+                value=value,
+                lowest=lowest,
+                highest=highest,
             )
         values.append(float(value))
     return np.array(values, float)

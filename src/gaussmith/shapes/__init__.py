@@ -1,8 +1,9 @@
-"""One file per way of choosing the shape of the noise. A shape never looks at data."""
+"""Shapes of the noise, one file per method of choosing it. A shape never looks at data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from gaussmith.problem import Domain, Problem
 class Shape:
     """A shape at μ = 1: the lift that receives unit noise, and the features read back from it.
 
-        y = lift · core + N(0, I),   feature = features · y  (+ n · public where the number of records is public)
+        y = lift · core + N(0, I),   feature = features · y  (+ n · public if the number of records is public)
 
     One feature per answer (for a mean: the sum of distances from the centre); if `counted`, the number of records last.
     Requires ‖lift · s‖ ≤ 1 for every difference s of neighbours: certified again before every release.
@@ -29,6 +30,10 @@ class Shape:
 
     def variances(self) -> Array:
         """Of each feature, at μ = 1."""
+        return self._variances
+
+    @cached_property
+    def _variances(self) -> Array:
         norms = self.features.row_norms()
         return norms * norms
 
@@ -54,7 +59,7 @@ class Shape:
 
 
 def weighted_variances(shape: Shape, problem: Problem[Domain]) -> tuple[Array, float]:
-    """Variance of each answer and of the count at μ = 1; of a mean: of n times the mean, wherever in its range it lies.
+    """Variance of each answer and of the count at μ = 1; for a mean, of n times the mean, averaged over its range.
 
     Var(n·mean_j) = Var(feature_j) + spread_j · Var(count)
     """
@@ -68,9 +73,9 @@ def weighted_variances(shape: Shape, problem: Problem[Domain]) -> tuple[Array, f
 
 
 def price(shape: Shape, problem: Problem[Domain]) -> float:
-    """What a shape is chosen by, at μ = 1: the weighted total, or the largest variance over a squared target.
+    """The criterion for choosing a shape, at μ = 1: the weighted total, or the largest variance over a squared target.
 
-    The count, where it is asked, has weight 1 and target 1.
+    The count, if asked for, has weight 1 and target 1.
     """
     answers = problem.answers
     per_answer, count = weighted_variances(shape, problem)

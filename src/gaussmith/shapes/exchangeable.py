@@ -1,8 +1,8 @@
-"""Shapes for records that look alike from every coordinate: counts of items, rankings.
+"""Shapes for records that are symmetric in all coordinates: counts of items, rankings.
 
-Noise of one size along the sum of all coordinates and of another across it; where the number of records is asked and
-secret, a third coordinate for it. Optimal when all answers weigh the same. For other answers the same noise is read
-out otherwise, beside a solved shape where the records are few enough to be listed.
+One noise size along the sum of all coordinates and another orthogonal to it; if the number of records is asked for and
+secret, a third coordinate for it. Optimal if all answers have the same weight. For other answers the same noise is
+decoded differently, in addition to a solved shape if the records can be listed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 NAME = "two-level"
 
 MAX_DENSE = 1500
-"""Limit on coordinates and answers for a moment matrix that is written down."""
+"""Limit on coordinates and answers for an explicit moment matrix."""
 
 
 @dataclass(frozen=True, eq=False)
 class Even:
-    """Noise for answers that all weigh the same: what takes records to it, and back to coordinates (and their number).
+    """Noise for answers of equal weight: the lift of records, and its inverse to coordinates (and their number).
 
-    `mean` is what each coordinate has of a record on average, where all records have the same sum and it is public.
+    `mean` is the average of each coordinate over records, if all records have the same sum and it is public.
     """
 
     lift: Exchangeable
@@ -57,7 +57,7 @@ def exchangeable(problem: Problem[Listed], even: Even, gap: float | None = None)
 
 
 def even_counts(problem: Problem[Counts]) -> Even:
-    """The best noise for counts of equal weight; the number of records, if it is secret and asked, has weight 1."""
+    """The best noise for counts of equal weight; the number of records, if secret and asked for, has weight 1."""
     domain, neighbours, weight = problem.domain, problem.neighbours, problem.common_weight or 1.0
     d = domain.dimension
     if problem.asks_secret_count:
@@ -75,7 +75,7 @@ def even_counts(problem: Problem[Counts]) -> Even:
 
 
 def even_rankings(problem: Problem[Domain]) -> Even:
-    """The same for rankings, whose points always have the same sum."""
+    """The best noise for rankings, whose points always have the same sum."""
     d, weight, asked = problem.domain.dimension, problem.common_weight or 1.0, problem.asks_secret_count
     per_record = d * (d - 1) / 2
     level = votes(d, problem.neighbours, 1.0 + d / (weight * per_record**2) if asked else 1.0)
@@ -96,7 +96,7 @@ def _pair(level: TwoLevel, per_record: float | None) -> tuple[Exchangeable, Exch
 
 
 def _read(problem: Problem[Domain], even: Even) -> tuple[Matrix, bool, Array | None]:
-    """What reads the answers back, whether the count is among them, and the public part."""
+    """The decoder of the answers, whether the count is among them, and the public part."""
     answers, d = problem.answers, problem.domain.dimension
     public = None
     if even.mean is not None:
@@ -109,7 +109,7 @@ def _read(problem: Problem[Domain], even: Even) -> tuple[Matrix, bool, Array | N
 
 
 def _bound(problem: Problem[Domain], law: Law) -> Law:
-    """The bound that the law of equal weights proves for other answers."""
+    """The bound for other answers proved by the law of equal weights."""
     d = problem.domain.dimension
     if max(d, problem.answers.size) > MAX_DENSE:
         return Law(law.kind, 0.0, law.numbers)

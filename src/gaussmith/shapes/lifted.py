@@ -1,7 +1,7 @@
 """The lifted shape: noise on each record's offset from the centre and on a constant that counts it.
 
-Under add-remove a box [l, u] is not centred at zero, and noise that fits its centre wastes nothing on where it lies.
-With c the centre, r the half ranges, ω the weights and E what the count is worth,
+Under add-remove a box [l, u] is not centred at zero; noise around its centre does not depend on where the box lies.
+With centre c, half ranges r, weights ω and E the weight of the count,
 
     T = Σ √ω_j r_j + √E,   lift_j² = √ω_j r_j / T,   lift_count² = √E / T,   total variance T².
 
@@ -27,7 +27,7 @@ def lifted(problem: Problem[Domain], name: str) -> Shape:
 def lifted_round(problem: Problem[Domain], name: str) -> Shape:
     """The lifted shape of a ball or an ellipsoid.
 
-    Cores fill the unit ball, so noise on them is round whatever the weights: only its share against the count depends
+    Cores fill the unit ball, so noise on them is round for any weights: only its share relative to the count depends
     on them.
     """
     parts = np.full(problem.domain.dimension, np.sqrt(problem.coordinate_weights @ problem.domain.radius**2))
@@ -46,7 +46,7 @@ def _lifted(problem: Problem[Domain], name: str, parts: Array, whole: float) -> 
 
 
 def read_features(problem: Problem[Domain], entries: Array, last: float | None) -> tuple[Matrix, bool, Array | None]:
-    """What reads the answers back, whether the count is among them, and the public part."""
+    """The decoder of the answers, whether the count is among them, and the public part."""
     answers = problem.answers
     centre, radius = problem.domain.coded
     beta = np.divide(radius, entries, out=np.zeros_like(radius), where=entries > 0)

@@ -1,4 +1,4 @@
-"""The solved shape: the optimum itself, to a stated gap, for boxes and people with few enough corners."""
+"""The solved shape: the numerical optimum to a stated gap, for boxes and people with few enough corners."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from gaussmith.domains import Box, People
 
 MAX_LOSS = 1e-12
-"""Limit on what one record loses in decoding, in standard errors of the answer at μ = 1."""
+"""Limit on the decoding error of one record, in standard errors of the answer at μ = 1."""
 
 MAX_CORNERS = 1024
-"""Limit on corners: with more a box gets the closed form, whose distance from the optimum is certified instead."""
+"""Limit on corners for the numerical solver; larger boxes get the closed form with a certified distance."""
 
 MAX_ANSWERS = 64
-"""Limit on the linear answers that are solved for unless this is asked for."""
+"""Limit on linear answers for the numerical solver, unless it is requested by name."""
 
 GAP = 1e-4
-"""How close to the certified optimum a small box is solved."""
+"""Relative gap to the certified optimum for small boxes."""
 
 
 def is_worth_solving(problem: Problem[Domain]) -> bool:
-    """Few corners, and not a case where the closed form is already the optimum (means, or a single coordinate)."""
+    """Whether there are few corners and the closed form is not already the optimum (means, a single coordinate)."""
     d, answers = problem.domain.dimension, problem.answers
     if d <= 1 or 2 ** min(d, 60) > MAX_CORNERS:
         return False
@@ -71,10 +71,10 @@ def solved_replaced(problem: Problem[Box], gap: float | None = None) -> Candidat
 
 
 def check_lost(decode: Array, errors: Array) -> None:
-    """Refuse a shape whose decoding does not give back what was lifted, but for rounding far below the noise.
+    """Refuse a shape whose decoding does not invert the lift, up to rounding far below the noise.
 
-    `errors` has a row per answer: what it loses of each coordinate, or of each record. 10^10 records must not add that
-    up to a visible bias.
+    `errors` has one row per answer: its error in each coordinate, or for each record. Over 10^10 records this must not
+    add up to a visible bias.
     """
     sizes = np.linalg.norm(decode, axis=1)
     lost = np.abs(errors).sum(axis=1) if errors.shape[1] <= 64 else np.abs(errors).max(axis=1)
@@ -83,4 +83,5 @@ def check_lost(decode: Array, errors: Array) -> None:
             "records whose answers differ too much in scale",
             "solved noise must be read back to a part in 10^12",
             "leave out shape=, or ask for answers of one unit at a time",
+            code="solved-scales-too-far-apart",
         )

@@ -1,11 +1,11 @@
-"""The shape for sparse sums: independent noise, filled like water.
+"""The shape for sparse sums: independent noise by water-filling.
 
-A record moves at most k coordinates, each by at most its bound b_j; signs are free. With a_j = √ω_j b_j the k units of
-attention π (at most 1 on each coordinate) that make V = Σ a_j √π_j largest give
+A record changes at most k coordinates, each by at most its bound b_j; signs are free. With a_j = √ω_j b_j the k units
+of weight π (at most 1 on each coordinate) that make V = Σ a_j √π_j largest give
 
     variance_j = b_j² √π_j V / a_j,    total V²;    with a secret number of records of weight e: (V + √e)².
 
-Optimal for sums, whatever their weights. For linear answers ω_j = Σ w_i W_ij², and the same signs bound every shape.
+Optimal for sums with any weights. For linear answers ω_j = Σ w_i W_ij², and the same signs bound every shape.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NAME = "water-filled"
 MAX_DENSE = 1500
-"""Limit on coordinates and answers for a moment matrix that is written down."""
+"""Limit on coordinates and answers for an explicit moment matrix."""
 
 
 def water_filled(problem: Problem[SparseSum], gap: float | None = None) -> list[Candidate]:
@@ -36,7 +36,7 @@ def water_filled(problem: Problem[SparseSum], gap: float | None = None) -> list[
     domain, omega = problem.domain, problem.coordinate_weights
     b = domain.radius
     variances, total = diagonal(b, omega, domain.at_most)
-    entries = b / np.sqrt(variances)  # 0 where nothing is asked
+    entries = b / np.sqrt(variances)  # 0 if nothing is asked for
     e = 1.0 if problem.asks_secret_count else 0.0
     V = np.sqrt(total)
     T = V + np.sqrt(e)
@@ -53,7 +53,7 @@ def water_filled(problem: Problem[SparseSum], gap: float | None = None) -> list[
 
 
 def _law(problem: Problem[SparseSum], variances: Array) -> Law:
-    """Inclusion chances π and independent signs: M = W diag(π b²) Wᵀ, and the number of records beside it."""
+    """The law of inclusion probabilities π and independent signs: M = W diag(π b²) Wᵀ, and the number of records."""
     domain, answers, omega = problem.domain, problem.answers, problem.coordinate_weights
     b = domain.radius
     asked = np.isfinite(variances)

@@ -1,10 +1,10 @@
-"""Statistics: how values, standard errors and intervals are read from noisy features. One kind of answer, one file.
+"""Statistics: how values, standard errors and intervals are read from noisy features. One file per kind of answer.
 
     sum     a feature itself: sums, counts of cells, linear answers, workloads
     count   the number of records, noisy or public
     mean    an offset and a ratio of two features; its interval is Fieller's
 
-Each reads many answers of its kind at once, for one release or for many groups. Nothing here sees data.
+Each statistic reads many answers of its kind at once, for one release or for many groups. No data is read here.
 """
 
 from gaussmith.statistics.count import Count

@@ -1,4 +1,4 @@
-"""The count: the number of records, noisy where it is secret and exact where it is public."""
+"""The count: the number of records, noisy if it is secret and exact if it is public."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from gaussmith.statistics.statistic import Noisy
 
 @dataclass(frozen=True, eq=False)
 class Count:
-    """One answer: how many records there are."""
+    """One answer: the number of records."""
 
     def values(self, noisy: Noisy) -> Array:
-        """The number, of every group."""
+        """The number of records in every group."""
         return noisy.count[..., None]
 
     def _error(self, noisy: Noisy) -> float:
         return float(np.sqrt(noisy.variances[-1])) if noisy.counted and noisy.records is None else 0.0
 
     def errors(self, noisy: Noisy) -> Array:
-        """The standard deviation of its noise; 0 where it is public."""
+        """The standard deviation of its noise; 0 if the number is public."""
         return np.full((*noisy.features.shape[:-1], 1), self._error(noisy))
 
     def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
@@ -31,7 +31,7 @@ class Count:
         return values - half, values + half
 
     def gradient(self, noisy: Noisy) -> Array:
-        """One for the feature that counts records, if there is one."""
+        """1 for the feature that counts records, if there is one."""
         last = np.zeros((1, noisy.features.shape[-1]))
         last[0, -1] = 1.0 if noisy.counted else 0.0
         return last

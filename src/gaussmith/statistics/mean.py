@@ -2,8 +2,8 @@
 
     mean = offset + numerator / denominator
 
-The numerator is a sum of distances from the offset, the denominator the number of records or of rows.
-Intervals cover the noise alone: not clipping to the bounds, not the sampling of people into the data.
+The numerator is a sum of distances from the offset; the denominator is the number of records or of rows.
+Intervals cover the noise only, not clipping to the bounds or the sampling of people into the data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """Numerators by their places; `over` holds the places of their denominators, −1 for the number of records."""
+    """Means given by the positions of their numerators; `over` has those of the denominators, −1 for the count."""
 
     places: Places
     over: Places
@@ -33,7 +33,7 @@ class Means:
         return np.where(by_count, noisy.count[..., None], noisy.features[..., np.maximum(self.over, 0)])
 
     def _moments(self, noisy: Noisy) -> tuple[Array, Array, Array]:
-        """Var(numerator), Var(denominator) and their covariance, of each mean."""
+        """Var(numerator), Var(denominator) and their covariance, for each mean."""
         below, both = np.zeros(len(self.places)), np.zeros(len(self.places))
         last = noisy.features.shape[-1] - 1
         for over in np.unique(self.over):
@@ -44,18 +44,18 @@ class Means:
         return noisy.variances[self.places], below, both
 
     def values(self, noisy: Noisy) -> Array:
-        """The means; not a number of no records."""
+        """The means; NaN if there are no records."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.offsets + noisy.features[..., self.places] / self._denominators(noisy))
 
     def errors(self, noisy: Noisy) -> Array:
-        """By the delta method, in the mean's own units."""
+        """Standard errors by the delta method, in the units of the mean."""
         numerators, denominators = noisy.features[..., self.places], self._denominators(noisy)
         with np.errstate(divide="ignore", invalid="ignore"):
             return ratio_errors(numerators, denominators, *self._moments(noisy))
 
     def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
-        """By Fieller, exactly; or by the delta method."""
+        """Exact intervals by Fieller's method, or approximate ones by the delta method."""
         ends = fieller_intervals if method == "fieller" else delta_intervals
         numerators, denominators = noisy.features[..., self.places], self._denominators(noisy)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -63,11 +63,11 @@ class Means:
         return self.offsets + low, self.offsets + high
 
     def gradient(self, noisy: Noisy) -> Array:
-        """1/D for the numerator, −N/D² for the denominator."""
+        """The gradient: 1/D for the numerator, −N/D² for the denominator."""
         last = noisy.features.shape[-1] - 1
         found = np.zeros((len(self.places), last + 1))
         for row, (place, over) in enumerate(zip(self.places.tolist(), self.over.tolist(), strict=True)):
-            below = float(noisy.count if over < 0 else noisy.features[over]) or np.nan  # no error to speak of
+            below = float(noisy.count if over < 0 else noisy.features[over]) or np.nan  # no meaningful error
             found[row, place] = 1 / below
             if over >= 0 or noisy.counted:
                 found[row, last if over < 0 else over] = -noisy.features[place] / below**2
@@ -75,35 +75,36 @@ class Means:
 
 
 def check_method(method: str) -> str:
-    """The name of a way to make intervals of ratios: "fieller" or "delta"; refuses others."""
+    """The method for intervals of ratios: "fieller" or "delta"; refuses others."""
     if method not in ("fieller", "delta"):
-        raise PlanError(f"method={method!r}", 'it is "fieller" or "delta"', nearest(str(method), ["fieller", "delta"]))
+        rule, remedy = 'it is "fieller" or "delta"', nearest(str(method), ["fieller", "delta"])
+        raise PlanError(f"method={method!r}", rule, remedy, code="unknown-interval-method", method=method)
     return method
 
 
 def fieller_intervals(
     width: float, numerators: Array, denominators: Array, variances: Array, below: Array, both: Array
 ) -> tuple[Array, Array]:
-    """Intervals of numerator/denominator when both carry Gaussian noise, by Fieller: exact coverage at any size.
+    """Fieller intervals of numerator/denominator when both have Gaussian noise: exact coverage at any size.
 
         { ρ : (N − ρ D)² ≤ width² (Var N − 2ρ Cov + ρ² Var D) }
 
-    `variances`, `below`, `both` are Var N, Var D, Cov. Where the noise leaves the denominator's sign open the set is
-    unbounded: then the interval is the whole line, and says so.
+    `variances`, `below`, `both` are Var N, Var D, Cov. If the sign of the denominator is unclear because of the
+    noise, the set is unbounded: then the interval is the whole line.
     """
     z2 = width * width
     A = denominators * denominators - z2 * below
     B = numerators * denominators - z2 * both
     C = numerators * numerators - z2 * variances
     root = np.sqrt(np.maximum(B * B - A * C, 0.0))
-    known = A > 0  # else the denominator may be zero
+    known = A > 0  # otherwise the denominator may be zero
     return np.where(known, (B - root) / A, -np.inf), np.where(known, (B + root) / A, np.inf)
 
 
 def delta_intervals(
     width: float, numerators: Array, denominators: Array, variances: Array, below: Array, both: Array
 ) -> tuple[Array, Array]:
-    """Intervals of numerator/denominator by the delta method: symmetric, good for a denominator of many errors."""
+    """Intervals of numerator/denominator by the delta method: symmetric, accurate far from a zero denominator."""
     ratio = numerators / denominators
     errors = ratio_errors(numerators, denominators, variances, below, both)
     return ratio - width * errors, ratio + width * errors

@@ -1,4 +1,4 @@
-"""What every statistic reads from, and what it must be able to say."""
+"""The input of every statistic, and the methods it must provide."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gaussmith.numerics.linear import Array, Matrix
 class Noisy:
     """Noisy features, on the last axis of `features`; axes before it are groups.
 
-    `rows` are the features as combinations of independent noises, each of variance `unit`. Where the number of records
-    is secret and counted it is the last feature; `records` is that number where it is public.
+    `rows` are the features as combinations of independent noises, each of variance `unit`. If the number of records
+    is secret and counted, it is the last feature; if it is public, `records` is that number.
     """
 
     features: Array
@@ -27,17 +27,17 @@ class Noisy:
 
     @cached_property
     def variances(self) -> Array:
-        """Of the noise in each feature."""
+        """The variance of the noise in each feature."""
         norms = self.rows.row_norms()
         return norms * norms * self.unit
 
     def covariances(self, i: int) -> Array:
-        """Of the noise in every feature with that in feature i."""
+        """The covariance of the noise in every feature with the noise in feature i."""
         return np.asarray(self.rows.times(self.rows.row(i)) * self.unit)
 
     @cached_property
     def count(self) -> Array:
-        """The number of records; not a number where it was neither asked nor needed."""
+        """The number of records; NaN if it was neither asked for nor needed."""
         groups = self.features.shape[:-1]
         if self.records is not None:
             return np.full(groups, float(self.records))
@@ -45,16 +45,16 @@ class Noisy:
 
 
 class Statistic(Protocol):
-    """Some answers of one kind."""
+    """A set of answers of one kind."""
 
     def values(self, noisy: Noisy) -> Array:
         """The answers: groups × answers."""
 
     def errors(self, noisy: Noisy) -> Array:
-        """Their standard errors; of what is not linear to first order."""
+        """Their standard errors; for non-linear answers to first order."""
 
     def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
-        """Ends of their intervals, `width` standard errors of the normal law to either side."""
+        """The ends of their intervals, `width` normal standard errors to either side."""
 
     def gradient(self, noisy: Noisy) -> Array:
-        """By how much each answer changes with each feature, at the released values of one group."""
+        """The derivative of each answer with respect to each feature, at the released values of one group."""

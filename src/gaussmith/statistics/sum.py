@@ -13,7 +13,7 @@ from gaussmith.statistics.statistic import Noisy
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Features by their places: sums, counts of cells, linear answers, workloads. Their noise is Gaussian."""
+    """Features given by their positions: sums, counts of cells, linear answers, workloads. Their noise is Gaussian."""
 
     places: npt.NDArray[np.int64]
 
@@ -32,5 +32,5 @@ class Sums:
         return values - half, values + half
 
     def gradient(self, noisy: Noisy) -> Array:
-        """One for its own feature."""
+        """1 for the answer's own feature."""
         return np.eye(noisy.features.shape[-1])[self.places]
