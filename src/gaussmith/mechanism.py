@@ -115,9 +115,19 @@ def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
 def _check_sums(draw: Draw, totals: Sequence[Totals]) -> None:
     """Refuse sums of other groups or other coordinates."""
     if len(totals) != draw.size:
-        raise PlanError("sums that do not fit the groups", "there is one for every declared group", "sum by group")
+        raise PlanError(
+            "sums that do not fit the groups",
+            "there is one for every declared group",
+            "sum by group",
+            code="sums-do-not-match-groups",
+        )
     if any(len(found.sums) != draw.block.codes.width for found in totals):
-        raise PlanError("sums that do not fit the plan", "there is one per coordinate", "sum with the plan's codes")
+        raise PlanError(
+            "sums that do not fit the plan",
+            "there is one per coordinate",
+            "sum with the plan's codes",
+            code="sums-do-not-match-plan",
+        )
 
 
 def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | None]:

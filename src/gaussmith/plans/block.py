@@ -240,7 +240,12 @@ class Block:
     def grid(self) -> Grid:
         """The certified integer lift; refused where the noise is tied, which is certified for all draws at once."""
         if self.tie is not None:
-            raise PlanError("a block with tied noise", "it is released with all that it is tied to", "plan it apart")
+            raise PlanError(
+                "a block with tied noise",
+                "it is released with all that it is tied to",
+                "plan it apart",
+                code="block-with-tied-noise",
+            )
         return make_grid(self.shape.lift, self.domain, self.codes, self.neighbours, self.guarantee.mu)
 
     def certify(self) -> None:
@@ -329,7 +334,12 @@ class Block:
         self.check_numbers()
         rows, public = self.shape.features.shape[0], self.shape.public
         if rows != self.answers.size + self.shape.counted:
-            raise PlanError(f"{rows} features", "a plan has one per answer and one for the count", "plan again")
+            raise PlanError(
+                f"{rows} features",
+                "a plan has one per answer and one for the count",
+                "plan again",
+                code="features-do-not-match-answers",
+            )
         fits = self.shape.features.shape[1] == self.shape.lift.shape[0]
         if not fits or not (public is None or public.shape == (rows,)):
             what = "parts of a plan that do not fit"
@@ -339,7 +349,12 @@ class Block:
         """Refuse answers and stand-ins that do not fit the domain."""
         stand_ins = (self.domain.substitutes_size,)
         if not (self.answers.fits(self.domain.dimension) and self.substitutes.shape == stand_ins):
-            raise PlanError("parts of a plan that do not fit", "every field must be as it was saved", "plan again")
+            raise PlanError(
+                "parts of a plan that do not fit",
+                "every field must be as it was saved",
+                "plan again",
+                code="plan-parts-do-not-fit",
+            )
 
     @cached_property
     def _identity(self) -> str:

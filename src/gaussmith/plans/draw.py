@@ -151,7 +151,12 @@ class Draw:
             elif self.block.neighbours == ADD_REMOVE:
                 share = _filtered_share(self.block)
             else:
-                raise PlanError("a block with other neighbours than its draw", "both protect the same", "plan again")
+                raise PlanError(
+                    "a block with other neighbours than its draw",
+                    "both protect the same",
+                    "plan again",
+                    code="block-of-other-neighbours",
+                )
         else:
             if self.block.neighbours != ADD_REMOVE:
                 what = "a group planned for a public number of people"
@@ -177,7 +182,10 @@ class Draw:
         """The draw that `to_dict` described; refuses what it does not know."""
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
             raise PlanError(
-                "a draw that is not understood", "it has exactly the fields it was saved with", "plan again"
+                "a draw that is not understood",
+                "it has exactly the fields it was saved with",
+                "plan again",
+                code="draw-not-understood",
             )
         block = Block.from_dict(fields["block"], UNTOLD if fields["block"]["shape"] is None else None)
         return cls(
@@ -239,11 +247,18 @@ def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw,
         tie = tie_from_dict(fields, draws)
         for i, place in zip(tie.members, tie.places, strict=True):
             if draws[i].block.shape is not UNTOLD:
-                raise PlanError("a draw in two ties, or in none", "a tied draw is in one tie", "plan again")
+                raise PlanError(
+                    "a draw in two ties, or in none",
+                    "a tied draw is in one tie",
+                    "plan again",
+                    code="draw-not-in-one-tie",
+                )
             draws[i].block.check_numbers()
             draws[i] = tied(draws[i], tie, place)
     if any(draw.block.shape is UNTOLD for draw in draws):
-        raise PlanError("a draw in two ties, or in none", "a tied draw is in one tie", "plan again")
+        raise PlanError(
+            "a draw in two ties, or in none", "a tied draw is in one tie", "plan again", code="draw-not-in-one-tie"
+        )
     return tuple(draws)
 
 
@@ -251,7 +266,12 @@ def _check_tied(draw: Draw, tie: Tie) -> None:
     """Refuse a draw that says something else of its noise than its tie does."""
     same = (draw.guarantee, draw.neighbours, draw.block.guarantee) == (tie.guarantee, tie.neighbours, tie.guarantee)
     if not same:
-        raise PlanError("a draw that does not fit its tie", "all draws of a tie share its guarantee", "plan again")
+        raise PlanError(
+            "a draw that does not fit its tie",
+            "all draws of a tie share its guarantee",
+            "plan again",
+            code="draw-does-not-fit-tie",
+        )
 
 
 def _share(groups: Groups, neighbours: str, block: Block) -> float:

@@ -256,7 +256,12 @@ class Plan(StatedErrors):
         for draw in self.draws:
             draw.certify()
             if draw.neighbours != self.neighbours:
-                raise PlanError("draws with other neighbours than the plan", "all protect the same", "plan again")
+                raise PlanError(
+                    "draws with other neighbours than the plan",
+                    "all protect the same",
+                    "plan again",
+                    code="draws-of-other-neighbours",
+                )
         for tie in self.ties:
             tie.certify(self.draws)
         own = tuple(draw.guarantee for draw in self.draws if draw.tie is None)

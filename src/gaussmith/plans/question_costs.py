@@ -79,6 +79,7 @@ def draws_within(questions: Questions, limits: Sequence[float | None]) -> list[D
                 f"error_at_most={limit:g}",
                 f"with the whole guarantee and nothing else asked it would be {least:.4g}",
                 "allow a larger error, or use a larger ε",
+                code="error-limit-out-of-reach",
             )
     scales = list(questions.scales)
     for _ in range(MAX_ROUNDS):
@@ -100,6 +101,7 @@ def draws_within(questions: Questions, limits: Sequence[float | None]) -> list[D
         "error_at_most of several questions",
         f"together they cannot be kept: some error would be {reached:.3g} times its limit",
         "allow larger errors, or use a larger ε",
+        code="error-limits-out-of-reach",
     )
 
 

@@ -102,7 +102,8 @@ class Question:
             what, rule = f"name={self.name!r}", "a question is named by printable text"
             raise RequestError(what, rule, "choose another name", code="question-name-unusable", name=self.name)
         if self.share is not None and not (_is_plain(self.share) and 0 < self.share < math.inf):
-            raise RequestError(f"share={self.share!r}", "a share is a number above 0", "write share = 2")
+            what, rule = f"share={self.share!r}", "a share is a number above 0"
+            raise RequestError(what, rule, "write share = 2", code="share-not-positive", share=self.share)
         if self.error_at_most is not None:
             self._check_error()
         if not (self.sums or self.means or self.count or self.histograms):
@@ -123,17 +124,24 @@ class Question:
         """A largest error is a number, and what it is about has a standard error that is known beforehand."""
         if not (_is_plain(self.error_at_most) and 0 < float(self.error_at_most or 0) < math.inf):
             raise RequestError(
-                f"error_at_most={self.error_at_most!r}", "it is a standard error above 0", "write error_at_most = 50"
+                f"error_at_most={self.error_at_most!r}",
+                "it is a standard error above 0",
+                "write error_at_most = 50",
+                code="error-limit-not-positive",
             )
         if self.share is not None:
             raise RequestError(
-                "error_at_most beside share", "either says how much of the guarantee a question takes", "leave one out"
+                "error_at_most beside share",
+                "either says how much of the guarantee a question takes",
+                "leave one out",
+                code="error-limit-beside-share",
             )
         if not (self.sums or self.count or self.histograms):
             raise RequestError(
                 "error_at_most of means alone",
                 "the error of a mean depends on how many it is over, which is not known beforehand",
                 "ask for sums or counts too, or choose weights",
+                code="error-limit-of-means-alone",
             )
 
     def _check_limit(self, name: str, most: int | None = None) -> None:

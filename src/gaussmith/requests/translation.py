@@ -68,6 +68,7 @@ def plan_question(
             "the count of a filtered histogram under replace-one",
             "the number of all people is public there, and that of those who pass the filter is not",
             "make it a question of its own: count = true, where = …",
+            code="filtered-histogram-count-under-replace-one",
         )
     if question.histograms:
         return _plan_histogram(question, unit, guarantee, neighbours)
