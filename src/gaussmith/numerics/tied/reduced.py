@@ -1,0 +1,144 @@
+"""A part as far as its best noise is concerned: columns centred at 0 set aside, the types of the others listed.
+
+The sign of a column centred at 0 can be turned in every group by itself, so its best noise is the same in all groups
+and tied to nothing: all such columns together count as Σ √w_j r_j. The *answers* of a group are what is asked of the
+other columns and of the count, each scaled to the root of its weight: v = asked · (z_1, …, z_p, 1).
+
+A lone sum that is never on both sides of 0 has one corner only, the one farther from 0: the other lies between it and
+absence, also where everybody is in (rule Z).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaussmith.numerics.products import Array
+from gaussmith.numerics.tied.parts import Part
+from gaussmith.numerics.tied.types import changes, count_types, list_types
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """The part, the columns that are centred at 0 (`turning`) and the others (`moving`)."""
+
+    part: Part
+    replaced: bool
+    alone: bool = False
+    """Whether nothing else is asked, of this part or another: only then does everybody's lone sum have one corner."""
+
+    @cached_property
+    def turning(self) -> Array:
+        """Which columns are free of the others: centred at 0, or under replace-one everybody's."""
+        free = self.part.centre == 0.0
+        return np.flatnonzero(free | (self.replaced and self.part.always))
+
+    @cached_property
+    def moving(self) -> Array:
+        return np.setdiff1d(np.arange(self.part.columns), self.turning)
+
+    @cached_property
+    def spread(self) -> float:
+        """Σ √w_j r_j over the columns set aside."""
+        roots = np.sqrt(self.part.weights) * self.part.radius
+        return float(roots[self.turning].sum())
+
+    @cached_property
+    def kept(self) -> Part:
+        """The part with the other columns only."""
+        part, at = self.part, self.moving
+        return Part(
+            part.groups,
+            part.fewest,
+            part.most,
+            part.centre[at],
+            part.radius[at],
+            part.weights[at],
+            part.count_weight,
+        )
+
+    @cached_property
+    def counted(self) -> bool:
+        """Whether the count of a group is among the answers."""
+        return self.part.count_weight > 0 and not self.part.always
+
+    @cached_property
+    def asked(self) -> Array:
+        """Answers × (moving columns, the count: the group's own, or everybody's): v = asked · (z, 1)."""
+        p = len(self.moving)
+        rows = self.kept.rows[: p + self.counted, : p + 1]
+        return np.asarray(rows)
+
+    @property
+    def answers(self) -> int:
+        return len(self.asked)
+
+    @cached_property
+    def lone(self) -> bool:
+        """Whether rule Z holds."""
+        one = len(self.moving) == 1 and self.answers == 1 and abs(self.kept.centre[0]) >= self.kept.radius[0]
+        return bool(one and (self.alone or not self.part.always))
+
+    @cached_property
+    def size(self) -> int:
+        """How many types there are, without listing them."""
+        return count_types(self._listed, self.replaced)
+
+    @property
+    def _listed(self) -> Part:
+        """The part whose types are listed: under rule Z one without columns."""
+        if not self.lone:
+            return self.kept
+        none = np.zeros(0)
+        return Part(self.part.groups, self.part.fewest, self.part.most, none, none, none, 1.0)
+
+    @cached_property
+    def types(self) -> tuple[Array, Array]:
+        """What a group can hold, (z of the moving columns, 1) or a difference of two; and the counts of every type."""
+        held, counts = list_types(self._listed, self.replaced)
+        if self.lone:
+            held = np.hstack([np.sign(self.kept.centre[0]) * held, held])
+        return held, counts
+
+    @cached_property
+    def along(self) -> Array:
+        """A row per type: the sum of its answers over the groups, over √groups."""
+        held, counts = self.types
+        return np.asarray(counts @ (held @ self.asked.T) / math.sqrt(self.part.groups))
+
+    @cached_property
+    def across(self) -> Array:
+        """A matrix per type: the scatter of its answers around their mean over all groups, over groups − 1."""
+        held, counts = self.types
+        v = held @ self.asked.T
+        found = np.einsum("nt,ti,tj->nij", counts, v, v, optimize=True)
+        found -= self.along[:, :, None] * self.along[:, None, :]
+        return np.asarray(found / max(self.part.groups - 1, 1))
+
+    @cached_property
+    def turned(self) -> Array:
+        """A number per type: Σ z² over the groups, for each of the columns set aside at its largest."""
+        held, counts = self.types
+        if not self.replaced:
+            return np.asarray(counts.sum(axis=1))
+        if self.part.always:
+            return np.full(len(counts), 4.0)
+        gained, lost = (counts[:, held[:, -1] == sign].sum(axis=1) for sign in (1.0, -1.0))
+        return np.asarray(gained + lost + 4.0 * self.shared(gained, lost))
+
+    def shared(self, gained: Array, lost: Array) -> Array:
+        """Under replace-one: in how many groups both can be."""
+        part = self.part
+        return np.minimum(part.most - np.maximum(gained, lost), part.groups - gained - lost)
+
+
+def states(part: Part) -> Array:
+    """Under replace-one, a row each: kept, changed, and by how many more groups are gained than lost (0 or more)."""
+    found: dict[tuple[int, int], int] = {}
+    for gained, lost, kept in changes(part):
+        at = (kept, abs(gained - lost))
+        found[at] = max(found.get(at, 0), gained + lost)
+    return np.array([(kept, changed, more) for (kept, more), changed in found.items()], float)
