@@ -84,8 +84,8 @@ class Reduced:
 
     @cached_property
     def size(self) -> int:
-        """How many types there are, without listing them."""
-        return count_types(self._listed, self.replaced)
+        """How many types the moving columns have, without listing them (rule Z lists fewer)."""
+        return count_types(self.kept, self.replaced)
 
     @property
     def _listed(self) -> Part:

@@ -77,11 +77,11 @@ class People:
         return np.hstack(columns)
 
     @cached_property
-    def _scattered(self) -> list[tuple[int, Reduced]]:
+    def scattered(self) -> list[tuple[int, Reduced]]:
         return [(q, part) for q, part in enumerate(self.parts) if part.part.groups > 1 and part.answers]
 
     @cached_property
-    def _turning(self) -> list[tuple[int, Array]]:
+    def turning(self) -> list[tuple[int, Array]]:
         found = [(q, part.spread**2 * part.part.groups * part.turned) for q, part in enumerate(self.parts)]
         return [(q, values) for q, values in found if values.any()]
 
@@ -96,11 +96,11 @@ class People:
         else:
             along = singular(np.sqrt(weights)[:, None] * rows)
         across = []
-        for q, part in self._scattered:
+        for q, part in self.scattered:
             marginal = np.bincount(index[q], weights, minlength=len(part.across))
             across.append(_root_of(np.tensordot(marginal, part.across, 1)))
-        turned = np.array([math.sqrt(weights @ values[index[q]]) for q, values in self._turning])
-        groups = [part.part.groups - 1 for _, part in self._scattered]
+        turned = np.array([math.sqrt(weights @ values[index[q]]) for q, values in self.turning])
+        groups = [part.part.groups - 1 for _, part in self.scattered]
         total = along[0].sum() + sum(g * m.sum() for g, (m, _) in zip(groups, across, strict=True)) + turned.sum()
         return Roots(along, tuple(across), turned, float(total))
 
@@ -111,10 +111,10 @@ class People:
         with np.errstate(divide="ignore", invalid="ignore"):
             m, V = roots.along
             found = ((rows @ (V / np.sqrt(m))) ** 2).sum(axis=1)
-            for (q, part), (m, V) in zip(self._scattered, roots.across, strict=True):
+            for (q, part), (m, V) in zip(self.scattered, roots.across, strict=True):
                 price = (V / m) @ V.T * (part.part.groups - 1)
                 found += np.einsum("nij,ij->n", part.across, price)[index[q]]
-            for (q, values), root in zip(self._turning, roots.turned, strict=True):
+            for (q, values), root in zip(self.turning, roots.turned, strict=True):
                 found += (values / root)[index[q]]
         return np.asarray(np.where(np.isfinite(found), found, np.inf))
 
@@ -130,14 +130,14 @@ class People:
         X = rows @ V
         gradient = (X**2 / m).sum(axis=1)
         features = [products(X, m)] if len(m) else []
-        for (q, part), (m, V) in zip(self._scattered, roots.across, strict=True):
+        for (q, part), (m, V) in zip(self.scattered, roots.across, strict=True):
             g = part.part.groups - 1
             turned = np.einsum("ia,nij,jb->nab", V, part.across, V, optimize=True)
             gradient += g * (np.einsum("naa->na", turned) / m).sum(axis=1)[index[q]]
             a, b = np.triu_indices(len(m))
             double = np.where(a == b, 1.0, math.sqrt(2.0)) * math.sqrt(g)
             features.append((turned[:, a, b] * (double / np.sqrt(m[a] * m[b] * (m[a] + m[b]))))[index[q]])
-        for (q, values), root in zip(self._turning, roots.turned, strict=True):
+        for (q, values), root in zip(self.turning, roots.turned, strict=True):
             gradient += (values / root)[index[q]]
             features.append((values / math.sqrt(2.0 * root**3))[index[q], None])
         size, S = float(weights.sum()), roots.total

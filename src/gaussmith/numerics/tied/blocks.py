@@ -1,0 +1,89 @@
+"""Blocks of a request: parts whose noise was found together, around a centre; joined by one shared constant.
+
+Every block has noise on y_b − c_b · n of least total T_b at μ = 1, n the number of people, c_b its centre. With noise on n
+and the parts' shares of privacy in the right proportion the whole request has the total (theorem C)
+
+    F²,     F = Σ_b √T_b + √E,     E = Σ_b ‖c_b‖² + weight of n.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaussmith.numerics.products import Array
+from gaussmith.numerics.tied.lift import TiedLift
+from gaussmith.numerics.tied.parts import Body
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The lift of some parts at μ = 1 (`members` are their places in the body), without a row for the constant.
+
+    `ties` is over the sums of the members, in order; `constant` is what the rows see of n.
+    """
+
+    members: tuple[int, ...]
+    own: tuple[Array, ...]
+    ties: Array
+    constant: Array
+    root: float
+    """√T_b."""
+    energy: float
+    """‖c_b‖², in answers scaled to the roots of their weights."""
+
+
+def root_of_total(blocks: Sequence[Block], people_weight: float) -> float:
+    """F: the total of the joined blocks is its square."""
+    return sum(b.root for b in blocks) + math.sqrt(sum(b.energy for b in blocks) + people_weight)
+
+
+def join(body: Body, blocks: Sequence[Block]) -> TiedLift:
+    """The lift of the whole request: every block at its share of privacy, and the constant."""
+    energy = sum(b.energy for b in blocks) + body.people_weight
+    F = root_of_total(blocks, body.people_weight)
+    counted = energy > 0 or any(b.constant.any() for b in blocks)
+    place = {q: (b, i) for b in blocks for i, q in enumerate(b.members)}
+    assert len(place) == len(body.parts) == sum(len(b.members) for b in blocks)
+    own: list[Array] = []
+    ties = []
+    for q in range(len(body.parts)):
+        block, i = place[q]
+        scale = math.sqrt(block.root / F)
+        own.append(block.own[i] * scale)
+        start = sum(len(each) for each in block.own[:i])
+        rows = slice(start, start + len(own[-1]))
+        line = np.zeros((len(own[-1]), body.width + counted))
+        at = 0
+        for member, each in zip(block.members, block.own, strict=True):
+            width = each.shape[1]
+            line[:, body.starts[member] : body.starts[member + 1]] = block.ties[rows, at : at + width] * scale
+            at += width
+        if counted:
+            line[:, -1] = block.constant[rows] * scale
+        ties.append(line)
+    last = None
+    if energy > 0:
+        last = np.zeros(body.width + 1)
+        last[-1] = math.sqrt(math.sqrt(energy) / F)
+    return TiedLift(tuple(part.groups for part in body.parts), tuple(own), np.vstack(ties), last)
+
+
+def total_of(lift: TiedLift, body: Body) -> float:
+    """The weighted total of the variances of all answers, from the covariance of the lift's noise."""
+    found = body.people_weight * (lift.people_variance if body.people_weight else 0.0)
+    for q, part in enumerate(body.parts):
+        same, _ = lift.covariance(q, q)
+        asked = part.rows
+        if not part.always:
+            asked = asked[:, : part.width]
+        elif asked[:, -1].any() and lift.counted:
+            across = lift.people_covariance(q)
+            same = np.block([[same, across[:, None]], [across[None, :], np.array([[lift.people_variance]])]])
+        else:
+            asked = asked[:, : part.width]
+        found += part.groups * float(np.einsum("ij,jk,ik->", asked, same, asked))
+    return found
