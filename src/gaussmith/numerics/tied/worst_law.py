@@ -61,7 +61,7 @@ class People:
             return index
         active = np.zeros(index.shape[1], bool)
         for part, at in zip(self.parts, index, strict=True):
-            active |= (part.types[1].sum(axis=1) > 0)[at]
+            active |= ((part.types[1].sum(axis=1) > 0) | (part.turned > 0))[at]
         return np.asarray(index[:, active])
 
     @property

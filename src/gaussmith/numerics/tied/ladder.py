@@ -1,0 +1,169 @@
+"""The least noise for a whole request: from the exact optimum of small ones to closed forms of large ones.
+
+    types              all parts together, every type listed: the optimum (theorem A)
+    shared constant    the smallest parts together by types, the others in closed form, each around a centre (theorem C)
+    split              every part by itself: never better than the above, unless their search failed
+    additive roots     replace-one: every part by itself is the optimum of the request (theorem B)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gaussmith.numerics.products import Array
+from gaussmith.numerics.tied.blocks import Block, join, root_of_total, total_of
+from gaussmith.numerics.tied.centred import Batch, everybody, find_centres, make_block
+from gaussmith.numerics.tied.exact import solve_types
+from gaussmith.numerics.tied.law import TypesLaw
+from gaussmith.numerics.tied.lift import TiedLift
+from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.numerics.tied.reduced import Reduced
+from gaussmith.numerics.tied.replaced import solve_replaced
+from gaussmith.numerics.tied.signs import law_of_parts, law_of_people
+
+_MOST = 100_000
+"""Combinations of types that are listed, at most."""
+
+_WORK = 4e6
+"""Combinations times squared answers of a request that is solved by types."""
+
+_BLOCK = 1e6
+"""The same of a block among others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A lift at μ = 1, the weighted total of the variances of its noise, and a law that proves how little is possible.
+
+    `how` names the rung. The norms of lifted people are at most 1 but for the rounding of the search: whoever releases
+    divides by a certified bound.
+    """
+
+    lift: TiedLift
+    total: float
+    law: TypesLaw | None
+    how: str
+
+
+def solve(body: Body, neighbours: str) -> Solution:
+    """The noise of the least total for a request.
+
+    >>> none = np.zeros(0)
+    >>> tens = Part(10, 0, 10, none, none, none, 1.0)      # ten filtered counts
+    >>> found = solve(Body((tens,)), "add-remove")
+    >>> round(found.total, 2), found.how
+    (43.08, 'types')
+    """
+    if neighbours == "replace-one":
+        return _solve_replaced(body)
+    if _fits(body.parts, _WORK):
+        solved = solve_types(range(len(body.parts)), body.parts, body.people_weight)
+        return _made(body, [solved.block], "types", law_of_people(solved.law))
+    found = _share_constant(body)
+    apart = [_alone(q, part) for q, part in enumerate(body.parts)]
+    if root_of_total(apart, body.people_weight) < root_of_total(found, body.people_weight):
+        return _made(body, apart, "split", None)
+    return _made(body, found, "shared constant", None)
+
+
+def _made(body: Body, blocks: Sequence[Block], how: str, law: TypesLaw | None) -> Solution:
+    lift = join(body, blocks)
+    return Solution(lift, total_of(lift, body), law, how)
+
+
+def _solve_replaced(body: Body) -> Solution:
+    public = replace(body, people_weight=0.0)  # nobody is added: the number of people is known
+    solved = [solve_replaced(part, q) for q, part in enumerate(body.parts)]
+    laws = [law for _, law in solved if law is not None]
+    law = law_of_parts(laws) if len(laws) == len(solved) else None
+    lift = join(public, [block for block, _ in solved])
+    how = "types" if law is not None and len(solved) == 1 else "additive roots"
+    return Solution(lift, total_of(lift, public), law, how)
+
+
+def _fits(parts: Iterable[Part], work: float) -> bool:
+    """Whether the combinations of types of these parts can be listed, and priced in reasonable time."""
+    size, answers = 1, 1
+    for part in parts:
+        reduced = Reduced(part, False)
+        size *= reduced.size
+        answers += reduced.answers
+        if size > _MOST or size * answers**2 > work:
+            return False
+    return True
+
+
+def _alone(q: int, part: Part) -> Block:
+    """A part by itself, without a centre."""
+    if _fits([part], _BLOCK):
+        return solve_types([q], [part], 0.0).block
+    if part.always:
+        return everybody(q, part)
+    batch = Batch([part])
+    law = batch.law(np.zeros(1), np.zeros_like(batch.w), steps=60)
+    return make_block(q, part, law, 0)
+
+
+def _share_constant(body: Body) -> list[Block]:
+    """The best blocks around centres: all in closed form, then the smallest merged and solved by types."""
+    blocks = _closed_forms(body.parts, range(len(body.parts)), body.people_weight)
+    best, least = blocks, root_of_total(blocks, body.people_weight)
+    groups = _merged(body.parts)
+    closed = sorted(set(range(len(body.parts))) - {q for group in groups for q in group})
+    for _ in range(4):
+        solved: list[Block] = []
+        for group in groups:
+            mine = set(group)
+            others = [b for b in (*solved, *blocks) if not mine.intersection(b.members)]
+            seen = {q for b in solved for q in b.members}
+            others = [b for b in others if b in solved or not seen.intersection(b.members)]
+            outside = body.people_weight + sum(b.energy for b in others)
+            solved.append(solve_types(group, [body.parts[q] for q in group], outside, gap=1e-5).block)
+        outside = body.people_weight + sum(b.energy for b in solved)
+        blocks = [*solved, *_closed_forms(body.parts, closed, outside)]
+        now = root_of_total(blocks, body.people_weight)
+        if now < least:
+            best, least, gain = blocks, now, 1.0 - now / least
+            if gain > 1e-5:
+                continue
+        break
+    return best
+
+
+def _merged(parts: Sequence[Part]) -> list[list[int]]:
+    """The smallest parts together, as far as they can be listed; and parts of two or three columns by themselves."""
+    order = sorted(range(len(parts)), key=lambda q: (Reduced(parts[q], False).size, q))
+    first: list[int] = []
+    for q in order:
+        if not _fits([parts[at] for at in (*first, q)], _BLOCK):
+            break
+        first.append(q)
+    groups = [sorted(first)] if first else []
+    for q in order[len(first) :]:
+        if 2 <= len(Reduced(parts[q], False).moving) <= 3 and _fits([parts[q]], _BLOCK):
+            groups.append([q])
+    return groups
+
+
+def _closed_forms(parts: Sequence[Part], members: Sequence[int], outside: float) -> list[Block]:
+    """The closed form of each of these parts, at the best centres for all of them; like parts are solved once."""
+    found = [everybody(q, parts[q]) for q in members if parts[q].always]
+    rest = [q for q in members if not parts[q].always]
+    if not rest:
+        return found
+    kinds: dict[tuple[bytes, ...], list[int]] = {}
+    for q in rest:
+        kinds.setdefault(_kind(parts[q]), []).append(q)
+    batch = Batch([parts[alike[0]] for alike in kinds.values()])
+    copies = np.array([len(alike) for alike in kinds.values()], float)
+    law, _ = find_centres(batch, copies, outside + sum(block.energy for block in found))
+    return [*found, *(make_block(q, parts[q], law, i) for i, alike in enumerate(kinds.values()) for q in alike)]
+
+
+def _kind(part: Part) -> tuple[bytes, ...]:
+    arrays: tuple[Array, ...] = (part.centre, part.radius, part.weights)
+    numbers = np.array([part.groups, part.fewest, part.most, part.count_weight], float)
+    return (*(each.tobytes() for each in arrays), numbers.tobytes())

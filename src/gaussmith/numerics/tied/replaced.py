@@ -1,0 +1,152 @@
+"""Replace-one: the best noise of each part by itself; a request's totals have additive roots (theorem B).
+
+The differences of two people are independent from part to part and symmetric, so that nothing is gained by tying parts:
+the least total of the request is (Σ √T_q)². Beyond what types can list, the closed form: column j of a group is noised as
+x_ij − α_j a_i, its count two-level. With c groups in both, b in one of the two, δ the gained less the lost,
+
+    √T(α) = max over laws of Σ_j √(g w_j E[4c r_j² + b (r_j + |mid_j − α_j|)²]) + √Ω (√(E δ²/g) + √((g−1) E(b − δ²/g)))
+
+is convex in α, Ω = Σ w_j α_j² + w₀.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaussmith.numerics.interior import View, climb
+from gaussmith.numerics.products import Array
+from gaussmith.numerics.tied.blocks import Block
+from gaussmith.numerics.tied.exact import solve_types
+from gaussmith.numerics.tied.parts import Part
+from gaussmith.numerics.tied.reduced import Reduced
+from gaussmith.numerics.tied.worst_law import WorstLaw
+
+MOST_TYPES = 20_000
+"""Types of a part that are listed."""
+
+
+def solve_replaced(part: Part, member: int = 0) -> tuple[Block, WorstLaw | None]:
+    """The best noise of one part under replace-one, and the law that proves it where types were listed."""
+    if Reduced(part, True).size <= MOST_TYPES:
+        solved = solve_types([member], [part], 0.0, replaced=True)
+        return solved.block, solved.law
+    return _closed_form(part, member), None
+
+
+@dataclass(frozen=True, eq=False)
+class _States:
+    """How many groups two people share (c), how many one of them has alone (b), and by how many they differ (δ)."""
+
+    part: Part
+    kept: Array
+    changed: Array
+    net: Array
+
+    @classmethod
+    def of(cls, part: Part) -> _States:
+        """Those that can be worst for a value that is linear in c, b and δ²: the ends, and where the groups run out."""
+        g, m = part.groups, part.most
+        net = np.repeat(np.arange(m + 1), 3)
+        end = np.minimum(m - net, (g - net) // 2)
+        lost = np.where(np.arange(len(net)) % 3 == 0, 0, np.minimum(end, np.where(np.arange(len(net)) % 3 == 1, m, g - m)))
+        kept = np.minimum(m - net - lost, g - net - 2 * lost)
+        rows = np.unique(np.stack([kept, net + 2 * lost, net], axis=1), axis=0).astype(float)
+        return cls(part, *rows[rows[:, :2].any(axis=1)].T)
+
+    def features(self, alpha: Array) -> Array:
+        """A column for each column of the part, then across and along: what the roots are taken of, costs included."""
+        part, g = self.part, self.part.groups
+        reach = (part.radius + np.abs(part.centre - alpha)) ** 2
+        columns = 4.0 * self.kept[:, None] * part.radius**2 + self.changed[:, None] * reach
+        omega = float((part.weights * alpha**2).sum() + part.count_weight)
+        along = self.net**2 / g
+        counts = [omega * (g - 1) * (self.changed - along), omega * along]
+        return np.column_stack([g * part.weights * columns, *counts])
+
+
+def _worst(features: Array, start: Array | None = None) -> tuple[Array, Array]:
+    """The law on states with the largest sum of roots of mean features, and those roots."""
+    live = features.any(axis=0)
+    f = features[:, live]
+
+    def look(weights: Array) -> View | None:
+        roots = np.sqrt(weights @ f)
+        if not (roots > 0).all():
+            return None
+        gradient = (f / roots).sum(axis=1)
+        size, S = float(weights.sum()), float(roots.sum())
+        Phi = np.sqrt(weights)[:, None] * f / np.sqrt(2.0 * roots**3)
+        return View(gradient, Phi, float(gradient.max()) * size / S - 1.0, (S / size) ** 2)
+
+    uniform = np.full(len(f), 1.0 / len(f))
+    weights = climb(uniform if start is None else np.maximum(start, 1e-6 / len(f)), look, _close)
+    weights = weights / weights.sum()
+    return weights, np.sqrt(weights @ features)
+
+
+_close: Callable[[Array, float], bool] = lambda _, gap: gap <= 1e-9  # noqa: E731
+
+
+def _closed_form(part: Part, member: int) -> Block:
+    from scipy.optimize import minimize
+
+    states = _States.of(part)
+    free = np.flatnonzero(part.centre)
+
+    def spread(x: Array) -> Array:
+        alpha = np.zeros(part.columns)
+        alpha[free] = x * part.centre[free]
+        return alpha
+
+    def value(x: Array) -> tuple[float, Array]:
+        alpha = spread(x)
+        weights, roots = _worst(states.features(alpha))
+        omega = math.sqrt(float((part.weights * alpha**2).sum() + part.count_weight))
+        b = float(weights @ states.changed)
+        away = np.abs(part.centre - alpha)
+        slope = -part.groups * part.weights * b * (part.radius + away) * np.sign(part.centre - alpha)
+        slope = slope / roots[: part.columns]
+        slope += part.weights * alpha * float(roots[-2:].sum()) / max(omega, 1e-150) ** 2
+        return float(roots.sum()), (slope * part.centre)[free]
+
+    best: tuple[float, Array] | None = None
+    for start in (0.6, 0.0) if len(free) else (0.0,):
+        x = np.full(len(free), start)
+        options = {"maxiter": 60, "ftol": 1e-9}
+        tried = [x]
+        if len(free):
+            tried.append(minimize(value, x, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * len(free), options=options).x)
+        for each in tried:
+            root = value(each)[0]
+            if best is None or root < best[0]:
+                best = root, each
+    assert best is not None
+    return _make_block(part, member, states, spread(best[1]))
+
+
+def _make_block(part: Part, member: int, states: _States, alpha: Array) -> Block:
+    g, p = part.groups, part.columns
+    features = states.features(alpha)
+    _, roots = _worst(features)
+    omega = float((part.weights * alpha**2).sum() + part.count_weight)
+    root = float(roots.sum())
+    variances = root * roots[:p] / (g * part.weights)
+    counted = omega > 0
+    across, along = (root * float(each) / max(omega, 1e-300) for each in roots[-2:])
+    across /= max(g - 1, 1)
+    own = np.zeros((p + counted, p + 1))
+    own[np.arange(p), np.arange(p)] = part.radius / np.sqrt(variances)
+    own[:p, p] = (part.centre - alpha) / np.sqrt(variances)
+    ties = np.zeros_like(own)
+    if counted:
+        s = 1.0 / math.sqrt(across if g > 1 else along)
+        own[p, p], ties[p, p] = s, (1.0 / math.sqrt(along) - s) / g
+    used = features.any(axis=0)
+    norm = float((features[:, used] / (root * roots[used])).sum(axis=1).max())
+    cost = root**2
+    scale = 1.0 / math.sqrt(norm)
+    return Block((member,), (own * scale,), ties * scale, np.zeros(p + counted), math.sqrt(cost * norm), 0.0)
