@@ -76,60 +76,77 @@ class Batch:
 
     # -- the worst law on the number of groups ----------------------------------------------------------------------
 
-    def law(self, kappa: Array, gamma: Array, steps: int = 26) -> Law:
-        """The worst κ₁, κ₂ for these centres, by bisection of the slope in κ₁."""
-        omega = self.omega(gamma)
+    def law(self, kappa: Array, gamma: Array, bend: float = 0.0) -> Law:
+        """The worst κ₁, κ₂ for these centres: where the slope in κ₁ is 0, on ever finer grids.
 
-        def at(first: Array, right: bool) -> tuple[Array, Array]:
-            second, slope = self._second(first, kappa, right)
-            return second, self._slope(first, second, slope, kappa, gamma, omega)
+        `bend` (of √T, relative) rounds the corners off: the worst law is then unique, and √T smooth in the centres.
+        """
+        curve = bend * self.sizes
+        roots = np.sqrt(self.omega(gamma))[:, None]
+        kappa1, gamma2, g, m = kappa[:, None], gamma[:, None, :] ** 2, self.g[:, None], self.m[:, None]
 
-        high = self.m.copy()
-        second, slope = at(high, False)
-        if (slope < 0).any():
-            low, top = np.zeros_like(high), np.where(slope < 0, high, 0.0)
-            for _ in range(steps):
-                middle = 0.5 * (low + top)
-                rises = at(middle, True)[1] > 0
-                low, top = np.where(rises, middle, low), np.where(rises, top, middle)
+        def slopes(first: Array) -> Array:
+            """Of the sum of roots in κ₁, at a row of places for every part."""
+            second, change = self._second(first, kappa1)
+            found = (0.5 * self.spread * np.sqrt(self.g))[:, None] / np.sqrt(first)
+            if gamma.size:
+                E = first[:, :, None] * self.r[:, None] ** 2 + (g - first)[:, :, None] * gamma2
+                steep = 0.5 * np.sqrt(self.g[:, None] * self.w)[:, None] * (self.r[:, None] ** 2 - gamma2)
+                found += (steep / np.sqrt(np.maximum(E, _TINY))).sum(axis=2)
+            across, along = self.levels(first, second, kappa1)
+            inside = np.sqrt(g / np.maximum(across + along, _TINY)) * (1.0 - 2.0 * kappa1 / g)
+            held = np.sqrt((g - 1.0) / np.maximum(across, 1e-30)) * (1.0 - change / g)
+            held += (change - 2.0 * kappa1) / g / np.sqrt(np.maximum(along, 1e-30))
+            found += 0.5 * roots * np.where(np.isnan(change), inside, held)
+            return np.asarray(found - curve[:, None] * (2.0 * first / m - 1.0))
+
+        end = slopes(m * (1.0 - 1e-12))[:, 0]
+        first = self.m.copy()
+        falls = end < 0
+        if falls.any():
+            low, top = np.zeros_like(first), first.copy()
+            grid = np.arange(1.0, _GRID) / _GRID
+            for _ in range(_ROUNDS):
+                places = low[:, None] + (top - low)[:, None] * grid
+                step = (top - low) / _GRID
+                low = low + step * (slopes(places) > 0).sum(axis=1)
+                top = low + step
             whole = np.round(top)  # the slope jumps at whole numbers: a law on one number of groups
-            top = np.where((np.abs(whole - top) <= 4.0 * self.m * 0.5**steps) & (whole >= 1), whole, top)
-            high = np.where(slope < 0, top, high)
-            second = at(high, True)[0]
-        return Law(self, kappa, gamma, high, second)
+            hit = (whole >= low - 1e-9 * self.m) & (whole <= top + 1e-9 * self.m) & (whole >= 1)
+            first = np.where(falls, np.where(hit, whole, 0.5 * (low + top)), first)
+        second = self._second(first[:, None], kappa1)[0][:, 0]
+        return Law(self, kappa, gamma, first, second, curve)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """About √T, part by part."""
+        worth = self.spread**2 + (self.w * (self.r**2 + self.mid**2)).sum(axis=1) + self.w0
+        return np.sqrt(self.g * self.m * worth)
 
     def omega(self, gamma: Array) -> Array:
         return np.asarray((self.w * (self.mid - gamma) ** 2).sum(axis=1) + self.w0)
 
-    def _second(self, first: Array, kappa: Array, right: bool) -> tuple[Array, Array]:
+    def _second(self, first: Array, kappa: Array) -> tuple[Array, Array]:
         """The best κ₂ for κ₁, and how it changes with κ₁ where a limit holds it (not a number elsewhere)."""
-        g = self.g
-        floor = np.minimum(np.floor(first) if right else np.ceil(first) - 1.0, self.m - 1.0)
+        g, m = self.g[:, None], self.m[:, None]
+        floor = np.minimum(np.floor(first), m - 1.0)
         least = (2.0 * floor + 1.0) * first - floor * (floor + 1.0)
-        most = self.m * first
+        most = m * first
         spare = first - (2.0 * kappa * first - kappa**2) / g  # E_ac + E_al
         free = g * first - spare * (g - 1.0)
-        found = np.clip(free, least, most)
-        slope = np.where(free <= least, 2.0 * floor + 1.0, np.where(free >= most, self.m, np.nan))
-        return found, slope
+        found = np.minimum(np.maximum(free, least), most)
+        change = np.where(free <= least, 2.0 * floor + 1.0, np.where(free >= most, m, np.nan))
+        return found, change
 
-    def _slope(self, first: Array, second: Array, change: Array, kappa: Array, gamma: Array, omega: Array) -> Array:
-        g, r2, c2 = self.g, self.r**2, gamma**2
-        E = first[:, None] * r2 + (g - first)[:, None] * c2
-        found = 0.5 * self.spread * np.sqrt(g / np.maximum(first, _TINY))
-        found += (0.5 * np.sqrt(g[:, None] * self.w / np.maximum(E, _TINY)) * (r2 - c2)).sum(axis=1)
-        across, along = self._levels(first, second, kappa)
-        spare = np.maximum(across + along, _TINY)
-        inside = 0.5 * np.sqrt(g / spare) * (1.0 - 2.0 * kappa / g)
-        across, along = np.maximum(across, 1e-30), np.maximum(along, 1e-30)
-        held = 0.5 * (np.sqrt((g - 1.0) / across) * (1.0 - change / g) + (change - 2.0 * kappa) / g / np.sqrt(along))
-        return np.asarray(found + np.sqrt(omega) * np.where(np.isnan(change), inside, held))
-
-    def _levels(self, first: Array, second: Array, kappa: Array) -> tuple[Array, Array]:
+    def levels(self, first: Array, second: Array, kappa: Array) -> tuple[Array, Array]:
         """E_ac and E_al."""
-        g = self.g
+        g = self.g[:, None]
         across = np.where(g > 1, np.maximum(first - second / g, 0.0), 0.0)
         return across, np.maximum((second - 2.0 * kappa * first + kappa**2) / g, 0.0)
+
+
+_GRID, _ROUNDS = 64, 5
+"""Places in a grid, and how often it is refined: 2⁻³⁰ of the number of groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +158,17 @@ class Law:
     gamma: Array
     first: Array
     second: Array
+    curve: Array
+
+    @cached_property
+    def bent(self) -> Array:
+        """What the bend adds to √T."""
+        return np.asarray(self.curve * self.first * (1.0 - self.first / self.batch.m))
 
     @cached_property
     def levels(self) -> tuple[Array, Array]:
-        return self.batch._levels(self.first, self.second, self.kappa)
+        across, along = self.batch.levels(self.first[:, None], self.second[:, None], self.kappa[:, None])
+        return across[:, 0], along[:, 0]
 
     @cached_property
     def column_roots(self) -> Array:
@@ -210,40 +234,49 @@ def find_centres(batch: Batch, copies: Array, outside: float) -> tuple[Law, floa
         gamma[free] = x[n:]
         return x[:n] * batch.m, gamma * units
 
-    def value(x: Array) -> tuple[float, Array]:
-        law = batch.law(*unpack(x))
+    def value(x: Array, bend: float) -> tuple[float, Array]:
+        law = batch.law(*unpack(x), bend)
         (root_k, root_c), (energy_k, energy_c) = law.slopes()
         root = math.sqrt(outside + float(copies @ law.energies))
-        F = float(copies @ law.roots) + root
+        F = float(copies @ (law.roots + law.bent)) + root
         in_kappa = copies * (root_k + energy_k / (2.0 * max(root, 1e-150))) * batch.m
         in_gamma = copies[:, None] * (root_c + energy_c / (2.0 * max(root, 1e-150))) * units
         return F, np.concatenate([in_kappa, in_gamma[free]])
 
+    def exactly(x: Array) -> float:
+        law = batch.law(*unpack(x))
+        return float(copies @ law.roots) + math.sqrt(outside + float(copies @ law.energies))
+
     bounds = [(0.0, 1.0)] * n + [(-1.0, 1.0)] * int(free.sum())
-    best: tuple[float, Array] | None = None
-    for x in _starts(batch, free, units, outside):
-        found = minimize(value, x, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200, "ftol": 1e-10})
-        for each in (found.x, x):
-            F = value(each)[0]
-            if best is None or F < best[0]:
-                best = F, each
-    assert best is not None
-    law = batch.law(*unpack(best[1]), steps=60)
-    return law, float(copies @ law.roots) + math.sqrt(outside + float(copies @ law.energies))
+    tried = []
+    for x in _starts(batch, free, units):
+        tried.append(x)
+        for bend in _BENDS:
+            options = {"maxiter": 80, "ftol": 1e-8}
+            found = minimize(value, x, (bend,), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+            x = found.x
+            tried.append(x)
+    if outside == 0:
+        tried.append(np.zeros(n + int(free.sum())))
+    half = tried[-1 - (outside == 0)].copy()
+    half[:n] = np.where(batch.m == batch.g, 0.5, half[:n])  # by symmetry often the best, and a corner of F
+    best = min((*tried, half), key=exactly)
+    law = batch.law(*unpack(best))
+    return law, exactly(best)
 
 
-def _starts(batch: Batch, free: Array, units: Array, outside: float) -> list[Array]:
-    """Where to search from: a person in most of its groups, in half of them; without a centre; counts set aside."""
+_BENDS = (3e-3, 1e-4)
+
+
+def _starts(batch: Batch, free: Array, units: Array) -> list[Array]:
+    """Where to search from: a person in most of its groups; and, where sums are without counts, counts set aside."""
     inner = np.sign(batch.mid) * np.minimum(batch.r, np.abs(batch.mid)) / units
     share = (batch.m / batch.g)[:, None]
-    ones = np.ones(len(batch.g))
-    found = [np.concatenate([0.8 * ones, (0.7 * share * inner)[free]])]
-    found.append(np.concatenate([0.5 * ones, (0.3 * share * inner)[free]]))
+    kappa = np.where(batch.m == batch.g, 0.5, 0.8)
+    found = [np.concatenate([kappa, (0.7 * share * inner)[free]])]
     if free.any() and (batch.w0 == 0).any():
         bare = (batch.w0 == 0)[:, None]
-        found.append(np.concatenate([0.8 * ones, np.where(bare, batch.mid / units, 0.7 * share * inner)[free]]))
-    if outside == 0:
-        found.append(np.zeros(len(found[0])))
+        found.append(np.concatenate([kappa, np.where(bare, batch.mid / units, 0.7 * share * inner)[free]]))
     return found
 
 

@@ -103,7 +103,7 @@ def _alone(q: int, part: Part) -> Block:
     if part.always:
         return everybody(q, part)
     batch = Batch([part])
-    law = batch.law(np.zeros(1), np.zeros_like(batch.w), steps=60)
+    law = batch.law(np.zeros(1), np.zeros_like(batch.w))
     return make_block(q, part, law, 0)
 
 
