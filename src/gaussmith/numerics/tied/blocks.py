@@ -1,7 +1,7 @@
 """Blocks of a request: parts whose noise was found together, around a centre; joined by one shared constant.
 
-Every block has noise on y_b − c_b · n of least total T_b at μ = 1, n the number of people, c_b its centre. With noise on n
-and the parts' shares of privacy in the right proportion the whole request has the total (theorem C)
+Every block has noise on y_b − c_b · n of least total T_b at μ = 1, n the number of people, c_b its centre. With noise
+on n and the blocks' shares of privacy in the right proportion the whole request has the total (theorem C)
 
     F²,     F = Σ_b √T_b + √E,     E = Σ_b ‖c_b‖² + weight of n.
 """

@@ -7,7 +7,7 @@ Column j of a group is noised as x_ij − α_j a_i − γ_j n, the count a_i of 
     E_j = κ₁ r_j² + (g−κ₁) γ_j²,   E_ac = κ₁ − κ₂/g,   E_al = (κ₂ − 2κκ₁ + κ²)/g,       κ₁ = E k,  κ₂ = E k².
 
 Only the two moments of k matter. For given κ₁ the best κ₂ is known, and what is left is concave in κ₁. All parts are
-searched at once: F = Σ_q √T_q + √E is smooth in the centres nearly everywhere, and its gradient is that of the worst law.
+searched at once: F = Σ_q √T_q + √E is smooth in the centres nearly everywhere, its gradient that of the worst law.
 Columns centred at 0 have γ = 0 and count together, as in `reduced`.
 """
 
@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.blocks import Block
 from gaussmith.numerics.tied.parts import Part
+from gaussmith.numerics.tied.reduced import Index
 
 _TINY = 1e-300
 
@@ -52,7 +54,7 @@ class Batch:
         return np.array([each.sum() for each in found])
 
     @cached_property
-    def moving(self) -> list[Array]:
+    def moving(self) -> list[Index]:
         return [np.flatnonzero(part.centre) for part in self.parts]
 
     def _columns(self, name: str, empty: float) -> Array:
@@ -121,7 +123,7 @@ class Batch:
     def sizes(self) -> Array:
         """About √T, part by part."""
         worth = self.spread**2 + (self.w * (self.r**2 + self.mid**2)).sum(axis=1) + self.w0
-        return np.sqrt(self.g * self.m * worth)
+        return np.asarray(np.sqrt(self.g * self.m * worth))
 
     def omega(self, gamma: Array) -> Array:
         return np.asarray((self.w * (self.mid - gamma) ** 2).sum(axis=1) + self.w0)
@@ -175,7 +177,7 @@ class Law:
         """√(g w_j E_j)."""
         b = self.batch
         E = self.first[:, None] * b.r**2 + (b.g - self.first)[:, None] * self.gamma**2
-        return np.sqrt(b.g[:, None] * b.w * E)
+        return np.asarray(np.sqrt(b.g[:, None] * b.w * E))
 
     @cached_property
     def count_roots(self) -> tuple[Array, Array]:
@@ -268,7 +270,7 @@ def find_centres(batch: Batch, copies: Array, outside: float) -> tuple[Law, floa
 _BENDS = (3e-3, 1e-4)
 
 
-def _starts(batch: Batch, free: Array, units: Array) -> list[Array]:
+def _starts(batch: Batch, free: npt.NDArray[np.bool_], units: Array) -> list[Array]:
     """Where to search from: a person in most of its groups; and, where sums are without counts, counts set aside."""
     inner = np.sign(batch.mid) * np.minimum(batch.r, np.abs(batch.mid)) / units
     share = (batch.m / batch.g)[:, None]

@@ -1,9 +1,9 @@
 """The least noise for a whole request: from the exact optimum of small ones to closed forms of large ones.
 
-    types              all parts together, every type listed: the optimum (theorem A)
-    shared constant    the smallest parts together by types, the others in closed form, each around a centre (theorem C)
-    split              every part by itself: never better than the above, unless their search failed
-    additive roots     replace-one: every part by itself is the optimum of the request (theorem B)
+types              all parts together, every type listed: the optimum (theorem A)
+shared constant    the smallest parts together by types, the others in closed form, each around a centre (theorem C)
+split              every part by itself: never better than the above, unless their search failed
+additive roots     replace-one: every part by itself is the optimum of the request (theorem B)
 """
 
 from __future__ import annotations

@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.parts import Part
-from gaussmith.numerics.tied.types import changes, count_types, list_types
+from gaussmith.numerics.tied.types import count_types, list_types
+
+Index = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +34,13 @@ class Reduced:
     """Whether nothing else is asked, of this part or another: only then does everybody's lone sum have one corner."""
 
     @cached_property
-    def turning(self) -> Array:
+    def turning(self) -> Index:
         """Which columns are free of the others: centred at 0, or under replace-one everybody's."""
         free = self.part.centre == 0.0
         return np.flatnonzero(free | (self.replaced and self.part.always))
 
     @cached_property
-    def moving(self) -> Array:
+    def moving(self) -> Index:
         return np.setdiff1d(np.arange(self.part.columns), self.turning)
 
     @cached_property
@@ -132,13 +135,4 @@ class Reduced:
     def shared(self, gained: Array, lost: Array) -> Array:
         """Under replace-one: in how many groups both can be."""
         part = self.part
-        return np.minimum(part.most - np.maximum(gained, lost), part.groups - gained - lost)
-
-
-def states(part: Part) -> Array:
-    """Under replace-one, a row each: kept, changed, and by how many more groups are gained than lost (0 or more)."""
-    found: dict[tuple[int, int], int] = {}
-    for gained, lost, kept in changes(part):
-        at = (kept, abs(gained - lost))
-        found[at] = max(found.get(at, 0), gained + lost)
-    return np.array([(kept, changed, more) for (kept, more), changed in found.items()], float)
+        return np.asarray(np.minimum(part.most - np.maximum(gained, lost), part.groups - gained - lost))

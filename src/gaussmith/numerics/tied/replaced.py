@@ -1,8 +1,8 @@
 """Replace-one: the best noise of each part by itself; a request's totals have additive roots (theorem B).
 
 The differences of two people are independent from part to part and symmetric, so that nothing is gained by tying parts:
-the least total of the request is (Σ √T_q)². Beyond what types can list, the closed form: column j of a group is noised as
-x_ij − α_j a_i, its count two-level. With c groups in both, b in one of the two, δ the gained less the lost,
+the least total of the request is (Σ √T_q)². Beyond what types can list, the closed form: column j of a group is noised
+as x_ij − α_j a_i, its count two-level. With c groups in both, b in one of the two, δ the gained less the lost,
 
     √T(α) = max over laws of Σ_j √(g w_j E[4c r_j² + b (r_j + |mid_j − α_j|)²]) + √Ω (√(E δ²/g) + √((g−1) E(b − δ²/g)))
 
@@ -52,7 +52,9 @@ class _States:
         g, m = part.groups, part.most
         net = np.repeat(np.arange(m + 1), 3)
         end = np.minimum(m - net, (g - net) // 2)
-        lost = np.where(np.arange(len(net)) % 3 == 0, 0, np.minimum(end, np.where(np.arange(len(net)) % 3 == 1, m, g - m)))
+        lost = np.where(
+            np.arange(len(net)) % 3 == 0, 0, np.minimum(end, np.where(np.arange(len(net)) % 3 == 1, m, g - m))
+        )
         kept = np.minimum(m - net - lost, g - net - 2 * lost)
         rows = np.unique(np.stack([kept, net + 2 * lost, net], axis=1), axis=0).astype(float)
         return cls(part, *rows[rows[:, :2].any(axis=1)].T)
@@ -119,7 +121,9 @@ def _closed_form(part: Part, member: int) -> Block:
         options = {"maxiter": 60, "ftol": 1e-9}
         tried = [x]
         if len(free):
-            tried.append(minimize(value, x, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * len(free), options=options).x)
+            tried.append(
+                minimize(value, x, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * len(free), options=options).x
+            )
         for each in tried:
             root = value(each)[0]
             if best is None or root < best[0]:

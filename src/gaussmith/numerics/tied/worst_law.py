@@ -15,17 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 
 from gaussmith.numerics.interior import View, climb, products
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.search import singular
-from gaussmith.numerics.tied.reduced import Reduced
-
-Index = npt.NDArray[np.intp]
+from gaussmith.numerics.tied.reduced import Index, Reduced
 
 _ALL = 400
 """So many people or fewer are all taken in from the start."""
@@ -66,7 +63,7 @@ class People:
 
     @property
     def size(self) -> int:
-        return self.index.shape[1]
+        return int(self.index.shape[1])
 
     def rows(self, at: Index | slice = slice(None)) -> Array:
         """b of these people."""
@@ -182,9 +179,7 @@ def find_worst_law(people: People, gap: float = 1e-6) -> WorstLaw:
     for _ in range(30):
         start = np.maximum(weights[at], 1e-3 / len(at))
         part_rows = rows[at]
-        found = climb(
-            start / start.sum(), lambda w, at=at, r=part_rows: people.view(w, at, r), lambda _, now: now <= 0.2 * gap
-        )
+        found = climb(start / start.sum(), partial(people.view, at=at, rows=part_rows), lambda _, now: now <= 0.2 * gap)
         found = found / found.sum()
         roots = people.roots(found, at, part_rows)
         costs = people.costs(roots, rows=rows) / roots.total
