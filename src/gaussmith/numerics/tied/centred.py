@@ -263,8 +263,13 @@ def find_centres(batch: Batch, copies: Array, outside: float) -> tuple[Law, floa
     half = tried[-1 - (outside == 0)].copy()
     half[:n] = np.where(batch.m == batch.g, 0.5, half[:n])  # by symmetry often the best, and a corner of F
     best = min((*tried, half), key=exactly)
-    law = batch.law(*unpack(best))
-    return law, exactly(best)
+    # Where a sum's count hardly takes part it should not at all: next to this corner of F the noise is ill-defined.
+    kappa, gamma = unpack(best)
+    bare = (batch.w0 == 0) & (np.abs(batch.mid - gamma) <= 1e-3 * np.abs(batch.mid)).all(axis=1)
+    snapped = best.copy()
+    snapped[n:] = np.where(bare[:, None], batch.mid, gamma)[free] / units[free]
+    best = snapped if exactly(snapped) <= exactly(best) * (1.0 + 1e-6) else best
+    return batch.law(*unpack(best)), exactly(best)
 
 
 _BENDS = (3e-3, 1e-4)
@@ -296,8 +301,8 @@ def make_block(member: int, part: Part, law: Law, q: int) -> Block:
     counted = omega > 1e-18 * float((part.weights * part.centre**2).sum() + part.count_weight)
     s = level = e = 0.0
     if counted:
-        inverse_along = 1.0 / math.sqrt(root * math.sqrt(max(along, 1e-24 * g) / omega))
-        s = inverse_along if g == 1 else 1.0 / math.sqrt(root * math.sqrt(across / (omega * (g - 1))))
+        inverse_along = 1.0 / math.sqrt(root * math.sqrt(max(along, 1e-12 * g) / omega))
+        s = inverse_along if g == 1 else 1.0 / math.sqrt(root * math.sqrt(max(across, 1e-12 * g) / (omega * (g - 1))))
         level, e = (inverse_along - s) / g, kappa * inverse_along / g
     own = np.zeros((p + counted, p + 1))
     own[np.arange(p), np.arange(p)] = b * part.radius
