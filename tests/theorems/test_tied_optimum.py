@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from gaussmith.numerics.tied.blocks import root_of_total
 from gaussmith.numerics.tied.ladder import Solution, solve
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.numerics.tied.replaced import _closed_form
+from gaussmith.numerics.tied.uniform import solve_uniform
 
 VALUES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("joint_values.json").read_text("utf-8"))["values"]
 SMALL = 3000
@@ -149,6 +151,47 @@ def test_never_worse_than_the_best_split(seed: int, monkeypatch: pytest.MonkeyPa
     together = solve(body, "add-remove").total
     roots = sum(math.sqrt(solve(Body((part,)), "add-remove").total) for part in body.parts)
     assert together <= roots**2 * (1 + 1e-6)
+
+
+UNIFORM = {  # name: part, weight of n, at most how far above the optimum
+    "two sums of one group": (make_part(3, 1, [(0.5, 0.5, 1.0)] * 2), 0.0, 1e-4),
+    "two sums": (make_part(12, 3, [(0.5, 0.5, 1.0)] * 2), 0.0, 1e-3),
+    "two sums and the number of people": (make_part(3, 2, [(0.5, 0.5, 1.0)] * 2), 1.0, 0.1),
+    "three sums": (make_part(12, 3, [(0.5, 0.5, 1.0)] * 3), 0.0, 1e-3),
+    "a mean and two sums": (make_part(3, 2, [(0.0, 0.5, 1.0), (0.5, 0.5, 2.0), (1.5, 0.5, 1.0)], 0.5), 0.0, 5e-3),
+}
+
+
+@pytest.mark.parametrize("name", UNIFORM)
+def test_the_same_noise_in_every_group(name: str) -> None:
+    part, weight, margin = UNIFORM[name]
+    body = Body((part,), weight)
+    best = solve(body, "add-remove").total
+    found = ladder._made(body, [solve_uniform(0, part, weight)], "uniform", None)
+    assert best * (1 - 1e-5) <= found.total <= best * (1 + margin)
+    if count_people(body, False) <= SMALL:
+        check_norm(found, body)
+
+
+@pytest.mark.parametrize(("groups", "most", "sums", "gain"), [(100, 50, 2, 1.06), (100, 20, 3, 1.03)])
+def test_several_sums_over_many_groups(groups: int, most: int, sums: int, gain: float) -> None:
+    body = Body((make_part(groups, most, [(0.5, 0.5, 1.0)] * sums),))
+    found = solve(body, "add-remove")
+    closed = root_of_total(ladder._closed_forms(body.parts, [0], 0.0), 0.0) ** 2
+    assert found.how == "shared constant"
+    assert found.total <= closed / gain
+
+
+def test_fifty_questions_are_solved_in_seconds() -> None:
+    parts = [make_part(1, 1, [(0.5 + i / 20, 0.5 + i / 20, 1.0)], 1.0) for i in range(20)]
+    parts += [make_part(3 + i, 1, count_weight=1.0) for i in range(15)]
+    parts += [make_part(10 + i, 3, [(0.5, 0.5, 1.0), (1.5 + i / 20, 0.5 + i / 20, 1.0)], 1.0) for i in range(15)]
+    body = Body(tuple(parts), 1.0)
+    begin = time.process_time()
+    found = solve(body, "add-remove")
+    assert time.process_time() - begin < 6.0  # about 0.7 s alone
+    blocks = [ladder._alone(q, part) for q, part in enumerate(parts)]
+    assert found.total < 0.98 * root_of_total(blocks, 1.0) ** 2
 
 
 def histogram(values: int) -> Part:

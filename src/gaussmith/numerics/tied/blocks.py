@@ -34,6 +34,8 @@ class Block:
     """√T_b."""
     energy: float
     """‖c_b‖², in answers scaled to the roots of their weights."""
+    closed: bool = False
+    """Whether it is one part in closed form, whose centre is searched for together with others."""
 
 
 def root_of_total(blocks: Sequence[Block], people_weight: float) -> float:

@@ -264,7 +264,7 @@ def find_centres(batch: Batch, copies: Array, outside: float) -> tuple[Law, floa
     half[:n] = np.where(batch.m == batch.g, 0.5, half[:n])  # by symmetry often the best, and a corner of F
     best = min((*tried, half), key=exactly)
     # Where a sum's count hardly takes part it should not at all: next to this corner of F the noise is ill-defined.
-    kappa, gamma = unpack(best)
+    gamma = unpack(best)[1]
     bare = (batch.w0 == 0) & (np.abs(batch.mid - gamma) <= 1e-3 * np.abs(batch.mid)).all(axis=1)
     snapped = best.copy()
     snapped[n:] = np.where(bare[:, None], batch.mid, gamma)[free] / units[free]
@@ -318,7 +318,7 @@ def make_block(member: int, part: Part, law: Law, q: int) -> Block:
     energy = float(law.energies[q])
     if not counted:
         energy = g * float((part.weights * gamma**2).sum())
-    return Block((member,), (own * scale,), ties * scale, constant * scale, math.sqrt(cost * norm), energy)
+    return Block((member,), (own * scale,), ties * scale, constant * scale, math.sqrt(cost * norm), energy, True)
 
 
 def _largest_square(part: Part, b: Array, gamma: Array, s: float, level: float, e: float) -> float:
@@ -337,4 +337,4 @@ def everybody(member: int, part: Part) -> Block:
     root = float(roots.sum())
     own = np.diag(np.sqrt(roots / root)) if root else np.zeros((0, 0))
     energy = float((part.weights * part.centre**2).sum()) + part.count_weight
-    return Block((member,), (own,), np.zeros_like(own), np.zeros(part.columns), root, energy)
+    return Block((member,), (own,), np.zeros_like(own), np.zeros(part.columns), root, energy, True)

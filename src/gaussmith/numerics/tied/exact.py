@@ -15,7 +15,7 @@ import numpy as np
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.blocks import Block
 from gaussmith.numerics.tied.parts import Part
-from gaussmith.numerics.tied.reduced import Reduced
+from gaussmith.numerics.tied.reduced import Index, Reduced
 from gaussmith.numerics.tied.worst_law import People, WorstLaw, find_worst_law
 
 
@@ -94,7 +94,7 @@ def _rows(
         seen[starts[q] : starts[q + 1], columns[q] : columns[q + 1]] = asked[:, :-1] / math.sqrt(part.part.groups)
         seen[starts[q] : starts[q + 1], -1] += asked[:, -1]
         own.append(np.zeros((heights[q], widths[q])))
-        rows = _answer_rows(part)
+        rows = answer_rows(part)
         inner = slice(starts[q], starts[q + 1])
         own[q][rows] = (lifts[q] if part.part.groups > 1 else L[inner, inner]) @ asked[:, :-1]
         if q in turned:  # lifted by 1/√variance: √w r · √(root of all columns / (S · Σ√w r))
@@ -104,14 +104,14 @@ def _rows(
     seen[:, -1] -= centre
     ties = np.zeros((places[-1], columns[-1] + 1))
     for q, part in enumerate(reduced):
-        rows = places[q] + _answer_rows(part)
+        rows = places[q] + answer_rows(part)
         g = part.part.groups
         ties[rows] = L[starts[q] : starts[q + 1]] @ seen / math.sqrt(g)
         at = slice(columns[q], columns[q + 1])
-        ties[rows, at] = ties[rows, at] - own[q][_answer_rows(part)] / g if g > 1 else 0.0
+        ties[rows, at] = ties[rows, at] - own[q][answer_rows(part)] / g if g > 1 else 0.0
     return own, ties[:, :-1], ties[:, -1]
 
 
-def _answer_rows(part: Reduced) -> Array:
+def answer_rows(part: Reduced) -> Index:
     """The rows of a part's answers among all of its rows: the moving columns, then the count."""
     return np.append(part.moving, [part.part.columns] * part.counted).astype(int)

@@ -1,14 +1,15 @@
 """The least noise for a whole request: from the exact optimum of small ones to closed forms of large ones.
 
 types              all parts together, every type listed: the optimum (theorem A)
-shared constant    the smallest parts together by types, the others in closed form, each around a centre (theorem C)
+shared constant    each part around a centre (theorem C): the smallest together by types, the others in closed form or
+                   with the same noise in every group
 split              every part by itself: never better than the above, unless their search failed
 additive roots     replace-one: every part by itself is the optimum of the request (theorem B)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +24,9 @@ from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.numerics.tied.reduced import Reduced
 from gaussmith.numerics.tied.replaced import solve_replaced
 from gaussmith.numerics.tied.signs import law_of_parts, law_of_people
+from gaussmith.numerics.tied.uniform import MOST_COLUMNS, solve_uniform
+
+Solver = Callable[[Sequence[int], Sequence[Part], float], Block]
 
 _MOST = 100_000
 """Combinations of types that are listed, at most."""
@@ -108,44 +112,71 @@ def _alone(q: int, part: Part) -> Block:
 
 
 def _share_constant(body: Body) -> list[Block]:
-    """The best blocks around centres: all in closed form, then the smallest merged and solved by types."""
+    """The best blocks around centres: all in closed form, then the smallest merged and solved by types, and so on until
+    nothing is gained. A block feels the others through the energy of their centres alone."""
     blocks = _closed_forms(body.parts, range(len(body.parts)), body.people_weight)
     best, least = blocks, root_of_total(blocks, body.people_weight)
-    groups = _merged(body.parts)
-    closed = sorted(set(range(len(body.parts))) - {q for group in groups for q in group})
+    merged, several = _groups(body.parts)
     for _ in range(4):
-        solved: list[Block] = []
-        for group in groups:
-            mine = set(group)
-            others = [b for b in (*solved, *blocks) if not mine.intersection(b.members)]
-            seen = {q for b in solved for q in b.members}
-            others = [b for b in others if b in solved or not seen.intersection(b.members)]
-            outside = body.people_weight + sum(b.energy for b in others)
-            solved.append(solve_types(group, [body.parts[q] for q in group], outside, gap=1e-5).block)
-        outside = body.people_weight + sum(b.energy for b in solved)
-        blocks = [*solved, *_closed_forms(body.parts, closed, outside)]
+        for group in merged:
+            blocks = _exchanged(body, blocks, group, _by_types)
+        for q in several:
+            blocks = _exchanged(body, blocks, [q], _uniform)
+        blocks = _centred_anew(body, blocks)
         now = root_of_total(blocks, body.people_weight)
+        gain = 1.0 - now / least
         if now < least:
-            best, least, gain = blocks, now, 1.0 - now / least
-            if gain > 1e-5:
-                continue
-        break
+            best, least = blocks, now
+        if gain < 1e-5:
+            break
     return best
 
 
-def _merged(parts: Sequence[Part]) -> list[list[int]]:
-    """The smallest parts together, as far as they can be listed; and parts of two or three columns by themselves."""
+def _exchanged(body: Body, blocks: list[Block], group: list[int], solver: Solver) -> list[Block]:
+    """The blocks with those of a group solved anew beside the others, where that is better."""
+    kept = [b for b in blocks if not set(group).intersection(b.members)]
+    outside = body.people_weight + sum(b.energy for b in kept)
+    found = [*kept, solver(group, [body.parts[q] for q in group], outside)]
+    better = root_of_total(found, body.people_weight) < root_of_total(blocks, body.people_weight)
+    return found if better else blocks
+
+
+def _centred_anew(body: Body, blocks: list[Block]) -> list[Block]:
+    """The blocks with all closed forms around new centres, where that is better."""
+    closed = sorted(b.members[0] for b in blocks if b.closed)
+    kept = [b for b in blocks if not b.closed]
+    if not closed or not kept:
+        return blocks
+    found = [*kept, *_closed_forms(body.parts, closed, body.people_weight + sum(b.energy for b in kept))]
+    better = root_of_total(found, body.people_weight) < root_of_total(blocks, body.people_weight)
+    return found if better else blocks
+
+
+def _uniform(members: Sequence[int], parts: Sequence[Part], outside: float) -> Block:
+    return solve_uniform(members[0], parts[0], outside)
+
+
+def _by_types(members: Sequence[int], parts: Sequence[Part], outside: float) -> Block:
+    return solve_types(members, parts, outside, gap=1e-5).block
+
+
+def _groups(parts: Sequence[Part]) -> tuple[list[list[int]], list[int]]:
+    """The smallest parts together, as far as their types can be listed, and parts of two or three columns alone; then
+    those of several columns whose types cannot be listed."""
     order = sorted(range(len(parts)), key=lambda q: (Reduced(parts[q], False).size, q))
     first: list[int] = []
     for q in order:
         if not _fits([parts[at] for at in (*first, q)], _BLOCK):
             break
         first.append(q)
-    groups = [sorted(first)] if first else []
+    groups, several = [sorted(first)] if first else [], []
     for q in order[len(first) :]:
-        if 2 <= len(Reduced(parts[q], False).moving) <= 3 and _fits([parts[q]], _BLOCK):
+        columns = len(Reduced(parts[q], False).moving)
+        if 2 <= columns <= 3 and _fits([parts[q]], _BLOCK):
             groups.append([q])
-    return groups
+        elif 2 <= columns <= MOST_COLUMNS and not parts[q].always:
+            several.append(q)
+    return groups, several
 
 
 def _closed_forms(parts: Sequence[Part], members: Sequence[int], outside: float) -> list[Block]:

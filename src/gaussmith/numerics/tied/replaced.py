@@ -28,10 +28,14 @@ from gaussmith.numerics.tied.worst_law import WorstLaw
 MOST_TYPES = 20_000
 """Types of a part that are listed."""
 
+MOST_CERTIFIED = 150_000
+"""The same of a lone sum, whose noise is found from few of them (rule Z): certifying it takes them all."""
+
 
 def solve_replaced(part: Part, member: int = 0) -> tuple[Block, WorstLaw | None]:
     """The best noise of one part under replace-one, and the law that proves it where types were listed."""
-    if Reduced(part, True).size <= MOST_TYPES:
+    reduced = Reduced(part, True)
+    if reduced.size <= (MOST_CERTIFIED if reduced.lone else MOST_TYPES):
         solved = solve_types([member], [part], 0.0, replaced=True)
         return solved.block, solved.law
     return _closed_form(part, member), None

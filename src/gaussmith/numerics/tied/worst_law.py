@@ -89,13 +89,13 @@ class People:
         if not rows.shape[1]:
             along = np.zeros(0), np.zeros((0, 0))
         elif len(rows) > 5000:
-            along = _root_of((rows * weights[:, None]).T @ rows)
+            along = root_of_moment((rows * weights[:, None]).T @ rows)
         else:
             along = singular(np.sqrt(weights)[:, None] * rows)
         across = []
         for q, part in self.scattered:
             marginal = np.bincount(index[q], weights, minlength=len(part.across))
-            across.append(_root_of(np.tensordot(marginal, part.across, 1)))
+            across.append(root_of_moment(np.tensordot(marginal, part.across, 1)))
         turned = np.array([math.sqrt(weights @ values[index[q]]) for q, values in self.turning])
         groups = [part.part.groups - 1 for _, part in self.scattered]
         total = along[0].sum() + sum(g * m.sum() for g, (m, _) in zip(groups, across, strict=True)) + turned.sum()
@@ -127,13 +127,10 @@ class People:
         X = rows @ V
         gradient = (X**2 / m).sum(axis=1)
         features = [products(X, m)] if len(m) else []
-        for (q, part), (m, V) in zip(self.scattered, roots.across, strict=True):
-            g = part.part.groups - 1
-            turned = np.einsum("ia,nij,jb->nab", V, part.across, V, optimize=True)
-            gradient += g * (np.einsum("naa->na", turned) / m).sum(axis=1)[index[q]]
-            a, b = np.triu_indices(len(m))
-            double = np.where(a == b, 1.0, math.sqrt(2.0)) * math.sqrt(g)
-            features.append((turned[:, a, b] * (double / np.sqrt(m[a] * m[b] * (m[a] + m[b]))))[index[q]])
+        for (q, part), root in zip(self.scattered, roots.across, strict=True):
+            slopes, bends = look_at_moments(part.across, root, part.part.groups - 1)
+            gradient += slopes[index[q]]
+            features.append(bends[index[q]])
         for (q, values), root in zip(self.turning, roots.turned, strict=True):
             gradient += (values / root)[index[q]]
             features.append((values / math.sqrt(2.0 * root**3))[index[q], None])
@@ -142,7 +139,18 @@ class People:
         return View(gradient, Phi, float(gradient.max()) * size / S - 1.0, (S / size) ** 2)
 
 
-def _root_of(moment: Array) -> tuple[Array, Array]:
+def look_at_moments(moments: Array, root: tuple[Array, Array], times: float) -> tuple[Array, Array]:
+    """The gradient of 2 · times · tr √(E X) at its root, and a root of minus its Hessian: a row each for every X."""
+    m, V = root
+    turned = np.einsum("ia,nij,jb->nab", V, moments, V, optimize=True)
+    gradient = times * (np.einsum("naa->na", turned) / m).sum(axis=1)
+    a, b = np.triu_indices(len(m))
+    double = np.where(a == b, 1.0, math.sqrt(2.0)) * math.sqrt(times)
+    return gradient, np.asarray(turned[:, a, b] * (double / np.sqrt(m[a] * m[b] * (m[a] + m[b]))))
+
+
+def root_of_moment(moment: Array) -> tuple[Array, Array]:
+    """m and V with M^{1/2} = V diag(m) Vᵀ."""
     e, V = np.linalg.eigh(moment)
     return np.sqrt(np.maximum(e, 0.0)), V
 
