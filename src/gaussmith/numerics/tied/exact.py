@@ -16,7 +16,7 @@ from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.blocks import Block
 from gaussmith.numerics.tied.parts import Part
 from gaussmith.numerics.tied.reduced import Index, Reduced
-from gaussmith.numerics.tied.worst_law import People, WorstLaw, find_worst_law
+from gaussmith.numerics.tied.worst_law import People, WorstLaw, find_worst_law, root_of_moment
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ def _block(members: tuple[int, ...], reduced: Sequence[Reduced], weight: float, 
     m, V = law.roots.along
     answers = sum(part.answers for part in reduced)
     inverse = (V / (S * m)) @ V.T
-    e, U = np.linalg.eigh(inverse[:answers, :answers])
-    L, back = (U * np.sqrt(e)) @ U.T, (U / e) @ U.T  # of y given the constant: ‖L(y − c n)‖, covariance `back`
+    e, U = root_of_moment(inverse[:answers, :answers])
+    L, back = (U * e) @ U.T, (U / e**2) @ U.T  # of y given the constant: ‖L(y − c n)‖, covariance `back`
     centre, share = np.zeros(answers), 0.0
     if weight > 0:
         coupling = inverse[:answers, -1]

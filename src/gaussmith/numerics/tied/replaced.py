@@ -51,10 +51,11 @@ class _States:
     net: Array
 
     @classmethod
-    def of(cls, part: Part) -> _States:
-        """Those that can be worst for a value that is linear in c, b and δ²: the ends, and where the groups run out."""
+    def of(cls, part: Part, most: int = 10**9) -> _States:
+        """Those that can be worst for a value that is linear in c, b and δ²: the ends, and where the groups run out; for
+        about `most` values of δ."""
         g, m = part.groups, part.most
-        net = np.repeat(np.arange(m + 1), 3)
+        net = np.repeat(np.unique(np.append(np.arange(0, m + 1, -(-m // most)), m)), 3)
         end = np.minimum(m - net, (g - net) // 2)
         lost = np.where(
             np.arange(len(net)) % 3 == 0, 0, np.minimum(end, np.where(np.arange(len(net)) % 3 == 1, m, g - m))
@@ -100,7 +101,7 @@ _close: Callable[[Array, float], bool] = lambda _, gap: gap <= 1e-9  # noqa: E73
 def _closed_form(part: Part, member: int) -> Block:
     from scipy.optimize import minimize
 
-    states = _States.of(part)
+    states = _States.of(part, 100)
     free = np.flatnonzero(part.centre)
 
     def spread(x: Array) -> Array:
@@ -154,6 +155,7 @@ def _make_block(part: Part, member: int, states: _States, alpha: Array) -> Block
         s = 1.0 / math.sqrt(across if g > 1 else along)
         own[p, p], ties[p, p] = s, (1.0 / math.sqrt(along) - s) / g
     used = features.any(axis=0)
+    features = _States.of(part).features(alpha)
     norm = float((features[:, used] / (root * roots[used])).sum(axis=1).max())
     cost = root**2
     scale = 1.0 / math.sqrt(norm)

@@ -82,9 +82,9 @@ def _signed(part: Reduced, types: Index) -> tuple[Array, Array, Index] | None:
         if part.replaced and len(turning) and not part.part.always and not (held[:, -1] == 0).any():
             gained, lost = (counts[i, held[:, -1] == sign].sum() for sign in (1.0, -1.0))
             rows = np.vstack([rows, np.zeros((int(part.shared(gained, lost)), wide.shape[1]))])
-        signs = _signs(len(rows) * len(turning))
-        if len(signs) * rows.size > _MOST or start[-1] > 20_000:
+        if 2 * len(rows) * len(turning) * (rows.size + 1) > _MOST or start[-1] > 20_000:
             return None
+        signs = _signs(len(rows) * len(turning))
         for line in signs:
             person = rows.copy()
             size = np.where(rows[:, -1:] == 0, 2.0, 1.0)
