@@ -15,11 +15,12 @@ from all_people import find_largest_square, list_answers, make_part
 
 from gaussmith.numerics.optimum import solve as solve_points
 from gaussmith.numerics.tied import ladder
-from gaussmith.numerics.tied.blocks import root_of_total
+from gaussmith.numerics.tied.blocks import Block, join, root_of_total, total_of
 from gaussmith.numerics.tied.ladder import Solution, solve
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.numerics.tied.replaced import _closed_form
 from gaussmith.numerics.tied.uniform import solve_uniform
+from gaussmith.numerics.two_level import counts
 
 VALUES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("joint_values.json").read_text("utf-8"))["values"]
 SMALL = 3000
@@ -47,6 +48,11 @@ def count_people(body: Body, replaced: bool) -> float:
     return math.prod(corners) ** (2 if replaced else 1)
 
 
+def made(body: Body, blocks: list[Block], replaced: bool = False) -> Solution:
+    lift = join(body, blocks)
+    return Solution(lift, total_of(lift, body, replaced), None, "")
+
+
 def check_norm(found: Solution, body: Body, replaced: bool = False) -> None:
     """The lift hides everybody, and is not larger than it must be."""
     assert find_largest_square(found.lift, body, replaced) == pytest.approx(1.0, abs=2e-9)
@@ -70,7 +76,7 @@ def test_closed_forms_reach_their_reference(value: dict[str, Any]) -> None:
         blocks = [_closed_form(part, q) for q, part in enumerate(body.parts)]
     else:
         blocks = ladder._closed_forms(body.parts, range(len(body.parts)), body.people_weight)
-    found = ladder._made(body, blocks, "closed", None)
+    found = made(body, blocks, replaced)
     assert value["least"] * (1 - 1e-5) <= found.total <= value["closed_form"] * (1 + 1e-5)
     assert found.total == pytest.approx(root_of_total(blocks, body.people_weight) ** 2, rel=1e-9)
     if count_people(body, replaced) <= SMALL:
@@ -167,7 +173,7 @@ def test_the_same_noise_in_every_group(name: str) -> None:
     part, weight, margin = UNIFORM[name]
     body = Body((part,), weight)
     best = solve(body, "add-remove").total
-    found = ladder._made(body, [solve_uniform(0, part, weight)], "uniform", None)
+    found = made(body, [solve_uniform(0, part, weight)])
     assert best * (1 - 1e-5) <= found.total <= best * (1 + margin)
     if count_people(body, False) <= SMALL:
         check_norm(found, body)
@@ -192,6 +198,46 @@ def test_fifty_questions_are_solved_in_seconds() -> None:
     assert time.process_time() - begin < 6.0  # about 0.7 s alone
     blocks = [ladder._alone(q, part) for q, part in enumerate(parts)]
     assert found.total < 0.98 * root_of_total(blocks, 1.0) ** 2
+
+
+@pytest.mark.parametrize(("groups", "most"), [(1, 1), (5, 2), (10, 10), (40, 27), (900, 600)])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_counts_against_the_two_level_shape(groups: int, most: int, neighbours: str) -> None:
+    found = solve(Body((make_part(groups, most, count_weight=1.0),)), neighbours)
+    assert found.total == pytest.approx(counts(groups, most, neighbours).total, rel=2e-6)
+
+
+SILENT = {  # parts of which nothing is asked, or only how many people there are
+    "nobody": ((), 1.0, 1.0),
+    "nothing": ((make_part(3, 2),), 0.0, 0.0),
+    "the number of people": ((make_part(1, 1, count_weight=1.0, always=True),), 0.0, 1.0),
+    "the number of people twice": ((make_part(1, 1, count_weight=1.0, always=True),), 3.0, 4.0),
+    "a histogram and nothing": ((make_part(3, 2), make_part(2, 1, count_weight=1.0)), 0.0, 2.0),
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_parts_of_which_nothing_is_asked(name: str, neighbours: str) -> None:
+    parts, weight, least = SILENT[name]
+    body, replaced = Body(parts, weight), neighbours == "replace-one"
+    found = solve(body, neighbours)
+    if replaced:  # nobody is added; a histogram of 2 values, at most one each
+        least = counts(2, 1, neighbours).total if "histogram" in name else 0.0
+    assert found.total == pytest.approx(least, rel=1e-6, abs=1e-12)
+    assert found.law is not None
+    found.law.check(body, replaced)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
+def test_units_far_apart(scale: float) -> None:
+    one = Body((make_part(1, 1, [(scale, scale, 1.0)], always=True),), 1.0)
+    assert solve(one, "add-remove").total == pytest.approx((scale + math.sqrt(scale**2 + 1)) ** 2, rel=2e-6)
+    body = Body((make_part(3, 2, [(scale, scale, 1.0)], 1.0), make_part(3, 1, count_weight=1.0)), 1.0)
+    found = solve(body, "add-remove")
+    check_norm(found, body)
+    same = Body((make_part(3, 2, [(1.0, 1.0, scale**2)], 1.0), body.parts[1]), 1.0)
+    assert solve(same, "add-remove").total == pytest.approx(found.total, rel=1e-6)
 
 
 def histogram(values: int) -> Part:

@@ -54,7 +54,7 @@ def join(body: Body, blocks: Sequence[Block]) -> TiedLift:
     ties = []
     for q in range(len(body.parts)):
         block, i = place[q]
-        scale = math.sqrt(block.root / F)
+        scale = math.sqrt(block.root / F) if F else 0.0
         own.append(block.own[i] * scale)
         start = sum(len(each) for each in block.own[:i])
         rows = slice(start, start + len(own[-1]))
@@ -71,18 +71,21 @@ def join(body: Body, blocks: Sequence[Block]) -> TiedLift:
     if energy > 0:
         last = np.zeros(body.width + 1)
         last[-1] = math.sqrt(math.sqrt(energy) / F)
-    return TiedLift(tuple(part.groups for part in body.parts), tuple(own), np.vstack(ties), last)
+    return TiedLift(
+        tuple(part.groups for part in body.parts), tuple(own), np.vstack(ties or [np.zeros((0, int(counted)))]), last
+    )
 
 
-def total_of(lift: TiedLift, body: Body) -> float:
-    """The weighted total of the variances of all answers, from the covariance of the lift's noise."""
+def total_of(lift: TiedLift, body: Body, replaced: bool = False) -> float:
+    """The weighted total of the variances of all answers, from the covariance of the lift's noise; where `replaced` the
+    number of people is public."""
     found = body.people_weight * (lift.people_variance if body.people_weight else 0.0)
     for q, part in enumerate(body.parts):
         same, _ = lift.covariance(q, q)
         asked = part.rows
         if not part.always:
             asked = asked[:, : part.width]
-        elif asked[:, -1].any() and lift.counted:
+        elif asked[:, -1].any() and not replaced:
             across = lift.people_covariance(q)
             same = np.block([[same, across[:, None]], [across[None, :], np.array([[lift.people_variance]])]])
         else:

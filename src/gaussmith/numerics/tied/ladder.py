@@ -34,6 +34,9 @@ _MOST = 100_000
 _WORK = 4e6
 """Combinations times squared answers of a request that is solved by types."""
 
+_TABLE = 3e6
+"""Types times corners of a part that is solved by types."""
+
 _BLOCK = 1e6
 """The same of a block among others."""
 
@@ -61,31 +64,67 @@ def solve(body: Body, neighbours: str) -> Solution:
     >>> round(found.total, 2), found.how
     (43.08, 'types')
     """
-    if neighbours == "replace-one":
-        return _solve_replaced(body)
+    replaced = neighbours == "replace-one"
+    silent = {q for q, part in enumerate(body.parts) if _is_silent(part)}
+    heard = [q for q in range(len(body.parts)) if q not in silent]
+    if replaced:
+        body = replace(body, people_weight=0.0)  # nobody is added: the number of people is public
+    found = [_silence(q, body.parts[q], replaced) for q in silent]
+    rest = Body(tuple(body.parts[q] for q in heard), body.people_weight + sum(block.energy for block in found))
+    blocks, how, law = (_replace_one if replaced else _add_remove)(rest) if heard else ([], "types", _NOBODY)
+    found += [replace(block, members=tuple(heard[q] for q in block.members)) for block in blocks]
+    lift = join(body, found)
+    return Solution(
+        lift, total_of(lift, body, replaced), None if law is None else _told(law, body, silent, replaced), how
+    )
+
+
+Found = tuple[list[Block], str, TypesLaw | None]
+_NOBODY = TypesLaw((), (), (), np.ones(1))
+
+
+def _add_remove(body: Body) -> Found:
     if _fits(body.parts, _WORK):
         solved = solve_types(range(len(body.parts)), body.parts, body.people_weight)
-        return _made(body, [solved.block], "types", law_of_people(solved.law))
+        return [solved.block], "types", law_of_people(solved.law)
     found = _share_constant(body)
     apart = [_alone(q, part) for q, part in enumerate(body.parts)]
     if root_of_total(apart, body.people_weight) < root_of_total(found, body.people_weight):
-        return _made(body, apart, "split", None)
-    return _made(body, found, "shared constant", None)
+        return apart, "split", None
+    return found, "shared constant", None
 
 
-def _made(body: Body, blocks: Sequence[Block], how: str, law: TypesLaw | None) -> Solution:
-    lift = join(body, blocks)
-    return Solution(lift, total_of(lift, body), law, how)
-
-
-def _solve_replaced(body: Body) -> Solution:
-    public = replace(body, people_weight=0.0)  # nobody is added: the number of people is known
+def _replace_one(body: Body) -> Found:
     solved = [solve_replaced(part, q) for q, part in enumerate(body.parts)]
     laws = [law for _, law in solved if law is not None]
-    law = law_of_parts(laws) if len(laws) == len(solved) else None
-    lift = join(public, [block for block, _ in solved])
-    how = "types" if law is not None and len(solved) == 1 else "additive roots"
-    return Solution(lift, total_of(lift, public), law, how)
+    how = "types" if len(laws) == len(solved) == 1 else "additive roots"
+    return [block for block, _ in solved], how, law_of_parts(laws) if len(laws) == len(solved) else None
+
+
+def _is_silent(part: Part) -> bool:
+    """Whether nothing is asked of a part but, where everybody is in, their number."""
+    return part.columns == 0 and (part.always or part.count_weight == 0)
+
+
+def _silence(q: int, part: Part, replaced: bool) -> Block:
+    """A part without rows: it adds to what the number of people is worth, if to anything."""
+    energy = part.count_weight if part.always and not replaced else 0.0
+    return Block((q,), (np.zeros((0, part.width)),), np.zeros((0, part.width)), np.zeros(0), 0.0, energy)
+
+
+def _told(law: TypesLaw, body: Body, silent: set[int], replaced: bool) -> TypesLaw:
+    """The law of all parts: in silent ones a person does what everybody does."""
+    if not silent:
+        return law
+    fields: list[list[Array]] = [[], [], []]
+    heard = iter(zip(law.corners, law.counts, law.picks, strict=True))
+    for q, part in enumerate(body.parts):
+        there = float(part.always and not replaced)
+        same = np.full((1, 1), float(not replaced)), np.full((1, 1), there), np.zeros(len(law.weights))
+        for field, each in zip(fields, same if q in silent else next(heard), strict=True):
+            field.append(each)
+    corners, counts, picks = map(tuple, fields)
+    return TypesLaw(corners, counts, picks, law.weights)
 
 
 def _fits(parts: Iterable[Part], work: float) -> bool:
@@ -95,7 +134,7 @@ def _fits(parts: Iterable[Part], work: float) -> bool:
         reduced = Reduced(part, False)
         size *= reduced.size
         answers += reduced.answers
-        if size > _MOST or size * answers**2 > work:
+        if size > _MOST or size * answers**2 > work or reduced.size * reduced.corners > _TABLE:
             return False
     return True
 

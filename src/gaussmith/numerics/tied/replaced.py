@@ -52,8 +52,8 @@ class _States:
 
     @classmethod
     def of(cls, part: Part, most: int = 10**9) -> _States:
-        """Those that can be worst for a value that is linear in c, b and δ²: the ends, and where the groups run out; for
-        about `most` values of δ."""
+        """Those that can be worst for a value linear in c, b and δ²: the ends, and where the groups run out; for about
+        `most` values of δ."""
         g, m = part.groups, part.most
         net = np.repeat(np.unique(np.append(np.arange(0, m + 1, -(-m // most)), m)), 3)
         end = np.minimum(m - net, (g - net) // 2)

@@ -19,9 +19,9 @@ def count_types(part: Part, replaced: bool) -> int:
     """How many rows `list_types` would list."""
     corners = 2**part.columns
     if not replaced:
-        return sum(_ways(k, corners) for k in range(part.fewest, part.most + 1))
+        return sum(ways(k, corners) for k in range(part.fewest, part.most + 1))
     return sum(
-        (_ways(kept, corners) if part.columns else 1) * _ways(gained, corners) * _ways(lost, corners)
+        (ways(kept, corners) if part.columns else 1) * ways(gained, corners) * ways(lost, corners)
         for gained, lost, kept in changes(part)
     )
 
@@ -73,5 +73,6 @@ def spread_over(groups: int, corners: int) -> Array:
     return np.hstack([rows, left[:, None].astype(float)])
 
 
-def _ways(groups: int, corners: int) -> int:
+def ways(groups: int, corners: int) -> int:
+    """How many rows `spread_over` lists."""
     return math.comb(groups + corners - 1, corners - 1)
