@@ -223,8 +223,15 @@ class Law:
         return (in_kappa, in_gamma), (energy_in_kappa, energy_in_gamma)
 
 
-def find_centres(batch: Batch, copies: Array, outside: float) -> tuple[Law, float]:
-    """The centres with the least F = Σ copies · √T + √E, E with `outside` from elsewhere; and that F."""
+Centres = list[tuple[float, Array]]
+"""κ, and γ of the columns that are not centred at 0, part by part."""
+
+
+def find_centres(batch: Batch, copies: Array, outside: float, near: Centres | None = None) -> Law:
+    """The law at the centres with the least F = Σ copies · √T + √E, E with `outside` from elsewhere.
+
+    The search is a first one from afar, or, where centres are known that are `near`, a finer one from there.
+    """
     from scipy.optimize import minimize
 
     n, width = batch.w.shape
@@ -250,14 +257,15 @@ def find_centres(batch: Batch, copies: Array, outside: float) -> tuple[Law, floa
         return float(copies @ law.roots) + math.sqrt(outside + float(copies @ law.energies))
 
     bounds = [(0.0, 1.0)] * n + [(-1.0, 1.0)] * int(free.sum())
+    starts, bend, ftol = _starts(batch, free, units), _BEND, 1e-7
+    if near is not None:
+        gamma = np.concatenate([at / unit[: len(at)] for (_, at), unit in zip(near, units, strict=True)])
+        starts, bend, ftol = [np.append([kappa for kappa, _ in near] / batch.m, gamma)], _BEND / 30, 1e-8
     tried = []
-    for x in _starts(batch, free, units):
-        tried.append(x)
-        for bend in _BENDS:
-            options = {"maxiter": 80, "ftol": 1e-8}
-            found = minimize(value, x, (bend,), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-            x = found.x
-            tried.append(x)
+    for x in starts:
+        options = {"maxiter": 80, "ftol": ftol}
+        found = minimize(value, x, (bend,), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        tried += [x, found.x]
     if outside == 0:
         tried.append(np.zeros(n + int(free.sum())))
     half = tried[-1 - (outside == 0)].copy()
@@ -269,10 +277,10 @@ def find_centres(batch: Batch, copies: Array, outside: float) -> tuple[Law, floa
     snapped = best.copy()
     snapped[n:] = np.where(bare[:, None], batch.mid, gamma)[free] / units[free]
     best = snapped if exactly(snapped) <= exactly(best) * (1.0 + 1e-6) else best
-    return batch.law(*unpack(best)), exactly(best)
+    return batch.law(*unpack(best))
 
 
-_BENDS = (3e-3, 1e-4)
+_BEND = 3e-3
 
 
 def _starts(batch: Batch, free: npt.NDArray[np.bool_], units: Array) -> list[Array]:

@@ -26,6 +26,9 @@ from gaussmith.numerics.tied.replaced import solve_replaced
 from gaussmith.numerics.tied.signs import law_of_parts, law_of_people
 from gaussmith.numerics.tied.uniform import MOST_COLUMNS, solve_uniform
 
+Known = dict[int, tuple[float, Array]]
+"""Centres of parts in closed form."""
+
 Solver = Callable[[Sequence[int], Sequence[Part], float], Block]
 
 _MOST = 100_000
@@ -153,22 +156,21 @@ def _alone(q: int, part: Part) -> Block:
 def _share_constant(body: Body) -> list[Block]:
     """The best blocks around centres: all in closed form, then the smallest merged and solved by types, and so on until
     nothing is gained. A block feels the others through the energy of their centres alone."""
-    blocks = _closed_forms(body.parts, range(len(body.parts)), body.people_weight)
-    best, least = blocks, root_of_total(blocks, body.people_weight)
+    known: Known = {}
+    blocks = _closed_forms(body.parts, range(len(body.parts)), body.people_weight, known)
+    least = root_of_total(blocks, body.people_weight)
     merged, several = _groups(body.parts)
     for _ in range(4):
         for group in merged:
             blocks = _exchanged(body, blocks, group, _by_types)
         for q in several:
             blocks = _exchanged(body, blocks, [q], _uniform)
-        blocks = _centred_anew(body, blocks)
+        blocks = _centred_anew(body, blocks, known)
         now = root_of_total(blocks, body.people_weight)
-        gain = 1.0 - now / least
-        if now < least:
-            best, least = blocks, now
-        if gain < 1e-5:
+        if now > least * (1.0 - 1e-5):
             break
-    return best
+        least = now
+    return blocks
 
 
 def _exchanged(body: Body, blocks: list[Block], group: list[int], solver: Solver) -> list[Block]:
@@ -180,13 +182,13 @@ def _exchanged(body: Body, blocks: list[Block], group: list[int], solver: Solver
     return found if better else blocks
 
 
-def _centred_anew(body: Body, blocks: list[Block]) -> list[Block]:
+def _centred_anew(body: Body, blocks: list[Block], known: Known) -> list[Block]:
     """The blocks with all closed forms around new centres, where that is better."""
     closed = sorted(b.members[0] for b in blocks if b.closed)
     kept = [b for b in blocks if not b.closed]
-    if not closed or not kept:
+    if not closed:
         return blocks
-    found = [*kept, *_closed_forms(body.parts, closed, body.people_weight + sum(b.energy for b in kept))]
+    found = [*kept, *_closed_forms(body.parts, closed, body.people_weight + sum(b.energy for b in kept), known)]
     better = root_of_total(found, body.people_weight) < root_of_total(blocks, body.people_weight)
     return found if better else blocks
 
@@ -218,8 +220,11 @@ def _groups(parts: Sequence[Part]) -> tuple[list[list[int]], list[int]]:
     return groups, several
 
 
-def _closed_forms(parts: Sequence[Part], members: Sequence[int], outside: float) -> list[Block]:
-    """The closed form of each of these parts, at the best centres for all of them; like parts are solved once."""
+def _closed_forms(parts: Sequence[Part], members: Sequence[int], outside: float, known: Known) -> list[Block]:
+    """The closed form of each of these parts, at the best centres for all of them; like parts are solved once.
+
+    Centres that are `known` from before are where the search begins; those that are found are kept there.
+    """
     found = [everybody(q, parts[q]) for q in members if parts[q].always]
     rest = [q for q in members if not parts[q].always]
     if not rest:
@@ -229,8 +234,13 @@ def _closed_forms(parts: Sequence[Part], members: Sequence[int], outside: float)
         kinds.setdefault(_kind(parts[q]), []).append(q)
     batch = Batch([parts[alike[0]] for alike in kinds.values()])
     copies = np.array([len(alike) for alike in kinds.values()], float)
-    law, _ = find_centres(batch, copies, outside + sum(block.energy for block in found))
-    return [*found, *(make_block(q, parts[q], law, i) for i, alike in enumerate(kinds.values()) for q in alike)]
+    near = [known[alike[0]] for alike in kinds.values()] if all(q in known for q in rest) else None
+    law = find_centres(batch, copies, outside + sum(block.energy for block in found), near)
+    for i, alike in enumerate(kinds.values()):
+        for q in alike:
+            known[q] = float(law.kappa[i]), law.gamma[i, : len(batch.moving[i])]
+            found.append(make_block(q, parts[q], law, i))
+    return found
 
 
 def _kind(part: Part) -> tuple[bytes, ...]:
