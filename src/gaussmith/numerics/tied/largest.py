@@ -295,4 +295,5 @@ def _limit(size: float, most: int) -> None:
             f"a lift that ties questions in {size:.3g} ways",
             f"its largest norm is certified by visiting at most {most:.3g}",
             "plan the questions with fewer ties",
+            code="tied-lift-too-large-to-certify",
         )
