@@ -33,7 +33,7 @@ class Question:
     histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
     values_per_unit:  how many of these values a person counts in
     share:            its share of μ², relative to those of the others; without any, questions are planned together
-    error_at_most:    the largest standard error that its sums, counts and cells may have; the rest is as good as it gets
+    error_at_most:    the largest standard error allowed in its sums, counts and cells; all else is as good as it gets
     """
 
     name: str = ""
