@@ -73,7 +73,7 @@ def _describe(draw: Draw, found: Verdict) -> str:
     from gaussmith.neighbours import protects
     from gaussmith.words.plans import held
 
-    total = draw.block.answers.objective == "total"
+    total = draw.block.problem.features.objective == "total"
     what = "total squared error" if total else "largest squared error over its target squared"
     where, kept = "", "guarantee"
     if draw.groups is not None:

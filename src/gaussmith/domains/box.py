@@ -31,7 +31,7 @@ from gaussmith.shapes.solved import is_worth_solving, solved, solved_replaced
 from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:
-    from gaussmith.problem.answers import Answers
+    from gaussmith.problem.features import Features
 
 MAX_CORNERS = 1 << 12
 """Limit on the corners that are visited to certify a dense lift."""
@@ -202,9 +202,9 @@ class Box(Domain):
         ways = [Way("lifted", lambda: Candidate(lifted(problem, name)))]
         if problem.secret_count:
             ways.append(Way("solved", lambda: solved(problem, search.gap), is_worth_solving(problem)))
-        elif problem.answers.is_linear:
+        elif problem.features.is_linear:
             ways.append(Way("solved", lambda: solved_replaced(problem, search.gap), is_worth_solving(problem)))
-        if problem.answers.matrix is None:
+        if problem.features.matrix is None:
             ways.append(Way("elliptical", lambda: Candidate(elliptical(problem))))
             ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))
         return try_ways(ways, problem, search)
@@ -227,7 +227,7 @@ class Box(Domain):
 
     # -- missing values, pictures and words -------------------------------------------------------------------------
 
-    def substitutes(self, answers: Answers, missing: Mapping[str, float]) -> Array:
+    def substitutes(self, features: Features, missing: Mapping[str, float]) -> Array:
         """The point of the bounds nearest zero where sums are asked, the centre where means are.
 
         A coordinate that is asked both ways needs its own word in `missing`.
@@ -238,10 +238,10 @@ class Box(Domain):
                 raise PlanError(f"missing={{{name!r}: …}}", "it must name a column of the domain", nearest(name, known))
         summed = np.zeros(self.dimension, bool)
         averaged = np.zeros(self.dimension, bool)
-        if answers.matrix is not None:
+        if features.matrix is not None:
             summed[:] = True
-        summed[answers.index[~answers.means]] = True
-        averaged[answers.index[answers.means]] = True
+        summed[features.index[~features.centred]] = True
+        averaged[features.index[features.centred]] = True
         for j in np.flatnonzero(summed & averaged):
             if self.name(int(j)) not in missing:
                 raise PlanError(

@@ -117,9 +117,9 @@ class People(Domain):
         return roots[own], roots[over], float(roots[last] ** 2)
 
     @cached_property
-    def row_centres(self) -> Array:
-        """The centres that sums over rows are measured from."""
-        return self._rows.coded[0]
+    def middles(self) -> Array:
+        """What means are measured from: of sums over rows that of a row."""
+        return np.concatenate([self._own.coded[0], self._rows.coded[0], [0.0]])
 
     @property
     def reading(self) -> str:
@@ -223,7 +223,7 @@ class People(Domain):
         ways = [Way("lifted", lambda: Candidate(lifted_people(problem)))]
         if problem.secret_count:
             ways.append(Way("solved", lambda: solved(problem, search.gap), is_worth_solving(problem)))
-        if problem.answers.matrix is None:
+        if problem.features.matrix is None:
             ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))
         return try_ways(ways, problem, search)
 
@@ -246,16 +246,16 @@ class People(Domain):
         return corner_outlines(problem, np.array(corners))
 
     def _end(self, problem: Problem[Any], i: int, share: float, sign: int) -> float:
-        """One end of what a person with this share of the rows adds to an answer."""
-        answers = problem.answers
-        if i == answers.size:
+        """One end of what a person with this share of the rows adds to a feature."""
+        features = problem.features
+        if i == features.size:
             return 1.0  # the person
-        j, (_, over, last) = int(answers.index[i]), self.parts
+        j, (_, over, last) = int(features.index[i]), self.parts
         if j == last:
             return share * self.rows_per_unit
         if j >= over.start:
             return float(sign * share * self.radius[j])
-        return float(sign * self.radius[j] + (0.0 if answers.means[i] else self.centre[j]))
+        return float(sign * self.radius[j] + (0.0 if features.centred[i] else self.centre[j]))
 
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
         boxes = [box for box in (self.own, self.rows) if box is not None]

@@ -12,28 +12,30 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.doubles import TOO_FAR, require_finite, within_doubles
 from gaussmith.plans.block import Block
 from gaussmith.problem import Domain, Problem
-from gaussmith.shapes import price, weighted_variances
+from gaussmith.shapes import price
 from gaussmith.shapes.candidates import BEST, Progress, Search, check_name
+from gaussmith.statistics import Answers
 
 
 def plan_problem(
     problem: Problem[Domain],
+    answers: Answers,
     guarantee: Guarantee,
     missing: Mapping[str, float] | None = None,
     shape: str = BEST,
     gap: float | None = None,
     progress: Progress | None = None,
 ) -> Block:
-    """The block for a problem; refused where doubles cannot hold it."""
+    """The block for a problem and the answers read from its features; refused where doubles cannot hold it."""
     with within_doubles():
-        require_finite(problem.answers.weights, 1 / problem.answers.weights)
-        made = _plan_problem(problem, guarantee, missing or {}, Search(shape, guarantee.mu, gap, progress))
+        require_finite(problem.features.weights, 1 / problem.features.weights)
+        made = _plan_problem(problem, answers, guarantee, missing or {}, Search(shape, guarantee.mu, gap, progress))
         _check_sizes(made)
         return made
 
 
 def _plan_problem(
-    problem: Problem[Domain], guarantee: Guarantee, missing: Mapping[str, float], search: Search
+    problem: Problem[Domain], answers: Answers, guarantee: Guarantee, missing: Mapping[str, float], search: Search
 ) -> Block:
     domain = problem.domain
     if domain.dimension == 0 and not problem.secret_count:
@@ -47,7 +49,7 @@ def _plan_problem(
         from gaussmith.numerics.optimum import check_gap
 
         search = replace(search, gap=check_gap(search.gap))
-    stand_ins = domain.substitutes(problem.answers, missing)
+    stand_ins = domain.substitutes(problem.features, missing)
     check_name(search.shape)
     candidates = domain.candidates(problem, search)
     law = max((c.law for c in candidates.found if c.law is not None), key=lambda law: law.lower, default=None)
@@ -59,13 +61,12 @@ def _plan_problem(
         raise PlanError(*TOO_FAR)
     _, best = min(priced, key=lambda pair: pair[0])
     others = (*((c.shape.name, cost) for cost, c in priced if c is not best), *candidates.compared)
-    return Block(best.fitted(problem), guarantee, best.shape, stand_ins, others, law)
+    return Block(best.fitted(problem), answers, guarantee, best.shape, stand_ins, others, law)
 
 
 def _check_sizes(block: Block) -> None:
     """Refuse a plan whose errors, total or bound doubles cannot hold; where they come near, all of it is checked."""
-    variances, count = weighted_variances(block.shape, block.problem)
-    sizes = np.append(variances, count) / block.guarantee.mu**2
+    sizes = block.shape.variances() / block.guarantee.mu**2
     require_finite(sizes, price(block.shape, block.problem) / block.guarantee.mu**2)
     noisy = sizes[sizes > 0]
     if len(noisy) and (noisy.max() > 1e60 or noisy.min() < 1e-60):

@@ -15,8 +15,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gaussmith.domains import Groups
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
@@ -26,14 +24,14 @@ from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
 from gaussmith.problem import Domain
-from gaussmith.problem.answers import Answers
 from gaussmith.problem.law import price_over_bound
+from gaussmith.statistics import Answers
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
     from gaussmith.releases import Release
 
-FORMAT = 2
+FORMAT = 3
 """The version of the JSON form."""
 
 
@@ -76,7 +74,7 @@ class Plan(StatedErrors):
     def of(cls, draw: Draw) -> Plan:
         """The plan of one draw that answers one question."""
         answers = draw.block.answers
-        slot = Slot("", 0, tuple(range(answers.visible)), answers.count)
+        slot = Slot("", 0, tuple(range(answers.size)), answers.count)
         return cls(draw.guarantee, draw.neighbours, (draw,), (slot,))
 
     # -- questions --------------------------------------------------------------------------------------------------
@@ -138,18 +136,14 @@ class Plan(StatedErrors):
     @property
     def names(self) -> Sequence[str]:
         """The answers' names in order, the count last if asked."""
-        answers = self.answers
-        names = answers.names[: answers.visible]
-        return (*names, "count") if answers.count else names
+        return self.answers.names
 
     # -- errors -----------------------------------------------------------------------------------------------------
 
     @property
     def standard_errors(self) -> Array:
         """Of the answers in order (in each group), the count last if asked; of a mean: n times its error."""
-        count = self.block.count_standard_error
-        errors = self.block.standard_errors
-        return errors if count is None else np.append(errors, count)
+        return self.block.standard_errors
 
     def errors(self, rows: int | None = None) -> dict[str, Any]:
         """The standard error of each answer in its own units; by question, where there are several.

@@ -31,12 +31,12 @@ def _ball_root(problem: Problem[Ball]) -> float:
     Equal weights w: M splits into d−1 equal directions across, and a 2 × 2 block (towards the centre, and the count)
     with trace w(|c|² + 2|c|Cm + C²q) + e and determinant w·e·C²(q − m²), e the weight of the count.
     """
-    answers, omega = problem.answers, problem.coordinate_weights
+    asked, omega = problem.features, problem.coordinate_weights
     C, d = problem.domain.ball_radius, problem.domain.dimension
     E, e = problem.offset_weight, problem.count_weight
     plain = float(max(C * np.sqrt(omega.sum()), np.sqrt(E)))  # the spread alone, and the centre alone
-    means = answers.means
-    if answers.matrix is not None or answers.size != d or np.ptp(omega) > 0 or means.any() != means.all():
+    mixed = asked.matrix is not None or asked.centred.any() != asked.centred.all()
+    if mixed or asked.size != d or np.ptp(omega) > 0:
         return plain
     w = float(omega[0])
     length = np.sqrt(max(E - e, 0.0) / w)
@@ -53,7 +53,7 @@ def _ellipsoid_root(problem: Problem[GaussianData]) -> float:
 
     Then tr M^{1/2} = √S, S = Σ ω_j a_j², without a centre or a count; with them M has one more rank.
     """
-    domain, answers = problem.domain, problem.answers
+    domain, asked = problem.domain, problem.features
     shares = problem.coordinate_weights * domain.radius**2
     S = float(shares.sum())
     if not problem.secret_count:
@@ -63,7 +63,6 @@ def _ellipsoid_root(problem: Problem[GaussianData]) -> float:
         return plain
     from gaussmith.numerics.traces import trace_sqrt_lower
 
-    i = answers.index
-    away = np.sqrt(answers.weights) * np.where(answers.means, 0.0, domain.centre[i])
-    v = np.append(away, np.sqrt(problem.count_weight))[:, None]
+    i = asked.index
+    v = np.append(np.sqrt(asked.weights) * problem.offsets, problem.root_count_weight)[:, None]
     return max(plain, float(trace_sqrt_lower(np.append(shares[i] * (shares[i] / S), 0.0), v, np.ones((1, 1)))))

@@ -16,8 +16,9 @@ from gaussmith.expressions import parse
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan, Slot
+from gaussmith.plans.assembly import Asked
 from gaussmith.requests.question import Bounds, Question, read_values
-from gaussmith.requests.translation import Asked, asked_of, plan_question
+from gaussmith.requests.translation import asked_of, plan_question
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share"))
 """What may stand in the request itself, or in a question."""
@@ -47,8 +48,8 @@ class Request:
     >>> import gaussmith as gm
     >>> request = gm.Request("people.parquet", sums={"income": (0, 200_000)}, means={"age": (0, 100)}, count=True,
     ...                      guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
-    >>> request.plan.answers.names
-    ('income_sum', 'age_mean')
+    >>> request.plan.names
+    ('income_sum', 'age_mean', 'count')
     >>> gm.Request("people.csv", count=True, guarantee=gm.Guarantee(mu=1))
     Request('people.csv', count=True, guarantee=Guarantee(mu=1.0))
     """
@@ -296,7 +297,7 @@ def _slot(question: Question, together: Sequence[Question], at: int, draw: Draw)
         return Slot(question.name, at, tuple(range(draw.block.answers.size)), bool(question.count))
     asked = _asked(together)
     places = [asked.index(a) for a in asked_of(question)]
-    over_rows = question.count == "rows" and draw.block.answers.visible > len(asked)
+    over_rows = question.count == "rows" and draw.block.answers.size > len(asked)
     places += [len(asked)] if over_rows else []
     return Slot(question.name, at, tuple(places), bool(question.count) and not over_rows)
 

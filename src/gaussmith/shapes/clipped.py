@@ -47,7 +47,7 @@ def choose(problem: Problem[GaussianData], mu: float, way: str | None = None) ->
     Never looks at data. Errs on no side: any ellipsoid is private.
     """
     domain = problem.domain
-    if domain.mean_within is None and problem.answers.any_mean:
+    if domain.mean_within is None and problem.features.centred.any():
         domain = domain.off_by(domain.sd)  # a mean that is asked for is not known
     omega = problem.coordinate_weights
     asked = omega > 0

@@ -32,7 +32,7 @@ def of_marginals(problem: Problem[Cells], work: Marginals) -> list[Candidate]:
     """The best shape for the marginals asked; the count, where asked and secret, is one more of them."""
     _check(problem)
     asked = problem.asks_secret_count
-    ways, weights = work.weighted_ways(problem.answers.weights, asked)
+    ways, weights = work.weighted_ways(problem.features.weights, problem.secret_count_weight)
     best = plan_marginals(work.shape, ways, weights, problem.neighbours)
     residuals = Residuals(work.shape, work.ways, best.subsets, best.variances)
     public = None
@@ -45,11 +45,11 @@ def of_marginals(problem: Problem[Cells], work: Marginals) -> list[Candidate]:
 
 
 def _check(problem: Problem[Cells]) -> None:
-    if problem.answers.targets is not None:
+    if problem.features.targets is not None:
         raise PlanError(
             "marginals with objective='worst'", "they are planned for the least total", "give weights, one per marginal"
         )
-    if problem.domain.or_none and (not problem.secret_count or problem.answers.count):
+    if problem.domain.or_none and (not problem.secret_count or problem.count_weight > 0):
         raise PlanError(
             "marginals of records that need not be in a cell",
             "under replace-one, and with the count, every record is in one",
