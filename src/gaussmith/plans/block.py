@@ -171,10 +171,8 @@ class Block:
     def error_law(self) -> ErrorLaw:
         """The law of the errors of all answers together, the count left out; of a mean: of n times its error."""
         size, noise = self.answers.size, self.noise
-        alone = not self.answers.over_rows and np.array_equal(
-            self.answers.leads[:size], np.arange(noise.rows.shape[0])[:size]
-        )
-        if alone and size == self.problem.features.size:
+        in_order = np.array_equal(self.answers.leads[:size], np.arange(self.problem.features.size))
+        if in_order and not self.answers.over_rows:
             variances = self.answers.planned_variances(noise)[:size]
             extra = (variances - noise.variances[:size]) / noise.unit  # of means: through the count
             law = law_of_features(self.shape.features, size, self.noise_scale, extra)

@@ -169,7 +169,7 @@ class Verdict:
 
 def prove_block(block: Block) -> Proof:
     """The proof of a block: its law's bound is proven here, in directed arithmetic, not taken from the solver."""
-    law, objective = block.bounding_law, block.problem.features.objective
+    law = block.bounding_law
     mu = block.guarantee.mu
     lower = prove(block.problem, law) / mu**2 * (1.0 - 2.0**-51)
     return Proof(

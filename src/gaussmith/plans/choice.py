@@ -12,9 +12,9 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.doubles import TOO_FAR, require_finite, within_doubles
 from gaussmith.plans.block import Block
 from gaussmith.problem import Domain, Problem
-from gaussmith.shapes import price
+from gaussmith.shapes import Shape, price
 from gaussmith.shapes.candidates import BEST, Progress, Search, check_name
-from gaussmith.statistics import Answers
+from gaussmith.statistics import Answers, Noisy
 
 
 def plan_problem(
@@ -55,13 +55,21 @@ def _plan_problem(
     law = max((c.law for c in candidates.found if c.law is not None), key=lambda law: law.lower, default=None)
     single = search.shape == BEST or len(candidates.found) == 1
     named = [c for c in candidates.found if single or c.shape.name == search.shape]
-    priced = [(price(c.shape, c.fitted(problem)), c) for c in named]
+    priced = [(_price(c.shape, problem, answers), c) for c in named]
     priced = [(cost, c) for cost, c in priced if np.isfinite(cost)]
     if not priced:
         raise PlanError(*TOO_FAR)
     _, best = min(priced, key=lambda pair: pair[0])
     others = (*((c.shape.name, cost) for cost, c in priced if c is not best), *candidates.compared)
     return Block(best.fitted(problem), answers, guarantee, best.shape, stand_ins, others, law)
+
+
+def _price(shape: Shape, problem: Problem[Domain], answers: Answers) -> float:
+    """What a shape is chosen by, at μ = 1: the weighted total of the answers' squared errors, or the worst of them."""
+    if problem.features.targets is not None:
+        return price(shape, problem)
+    rows, public = shape.features, None if problem.secret_count else 0
+    return answers.planned_total(Noisy(np.zeros(rows.shape[0]), rows, 1.0, shape.counted, public))
 
 
 def _check_sizes(block: Block) -> None:

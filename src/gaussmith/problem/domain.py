@@ -220,9 +220,7 @@ class Domain(ABC):
         W, root = problem.rows, np.sqrt(problem.features.weights)
         reach = np.abs(W) @ self.radius
         reach = np.abs(W @ self.centre) + reach if problem.secret_count else 2 * reach
-        return float(
-            np.sqrt(((root * reach) ** 2).sum() + (problem.count_weight if problem.asks_secret_count else 0.0))
-        )
+        return float(np.sqrt(((root * reach) ** 2).sum() + problem.secret_count_weight))
 
     # -- the limit of all Gaussian noise: computed apart from the candidates --------------------------------------
 

@@ -101,6 +101,11 @@ class Answers:
         """Of all answers in order, before anything is released."""
         return self._joined([each.planned_variances(noisy) for each in self.statistics])
 
+    def planned_total(self, noisy: Noisy) -> float:
+        """The weighted total of the variances of all answers; that of all features at their worth, but for rounding."""
+        found, size = self.planned_variances(noisy), self.size
+        return float(self.weights[:size] @ found[:size]) + (float(self.weights[-1] * found[-1]) if self.count else 0.0)
+
     def planned_covariance(self, noisy: Noisy) -> Array:
         """Of the noise in all answers in order; n times a divided one."""
         dense = noisy.rows.dense()
