@@ -17,8 +17,10 @@ from gaussmith.numerics.optimum import solve
 from gaussmith.plans import Block, Draw, Plan
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.choice import plan_problem
-from gaussmith.problem import Problem
-from gaussmith.problem.answers import Answers
+from gaussmith.problem import Domain, Problem
+from gaussmith.problem.features import of_coordinates
+from gaussmith.statistics import Answers, Count, Means, Statistic, Sums
+from gaussmith.statistics.asking import ask, ground_of
 
 UNIT = gm.Guarantee(mu=1)
 OWN = {"none": None, "centred": Box([-5], [5]), "apart": Box([0, 2], [10, 3])}
@@ -28,19 +30,23 @@ def asked(domain: People, count: bool, rows_shown: bool = False, scale: float = 
     """Sums of the own numbers, means over rows, each relative to what one person can change."""
     own, over, last = domain.parts
     weights = scale / (2 * domain.radius[:last]) ** 2
-    below = float(weights[over] @ domain.spread[over]) + (1 / domain.rows_per_unit**2 if rows_shown else 0.0)
-    return Answers(
-        (*(f"a{i}" for i in range(last)), "count"),
-        np.arange(last + 1),
-        np.zeros(last + 1, bool),
-        None,
-        count,
-        np.append(weights, below),
-        "relative",
-        np.array([-1] * own.stop + [last] * (last - own.stop) + [-1]),
-        np.concatenate([np.zeros(own.stop), domain.row_centres, [0.0]]),
-        0 if rows_shown else 1,
-    )
+    features = of_coordinates(np.arange(last + 1), np.zeros(last + 1, bool))
+    ground = ground_of(domain, features)
+    places = np.column_stack([np.arange(last), np.full(last, last)])
+    names = tuple(f"a{i}" for i in range(last))
+    statistics: list[Statistic] = [
+        Sums(names[own], places[own, :1], weights[own]),
+        Means.placed(names[over], places[over], weights[over], ground),
+    ]
+    if rows_shown:
+        statistics.append(Count(("count",), np.array([[last]]), np.array([1 / domain.rows_per_unit**2])))
+    if count:
+        statistics.append(Count.of_records())
+    return Answers.of(features, statistics, "relative")
+
+
+def plan_asked(domain: Domain, answers: Answers, neighbours: str) -> Block:
+    return plan_problem(Problem(domain, answers.features, neighbours), answers, UNIT)
 
 
 def corners(domain: People, private: bool) -> np.ndarray:
@@ -68,7 +74,7 @@ CASES = [
 
 def planned(neighbours: str, k: int, own: str, count: bool) -> tuple[Block, People]:
     domain = People(OWN[own], Box([0, -1], [4, 1]), k)
-    return plan_problem(Problem(domain, asked(domain, count), neighbours), UNIT), domain
+    return plan_asked(domain, asked(domain, count), neighbours), domain
 
 
 @pytest.mark.parametrize(("neighbours", "k", "own", "count"), CASES)
@@ -106,7 +112,7 @@ def test_no_difference_leaves_the_unit_ball(neighbours: str, k: int, own: str, c
 def test_a_general_solver_finds_nothing_better(k: int, own: str) -> None:
     """The same cone given to the solver for arbitrary points: its certified bound and ours agree."""
     plan, domain = planned("add-remove", k, own, count=True)
-    answers = plan.answers
+    answers = plan.problem.features
     rows = np.zeros((answers.size + 1, domain.dimension + 1))
     rows[np.arange(answers.size), answers.index] = domain.radius[answers.index]
     rows[:-1, -1] = domain.centre[answers.index]
@@ -126,7 +132,7 @@ def test_dense_and_structured_lifts_are_bounded_alike(k: int, own: str) -> None:
     from gaussmith.shapes.people import lifted_people
 
     domain = People(OWN[own], Box([0, -1], [4, 1]), k)
-    lift = lifted_people(Problem(domain, asked(domain, True), "add-remove")).lift
+    lift = lifted_people(Problem(domain, asked(domain, True).features, "add-remove")).lift
     assert domain.largest(Dense(lift.dense()), "add-remove") == pytest.approx(domain.largest(lift, "add-remove"))
     change = domain.largest_change(Dense(lift.dense()))
     assert change <= domain.largest_change(lift) * (1 + 1e-9)
@@ -139,13 +145,10 @@ def test_dense_and_structured_lifts_are_bounded_alike(k: int, own: str) -> None:
 def test_a_cone_needs_less_noise_than_the_box_around_it(k: int) -> None:
     domain = People(None, Box([0], [4]), k)
     answers = asked(domain, count=True)
-    plan = plan_problem(Problem(domain, answers, "add-remove"), UNIT)
+    plan = plan_asked(domain, answers, "add-remove")
     box = Box([-2 * k, 0], [2 * k, k])
-    around = Answers(
-        ("y", "rows"), np.arange(2), np.zeros(2, bool), None, True, answers.weights, "given",
-        np.array([-1, -1]), np.zeros(2), 0,
-    )  # fmt: skip
-    assert plan.total_variance < 0.96 * plan_problem(Problem(box, around, "add-remove"), UNIT).total_variance
+    around = ask(box, count=True, weights=answers.features.weights)
+    assert plan.total_variance < 0.96 * plan_asked(box, around, "add-remove").total_variance
 
 
 def test_means_over_rows_alone_cost_k_times_as_much_as_over_people() -> None:

@@ -150,6 +150,8 @@ class Features:
 
     def fits(self, domain: Domain) -> bool:
         """Whether all lists are of one length, and every index is that of a coordinate."""
+        if self.targets is not None and not (self.targets.shape == (self.size,) and (self.targets > 0).all()):
+            return False
         if self.workload is not None:
             return len(self.index) == len(self.centred) == 0 and self.size == self.workload.size
         if self.matrix is not None:

@@ -12,7 +12,7 @@ from gaussmith.problem import Domain, Features
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.asking import ask_workload, ground_of
 from gaussmith.statistics.registry import STATISTICS
-from gaussmith.statistics.statistic import Statistic
+from gaussmith.statistics.statistic import ONE, Statistic
 
 
 def answers_to_dict(answers: Answers) -> dict[str, Any]:
@@ -27,6 +27,9 @@ def answers_to_dict(answers: Answers) -> dict[str, Any]:
 
 def answers_from_dict(fields: dict[str, Any], domain: Domain) -> Answers:
     """The answers that `answers_to_dict` described; refuses what it does not know."""
+    _check_fields(fields, {"weighting", "features", "statistics"}, {"weighting", "features", "count", "weights"})
+    made_of = ({"index", "centred"}, {"matrix"}, {"workload"})
+    _check_fields(fields["features"], *made_of, *(names | {"targets"} for names in made_of))
     features, weighting = Features.from_dict(fields["features"]), str(fields["weighting"])
     if features.workload is not None:
         weights = weighting if fields["weights"] is None else fields["weights"]
@@ -37,12 +40,19 @@ def answers_from_dict(fields: dict[str, Any], domain: Domain) -> Answers:
 
 
 def _statistic(fields: dict[str, Any], domain: Domain, features: Features) -> Statistic:
+    _check_fields(fields, {"kind", "names", "places", "weights"})
     kind = fields["kind"]
     if kind not in STATISTICS:
         raise PlanError(f"statistic {kind!r}", "this version does not know it", nearest(str(kind), list(STATISTICS)))
     known, names = STATISTICS[kind], tuple(map(str, fields["names"]))
-    places = np.array(fields["places"], np.int64).reshape(-1, len(known.coefficients))
-    inside = bool(((places >= -1) & (places < features.size)).all())
-    if not (inside and len(places) == len(names) == len(fields["weights"])):
+    places, weights = np.array(fields["places"], np.int64), np.array(fields["weights"], float)
+    inside = places.shape == (len(names), len(known.coefficients)) == (len(weights), len(known.coefficients))
+    if not (inside and ((places >= ONE) & (places < features.size)).all() and (weights > 0).all()):
         raise PlanError("a statistic without its features", "every field must be as it was saved", "plan again")
-    return known.placed(names, places, np.array(fields["weights"], float), ground_of(domain, features))
+    return known.placed(names, places, weights, ground_of(domain, features))
+
+
+def _check_fields(fields: dict[str, Any], *known: set[str]) -> None:
+    if set(fields) not in known:
+        odd = sorted(set(fields).symmetric_difference(known[0]))
+        raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")
