@@ -35,7 +35,7 @@ def prove(problem: Problem[Domain], law: Law) -> float:
     if found is not None:
         points, weights = found
         if problem.features.targets is not None:
-            return _worst(problem, points, weights, law)
+            return _worst(problem.features.targets, points, weights, law)
         return square_down(weighted_lower(points, weights))
     check_law(problem.features.targets is None)  # what follows bounds the total, which is more than the worst
     if law.kind == "closed":
@@ -43,12 +43,11 @@ def prove(problem: Problem[Domain], law: Law) -> float:
     return problem.domain.proven(problem, law)
 
 
-def _worst(problem: Problem[Domain], points: Array, weights: Array, law: Law) -> float:
+def _worst(targets: Array, points: Array, weights: Array, law: Law) -> float:
     """‖√λ S √w‖_*² with shares w of attention on the answers: no shape has a worst answer below it."""
-    shares, targets = np.maximum(law.numbers["shares"], 0.0), problem.features.targets
-    assert targets is not None
+    shares = np.maximum(law.numbers["shares"], 0.0)
     if points.shape[1] > len(targets):
-        targets = np.append(targets, 1 / problem.root_count_weight)
+        targets = np.append(targets, 1.0)  # the number of records is scaled to its weight already
     check_law(len(shares) == len(targets) == points.shape[1])
     root = np.sqrt(shares / (math.fsum(shares) * (1.0 + 2.0**-50)))
     return square_down(weighted_lower(points * (root / targets), weights) * (1.0 - 2.0**-48))

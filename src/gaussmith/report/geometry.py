@@ -17,9 +17,10 @@ def differences(block: Block, first: int, second: int) -> list[Array]:
     """Outlines of what one record can change in two answers: add-remove gives a body and its mirror image.
 
     An answer's place is its position in the plan, the count last. A mean stands for its sum of distances from the
-    middle of its bounds. Empty for a domain whose outline is not known.
+    middle of its bounds. Empty for a domain whose outline is not known, and where an answer mixes features.
     """
-    return block.domain.outlines(block.problem, block.answers.feature_of(first), block.answers.feature_of(second))
+    one, other = block.answers.feature_of(first), block.answers.feature_of(second)
+    return [] if one is None or other is None else block.domain.outlines(block.problem, one, other)
 
 
 def pair(block: Block) -> tuple[int, int] | None:
@@ -38,5 +39,5 @@ def pair(block: Block) -> tuple[int, int] | None:
 
 def noise_covariance(block: Block, answers: Sequence[int]) -> Array:
     """The covariance of the noise in some answers, by place; of a mean: in its sum of distances from the middle."""
-    rows = np.array([block.shape.features.row(block.answers.feature_of(i)) for i in answers])
+    rows = np.array([block.answers.noise_row(i, block.shape.features) for i in answers])
     return np.asarray(rows @ rows.T * block.noise_scale**2)

@@ -10,7 +10,7 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.numerics.linear import Array
+from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem.features import Features, Places
 from gaussmith.statistics.count import Count
 from gaussmith.statistics.statistic import ONE, Noisy, Statistic
@@ -83,6 +83,11 @@ class Answers:
         return any(each.divided and bool((each.places[:, -1] != ONE).any()) for each in self.statistics)
 
     @cached_property
+    def plain(self) -> npt.NDArray[np.bool_]:
+        """Which answers are features as they are."""
+        return np.concatenate([np.full(len(each.weights), each.coefficients == (1.0,)) for each in self.statistics])
+
+    @cached_property
     def leads(self) -> Places:
         """The place of the first feature that each answer needs."""
         return np.concatenate([each.places[:, 0] for each in self.statistics])
@@ -92,10 +97,18 @@ class Answers:
         """How much the squared error of each answer matters."""
         return self._joined([each.weights for each in self.statistics])
 
-    def feature_of(self, i: int) -> int:
-        """The first feature that an answer needs; the number of records is the last feature."""
-        lead = int(self.leads[i])
-        return self.features.size if lead == ONE else lead
+    def feature_of(self, i: int) -> int | None:
+        """The feature that an answer (n times a mean) is; the number of records is the last. None: it mixes several."""
+        ((statistic, (at,)),) = self._pieces([i])
+        lead = int(statistic.places[at, 0])
+        mixed = statistic.coefficients[0] != 1 or any(statistic.coefficients[1:])
+        return None if mixed else self.features.size if lead == ONE else lead
+
+    def noise_row(self, i: int, rows: Matrix) -> Array:
+        """An answer (n times a mean) as a combination of independent noises, from those of all features."""
+        ((statistic, (at,)),) = self._pieces([i])
+        terms = zip(statistic.coefficients, statistic.places[at].tolist(), strict=True)
+        return np.asarray(sum(c * rows.row(place % rows.shape[0]) for c, place in terms if c))
 
     def planned_variances(self, noisy: Noisy) -> Array:
         """Of all answers in order, before anything is released."""

@@ -222,12 +222,12 @@ def _shares(block: Block, rows: int) -> list[tuple[str, float]]:
     largest = block.domain.largest_values
     known = largest is not None and not block.problem.features.is_linear
     found = []
-    for name, lead, divided, error in zip(
-        answers.names, answers.leads.tolist(), answers.divided.tolist(), block.standard_errors.tolist(), strict=True
+    for name, lead, plain, error in zip(
+        answers.names, answers.leads.tolist(), answers.plain.tolist(), block.standard_errors.tolist(), strict=True
     ):
-        if lead == ONE and error:
+        if lead == ONE and plain and error:
             found.append((name, 100 * error / rows))
-        elif lead != ONE and known and not divided:
+        elif lead != ONE and plain and known:
             assert largest is not None
             found.append((name, 100 * float(error / (largest[index[lead]] * rows))))
     return found
