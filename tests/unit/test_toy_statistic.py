@@ -15,9 +15,9 @@ import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.errors import PlanError
 from gaussmith.plans import Plan
-from gaussmith.plans.assembly import Asked
+from gaussmith.plans.assembly import AskedAnswer
 from gaussmith.plans.certificate import verify
-from gaussmith.problem.features import Column, Need, One, Value
+from gaussmith.problem.features import BoundedColumn, Need, One, Value
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_question
 from gaussmith.statistics import Statistic
@@ -36,7 +36,7 @@ class Excesses(Statistic):
     coefficients = (1.0, -10.0)
 
     @classmethod
-    def needs(cls, columns: Sequence[Column], of: str) -> tuple[Need, ...]:
+    def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
         return Value(columns[0]), One()
 
 
@@ -76,7 +76,10 @@ def test_a_toy_statistic_is_planned_told_saved_and_released(neighbours: str, tmp
 TABLE = pl.DataFrame(
     {"person": [1, 1, 2, 3], "spent": [30.0, 5.0, 12.0, 50.0], "region": ["n", "n", "s", "s"]},
 )
-ASKED = [Asked("sum", (Column("spent", 0, 100),)), Asked("excess", (Column("spent", 0, 100),))]
+ASKED = [
+    AskedAnswer("sum", (BoundedColumn("spent", 0, 100),)),
+    AskedAnswer("excess", (BoundedColumn("spent", 0, 100),)),
+]
 
 
 def released_from(question: Question, unit: str | None) -> gm.Release:

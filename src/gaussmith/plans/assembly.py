@@ -24,18 +24,18 @@ from gaussmith.domains import Box, Cells, Counts, Domain, People, Records
 from gaussmith.errors import RequestError
 from gaussmith.numerics.linear import Array
 from gaussmith.problem.codes import centre_of
-from gaussmith.problem.features import ROW_SUM, ROWS, TOTAL, VALUES, Column, Need, One, Value, of_coordinates
-from gaussmith.statistics import ONE, Answers, Count, Histogram, Statistic
+from gaussmith.problem.features import ROW_SUM, ROWS, TOTAL, VALUES, BoundedColumn, Need, One, Value, of_coordinates
+from gaussmith.statistics import ONE, Answers, Count, Histograms, Statistic
 from gaussmith.statistics.asking import ground_of, read_weights
 from gaussmith.statistics.count import NAME
 from gaussmith.statistics.registry import STATISTICS
 
 
-class Asked(NamedTuple):
+class AskedAnswer(NamedTuple):
     """One answer over columns: the kind of its statistic, and the columns with their bounds."""
 
     kind: str
-    columns: tuple[Column, ...]
+    columns: tuple[BoundedColumn, ...]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Assembled:
     made: tuple[tuple[str, str], ...]
 
 
-def assemble(asked: Sequence[Asked], rule: PersonRule, weights: Any, missing: Mapping[str, float]) -> Assembled:
+def assemble(asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]) -> Assembled:
     """The domain, the answers and the coordinates of statistics over columns; and of the number of people or rows."""
     needed = [_needs(a, rule) for a in asked]
     values = [need for needs in needed for need in needs if isinstance(need, Value)]
@@ -84,22 +84,23 @@ def assemble(asked: Sequence[Asked], rule: PersonRule, weights: Any, missing: Ma
         _check_both_ways(values, missing)
     domain = _domain(coordinates, rule, over_rows)
     # The features: each value once, in order; then the number of rows, where it is needed.
-    distinct = list(dict.fromkeys(values))
-    index = [coordinates.index(_coordinate(value, rule.unit)) for value in distinct]
+    at = {coordinate: j for j, coordinate in enumerate(coordinates)}
+    distinct = {value: i for i, value in enumerate(dict.fromkeys(values))}
+    index = [at[_coordinate(value, rule.unit)] for value in distinct]
     centred = [value.centred for value in distinct]
     rows_place = len(distinct)
     if over_rows:
         index, centred = [*index, len(coordinates)], [*centred, False]
     features = of_coordinates(np.array(index, np.int64), np.array(centred, bool))
-    leads = np.array([index[distinct.index(next(n for n in needs if isinstance(n, Value)))] for needs in needed], int)
-    numbers, label = read_weights(weights, domain.ranges[leads], len(asked))
     places = [[_place(need, distinct, rows_place) for need in needs] for needs in needed]
+    leads = np.array([index[first] for first, *_ in places], np.int64)
+    numbers, label = read_weights(weights, domain.ranges[leads], len(asked))
     statistics: list[Statistic] = []
     for kind in dict.fromkeys(a.kind for a in asked):
-        at, known = [i for i, a in enumerate(asked) if a.kind == kind], STATISTICS[kind]
-        names = tuple(known.name_of(asked[i].columns) for i in at)
-        needs = np.array([places[i] for i in at], np.int64)
-        statistics.append(known.placed(names, needs, numbers[at], ground_of(domain, features)))
+        some, known = [i for i, a in enumerate(asked) if a.kind == kind], STATISTICS[kind]
+        names = tuple(known.name_of(asked[i].columns) for i in some)
+        read = np.array([places[i] for i in some], np.int64)
+        statistics.append(known.placed(names, read, numbers[some], ground_of(domain, features)))
     if rule.counts_rows:
         weight = 1.0 / rule.rows_per_unit**2 if label == "relative" else 1.0
         statistics.append(Count((NAME,), np.array([[rows_place]]), np.array([weight])))
@@ -118,22 +119,22 @@ def assemble_histogram(column: str, values: Sequence[Any], at_most: int, count: 
     domain: Domain = Cells(values, or_none=True) if at_most == 1 else Counts(values, at_most=at_most)
     domain.check_coordinates()
     d = domain.dimension
-    names = tuple(Histogram.label(column, domain.name(j)) for j in range(d))
-    histogram = Histogram(names, np.arange(d)[:, None], np.ones(d))
+    names = tuple(Histograms.label(column, domain.name(j)) for j in range(d))
+    histogram = Histograms(names, np.arange(d)[:, None], np.ones(d))
     features = of_coordinates(np.arange(d), np.zeros(d, bool))
     answers = Answers.of(features, [histogram, *([Count.of_records()] if count else [])], "equal")
     return Assembled(domain, answers, None, ((VALUES, column),))
 
 
-def _needs(asked: Asked, rule: PersonRule) -> tuple[Need, ...]:
+def _needs(asked: AskedAnswer, rule: PersonRule) -> tuple[Need, ...]:
     known = STATISTICS[asked.kind]
     return known.needs(asked.columns, rule.of(known.divided))
 
 
-def _place(need: Need, distinct: Sequence[Value], rows_place: int) -> int:
+def _place(need: Need, places: Mapping[Value, int], rows_place: int) -> int:
     if isinstance(need, One):
         return rows_place if need.of_rows else ONE
-    return distinct.index(need)
+    return places[need]
 
 
 def _coordinate(value: Value, unit: bool) -> Value:

@@ -30,7 +30,7 @@ TOTAL, MEAN, ROW_SUM, ROWS, VALUES = "total", "mean", "row sum", "rows", "values
 which declared values of a column a person has, one coordinate for each."""
 
 
-class Column(NamedTuple):
+class BoundedColumn(NamedTuple):
     """A column and the bounds of its values."""
 
     name: str
@@ -49,7 +49,7 @@ class One:
 class Value:
     """A feature that is a number of the record: what it is made of, and whether it is the distance from the centre."""
 
-    column: Column
+    column: BoundedColumn
     made: str = TOTAL
     centred: bool = False
 

@@ -245,7 +245,7 @@ def _covariances(block: Block, places: list[int]) -> tuple[Array, Array | None]:
     ours = noise_covariance(block, places) * mu**2
     if block.problem.features.is_linear or not block.domain.has_standard_shape(block.problem):
         errors = standard_errors_of_standard(block)
-        if errors is None or max(places) >= len(errors):
+        if errors is None or max(places) >= block.answers.size:
             return ours, None
         return ours, np.diag(errors[places] ** 2) * mu**2
     other = standard_block(block)

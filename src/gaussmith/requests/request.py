@@ -16,7 +16,7 @@ from gaussmith.expressions import parse
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan, Slot
-from gaussmith.plans.assembly import Asked
+from gaussmith.plans.assembly import AskedAnswer
 from gaussmith.requests.question import Bounds, Question, read_values
 from gaussmith.requests.translation import asked_of, plan_question
 
@@ -285,7 +285,7 @@ def _alike(one: Question, other: Question) -> bool:
     return all(one.missing.get(c) == other.missing.get(c) for c in shared) and both_ways <= {*one.missing}
 
 
-def _asked(questions: Sequence[Question]) -> list[Asked]:
+def _asked(questions: Sequence[Question]) -> list[AskedAnswer]:
     """The answers of questions that are planned together, each once; sums first, as a single question has them."""
     asked = list(dict.fromkeys(a for question in questions for a in asked_of(question)))
     return sorted(asked, key=lambda a: a[0] != "sum")

@@ -18,27 +18,27 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Draw
-from gaussmith.plans.assembly import Asked, Assembled, PersonRule, assemble, assemble_histogram
+from gaussmith.plans.assembly import AskedAnswer, Assembled, PersonRule, assemble, assemble_histogram
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import draw_groups
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
-from gaussmith.problem.features import Column
+from gaussmith.problem.features import BoundedColumn
 from gaussmith.requests.question import Question
 from gaussmith.statistics.registry import STATISTICS
 
 
-def asked_of(question: Question) -> list[Asked]:
+def asked_of(question: Question) -> list[AskedAnswer]:
     """The answers of a question about columns, in order: sums, then means."""
     return [
-        Asked(kind, (Column(column, low, high),))
+        AskedAnswer(kind, (BoundedColumn(column, low, high),))
         for kind, known in STATISTICS.items()
         if known.field is not None
         for column, (low, high) in getattr(question, known.field, {}).items()
     ]
 
 
-def assemble_question(question: Question, unit: str | None, asked: Sequence[Asked]) -> Assembled:
+def assemble_question(question: Question, unit: str | None, asked: Sequence[AskedAnswer]) -> Assembled:
     """Domain, answers and coordinates of a question."""
     if question.histograms:
         ((column, values),) = question.histograms.items()
@@ -49,7 +49,11 @@ def assemble_question(question: Question, unit: str | None, asked: Sequence[Aske
 
 
 def plan_question(
-    question: Question, unit: str | None, guarantee: Guarantee, neighbours: str, asked: Sequence[Asked] | None = None
+    question: Question,
+    unit: str | None,
+    guarantee: Guarantee,
+    neighbours: str,
+    asked: Sequence[AskedAnswer] | None = None,
 ) -> Draw:
     """The draw of a question, with the row rule of its table; `asked` gives the answers where they are not its own."""
     question.check_unit(unit)

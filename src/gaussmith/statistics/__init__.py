@@ -15,22 +15,22 @@ Each reads many answers of its kind at once, for one release or for many groups.
 
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.count import Count
-from gaussmith.statistics.histogram import Histogram
+from gaussmith.statistics.histogram import Histograms
 from gaussmith.statistics.linear import Linear
 from gaussmith.statistics.mean import Means
 from gaussmith.statistics.statistic import ONE, Noisy, Statistic
 from gaussmith.statistics.sum import Sums
-from gaussmith.statistics.workload import Workload
+from gaussmith.statistics.workload import Workloads
 
 __all__ = [
     "ONE",
     "Answers",
     "Count",
-    "Histogram",
+    "Histograms",
     "Linear",
     "Means",
     "Noisy",
     "Statistic",
     "Sums",
-    "Workload",
+    "Workloads",
 ]

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem.features import Features, Places
-from gaussmith.statistics.count import Count
 from gaussmith.statistics.statistic import ONE, Noisy, Statistic
 from gaussmith.workloads import Names
 
@@ -60,7 +59,7 @@ class Answers:
     @property
     def count(self) -> bool:
         """Whether the number of records is an answer; it is the last one then."""
-        return any(isinstance(each, Count) and each.is_of_records for each in self.statistics)
+        return any(each.counts_records for each in self.statistics)
 
     @property
     def size(self) -> int:

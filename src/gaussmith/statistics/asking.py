@@ -11,13 +11,13 @@ import numpy as np
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.problem import Domain, Features
-from gaussmith.problem.features import Column, One, Places, of_coordinates, of_matrix, of_workload
+from gaussmith.problem.features import BoundedColumn, One, Places, of_coordinates, of_matrix, of_workload
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.count import NAME, Count
 from gaussmith.statistics.linear import Linear
 from gaussmith.statistics.registry import asked_of_coordinates
 from gaussmith.statistics.statistic import ONE, Ground, Statistic
-from gaussmith.statistics.workload import Workload
+from gaussmith.statistics.workload import Workloads
 from gaussmith.workloads import Marginals, Rows, Runs
 
 MAX_SPELLED = 10_000
@@ -65,7 +65,7 @@ def _need_coordinates(kind: type[Statistic], dimension: int) -> tuple[Features, 
     """The features that a statistic needs of every coordinate, and their places; a record is one row."""
     index: list[Places] = []
     centred, places = [], []
-    for need in kind.needs((Column("", 0.0, 0.0),), "records"):
+    for need in kind.needs((BoundedColumn("", 0.0, 0.0),), "records"):
         if isinstance(need, One):
             places.append(np.full(dimension, ONE))
             continue
@@ -88,7 +88,7 @@ def ask_workload(domain: Domain, workload: Runs | Marginals, count: bool, weight
     each = workload.spread_weights(numbers, label == "equal")
     names: Sequence[str] = domain.workload_names(workload)
     names = names if size > MAX_SPELLED else tuple(names)
-    asked = Workload(names, np.arange(size)[:, None], each)
+    asked = Workloads(names, np.arange(size)[:, None], each)
     return Answers.of(of_workload(workload), [asked, *([Count.of_records()] if count else [])], label)
 
 

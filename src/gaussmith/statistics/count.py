@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gaussmith.problem.features import Column, Need, One
+from gaussmith.problem.features import BoundedColumn, Need, One
 from gaussmith.statistics.statistic import ONE, Statistic
 
 NAME = "count"
@@ -18,7 +18,7 @@ class Count(Statistic):
     kind = "count"
 
     @classmethod
-    def needs(cls, columns: Sequence[Column], of: str) -> tuple[Need, ...]:
+    def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
         """The number itself."""
         return (One(of_rows=of == "rows"),)
 
@@ -28,6 +28,6 @@ class Count(Statistic):
         return cls((NAME,), np.array([[ONE]]), np.array([weight]))
 
     @property
-    def is_of_records(self) -> bool:
+    def counts_records(self) -> bool:
         """Whether it is the number of records, and not of rows."""
         return bool((self.places == ONE).all())

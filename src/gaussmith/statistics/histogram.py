@@ -5,7 +5,7 @@ from __future__ import annotations
 from gaussmith.statistics.statistic import Statistic
 
 
-class Histogram(Statistic):
+class Histograms(Statistic):
     """Counts of cells, or of items of which a person has a few."""
 
     kind = "histogram"

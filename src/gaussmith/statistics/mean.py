@@ -16,7 +16,7 @@ import numpy as np
 
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
-from gaussmith.problem.features import MEAN, ROW_SUM, TOTAL, Column, Need, One, Places, Value
+from gaussmith.problem.features import MEAN, ROW_SUM, TOTAL, BoundedColumn, Need, One, Places, Value
 from gaussmith.statistics.statistic import Ground, Noisy, Statistic
 
 
@@ -38,7 +38,7 @@ class Means(Statistic):
     """The mean square distance of each mean from its middle."""
 
     @classmethod
-    def needs(cls, columns: Sequence[Column], of: str) -> tuple[Need, ...]:
+    def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
         """Distances from the middle, of records, of people's own means or of rows; and how many of these there are."""
         if of == "rows":
             return Value(columns[0], ROW_SUM), One(of_rows=True)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from gaussmith.statistics.count import Count
-from gaussmith.statistics.histogram import Histogram
+from gaussmith.statistics.histogram import Histograms
 from gaussmith.statistics.linear import Linear
 from gaussmith.statistics.mean import Means
 from gaussmith.statistics.statistic import Statistic
 from gaussmith.statistics.sum import Sums
-from gaussmith.statistics.workload import Workload
+from gaussmith.statistics.workload import Workloads
 
 STATISTICS: dict[str, type[Statistic]] = {
     Sums.kind: Sums,
     Means.kind: Means,
     Count.kind: Count,
-    Histogram.kind: Histogram,
+    Histograms.kind: Histograms,
     Linear.kind: Linear,
-    Workload.kind: Workload,
+    Workloads.kind: Workloads,
 }
 """By what they are called in saved plans; those asked of columns in the order in which they are shown."""
 

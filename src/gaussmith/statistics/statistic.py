@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from gaussmith.numerics.linear import Array, Matrix
-from gaussmith.problem.features import Column, Need, Places
+from gaussmith.problem.features import BoundedColumn, Need, Places
 
 ONE = -1
 """The place of the number of records among features, wherever it is: noisy, or public."""
@@ -111,7 +111,7 @@ class Statistic:
     """How much the squared error of each answer matters; of n times its error where it is divided."""
 
     @classmethod
-    def needs(cls, columns: Sequence[Column], of: str) -> tuple[Need, ...]:
+    def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
         """The features that one answer needs; `of` says whose: "records" (rows are people), "people" or "rows"."""
         raise NotImplementedError
 
@@ -121,9 +121,14 @@ class Statistic:
         return cls(names, places, weights)
 
     @classmethod
-    def name_of(cls, columns: Sequence[Column]) -> str:
+    def name_of(cls, columns: Sequence[BoundedColumn]) -> str:
         """What an answer about these columns is called."""
         return f"{'_'.join(column.name for column in columns)}_{cls.kind}"
+
+    @property
+    def counts_records(self) -> bool:
+        """Whether this is the number of records itself."""
+        return False
 
     # -- what it is worth -----------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gaussmith.problem.features import Column, Need, Value
+from gaussmith.problem.features import BoundedColumn, Need, Value
 from gaussmith.statistics.statistic import Statistic
 
 
@@ -15,6 +15,6 @@ class Sums(Statistic):
     field = "sums"
 
     @classmethod
-    def needs(cls, columns: Sequence[Column], of: str) -> tuple[Need, ...]:
+    def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
         """The column's total."""
         return (Value(columns[0]),)

@@ -7,7 +7,7 @@ from typing import Any
 from gaussmith.statistics.statistic import Statistic
 
 
-class Workload(Statistic):
+class Workloads(Statistic):
     """The answers of a workload in order. There may be millions: names and weights follow from the workload."""
 
     kind = "workload"
