@@ -29,6 +29,7 @@ from gaussmith.statistics import ONE, Answers, Count, Histograms, Statistic
 from gaussmith.statistics.asking import ground_of, read_weights
 from gaussmith.statistics.count import NAME
 from gaussmith.statistics.registry import STATISTICS
+from gaussmith.statistics.statistic import Ground
 
 
 class AskedAnswer(NamedTuple):
@@ -95,12 +96,7 @@ def assemble(asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missi
     places = [[_place(need, distinct, rows_place) for need in needs] for needs in needed]
     leads = np.array([index[first] for first, *_ in places], np.int64)
     numbers, label = read_weights(weights, domain.ranges[leads], len(asked))
-    statistics: list[Statistic] = []
-    for kind in dict.fromkeys(a.kind for a in asked):
-        some, known = [i for i, a in enumerate(asked) if a.kind == kind], STATISTICS[kind]
-        names = tuple(known.name_of(asked[i].columns) for i in some)
-        read = np.array([places[i] for i in some], np.int64)
-        statistics.append(known.placed(names, read, numbers[some], ground_of(domain, features)))
+    statistics = _placed(asked, places, numbers, ground_of(domain, features))
     if rule.counts_rows:
         weight = 1.0 / rule.rows_per_unit**2 if label == "relative" else 1.0
         statistics.append(Count((NAME,), np.array([[rows_place]]), np.array([weight])))
@@ -129,6 +125,19 @@ def assemble_histogram(column: str, values: Sequence[Any], at_most: int, count: 
 def _needs(asked: AskedAnswer, rule: PersonRule) -> tuple[Need, ...]:
     known = STATISTICS[asked.kind]
     return known.needs(asked.columns, rule.of(known.divided))
+
+
+def _placed(
+    asked: Sequence[AskedAnswer], places: Sequence[Sequence[int]], weights: Array, ground: Ground
+) -> list[Statistic]:
+    """The statistics that read these places, in order; neighbours of one kind are read together."""
+    found: list[Statistic] = []
+    for kind, members in itertools.groupby(range(len(asked)), key=lambda i: asked[i].kind):
+        some, known = list(members), STATISTICS[kind]
+        names = tuple(known.name_of(asked[i].columns) for i in some)
+        read = np.array([places[i] for i in some], np.int64)
+        found.append(known.placed(names, read, weights[some], ground))
+    return found
 
 
 def _place(need: Need, places: Mapping[Value, int], rows_place: int) -> int:
