@@ -12,9 +12,11 @@ import pytest
 
 import gaussmith as gm
 from gaussmith.domains import Box, People
+from gaussmith.errors import PlanError
 from gaussmith.numerics.cone import best_share
 from gaussmith.numerics.optimum import solve
 from gaussmith.plans import Block, Draw, Plan
+from gaussmith.plans.certificate import verify
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.choice import plan_problem
 from gaussmith.problem import Domain, Problem
@@ -194,3 +196,17 @@ def test_lifts_that_do_not_fit_are_refused() -> None:
     tied = Bordered(np.arange(3), np.ones(3), np.ones(3), 3)
     with pytest.raises(gm.errors.PlanError, match="ties"):
         domain.largest(tied, "replace-one")
+
+
+def test_a_matrix_of_answers_is_read_from_the_coordinates_that_it_names() -> None:
+    """Each answer takes from every coordinate what its row says; where that cannot be planned it is refused."""
+    domain, rows = People(Box([0], [1]), Box([0], [2]), 3), np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
+    plan = gm.plan(domain, UNIT, answers=rows, count=True)
+    shape = plan.block.shape
+    wanted = np.column_stack([rows * domain.radius, rows @ domain.centre])
+    assert (shape.features.dense() @ shape.lift.dense())[:2] == pytest.approx(wanted, abs=1e-9)
+    assert verify(plan, plan.certificate).problems == ()
+    with pytest.raises(PlanError, match="choose one of: best, solved"):
+        gm.plan(domain, UNIT, answers=rows, shape="lifted")
+    with pytest.raises(PlanError, match="under replace-one · it is solved under add-remove"):
+        gm.plan(domain, UNIT, answers=rows, neighbours="replace-one")
