@@ -27,7 +27,7 @@ from gaussmith.proofs import prove
 if TYPE_CHECKING:
     from gaussmith.plans import Block, Plan
 
-FORMAT = 2
+FORMAT = 3
 
 MAX_NUMBERS = 1 << 20
 """Limit on the numbers of differences and covariances in a certificate."""
@@ -170,7 +170,9 @@ def prove_block(block: Block) -> Proof:
     law = block.bounding_law
     mu = block.guarantee.mu
     lower = prove(block.problem, law) / mu**2 * (1.0 - 2.0**-51)
-    return Proof(block.neighbours, mu, block.answers.objective, law, lower, _price(block), _evidence(block, law))
+    return Proof(
+        block.neighbours, mu, block.problem.features.objective, law, lower, _price(block), _evidence(block, law)
+    )
 
 
 def verify(plan: Plan, certificate: Certificate) -> Verdict:
@@ -206,7 +208,7 @@ def _verify(block: Block, proof: Proof) -> Verdict:
     problems = []
     if (proof.neighbours, proof.mu) != (block.neighbours, block.guarantee.mu):
         problems.append("the certificate is for another guarantee")
-    if proof.objective != block.answers.objective:
+    if proof.objective != block.problem.features.objective:
         problems.append("the certificate is for another objective")
     if not np.isfinite([proof.lower_bound, proof.price]).all():
         problems.append("the certificate's numbers are not finite")
@@ -242,10 +244,10 @@ def _price(block: Block) -> float:
 
 def _evidence(block: Block, law: Law) -> dict[str, Array]:
     answers = block.answers
-    size = answers.size + block.problem.asks_secret_count
-    if size * size > MAX_NUMBERS or answers.any_mean or answers.ratios.any():
+    size = answers.size + (answers.count and block.problem.secret_count)
+    if size * size > MAX_NUMBERS or answers.any_divided:
         return {}
-    scale = np.append(np.sqrt(answers.weights), 1.0)[:size]
+    scale = np.sqrt(answers.weights)[:size]
     covariance = block.covariance()[:size, :size] * np.outer(scale, scale)
     found = block.domain.differences(block.problem, law)
     if found is None or found[0].size > MAX_NUMBERS:

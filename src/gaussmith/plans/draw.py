@@ -27,7 +27,7 @@ from gaussmith.plans.block import Block
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
-from gaussmith.problem.answers import Answers
+from gaussmith.statistics import Answers
 
 _FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule"}
 
@@ -55,7 +55,7 @@ class Draw:
 
     @property
     def _times(self) -> int:
-        return self.size if self.block.answers.targets is None else 1
+        return self.size if self.block.problem.features.targets is None else 1
 
     @property
     def total_variance(self) -> float:
@@ -143,12 +143,12 @@ def draw_groups(
     shape: str = "best",
 ) -> Draw:
     """One block for every group, at the share of the guarantee that is left when a person is in `at_most` of them."""
-    problem = Problem(groups.domain, answers, ADD_REMOVE)
-    block = plan_problem(problem, guarantee, missing, shape)
+    problem = Problem(groups.domain, answers.features, ADD_REMOVE)
+    block = plan_problem(problem, answers, guarantee, missing, shape)
     share = _share(groups, neighbours, block)
     if share > 1:
         mu = fraction_down(Fraction(guarantee.mu) / Fraction(share))
-        block = plan_problem(problem, Guarantee(mu=mu), missing, shape)
+        block = plan_problem(problem, answers, Guarantee(mu=mu), missing, shape)
     return Draw(block, guarantee, neighbours, groups)
 
 

@@ -14,8 +14,8 @@ from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import Draw, draw_groups
 from gaussmith.plans.plan import Plan
 from gaussmith.problem import Domain, Problem
-from gaussmith.problem.answers import aim, ask
 from gaussmith.shapes.candidates import Progress
+from gaussmith.statistics.asking import aim, ask
 
 
 def plan(
@@ -81,5 +81,5 @@ def plan(
     with within_doubles():
         asked = aim(ask(domain, answers, count, weights), objective, targets)
     protected = choose(neighbours, neighbors)
-    block = plan_problem(Problem(domain, asked, protected), guarantee, missing, shape, gap, progress)
+    block = plan_problem(Problem(domain, asked.features, protected), asked, guarantee, missing, shape, gap, progress)
     return Plan.of(Draw(block, guarantee, protected))
