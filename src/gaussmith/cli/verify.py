@@ -75,7 +75,7 @@ def _describe(draw: Draw, found: Verdict) -> str:
     from gaussmith.words.plans import held
 
     total = draw.block.problem.features.objective == "total"
-    what = "total squared error" if total else "largest squared error over its target squared"
+    what = "total squared error" if total else "largest squared error relative to its squared target"
     where, kept = "", "guarantee"
     if draw.groups is not None:
         where = f"In each of {draw.groups.size:,} groups (each person is in {held(draw)}):\n"

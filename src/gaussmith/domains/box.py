@@ -31,6 +31,7 @@ from gaussmith.shapes.coordinatewise import elliptical, isotropic
 from gaussmith.shapes.few_answers import has_few_vertices, solved_few
 from gaussmith.shapes.lifted import lifted
 from gaussmith.shapes.solved import is_worth_solving, solved, solved_replaced
+from gaussmith.shapes.wide import is_dominated, wide
 from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:
@@ -226,6 +227,8 @@ class Box(Domain):
             ways.append(Way("solved", lambda: solved(problem, search.gap), is_worth_solving(problem)))
         elif problem.features.is_linear:
             ways.append(Way("solved", lambda: solved_replaced(problem, search.gap), is_worth_solving(problem)))
+        if is_dominated(problem):
+            ways.append(Way("wide", lambda: wide(problem, search.gap)))
         if problem.features.matrix is None:
             ways.append(Way("elliptical", lambda: Candidate(elliptical(problem))))
             ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))

@@ -304,7 +304,7 @@ def _why(block: Block) -> str:
         "given": ", weighted as given",
     }[block.answers.weighting]
     worst = block.problem.features.targets is not None
-    aim = "for the least sum of squared errors"
+    aim = "to minimise the sum of squared errors"
     if worst:
         aim = "to minimise the squared error of the worst answer, relative to its squared target"
     prices = [(block.shape.name, block.price, "chosen")]

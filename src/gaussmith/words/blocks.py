@@ -107,7 +107,7 @@ def explain_choice(block: Block) -> str:
     """What was chosen, what the alternatives would have cost, and why."""
     what = "total squared error"
     if block.problem.features.targets is not None:
-        what = "largest squared error, in units of its target squared,"
+        what = "largest squared error, relative to its squared target,"
     lines = [
         f"Chosen: {block.shape.name}, that is, {describe_shape(block.shape.name)}.",
         f"Its {what}{_WEIGHTING[block.answers.weighting]} is {block.price:.6g}; {_describe_bound(block)}: "
@@ -134,9 +134,7 @@ def explain_choice(block: Block) -> str:
 def describe_divided(block: Block) -> str:
     """What n is under the errors of means, with an example."""
     error = float(block.standard_errors[block.answers.divided][0])
-    return (
-        f"n is the number of {counted_in(block)}: {figure(error)} / n is ± {figure(error / 10_000)} for 10,000 of them"
-    )
+    return f"n is the number of {counted_in(block)}: for n = 10,000, {figure(error)} / n is ± {figure(error / 10_000)}"
 
 
 def guarantee_notes(guarantee: Guarantee) -> list[str]:

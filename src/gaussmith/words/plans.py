@@ -137,7 +137,7 @@ def _explain_draw(draw: Draw) -> str:
         return text
     whole = ""
     if draw.is_shared:
-        what = "total" if block.problem.features.targets is None else "largest in units of its target squared"
+        what = "total" if block.problem.features.targets is None else "largest relative to its squared target"
         whole = (
             f"\nAll groups together: the {what} is {draw.price:.6g}, and no Gaussian noise with the whole "
             f"guarantee can go below {draw.lower_bound:.6g}: within a factor {draw.optimality:.3g} of this bound."
