@@ -199,14 +199,14 @@ class Marginals:
     def row(self, i: int) -> Array:
         return self.rows
 
-    def weighted_ways(self, weights: Array, with_count: bool) -> tuple[list[Way], Array]:
-        """The marginals and the weight of each, from the weights of all answers; the count is one more marginal."""
+    def weighted_ways(self, weights: Array, count_weight: float) -> tuple[list[Way], Array]:
+        """The marginals and the weight of each, from those of all answers; a count of some weight is one more."""
         ways, each = list(self.ways), np.array([float(weights[start]) for start in self.offsets])
-        if with_count:
+        if count_weight:
             if () in ways:
-                each[ways.index(())] += 1.0  # asked for as a marginal and as the count: its error counts twice
+                each[ways.index(())] += count_weight  # asked as a marginal and as the count: its error matters twice
             else:
-                ways, each = [*ways, ()], np.append(each, 1.0)
+                ways, each = [*ways, ()], np.append(each, count_weight)
         return ways, each
 
     def answer_names(self, cells: NamedCells) -> Names:

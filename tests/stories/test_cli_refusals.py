@@ -80,7 +80,7 @@ REFUSALS = {
     ),
     "no groups at all": (
         ["--count", "--by", "city=a,b", "--unit", "age", "--groups-per-unit", "0", *GUARANTEE],
-        "groups_per_unit=0",
+        refusal("whole-number-out-of-range", name="groups_per_unit"),
     ),
     "a key that is no whole number": (
         ["--count", "--by", "age=18,19.5", *GUARANTEE],

@@ -186,7 +186,7 @@ def test_damaged_plans_of_marginals_are_refused():
         lambda f: f["shape"]["lift"].update(ways=[[1], [0]]),
         lambda f: f["shape"]["lift"].update(sizes=[2, 3]),
         lambda f: f["shape"]["lift"].update(variances=[1.0, -1.0, 1.0]),
-        lambda f: f["answers"]["workload"].update(kind="magic"),
+        lambda f: f["answers"]["features"]["workload"].update(kind="magic"),
         lambda f: f["domain"].update(others=[7, 0]),
     ):
         fields = plan.to_dict()

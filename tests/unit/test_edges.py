@@ -49,7 +49,7 @@ def test_a_column_named_count_beside_the_count_is_refused() -> None:
     with refused("column-named-count"):
         gm.plan(box, UNIT, count=True)
     assert gm.plan(box, UNIT).answers.names == ("count", "x")
-    assert gm.Request("f.csv", sums={"count": (0, 1)}, count=True, guarantee=UNIT).plan.answers.names == ("count_sum",)
+    assert gm.Request("f.csv", sums={"count": (0, 1)}, count=True, guarantee=UNIT).plan.names == ("count_sum", "count")
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_a_plan_survives_json_and_keeps_its_clip() -> None:
     again = gm.Plan.from_json(plan.to_json())
     assert again == plan and again.domain == plan.domain and hash(again.domain) == hash(plan.domain)
     assert (again.domain.half_axes == plan.domain.half_axes).all()
-    assert list(again.answers.names) == list("abcd")
+    assert list(again.names) == [*"abcd", "count"]
     assert gm.GaussianData(0, [1]) != gm.GaussianData(0, [2])
 
 

@@ -177,4 +177,4 @@ def test_json_on_a_terminal_means_what_it_says(table: str, capsys: pytest.Captur
     assert main(["release", table, "--sum", f"{EVIL}:0:10", "--count", "--mu", "1", "--json"]) == 0
     shown = capsys.readouterr().out
     assert not steering(shown)
-    assert gm.read(shown).plan.answers.names == (f"{EVIL}_sum",)
+    assert gm.read(shown).plan.names == (f"{EVIL}_sum", "count")

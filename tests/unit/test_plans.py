@@ -144,7 +144,7 @@ def test_scales_however_far_apart_are_planned_and_read_back(options):
         plan = gm.plan(gm.Box(lower, upper), G, **options)
         centre, radius = plan.domain.coded
         through = plan.block.shape.features.dense() @ plan.block.shape.lift.dense()
-        wanted = np.column_stack([np.diag(radius), np.zeros(d) if plan.answers.any_mean else centre])
+        wanted = np.column_stack([np.diag(radius), np.zeros(d) if plan.answers.any_divided else centre])
         lost = np.abs(through[:d] - wanted).sum(axis=1) / plan.standard_errors[:d]
         assert lost.max() < 1e-12
 

@@ -14,7 +14,7 @@ G = gm.Guarantee(epsilon=1, delta=1e-6)
 
 def test_answers_are_named_by_column_and_kind():
     request = gm.Request("x.csv", sums={"visits": (0, 80)}, means={"age": (0, 100)}, count=True, guarantee=G)
-    assert request.plan.answers.names == ("visits_sum", "age_mean")
+    assert request.plan.answers.names == request.plan.names == ("visits_sum", "age_mean", "count")
     assert request.plan.answers.count
     assert request.plan.draws[0].row_rule.names == ("visits", "age")
 

@@ -79,7 +79,7 @@ def _describe(draw: Draw | None, neighbours: str, found: Verdict) -> str:
     from gaussmith.words.plans import held
 
     total = draw is None or draw.block.objective == "total"
-    what = "total squared error" if total else "largest squared error over its target squared"
+    what = "total squared error" if total else "largest squared error relative to its squared target"
     where, kept = "", "guarantee"
     if draw is None:
         where = "One noise for all groups and questions:\n"

@@ -140,7 +140,7 @@ class Ball(Domain):
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
         name = "lifted ball" if problem.secret_count and self.centre.any() else "round"
         ways = [Way("lifted", lambda: Candidate(lifted_round(problem, name)))]
-        if problem.answers.matrix is None:
+        if problem.features.matrix is None:
             ways.append(Way("isotropic", lambda: Candidate(isotropic_round(problem))))
         return try_ways(ways, problem, search)
 

@@ -35,7 +35,7 @@ from gaussmith.shapes.wide import is_dominated, wide
 from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:
-    from gaussmith.problem.answers import Answers
+    from gaussmith.problem.features import Features
 
 MAX_CORNERS = 1 << 12
 """Limit on the corners checked to certify a dense lift."""
@@ -226,11 +226,11 @@ class Box(Domain):
             ways.append(Way("solved", lambda: solved_few(problem, search.gap)))
         elif problem.secret_count:
             ways.append(Way("solved", lambda: solved(problem, search.gap), is_worth_solving(problem)))
-        elif problem.answers.is_linear:
+        elif problem.features.is_linear:
             ways.append(Way("solved", lambda: solved_replaced(problem, search.gap), is_worth_solving(problem)))
         if is_dominated(problem):
             ways.append(Way("wide", lambda: wide(problem, search.gap)))
-        if problem.answers.matrix is None:
+        if problem.features.matrix is None:
             ways.append(Way("elliptical", lambda: Candidate(elliptical(problem))))
             ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))
         return try_ways(ways, problem, search)
@@ -253,8 +253,8 @@ class Box(Domain):
 
     # -- missing values, pictures and words -------------------------------------------------------------------------
 
-    def substitutes(self, answers: Answers, missing: Mapping[str, float]) -> Array:
-        """The point within the bounds nearest zero for sums, the centre for means.
+    def substitutes(self, features: Features, missing: Mapping[str, float]) -> Array:
+        """The point of the bounds nearest zero where sums are asked, the centre where means are.
 
         A coordinate used in both a sum and a mean needs an entry in `missing`.
         """
@@ -265,10 +265,10 @@ class Box(Domain):
                 raise PlanError(what, rule, nearest(name, known), code="missing-names-no-column", column=name)
         summed = np.zeros(self.dimension, bool)
         averaged = np.zeros(self.dimension, bool)
-        if answers.matrix is not None:
+        if features.matrix is not None:
             summed[:] = True
-        summed[answers.index[~answers.means]] = True
-        averaged[answers.index[answers.means]] = True
+        summed[features.index[~features.centred]] = True
+        averaged[features.index[features.centred]] = True
         for j in np.flatnonzero(summed & averaged):
             if self.name(int(j)) not in missing:
                 raise PlanError(

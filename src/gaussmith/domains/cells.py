@@ -31,7 +31,7 @@ from gaussmith.texts import printable
 from gaussmith.workloads import Marginals, Runs, Workload
 
 if TYPE_CHECKING:
-    from gaussmith.problem.answers import Answers
+    from gaussmith.problem.features import Features
 
 MAX_SINGLE = 10_000_000
 """Limit on the number of cells that are planned and released individually."""
@@ -271,26 +271,26 @@ class Cells(Uncentred):
             what, rule = "counts of marginals without residuals", "they are lifted by their residuals"
             raise PlanError(what, rule, "plan again", code="marginals-without-residuals")
 
-    def answer_rows(self, answers: Answers) -> Array:
-        answers.check_written(self.dimension)
-        return super().answer_rows(answers)
+    def feature_rows(self, features: Features) -> Array:
+        features.check_written(self.dimension)
+        return super().feature_rows(features)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
-        work = problem.answers.marginals
+        work = problem.features.marginals
         return in_cells(problem, search) if work is None else of_marginals(problem, work)
 
     def standard_reach(self, problem: Problem[Any]) -> float:
-        extra = 1.0 if problem.asks_secret_count else 0.0
-        answers, secret = problem.answers, problem.secret_count
-        if (work := answers.marginals) is not None:  # a record is in one cell of each
-            asked = [(way, float(answers.weights[at])) for way, at in zip(work.ways, work.offsets, strict=True)]
+        extra = problem.secret_count_weight
+        features, secret = problem.features, problem.secret_count
+        if (work := features.marginals) is not None:  # a record is in one cell of each
+            asked = [(way, float(features.weights[at])) for way, at in zip(work.ways, work.offsets, strict=True)]
             return math.sqrt(sum(w * (1.0 if secret else 2.0 * (way != ())) for way, w in asked) + extra)
-        if (runs := answers.runs) is not None:
-            G = gram(*runs.places, runs.cells, answers.weights)
+        if (runs := features.runs) is not None:
+            G = gram(*runs.places, runs.cells, features.weights)
             sizes = np.diag(G)
             widest = 0.0 if secret else float((sizes[:, None] + sizes - 2 * G).max())
             return math.sqrt(max(float(sizes.max()) if secret or self.or_none else 0.0, widest) + extra)
-        if answers.matrix is None:
+        if features.matrix is None:
             found = self.largest(Diagonal(np.sqrt(problem.coordinate_weights)), problem.neighbours)
         else:
             found = self.largest(Dense(problem.rows * problem.root_weights), problem.neighbours)

@@ -1,4 +1,4 @@
-"""Outlines of what one record can change in two answers, for pictures. The count is the last answer."""
+"""Outlines of what one record can change in two answers, for pictures. By places of features, the count last."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.problem import Domain, Problem
 
 if TYPE_CHECKING:
-    from gaussmith.problem.answers import Answers
+    from gaussmith.problem.features import Features
 
 CIRCLE = 72
 """Number of points on a smooth outline."""
@@ -50,15 +50,15 @@ def centred_outlines(problem: Problem[Domain], body: Callable[[Array], Array], f
     `body` draws the possible values of two answers (rows over the core). A mean is represented by its sum of
     distances from the middle of its bounds.
     """
-    domain, answers = problem.domain, problem.answers
+    domain, features = problem.domain, problem.features
     centre = np.zeros(2)
     rows = np.zeros((2, domain.dimension))
     for axis, i in enumerate((first, second)):
-        if i == answers.size:  # the count
+        if i == features.size:  # the count
             centre[axis] = 1.0
             continue
-        rows[axis] = answers.row(i, domain.dimension)
-        centre[axis] = 0.0 if answers.means[i] else rows[axis] @ domain.centre
+        rows[axis] = features.row(i, domain.dimension)
+        centre[axis] = 0.0 if not features.is_linear and features.centred[i] else rows[axis] @ domain.centre
     drawn = body(rows * domain.radius)
     if problem.secret_count:
         return [drawn + centre, -(drawn + centre)] if centre.any() else [drawn]
@@ -77,20 +77,20 @@ def corner_outlines(problem: Problem[Domain], corners: Array) -> list[Array]:
 def hull_outlines(
     problem: Problem[Domain],
     farthest: Callable[[Array], Array],
-    core_row: Callable[[Answers, int], Array],
+    core_row: Callable[[Features, int], Array],
     first: int,
     second: int,
 ) -> list[Array]:
-    """Outlines of the hull of all records, from the farthest record in each direction."""
-    answers = problem.answers
-    if answers.marginals is not None:
+    """Outlines of the hull of all records, from those that go farthest in each direction."""
+    features = problem.features
+    if features.marginals is not None:
         return []
     rows, count = np.zeros((2, problem.domain.width)), np.zeros(2)
     for axis, i in enumerate((first, second)):
-        if i == answers.size:
+        if i == features.size:
             count[axis] = 1.0
         else:
-            rows[axis] = core_row(answers, i)
+            rows[axis] = core_row(features, i)
     outline = []
     for angle in _directions():
         direction = angle @ rows

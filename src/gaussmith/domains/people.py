@@ -121,9 +121,9 @@ class People(Domain):
         return roots[own], roots[over], float(roots[last] ** 2)
 
     @cached_property
-    def row_centres(self) -> Array:
-        """The centres from which sums over rows are measured."""
-        return self._rows.coded[0]
+    def middles(self) -> Array:
+        """What means are measured from: of sums over rows that of a row."""
+        return np.concatenate([self._own.coded[0], self._rows.coded[0], [0.0]])
 
     @property
     def reading(self) -> str:
@@ -223,6 +223,16 @@ class People(Domain):
             found.append(norm_upward(np.nextafter(np.abs(inner) * bounds[index], np.inf)))
         return max(found)
 
+    def check(self, problem: Problem[Any]) -> None:
+        super().check(problem)
+        if problem.features.matrix is not None and not problem.secret_count:
+            raise PlanError(
+                "a matrix of answers of people with rows under replace-one",
+                "it is solved under add-remove",
+                "leave out neighbours=, or ask for sums",
+                code="matrix-of-people-under-replace-one",
+            )
+
     def check_plain(self) -> None:
         raise PlanError(
             "a plan for people with many rows",
@@ -232,11 +242,12 @@ class People(Domain):
         )
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
+        if problem.features.matrix is not None:  # closed forms read each coordinate by itself
+            return try_ways([Way("solved", lambda: solved(problem, search.gap))], problem, search)
         ways = [Way("lifted", lambda: Candidate(lifted_people(problem)))]
         if problem.secret_count:
             ways.append(Way("solved", lambda: solved(problem, search.gap), is_worth_solving(problem)))
-        if problem.answers.matrix is None:
-            ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))
+        ways.append(Way("isotropic", lambda: Candidate(isotropic(problem))))
         return try_ways(ways, problem, search)
 
     def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
@@ -258,16 +269,16 @@ class People(Domain):
         return corner_outlines(problem, np.array(corners))
 
     def _end(self, problem: Problem[Any], i: int, share: float, sign: int) -> float:
-        """One end of the range that a person with this share of the rows adds to an answer."""
-        answers = problem.answers
-        if i == answers.size:
+        """One end of what a person with this share of the rows adds to a feature."""
+        features = problem.features
+        if i == features.size:
             return 1.0  # the person
-        j, (_, over, last) = int(answers.index[i]), self.parts
+        j, (_, over, last) = int(features.index[i]), self.parts
         if j == last:
             return share * self.max_rows
         if j >= over.start:
             return float(sign * share * self.radius[j])
-        return float(sign * self.radius[j] + (0.0 if answers.means[i] else self.centre[j]))
+        return float(sign * self.radius[j] + (0.0 if features.centred[i] else self.centre[j]))
 
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
         boxes = [box for box in (self.own, self.rows) if box is not None]

@@ -30,7 +30,7 @@ from gaussmith.shapes.cells import MAX_POINTS, one_of_many
 from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:
-    from gaussmith.problem.answers import Answers
+    from gaussmith.problem.features import Features
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,14 +191,14 @@ class Points(Uncentred):
         """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         return self.largest(without_count(lift, len(self.points)), REPLACE_ONE)
 
-    def answer_rows(self, answers: Answers) -> Array:
-        """The contribution of each point to each answer."""
-        answers.check_written(self.width)
+    def feature_rows(self, features: Features) -> Array:
+        """What each feature takes from each of the points."""
+        features.check_written(self.width)
         columns = self.points.T
-        return columns[answers.index] if answers.matrix is None else answers.matrix @ columns
+        return columns[features.index] if features.matrix is None else features.matrix @ columns
 
-    def core_row(self, answers: Answers, i: int) -> Array:
-        return np.asarray(answers.row(i, self.dimension) @ self.points.T)
+    def core_row(self, features: Features, i: int) -> Array:
+        return np.asarray(features.row(i, self.dimension) @ self.points.T)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
         return one_of_many(problem, search, MAX_POINTS)
@@ -208,7 +208,7 @@ class Points(Uncentred):
 
     def standard_reach(self, problem: Problem[Any]) -> float:
         found = self.largest(Dense(problem.rows * problem.root_weights), problem.neighbours)
-        return math.sqrt(found**2 + (1.0 if problem.asks_secret_count else 0.0))
+        return math.sqrt(found**2 + problem.secret_count_weight)
 
     def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
         return cell_differences(problem, law)

@@ -23,7 +23,7 @@ from gaussmith.shapes.candidates import BEST, Candidate, Candidates, Search, ref
 from gaussmith.shapes.coordinatewise import isotropic_uncentred
 
 if TYPE_CHECKING:
-    from gaussmith.problem.answers import Answers
+    from gaussmith.problem.features import Features
 
 MAX_ERROR = 1e150
 """Limit on an error whose square still fits in a double."""
@@ -57,10 +57,10 @@ class Uncentred(Domain):
 
     @property
     def spread(self) -> Array:
-        """Not used here: means are not planned."""
-        return np.zeros(0)
+        """Of no meaning here: means are not planned."""
+        return np.zeros(self.dimension)
 
-    def substitutes(self, answers: Answers, missing: Mapping[str, float]) -> Array:
+    def substitutes(self, features: Features, missing: Mapping[str, float]) -> Array:
         self.refuse_missing(missing)
         return np.zeros(0)
 
@@ -69,7 +69,7 @@ class Uncentred(Domain):
         return 0
 
     def check(self, problem: Problem[Any]) -> None:
-        if problem.answers.any_mean:
+        if problem.features.centred.any():
             raise PlanError(
                 "means of records that are counted",
                 "counts, points and sparse vectors are added up",
@@ -88,11 +88,11 @@ class Uncentred(Domain):
         return Candidates(found, self._compared(problem, names) if search.shape == BEST else ())
 
     def _compared(self, problem: Problem[Any], names: list[str]) -> tuple[tuple[str, float], ...]:
-        """The total error of the standard Gaussian mechanism, if it is not a candidate."""
-        if "isotropic" in names or problem.answers.targets is not None:
+        """The price of the standard Gaussian mechanism, where it is no candidate."""
+        if "isotropic" in names or problem.features.targets is not None:
             return ()
         reach = self.standard_reach(problem)
-        noisy = problem.answers.size + problem.asks_secret_count
+        noisy = problem.features.size + problem.asks_secret_count
         return (("isotropic", reach * reach * noisy),) if reach and reach < MAX_ERROR else ()
 
     @abstractmethod
@@ -101,7 +101,7 @@ class Uncentred(Domain):
 
     def has_isotropic(self, problem: Problem[Any]) -> bool:
         """Whether equal noise on every coordinate is a candidate."""
-        return not problem.answers.is_linear and problem.answers.targets is None
+        return not problem.features.is_linear and problem.features.targets is None
 
     def has_standard_shape(self, problem: Problem[Any]) -> bool:
         return False
@@ -116,9 +116,9 @@ class Uncentred(Domain):
     def farthest(self, direction: Array) -> Array:
         """The farthest record in a direction, in units of its radius."""
 
-    def core_row(self, answers: Answers, i: int) -> Array:
-        """The contribution of each counted number of a record to one answer."""
-        return np.asarray(answers.row(i, self.dimension) * self.radius)
+    def core_row(self, features: Features, i: int) -> Array:
+        """What one feature takes from each number that is counted of a record."""
+        return np.asarray(features.row(i, self.dimension) * self.radius)
 
     def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
         return hull_outlines(problem, self.farthest, self.core_row, first, second)
@@ -140,13 +140,13 @@ class Listed(Uncentred):
         Domain.check(self, problem)
 
     def standard_reach(self, problem: Problem[Any]) -> float | None:
-        extra = 1.0 if problem.asks_secret_count else 0.0
-        if problem.answers.matrix is None:
+        extra = problem.secret_count_weight
+        if problem.features.matrix is None:
             entries = np.sqrt(problem.coordinate_weights) * self.radius
             return math.sqrt(self.largest(Diagonal(entries), problem.neighbours) ** 2 + extra)
         if self.records() is None:
             return None
-        rows = problem.answers.matrix * problem.root_weights * self.radius
+        rows = problem.features.matrix * problem.root_weights * self.radius
         return math.sqrt(self.largest(Dense(rows), problem.neighbours) ** 2 + extra)
 
     def differences(self, problem: Problem[Any], law: Law) -> Differences | None:

@@ -27,7 +27,7 @@ from gaussmith.problem.law import price_over_bound
 if TYPE_CHECKING:
     from gaussmith.plans import Block, Plan
 
-FORMAT = 2
+FORMAT = 3
 
 MAX_NUMBERS = 1 << 20
 """Limit on the numbers of differences and covariances in a certificate."""
@@ -263,10 +263,10 @@ def _price(noise: Provable) -> float:
 
 def _evidence(block: Block, law: Law) -> dict[str, Array]:
     answers = block.answers
-    size = answers.size + block.problem.asks_secret_count
-    if size * size > MAX_NUMBERS or answers.any_mean or answers.ratios.any():
+    size = answers.size + (answers.count and block.problem.secret_count)
+    if size * size > MAX_NUMBERS or answers.any_divided:
         return {}
-    scale = np.append(np.sqrt(answers.weights), 1.0)[:size]
+    scale = np.sqrt(answers.weights)[:size]
     covariance = block.covariance()[:size, :size] * np.outer(scale, scale)
     found = block.domain.differences(block.problem, law)
     if found is None or found[0].size > MAX_NUMBERS:

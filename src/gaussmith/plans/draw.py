@@ -35,9 +35,9 @@ from gaussmith.plans.tie import Tie, bound_of, tie_from_dict
 from gaussmith.plans.tied_features import NAME, tied_shape
 from gaussmith.plans.tied_people import Place, part_of
 from gaussmith.problem import Problem
-from gaussmith.problem.answers import Answers
 from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape
+from gaussmith.statistics import Answers
 
 _FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule"}
 
@@ -85,7 +85,7 @@ class Draw:
 
     @property
     def _times(self) -> int:
-        return self.size if self.block.answers.targets is None else 1
+        return self.size if self.block.problem.features.targets is None else 1
 
     @property
     def total_variance(self) -> float:
@@ -107,7 +107,7 @@ class Draw:
     @property
     def _held_bound(self) -> float:
         """The bound at μ = 1 from people in several groups at once; 0 where none is known."""
-        if not self.hides_membership or self.block.answers.targets is not None:
+        if not self.hides_membership or self.block.problem.features.targets is not None:
             return 0.0
         try:
             part = part_of(self, None)
@@ -206,12 +206,12 @@ def draw_groups(
     shape: str = "best",
 ) -> Draw:
     """One block for every group, at the share of the guarantee that is left when a person is in `at_most` of them."""
-    problem = Problem(groups.domain, answers, ADD_REMOVE)
-    block = plan_problem(problem, guarantee, missing, shape)
+    problem = Problem(groups.domain, answers.features, ADD_REMOVE)
+    block = plan_problem(problem, answers, guarantee, missing, shape)
     share = _share(groups, neighbours, block)
     if share > 1:
         mu = fraction_down(Fraction(guarantee.mu) / Fraction(share))
-        block = plan_problem(problem, Guarantee(mu=mu), missing, shape)
+        block = plan_problem(problem, answers, Guarantee(mu=mu), missing, shape)
     return Draw(block, guarantee, neighbours, groups)
 
 

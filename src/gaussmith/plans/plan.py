@@ -16,8 +16,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gaussmith.domains import Groups
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
@@ -29,14 +27,14 @@ from gaussmith.plans.draw import Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
 from gaussmith.plans.tie import Tie
 from gaussmith.problem import Domain
-from gaussmith.problem.answers import Answers
 from gaussmith.problem.law import price_over_bound
+from gaussmith.statistics import Answers
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
     from gaussmith.releases import Release
 
-FORMAT = 2
+FORMAT = 3
 """The version of the JSON form."""
 
 
@@ -79,7 +77,7 @@ class Plan(StatedErrors):
     def of(cls, draw: Draw, *others: Draw) -> Plan:
         """The plan of one draw that answers one question; others only count people for it."""
         answers = draw.block.answers
-        slot = Slot("", 0, tuple(range(answers.visible)), answers.count)
+        slot = Slot("", 0, tuple(range(answers.size)), answers.count)
         return cls(draw.guarantee, draw.neighbours, (draw, *others), (slot,))
 
     # -- questions --------------------------------------------------------------------------------------------------
@@ -140,19 +138,15 @@ class Plan(StatedErrors):
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of the answers in order, the count last if asked for."""
-        answers = self.answers
-        names = answers.names[: answers.visible]
-        return (*names, "count") if answers.count else names
+        """The answers' names in order, the count last if asked."""
+        return self.answers.names
 
     # -- errors -----------------------------------------------------------------------------------------------------
 
     @property
     def standard_errors(self) -> Array:
-        """The standard errors of the answers in order (per group), the count last; for a mean, n times its error."""
-        count = self.block.count_standard_error
-        errors = self.block.standard_errors
-        return errors if count is None else np.append(errors, count)
+        """Of the answers in order (in each group), the count last if asked; of a mean: n times its error."""
+        return self.block.standard_errors
 
     def errors(self, rows: int | None = None) -> dict[str, Any]:
         """The standard error of each answer in its own units; by question, if there are several.

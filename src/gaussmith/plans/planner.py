@@ -16,8 +16,9 @@ from gaussmith.plans.plan import Plan
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.tying import Questions
 from gaussmith.problem import Domain, Problem
-from gaussmith.problem.answers import Answers, aim, ask
 from gaussmith.shapes.candidates import BEST, Progress
+from gaussmith.statistics import Answers
+from gaussmith.statistics.asking import aim, ask
 
 
 def plan(
@@ -83,7 +84,7 @@ def plan(
     with within_doubles():
         asked = aim(ask(domain, answers, count, weights), objective, targets)
     protected = choose(neighbours, neighbors)
-    block = plan_problem(Problem(domain, asked, protected), guarantee, missing, shape, gap, progress)
+    block = plan_problem(Problem(domain, asked.features, protected), asked, guarantee, missing, shape, gap, progress)
     return Plan.of(Draw(block, guarantee, protected))
 
 
@@ -101,6 +102,6 @@ def _plan_groups(
         return draw_groups(groups, share, asked, neighbours, missing, shape)
 
     alone = plan_alone(0, guarantee)
-    if shape != BEST or asked.targets is not None:
+    if shape != BEST or asked.features.targets is not None:
         return Plan.of(alone)
     return Plan.of(*Questions([alone], [1.0], plan_alone, RowRule(()), guarantee, neighbours).draws())

@@ -116,8 +116,4 @@ def _only(questions: Questions, i: int) -> Draw:
 
 def _largest_error(draw: Draw) -> float:
     """Of the sums, counts and cells of a draw: the largest standard error."""
-    answers = draw.block.answers
-    plain = ~(answers.means | answers.ratios)[: answers.visible]
-    errors = draw.block.standard_errors[plain]
-    count = draw.block.count_standard_error
-    return float(np.max(errors if count is None else np.append(errors, count)))
+    return float(np.max(draw.block.standard_errors[~draw.block.answers.divided]))

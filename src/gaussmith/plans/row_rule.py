@@ -12,9 +12,7 @@ from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from typing import Any
 
-TOTAL, MEAN, ROW_SUM, ROWS, VALUES = "total", "mean", "row sum", "rows", "values"
-"""What a coordinate is made of: a person's total, the mean of a person's rows, a sum over rows, the number of rows; or
-which declared values of a column a person has, one coordinate for each."""
+from gaussmith.problem.features import ROWS, TOTAL, VALUES
 
 NUMBERS, CATEGORIES, ORDER, PAIRS = "numbers", "categories", "order", "pairs"
 """The forms of plain data, of which each row is a record, or in pairs an item of one.

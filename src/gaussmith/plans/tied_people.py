@@ -49,7 +49,7 @@ def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:
     everybody = counts_everybody(draw, where)
     if domain.marks_at_most is not None:
         weight = problem.common_weight
-        if weight is None or draw.groups is not None or (problem.answers.count and not everybody):
+        if weight is None or draw.groups is not None or (draw.block.answers.count and not everybody):
             raise untied("its cells do not weigh the same, or are counted apart")
         none = np.zeros(0)
         return Part(domain.dimension, 0, domain.marks_at_most, none, none, none, weight * scale)
@@ -111,7 +111,7 @@ def make_body(draws: Sequence[Draw], places: Sequence[Place], where: str | None)
                 "a tie with places that do not fit", "each draw has one", "plan again", code="tie-places-do-not-fit"
             )
         if part is None or (part.columns == 0 and draw.block.answers.count and part.groups == draw.block.domain.width):
-            people_weight += place.scale if draw.block.answers.count else 0.0
+            people_weight += place.scale * draw.block.problem.count_weight
         if part is not None and place.part is not None:
             parts.setdefault(place.part, []).append((place, part))
     if sorted(parts) != list(range(len(parts))):

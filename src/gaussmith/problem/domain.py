@@ -16,7 +16,7 @@ from gaussmith.problem.codes import Codes
 from gaussmith.problem.law import Law, refused_law
 
 if TYPE_CHECKING:
-    from gaussmith.problem.answers import Answers
+    from gaussmith.problem.features import Features
     from gaussmith.problem.problem import Problem
     from gaussmith.shapes import Shape
     from gaussmith.shapes.candidates import Candidates, Search
@@ -91,6 +91,11 @@ class Domain(ABC):
         return self.centre, self.radius
 
     @property
+    def middles(self) -> Array:
+        """What means are measured from, as codes stand for it."""
+        return self.coded[0]
+
+    @property
     def ranges(self) -> Array:
         """The largest change of each coordinate by one record, to which relative weights refer."""
         return 2 * self.radius
@@ -131,8 +136,8 @@ class Domain(ABC):
     def codes(self, substitutes: Array, workload: Workload | None = None) -> Codes:
         """The encoding of records as integers, with these substitutes for missing values and this workload."""
 
-    def substitutes(self, answers: Answers, missing: Mapping[str, float]) -> Array:
-        """The substitute for a missing value of each coordinate; refuses entries of `missing` that do not apply."""
+    def substitutes(self, features: Features, missing: Mapping[str, float]) -> Array:
+        """What stands in for a missing value of each coordinate; refuses what `missing` cannot mean here."""
         self.refuse_missing(missing)
         return self.centre
 
@@ -196,8 +201,8 @@ class Domain(ABC):
         return
 
     def check(self, problem: Problem[Any]) -> None:
-        """Refuse questions that this domain does not support."""
-        if problem.answers.targets is not None:
+        """Refuse what cannot be asked of this domain."""
+        if problem.features.targets is not None:
             raise PlanError(
                 f"objective='worst' for {type(self).__name__}",
                 "the worst answer is planned over cells and points",
@@ -206,9 +211,9 @@ class Domain(ABC):
                 type=type(self).__name__,
             )
 
-    def answer_rows(self, answers: Answers) -> Array:
-        """The answers as a matrix over the counted values of a record, one per row, unweighted."""
-        return answers.rows(self.dimension)
+    def feature_rows(self, features: Features) -> Array:
+        """The features as a matrix over what is counted of a record, one a row, not weighted."""
+        return features.rows(self.dimension)
 
     @abstractmethod
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
@@ -218,7 +223,7 @@ class Domain(ABC):
 
     def has_standard_shape(self, problem: Problem[Any]) -> bool:
         """Whether the standard Gaussian mechanism is a shape over the coordinates, and not noise on each answer."""
-        return problem.answers.matrix is None
+        return problem.features.matrix is None
 
     @abstractmethod
     def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
@@ -226,10 +231,10 @@ class Domain(ABC):
 
     def standard_reach(self, problem: Problem[Any]) -> float | None:
         """Δ: the largest norm of all answers together, each scaled to its weight; None where it is not known."""
-        W, root = problem.rows, np.sqrt(problem.answers.weights)
+        W, root = problem.rows, np.sqrt(problem.features.weights)
         reach = np.abs(W) @ self.radius
         reach = np.abs(W @ self.centre) + reach if problem.secret_count else 2 * reach
-        return float(np.sqrt(((root * reach) ** 2).sum() + (1.0 if problem.asks_secret_count else 0.0)))
+        return float(np.sqrt(((root * reach) ** 2).sum() + problem.secret_count_weight))
 
     # -- the lower bound for any Gaussian noise: independent of the candidates ------------------------------------
 

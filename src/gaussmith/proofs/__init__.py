@@ -34,10 +34,10 @@ def prove(problem: Problem[Domain], law: Law) -> float:
     found = problem.domain.differences(problem, law)
     if found is not None:
         points, weights = found
-        if problem.answers.targets is not None:
-            return _worst(problem.answers.targets, points, weights, law)
+        if problem.features.targets is not None:
+            return _worst(problem.features.targets, points, weights, law)
         return square_down(weighted_lower(points, weights))
-    check_law(problem.answers.targets is None)  # the bounds below are for the total, which is larger than the worst
+    check_law(problem.features.targets is None)  # what follows bounds the total, which is more than the worst
     if law.kind == "closed":
         return problem.domain.closed_bound(problem)
     return problem.domain.proven(problem, law)
@@ -47,7 +47,7 @@ def _worst(targets: Array, points: Array, weights: Array, law: Law) -> float:
     """‖√λ S √w‖_*² with weights w on the answers: no shape has a worst answer below it."""
     shares = np.maximum(law.numbers["shares"], 0.0)
     if points.shape[1] > len(targets):
-        targets = np.append(targets, 1.0)
+        targets = np.append(targets, 1.0)  # the number of records is scaled to its weight already
     check_law(len(shares) == len(targets) == points.shape[1])
     root = np.sqrt(shares / (math.fsum(shares) * (1.0 + 2.0**-50)))
     return square_down(weighted_lower(points * (root / targets), weights) * (1.0 - 2.0**-48))

@@ -46,16 +46,16 @@ def _spread_down(problem: Problem[Ball | GaussianData]) -> float:
 
 def _offset_down(problem: Problem[Ball | GaussianData]) -> float:
     """E = Σ w_i v_i² + e with every rounding given away: parts of a centre may cancel in an answer."""
-    answers, centre = problem.answers, problem.domain.centre
-    if answers.matrix is None:
-        at_centre = np.where(answers.means, 0.0, np.abs(centre[answers.index]))
+    asked, centre = problem.features, problem.domain.centre
+    if asked.matrix is None:
+        at_centre = np.where(asked.centred, 0.0, np.abs(centre[asked.index]))
     else:
-        doubt = 2.0 * (len(centre) + 4) * _UNIT * (np.abs(answers.matrix) @ np.abs(centre))
-        at_centre = np.maximum(np.abs(answers.matrix @ centre) - doubt, 0.0)
-    return _down(float((answers.weights * at_centre**2).sum()) + problem.count_weight, problem)
+        doubt = 2.0 * (len(centre) + 4) * _UNIT * (np.abs(asked.matrix) @ np.abs(centre))
+        at_centre = np.maximum(np.abs(asked.matrix @ centre) - doubt, 0.0)
+    return _down(float((asked.weights * at_centre**2).sum()) + problem.count_weight, problem)
 
 
 def _down(total: float, problem: Problem[Ball | GaussianData]) -> float:
     """A sum of terms that are not negative, less what a few roundings per coordinate and answer can add."""
-    terms = problem.domain.dimension + problem.answers.size + 16
+    terms = problem.domain.dimension + problem.features.size + 16
     return max(0.0, total * (1.0 - 4.0 * terms * _UNIT) - terms * float(np.finfo(float).tiny))

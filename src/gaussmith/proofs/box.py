@@ -33,8 +33,8 @@ _WIDEST = 10
 
 
 def box_law(problem: Problem[Box]) -> Law:
-    """The best available law: signs of a Gaussian vector, or chosen corners."""
-    if max(problem.domain.dimension, problem.answers.size) > MAX_DENSE:
+    """The best law at hand: signs of a Gaussian vector, or chosen corners."""
+    if max(problem.domain.dimension, problem.features.size) > MAX_DENSE:
         return Law("closed", box_bound(problem))
     if not problem.secret_count:
         return Law("gaussian signs", box_bound(problem))
@@ -78,10 +78,10 @@ def box_bound(problem: Problem[Box]) -> float:
 
 
 def _replaced_root(problem: Problem[Box]) -> float:
-    answers, width = problem.answers, 2 * problem.domain.radius
-    if answers.matrix is None:
+    matrix, width = problem.features.matrix, 2 * problem.domain.radius
+    if matrix is None:
         return float(np.sqrt(problem.coordinate_weights) @ width)
-    return root_of(_signs_moment(answers.matrix * problem.root_weights * width))
+    return root_of(_signs_moment(matrix * problem.root_weights * width))
 
 
 def _signs_moment(columns: Array) -> Array:
@@ -182,8 +182,8 @@ def _primes(count: int) -> Array:
 
 
 def _root(problem: Problem[Box]) -> float:
-    domain, answers = problem.domain, problem.answers
-    if domain.dimension <= MAX_DENSE and answers.size <= MAX_DENSE:
+    domain, asked = problem.domain, problem.features
+    if domain.dimension <= MAX_DENSE and asked.size <= MAX_DENSE:
         W = problem.lifted_rows
         return max(root_of(_signs_moment(W)), _best_corners(W)[0] if domain.dimension <= MAX_CHOSEN else 0.0)
     if not problem.asks_no_coordinate_twice:
@@ -192,10 +192,9 @@ def _root(problem: Problem[Box]) -> float:
     # One answer per coordinate: M is diagonal plus a matrix of rank two in the columns' vector and the centre's.
     from gaussmith.numerics.traces import trace_sqrt_lower
 
-    root = np.sqrt(answers.weights)
-    extra = problem.count_weight
-    D = np.append(root * domain.radius[answers.index], 0.0)
-    b = np.append(root * np.where(answers.means, 0.0, domain.centre[answers.index]), np.sqrt(extra))
+    root = np.sqrt(asked.weights)
+    D = np.append(root * domain.radius[asked.index], 0.0)
+    b = np.append(root * problem.offsets, problem.root_count_weight)
     length = np.linalg.norm(b)
     if length == 0:
         return float(D.sum())

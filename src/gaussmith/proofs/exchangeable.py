@@ -48,15 +48,15 @@ def _even(
 ) -> float:
     """The bound from E ‖s‖², E (Σs)² and E Σs; `per_record` is the sum of one record, where all have the same."""
     assert problem.common_weight is not None
-    d, w = problem.domain.dimension, Fraction(problem.common_weight)
+    d, w, e = problem.domain.dimension, Fraction(problem.common_weight), Fraction(problem.count_weight)
     alpha = delta2 / d
     across = sqrt_downward(w * (d - 1) * (t - alpha))
     if not problem.asks_secret_count:
         return square_down((across + sqrt_downward(w * alpha)) * (1.0 - 2.0**-50))
     if per_record is not None:
-        return square_down((across + sqrt_downward((w + d / per_record**2) * alpha)) * (1.0 - 2.0**-50))
-    determinant = max(w * (alpha - first * first / d), Fraction(0))
-    block = sqrt_downward(w * alpha + 1 + 2 * Fraction(sqrt_downward(determinant)))
+        return square_down((across + sqrt_downward((w + d * e / per_record**2) * alpha)) * (1.0 - 2.0**-50))
+    determinant = max(w * e * (alpha - first * first / d), Fraction(0))
+    block = sqrt_downward(w * alpha + e + 2 * Fraction(sqrt_downward(determinant)))
     return square_down((across + block) * (1.0 - 2.0**-50))
 
 

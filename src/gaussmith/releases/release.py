@@ -76,7 +76,7 @@ class Release:
         row_rule, block = self.row_rules[self.plan.slot.draw], self.block
         if row_rule is None or len(self.plan.slots) == 1:
             return row_rule
-        places = block.answers.index.tolist() if row_rule.histogram is None else []
+        places = block.problem.features.index.tolist() if row_rule.histogram is None else []
         return row_rule.about({row_rule.features[j][1] for j in places})
 
     def notes(self) -> list[str]:

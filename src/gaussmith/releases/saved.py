@@ -18,7 +18,7 @@ from gaussmith.releases.release import Release, View
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
 
-FORMAT = 2
+FORMAT = 3
 """The version of the JSON form."""
 
 COVERS = "the noise; not clipping to the bounds, not sampling"

@@ -69,7 +69,7 @@ def _labels(release: Release) -> Sequence[tuple[Any, ...]]:
 
 def marginal(block: Block, values: Array, attributes: Sequence[str | int]) -> Array:
     """The table of one marginal among the values of a release, an axis per attribute, in the order given."""
-    work, names = block.answers.marginals, block.domain.attribute_names
+    work, names = block.problem.features.marginals, block.domain.attribute_names
     if work is None:
         what = "a marginal of other answers"
         raise PlanError(what, "the plan was not made for marginals", "use release.values", code="answers-not-marginals")

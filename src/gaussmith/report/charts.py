@@ -246,9 +246,9 @@ def _covariances(block: Block, places: list[int]) -> tuple[Array, Array | None]:
     """Ours and the standard one at μ = 1."""
     mu = block.guarantee.mu
     ours = noise_covariance(block, places) * mu**2
-    if block.answers.is_linear or not block.domain.has_standard_shape(block.problem):
+    if block.problem.features.is_linear or not block.domain.has_standard_shape(block.problem):
         errors = standard_errors_of_standard(block)
-        if errors is None or max(places) >= len(errors):
+        if errors is None or max(places) >= block.answers.size:
             return ours, None
         return ours, np.diag(errors[places] ** 2) * mu**2
     other = standard_block(block)
@@ -256,10 +256,9 @@ def _covariances(block: Block, places: list[int]) -> tuple[Array, Array | None]:
 
 
 def _places(block: Block, columns: Sequence[str]) -> tuple[int, int]:
-    """The positions of two named answers; a column name is accepted too."""
-    names = dict(enumerate(block.answers.names[: block.answers.visible]))
-    if block.problem.asks_secret_count:
-        names[block.answers.size] = "count"
+    """Where two named answers stand; a column's own name will do."""
+    shown = block.answers.size if block.public_count else len(block.answers)
+    names = dict(enumerate(block.answers.names[:shown]))
     if len(columns) != 2 or columns[0] == columns[1]:
         what = f"columns={tuple(columns)!r}"
         rule = "the picture shows two answers"
@@ -276,12 +275,12 @@ def _places(block: Block, columns: Sequence[str]) -> tuple[int, int]:
 
 
 def _name(block: Block, i: int) -> str:
-    return "count" if i == block.answers.size else block.answers.names[i]
+    return block.answers.names[i]
 
 
 def _axis_title(block: Block, i: int) -> str:
-    name, answers = printable(_name(block, i)), block.answers
-    return f"n × {name}" if i < answers.size and (answers.means[i] or answers.ratios[i]) else name
+    name = printable(_name(block, i))
+    return f"n × {name}" if block.answers.divided[i] else name
 
 
 def _shown(release: Release) -> list[Spec]:

@@ -19,9 +19,10 @@ from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.row_rule import MEAN, ROW_SUM, ROWS, TOTAL, RowRule
+from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.standard_gaussian import compare_block, compare_release, standard_scale
 from gaussmith.plans.tied_features import NAME
+from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
 from gaussmith.report.spectra import errors_spec, spectrum_spec
@@ -274,7 +275,7 @@ def _directions(block: Block) -> str:
     if not words:
         return ""
     spectrum = _figure(draw(spectrum_spec(block), words), f"{words} Dashed: the standard Gaussian.")
-    if not block.answers.is_linear:
+    if not block.problem.features.is_linear:
         return f'\n<div class="beside">\n{spectrum}\n</div>'
     label = "The standard error of every answer in order, of this release and of the standard Gaussian mechanism."
     errors = _figure(draw(errors_spec(block), label), f"{label} Blue: this release. Grey: the standard.")
@@ -313,7 +314,7 @@ def _why(block: Block) -> str:
         "relative": ", each relative to what one person can change",
         "given": ", weighted as given",
     }[block.answers.weighting]
-    worst = block.answers.targets is not None
+    worst = block.problem.features.targets is not None
     aim = "to minimise the sum of squared errors"
     if worst:
         aim = "to minimise the squared error of the worst answer, relative to its squared target"
@@ -349,9 +350,8 @@ def _why_tied(tie: Tie) -> str:
 
 
 def _bounds(block: Block, row_rule: RowRule | None) -> str:
-    asked = (
-        set(block.answers.index.tolist()) if block.answers.matrix is None else None
-    )  # a question may ask for only some
+    features = block.problem.features
+    asked = None if features.is_linear else set(features.index.tolist())  # a question may ask but some
     if block.whole is not None and not asked:
         return "<p>Only the number of records is asked for here: no column is read.</p>"
     domain = block.domain

@@ -15,10 +15,11 @@ from gaussmith.expressions import parse
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan, Slot
+from gaussmith.plans.assembly import AskedAnswer
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scale_of
 from gaussmith.requests.question import Bounds, Question, read_values
-from gaussmith.requests.translation import Asked, asked_of, plan_question
+from gaussmith.requests.translation import asked_of, plan_question
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
@@ -48,8 +49,8 @@ class Request:
     >>> import gaussmith as gm
     >>> request = gm.Request("people.parquet", sums={"income": (0, 200_000)}, means={"age": (0, 100)}, count=True,
     ...                      guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
-    >>> request.plan.answers.names
-    ('income_sum', 'age_mean')
+    >>> request.plan.names
+    ('income_sum', 'age_mean', 'count')
     >>> gm.Request("people.csv", count=True, guarantee=gm.Guarantee(mu=1))
     Request('people.csv', count=True, guarantee=Guarantee(mu=1.0))
     """
@@ -306,7 +307,7 @@ def _alike(one: Question, other: Question) -> bool:
     return all(one.missing.get(c) == other.missing.get(c) for c in shared) and both_ways <= {*one.missing}
 
 
-def _asked(questions: Sequence[Question]) -> list[Asked]:
+def _asked(questions: Sequence[Question]) -> list[AskedAnswer]:
     """The answers of questions that are planned together, each once; sums first, as a single question has them."""
     asked = list(dict.fromkeys(a for question in questions for a in asked_of(question)))
     return sorted(asked, key=lambda a: a[0] != "sum")
@@ -318,7 +319,7 @@ def _slot(question: Question, together: Sequence[Question], at: int, draw: Draw)
         return Slot(question.name, at, tuple(range(draw.block.answers.size)), bool(question.count))
     asked = _asked(together)
     places = [asked.index(a) for a in asked_of(question)]
-    over_rows = question.count == "rows" and draw.block.answers.visible > len(asked)
+    over_rows = question.count == "rows" and draw.block.answers.size > len(asked)
     places += [len(asked)] if over_rows else []
     return Slot(question.name, at, tuple(places), bool(question.count) and not over_rows)
 

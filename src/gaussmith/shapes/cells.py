@@ -44,7 +44,7 @@ MAX_POINTS = 100_000
 def in_cells(problem: Problem[Cells], search: Search) -> list[Candidate]:
     """The shapes that fit cells, a closed form first where there is one."""
     found = []
-    if problem.answers.targets is None and not problem.answers.is_linear:
+    if problem.features.targets is None and not problem.features.is_linear:
         plain = _plain(problem)
         if plain is not None:
             return [plain]
@@ -61,7 +61,7 @@ def one_of_many(problem: Problem[Cells | Points], search: Search, most: int) -> 
         what, rule = f"{d} cells to be solved for", f"at most {most} are"
         raise PlanError(what, rule, "use fewer cells, or marginals", code="too-many-cells-to-solve", cells=d, most=most)
     gap = GAP if search.gap is None else search.gap
-    return [(_solved if problem.answers.targets is None else _least_worst)(problem, gap, search)]
+    return [(_solved if problem.features.targets is None else _least_worst)(problem, gap, search)]
 
 
 # -- closed forms -----------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def _plain(problem: Problem[Cells]) -> Candidate | None:
         rule = "every record is in it: its count is public"
         raise PlanError("one cell under replace-one", rule, "declare more cells", code="one-cell-under-replace-one")
     if domain.or_none and asked:
-        best = counted(d, 1, 1.0 / weight)
+        best = counted(d, 1, problem.count_weight / weight)
         norm = domain.largest(best.lift, neighbours)
         levels = np.column_stack([best.levels, np.zeros(2), best.shares])
         scale = np.full(d + 1, norm)
@@ -87,7 +87,7 @@ def _plain(problem: Problem[Cells]) -> Candidate | None:
     if domain.or_none:
         level = two_level_counts(d, 1, neighbours)
     else:
-        level = two_level_cells(d, neighbours, 1.0 + d / weight if asked else 1.0)
+        level = two_level_cells(d, neighbours, 1.0 + d * problem.count_weight / weight if asked else 1.0)
     rows = [((t + delta) // 2, (t - delta) // 2, share) for (t, delta), share in level.law]
     law = Law("levels", weight * level.lower, {"levels": np.array(rows, float)})
     a, b = level.lift()
@@ -101,8 +101,8 @@ def _plain(problem: Problem[Cells]) -> Candidate | None:
 
 
 def _unit(problem: Problem[Cells]) -> list[Candidate]:
-    """Equal noise on every cell for any weights: the optimum for cells alone under add-remove."""
-    answers, d = problem.answers, problem.domain.dimension
+    """Equal noise on every cell, whatever the weights: the optimum for cells alone under add-remove."""
+    d = problem.domain.dimension
     private, asked = problem.secret_count, problem.asks_secret_count
     if asked and problem.domain.or_none:
         return []  # their number is not the sum of the cells
@@ -110,7 +110,7 @@ def _unit(problem: Problem[Cells]) -> list[Candidate]:
     lift = Diagonal(np.full(d, 1.0 / size))
     decode: Matrix = Exchangeable(d, 1.0, 0.0, None, (1.0, 0.0)) if asked else Diagonal(np.full(d, size))
     if not problem.asks_each_once:
-        decode = decode.picked([*answers.index.tolist(), *([d] if asked else [])])
+        decode = decode.picked([*problem.features.index.tolist(), *([d] if asked else [])])
     law = None
     if private:
         # Cell i with probability w_i/Σw: M = diag(w_i²/Σw), and (tr M^{1/2})² = Σw.
@@ -143,16 +143,16 @@ def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Can
     if apart:
         points = np.vstack([points, np.zeros((1, points.shape[1]))])
         if asked:
-            points = np.hstack([points, np.ones((len(points), 1))])
+            points = np.hstack([points, np.full((len(points), 1), problem.root_count_weight)])
     best = solve_once(points, pairs=not private, gap=gap, progress=search.progress)
     r = len(question.rows)
     X = _way_back(question.rows, best.decode[:r])
     lift = best.lift[:, :r] @ question.rows
     if apart and asked:
-        lift = np.hstack([lift, best.lift[:, r:]])
+        lift = np.hstack([lift, best.lift[:, r:] * problem.root_count_weight])
     features = question.read(X)
     if asked and apart:
-        features = Dense(np.vstack([features.dense(), best.decode[r:]]))
+        features = Dense(np.vstack([features.dense(), best.decode[r:] / problem.root_count_weight]))
     public = None
     if not private and not apart:
         # R(K − n/d) is lifted and read back; the common part of all cells comes from the public number of records.
@@ -164,19 +164,19 @@ def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Can
 
 
 def _question(problem: Problem[Cells | Points], with_count: bool, closed: bool) -> _Question:
-    answers, d = problem.answers, problem.domain.width
-    if answers.runs is not None:
-        starts, stops = answers.runs.places
-        weights = answers.weights
+    asked, d, e = problem.features, problem.domain.width, problem.count_weight
+    if asked.runs is not None:
+        starts, stops = asked.runs.places
+        weights = asked.weights
         if with_count:
-            starts, stops, weights = np.append(starts, 0), np.append(stops, d), np.append(weights, 1.0)
+            starts, stops, weights = np.append(starts, 0), np.append(stops, d), np.append(weights, e)
         return _Question(
             _root(gram(starts, stops, d, weights)),
             lambda X: Intervals(starts, stops, X, closed),
-            (stops - starts)[: answers.size] / d,
+            (stops - starts)[: asked.size] / d,
         )
     W, root = problem.rows, problem.root_weights
-    full = np.vstack([W * root, np.ones((1, d))]) if with_count else W * root
+    full = np.vstack([W * root, np.full((1, d), problem.root_count_weight)]) if with_count else W * root
     plain = np.vstack([W, np.ones((1, d))]) if with_count else W
     R = np.asarray(np.linalg.qr(full, mode="r"), float) if len(full) > d else full
     moving = np.ptp(plain, axis=1) > 0 if closed else np.ones(len(plain), bool)  # the others are public
@@ -222,8 +222,8 @@ def _weights(weights: Array, pairs: bool) -> dict[str, Array]:
 
 
 def _least_worst(problem: Problem[Cells | Points], gap: float, search: Search) -> Candidate:
-    """The shape with the best worst answer, relative to its target."""
-    W, targets = problem.rows, problem.answers.targets
+    """The shape whose worst answer, in units of its target, is best."""
+    W, targets = problem.rows, problem.features.targets
     assert targets is not None
     private, asked, apart = problem.secret_count, problem.asks_secret_count, problem.domain.or_none
     if asked and apart:
@@ -234,7 +234,7 @@ def _least_worst(problem: Problem[Cells | Points], gap: float, search: Search) -
             code="worst-cells-with-count",
         )
     if asked:
-        W, targets = np.vstack([W, np.ones((1, W.shape[1]))]), np.append(targets, 1.0)
+        W, targets = np.vstack([W, np.ones((1, W.shape[1]))]), np.append(targets, 1 / problem.root_count_weight)
     moving = np.ones(len(W), bool)
     if not private and not apart:
         moving = np.ptp(W, axis=1) > 0  # the others are public

@@ -47,8 +47,8 @@ def choose(problem: Problem[GaussianData], mu: float, way: str | None = None) ->
     Never looks at data. Any ellipsoid is private.
     """
     domain = problem.domain
-    if domain.mean_within is None and problem.answers.any_mean:
-        domain = domain.off_by(domain.sd)  # a mean that is to be estimated is not known
+    if domain.mean_within is None and problem.features.centred.any():
+        domain = domain.off_by(domain.sd)  # a mean that is asked for is not known
     omega = problem.coordinate_weights
     asked = omega > 0
     # Coordinates that are not asked for still have to be clipped somewhere: they get a tiny weight.

@@ -57,11 +57,11 @@ def exchangeable(problem: Problem[Listed], even: Even, gap: float | None = None)
 
 
 def even_counts(problem: Problem[Counts]) -> Even:
-    """The best noise for counts of equal weight; the number of records, if secret and asked for, has weight 1."""
+    """The best noise for counts of equal weight; the number of records, if it is secret and asked, has its own."""
     domain, neighbours, weight = problem.domain, problem.neighbours, problem.common_weight or 1.0
     d = domain.dimension
     if problem.asks_secret_count:
-        best = counted(d, domain.at_most, 1.0 / weight)
+        best = counted(d, domain.at_most, problem.count_weight / weight)
         norm = domain.largest(best.lift, neighbours)
         levels = np.column_stack([best.levels, np.zeros_like(best.levels), best.shares])
         law = Law("levels", weight * best.lower, {"levels": levels[best.shares > 0]})
@@ -78,7 +78,7 @@ def even_rankings(problem: Problem[Domain]) -> Even:
     """The best noise for rankings, whose points always have the same sum."""
     d, weight, asked = problem.domain.dimension, problem.common_weight or 1.0, problem.asks_secret_count
     per_record = d * (d - 1) / 2
-    level = votes(d, problem.neighbours, 1.0 + d / (weight * per_record**2) if asked else 1.0)
+    level = votes(d, problem.neighbours, 1.0 + d * problem.count_weight / (weight * per_record**2) if asked else 1.0)
     law = Law("rankings", weight * level.lower)
     mean = None if problem.secret_count else (d - 1) / 2
     return Even(*_pair(level, per_record if asked else None), asked, law, mean)
@@ -96,22 +96,22 @@ def _pair(level: TwoLevel, per_record: float | None) -> tuple[Exchangeable, Exch
 
 
 def _read(problem: Problem[Domain], even: Even) -> tuple[Matrix, bool, Array | None]:
-    """The decoder of the answers, whether the count is among them, and the public part."""
-    answers, d = problem.answers, problem.domain.dimension
+    """What reads the answers back, whether the count is among them, and the public part."""
+    wanted, d = problem.features, problem.domain.dimension
     public = None
     if even.mean is not None:
-        public = np.full(answers.size, even.mean) if answers.matrix is None else answers.matrix.sum(axis=1) * even.mean
+        public = np.full(wanted.size, even.mean) if wanted.matrix is None else wanted.matrix.sum(axis=1) * even.mean
     if problem.asks_each_once:
         return even.decode, even.counted, public
     D = even.decode.dense()
-    rows = answers.matrix @ D[:d] if answers.matrix is not None else D[answers.index]
+    rows = wanted.matrix @ D[:d] if wanted.matrix is not None else D[wanted.index]
     return Dense(np.vstack([rows, D[d:]]) if even.counted else rows), even.counted, public
 
 
 def _bound(problem: Problem[Domain], law: Law) -> Law:
     """The bound for other answers proved by the law of equal weights."""
     d = problem.domain.dimension
-    if max(d, problem.answers.size) > MAX_DENSE:
+    if max(d, problem.features.size) > MAX_DENSE:
         return Law(law.kind, 0.0, law.numbers)
     rows = problem.weighted_rows
     root = root_of(rows @ even_moment(law, d, problem.secret_count, rows.shape[1] > d) @ rows.T)

@@ -38,7 +38,7 @@ Places = npt.NDArray[np.int64]
 
 def has_few_vertices(problem: Problem[Box]) -> bool:
     """A matrix of answers over too many columns to visit their corners, but with few vertices in the answers."""
-    matrix = problem.answers.matrix
+    matrix = problem.features.matrix
     if matrix is None or 2 ** min(matrix.shape[1], 60) <= MAX_CORNERS:
         return False
     return len(matrix) <= MAX_ANSWERS and matrix.size <= MAX_NUMBERS and is_within_reach(matrix)
@@ -60,11 +60,11 @@ def solved_few(problem: Problem[Box], gap: float | None = None) -> Candidate:
     """
     from gaussmith.numerics.optimum import solve
 
-    answers, domain = problem.answers, problem.domain
-    assert answers.matrix is not None
+    asked, domain = problem.features, problem.domain
+    assert asked.matrix is not None
     centre, radius = domain.coded
-    root, k = problem.root_weights, answers.size
-    vertices = find_vertices(answers.matrix)
+    root, k = problem.root_weights, asked.size
+    vertices = find_vertices(asked.matrix)
     points, rows = _differences(problem, vertices)
     best = solve(points, gap=GAP if gap is None else gap)
     lost = np.abs(best.decode @ (best.lift @ rows) - rows).sum(axis=1, keepdims=True)
@@ -72,16 +72,16 @@ def solved_few(problem: Problem[Box], gap: float | None = None) -> Candidate:
     features = best.decode[:k] / root
     law = _law(vertices, points, best)
     if not problem.secret_count:
-        lift = Factored(best.lift * root[:, 0], answers.matrix, radius)
-        return Candidate(Shape("solved", lift, Dense(features), False, answers.matrix @ centre), law)
+        lift = Factored(best.lift * root[:, 0], asked.matrix, radius)
+        return Candidate(Shape("solved", lift, Dense(features), False, asked.matrix @ centre), law)
     counted = len(rows) > k
     weigh = np.zeros((len(rows), k + 1))  # from the answers and the number of records to the answers around the centre
     weigh[:k, :k] = np.diag(root[:, 0])
-    weigh[:k, k] = root[:, 0] * (answers.matrix @ centre)
+    weigh[:k, k] = root[:, 0] * (asked.matrix @ centre)
     if counted:
         weigh[k, k] = np.sqrt(problem.count_weight)
         features = np.vstack([features, best.decode[k:] / weigh[k, k]])
-    inner = np.pad(answers.matrix, ((0, 1), (0, 1)))
+    inner = np.pad(asked.matrix, ((0, 1), (0, 1)))
     inner[-1, -1] = 1.0
     lift = Factored(best.lift @ weigh, inner, np.append(radius, 1.0))
     return Candidate(Shape("solved", lift, Dense(features), counted), law)

@@ -46,25 +46,24 @@ def _lifted(problem: Problem[Domain], name: str, parts: Array, whole: float) -> 
 
 
 def read_features(problem: Problem[Domain], entries: Array, last: float | None) -> tuple[Matrix, bool, Array | None]:
-    """The decoder of the answers, whether the count is among them, and the public part."""
-    answers = problem.answers
-    centre, radius = problem.domain.coded
+    """What reads the features back, whether the count is among them, and the public part."""
+    asked, radius = problem.features, problem.domain.coded[1]
     beta = np.divide(radius, entries, out=np.zeros_like(radius), where=entries > 0)
     if last is None:
-        if answers.matrix is not None:
-            return Dense(answers.matrix * beta), False, answers.matrix @ centre
-        public = np.where(answers.means, 0.0, centre[answers.index])
-        return Bordered(answers.index, beta[answers.index], np.zeros(answers.size), len(entries)), False, public
+        if asked.matrix is not None:
+            return Dense(asked.matrix * beta), False, problem.coded_offsets
+        rows = Bordered(asked.index, beta[asked.index], np.zeros(asked.size), len(entries))
+        return rows, False, problem.coded_offsets
     columns = len(entries) + 1
     per_count = 1.0 / last if last > 0 else 0.0
     counted = last > 0
-    if answers.matrix is not None:
-        rows = np.column_stack([answers.matrix * beta, answers.matrix @ centre * per_count])
+    border = problem.coded_offsets * per_count
+    if asked.matrix is not None:
+        dense = np.column_stack([asked.matrix * beta, border])
         tail = np.zeros((1, columns))
         tail[0, -1] = per_count
-        return Dense(np.vstack([rows, tail]) if counted else rows), counted, None
-    border = np.where(answers.means, 0.0, centre[answers.index] * per_count)
-    index, inner = answers.index, beta[answers.index]
+        return Dense(np.vstack([dense, tail]) if counted else dense), counted, None
+    index, inner = asked.index, beta[asked.index]
     if counted:
         index = np.append(index, columns - 1)
         inner, border = np.append(inner, per_count), np.append(border, 0.0)

@@ -32,7 +32,7 @@ def of_marginals(problem: Problem[Cells], work: Marginals) -> list[Candidate]:
     """The best shape for the requested marginals; the count, if asked for and secret, is one more marginal."""
     _check(problem)
     asked = problem.asks_secret_count
-    ways, weights = work.weighted_ways(problem.answers.weights, asked)
+    ways, weights = work.weighted_ways(problem.features.weights, problem.secret_count_weight)
     best = plan_marginals(work.shape, ways, weights, problem.neighbours)
     residuals = Residuals(work.shape, work.ways, best.subsets, best.variances)
     public = None
@@ -45,10 +45,14 @@ def of_marginals(problem: Problem[Cells], work: Marginals) -> list[Candidate]:
 
 
 def _check(problem: Problem[Cells]) -> None:
-    if problem.answers.targets is not None:
-        what, rule = "marginals with objective='worst'", "they are planned for the least total"
-        raise PlanError(what, rule, "give weights, one per marginal", code="marginals-with-objective-worst")
-    if problem.domain.or_none and (not problem.secret_count or problem.answers.count):
+    if problem.features.targets is not None:
+        raise PlanError(
+            "marginals with objective='worst'",
+            "they are planned for the least total",
+            "give weights, one per marginal",
+            code="marginals-with-objective-worst",
+        )
+    if problem.domain.or_none and (not problem.secret_count or problem.count_weight > 0):
         raise PlanError(
             "marginals of records that need not be in a cell",
             "under replace-one, and with the count, every record is in one",

@@ -77,16 +77,15 @@ def _factor(D: float, E: float, k: int, p: float) -> tuple[float, float, float]:
 
 
 def _features(problem: Problem[People], lift: Bordered) -> tuple[Bordered, bool, None]:
-    """The decoder of the answers from the noisy lifted sums, and whether the number of people is among them."""
-    domain, answers = problem.domain, problem.answers
-    centre, radius = domain.coded
+    """What reads the answers back from the noisy lifted sums, and whether the number of people is among them."""
+    domain, radius = problem.domain, problem.domain.coded[1]
     last = domain.parts[2]
     u, v, w = float(lift.inner[last]), float(lift.border[last]), float(lift.inner[-1])
     counted = w > 0
     per_person = 1.0 / w if counted else 0.0
-    index = answers.index
+    index = problem.features.index
     inner = radius[index] / lift.inner[index]
-    border = np.where(answers.means, 0.0, centre[index]) * per_person
+    border = problem.coded_offsets * per_person
     border = np.where(index == last, -radius[last] * v / u * per_person, border)
     if counted:
         index = np.append(index, domain.dimension)
@@ -95,9 +94,7 @@ def _features(problem: Problem[People], lift: Bordered) -> tuple[Bordered, bool,
 
 
 def _public_features(problem: Problem[People], entries: Array) -> tuple[Bordered, bool, Array]:
-    """The decoder if the number of people is public: own numbers get the part of their centre from it."""
-    domain, answers = problem.domain, problem.answers
-    centre, radius = domain.coded
-    inner = radius[answers.index] / entries[answers.index]
-    public = np.where(answers.means, 0.0, centre[answers.index])
-    return Bordered(answers.index, inner, np.zeros(answers.size), domain.dimension), False, public
+    """The same where the number of people is public: own numbers get their centre's part from it."""
+    domain, radius, index = problem.domain, problem.domain.coded[1], problem.features.index
+    inner = radius[index] / entries[index]
+    return Bordered(index, inner, np.zeros(len(index)), domain.dimension), False, problem.coded_offsets

@@ -29,27 +29,27 @@ GAP = 1e-4
 
 
 def is_worth_solving(problem: Problem[Domain]) -> bool:
-    """Whether there are few corners and the closed form is not already the optimum (means, a single coordinate)."""
-    d, answers = problem.domain.dimension, problem.answers
+    """Few corners, and not a case where the closed form is already the optimum (means, or a single coordinate)."""
+    d, asked = problem.domain.dimension, problem.features
     if d <= 1 or 2 ** min(d, 60) > MAX_CORNERS:
         return False
-    if answers.matrix is not None:
-        return len(answers.matrix) <= MAX_ANSWERS
-    return not answers.means.all() and bool(problem.domain.centre[answers.index[~answers.means]].any())
+    if asked.matrix is not None:
+        return asked.size <= MAX_ANSWERS
+    return bool(problem.offsets.any())
 
 
 def solved(problem: Problem[Box | People], gap: float | None = None) -> Candidate:
     """The solved shape of a box, or of people with rows, under add-remove; and the law on corners that bounds any."""
     from gaussmith.numerics.optimum import solve
 
-    domain, answers, W = problem.domain, problem.answers, problem.lifted_rows
+    domain, W = problem.domain, problem.lifted_rows
     signs = np.hstack([domain.corners(), np.ones((2**domain.dimension, 1))])
     best = solve(signs @ W.T, gap=GAP if gap is None else gap)
     rows = best.decode
     check_lost(rows, rows @ (best.lift @ W) - W)
-    size = answers.size
+    size = problem.features.size
     counted = len(W) > size
-    features = rows[:size] / np.sqrt(answers.weights)[:, None]
+    features = rows[:size] / problem.root_weights
     if counted:
         features = np.vstack([features, rows[size:] / W[size, -1]])
     law = Law("listed", best.lower, {"weights": best.weights / best.weights.sum()})
@@ -60,12 +60,12 @@ def solved_replaced(problem: Problem[Box], gap: float | None = None) -> Candidat
     """The solved shape of linear answers of a box under replace-one, where differences are twice its signed corners."""
     from gaussmith.numerics.optimum import solve
 
-    domain, answers, W = problem.domain, problem.answers, problem.core_rows
+    domain, W = problem.domain, problem.core_rows
     best = solve(2.0 * domain.corners() @ W.T, gap=GAP if gap is None else gap)
     lift = best.lift @ W
     check_lost(best.decode, best.decode @ lift - W)
-    features = best.decode / np.sqrt(answers.weights)[:, None]
-    public = np.where(answers.means, 0.0, problem.rows @ domain.coded[0])
+    features = best.decode / problem.root_weights
+    public = problem.coded_offsets
     law = Law("listed", best.lower, {"weights": best.weights / best.weights.sum()})
     return Candidate(Shape("solved", Dense(lift), Dense(features), False, public), law)
 

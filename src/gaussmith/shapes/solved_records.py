@@ -30,7 +30,7 @@ MAX_ANSWERS = 256
 def solved_records(problem: Problem[Listed], gap: float | None) -> list[Candidate]:
     """The solved shape, if there are few records and the solver can decode every answer; otherwise nothing."""
     listed = problem.domain.records(MAX_SOLVED)
-    if listed is None or problem.answers.size > MAX_ANSWERS:
+    if listed is None or problem.features.size > MAX_ANSWERS:
         return []
     with suppress(PlanError):  # scales too far apart for doubles: the closed forms do not have this problem
         return [_solved(problem, listed, GAP if gap is None else gap)]
@@ -40,11 +40,11 @@ def solved_records(problem: Problem[Listed], gap: float | None) -> list[Candidat
 def _solved(problem: Problem[Listed], listed: Array, gap: float) -> Candidate:
     from gaussmith.numerics.optimum import solve
 
-    size, root, counted = problem.answers.size, problem.root_weights, problem.asks_secret_count
+    size, root, counted = problem.features.size, problem.root_weights, problem.asks_secret_count
     rows = problem.rows * problem.domain.coded[1] * root
     if counted:
         rows = np.pad(rows, ((0, 1), (0, 1)))
-        rows[-1, -1] = 1.0
+        rows[-1, -1] = problem.root_count_weight
         listed = np.hstack([listed, np.ones((len(listed), 1))])
     best = solve(listed @ rows.T, pairs=not problem.secret_count, gap=gap)
     lift = best.lift @ rows
@@ -57,7 +57,7 @@ def _solved(problem: Problem[Listed], listed: Array, gap: float) -> Candidate:
         check_lost(best.decode, (decoded - rows) @ (listed - middle).T)
     else:
         check_lost(best.decode, (decoded - rows) @ listed.T)
-    features = best.decode / np.vstack([root, np.ones((1, 1))])[: len(rows)]
+    features = best.decode / np.vstack([root, [[problem.root_count_weight]]])[: len(rows)]
     assert len(features) == size + counted
     law = Law("listed", best.lower, {"weights": best.weights / best.weights.sum()})
     return Candidate(Shape("solved", Dense(lift), Dense(features), counted, public), law)

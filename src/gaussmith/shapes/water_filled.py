@@ -36,8 +36,8 @@ def water_filled(problem: Problem[SparseSum], gap: float | None = None) -> list[
     domain, omega = problem.domain, problem.coordinate_weights
     b = domain.radius
     variances, total = diagonal(b, omega, domain.at_most)
-    entries = b / np.sqrt(variances)  # 0 if nothing is asked for
-    e = 1.0 if problem.asks_secret_count else 0.0
+    entries = b / np.sqrt(variances)  # 0 where nothing is asked
+    e = problem.secret_count_weight
     V = np.sqrt(total)
     T = V + np.sqrt(e)
     entries = entries * np.sqrt(V / T) / (1.0 if problem.secret_count else 2.0)
@@ -47,14 +47,14 @@ def water_filled(problem: Problem[SparseSum], gap: float | None = None) -> list[
     else:
         shape = Shape(NAME, Diagonal(entries), *read_features(problem, entries, None))
     found = [Candidate(shape, _law(problem, variances))]
-    if problem.answers.matrix is not None:
+    if problem.features.matrix is not None:
         found += solved_records(problem, gap)
     return found
 
 
 def _law(problem: Problem[SparseSum], variances: Array) -> Law:
-    """The law of inclusion probabilities π and independent signs: M = W diag(π b²) Wᵀ, and the number of records."""
-    domain, answers, omega = problem.domain, problem.answers, problem.coordinate_weights
+    """Inclusion chances π and independent signs: M = W diag(π b²) Wᵀ, and the number of records beside it."""
+    domain, omega = problem.domain, problem.coordinate_weights
     b = domain.radius
     asked = np.isfinite(variances)
     V = float(np.sqrt(omega[asked] @ variances[asked]))
@@ -64,10 +64,10 @@ def _law(problem: Problem[SparseSum], variances: Array) -> Law:
     reach = b * (1.0 if problem.secret_count else 2.0)
     if problem.asks_no_coordinate_twice:
         root = float(np.sqrt(omega) * reach @ np.sqrt(share)) * (1.0 - 2.0**-40)
-    elif max(answers.size, domain.dimension) <= MAX_DENSE:
+    elif max(problem.features.size, domain.dimension) <= MAX_DENSE:
         rows = problem.root_weights * problem.rows * (reach * np.sqrt(share))
         root = root_of(rows @ rows.T)
     else:
         root = 0.0
-    root += 1.0 if problem.asks_secret_count else 0.0
+    root += float(np.sqrt(problem.secret_count_weight))
     return Law("signs", root * root, {"shares": share})

@@ -109,10 +109,10 @@ class _Body:
 
 def _parts(problem: Problem[Box]) -> tuple[Array, Array]:
     """√w_j r_j and √w_j mid_j of every column; of a mean the second is 0."""
-    answers, domain = problem.answers, problem.domain
+    asked, domain = problem.features, problem.domain
     root = np.sqrt(problem.coordinate_weights)
     summed = np.zeros(domain.dimension, bool)
-    summed[answers.index[~answers.means]] = True
+    summed[asked.index[~asked.centred]] = True
     return root * domain.radius, np.where(summed, root * domain.centre, 0.0)
 
 
@@ -184,7 +184,7 @@ def _lift(
     problem: Problem[Box], body: _Body, centre: Array, best: Optimum, share: float, F: float, E: float
 ) -> tuple[Headed, Headed, bool]:
     """The lift, what reads the answers back, and whether the number of records is among them."""
-    answers, domain = problem.answers, problem.domain
+    asked, domain = problem.features, problem.domain
     middle, radius = domain.coded
     root = np.sqrt(problem.coordinate_weights)
     summed = body.middle != 0
@@ -205,15 +205,15 @@ def _lift(
     place[others] = held + np.arange(len(others))
     beta = np.zeros(domain.dimension)
     beta[others] = np.divide(radius[others], entries, out=np.zeros(len(others)), where=entries > 0)
-    from_centre = np.where(answers.means, 0.0, middle[answers.index])
+    from_centre = np.where(asked.centred, 0.0, middle[asked.index])
     of_wide = {j: i for i, j in enumerate(body.at.tolist())}
-    at = np.array([i for i, j in enumerate(answers.index.tolist()) if j in of_wide], np.int64)
-    which = np.array([of_wide[j] for j in answers.index[at].tolist()], np.int64)
+    at = np.array([i for i, j in enumerate(asked.index.tolist()) if j in of_wide], np.int64)
+    which = np.array([of_wide[j] for j in asked.index[at].tolist()], np.int64)
     from_centre[at] = centre[which] / wide_root[which]
     head = best.decode[which] / (share * wide_root[which])[:, None]
     features = Bordered(
-        np.append(place[answers.index], [rows - 1] * counted).astype(np.int64),
-        np.append(beta[answers.index], [per_count] * counted),
+        np.append(place[asked.index], [rows - 1] * counted).astype(np.int64),
+        np.append(beta[asked.index], [per_count] * counted),
         np.append(from_centre * per_count, [0.0] * counted),
         rows,
     )

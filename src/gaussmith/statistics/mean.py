@@ -1,77 +1,96 @@
-"""Means: an offset and a ratio of two noisy features.
+"""Means: the middle of the bounds plus a ratio of two noisy features.
 
-    mean = offset + numerator / denominator
+    mean = middle + numerator / denominator
 
-The numerator is a sum of distances from the offset; the denominator is the number of records or of rows.
-Intervals cover the noise only, not clipping to the bounds or the sampling of people into the data.
+The numerator is a sum of distances from the middle, the denominator the number of records or of rows.
+Intervals cover the noise alone: not clipping to the bounds, not the sampling of people into the data.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
-from gaussmith.statistics.statistic import Noisy
-
-Places = npt.NDArray[np.int64]
+from gaussmith.problem.features import MEAN, ROW_SUM, TOTAL, BoundedColumn, Need, One, Places, Value
+from gaussmith.statistics.statistic import Ground, Noisy, Statistic
 
 
 @dataclass(frozen=True, eq=False)
-class Means:
-    """Means given by the positions of their numerators; `over` has those of the denominators, −1 for the count."""
+class Means(Statistic):
+    """Ratios of the first feature to the second, each measured from its middle.
 
-    places: Places
-    over: Places
-    offsets: Array
+    n times the error of a mean is that of its numerator less the mean's distance from the middle times that of n: as
+    the mean may lie anywhere within its bounds, the error of n is worth the mean square of that distance.
+    """
 
-    def _denominators(self, noisy: Noisy) -> Array:
-        by_count = self.over < 0
-        return np.where(by_count, noisy.count[..., None], noisy.features[..., np.maximum(self.over, 0)])
+    kind = "mean"
+    field = "means"
+    coefficients = (1.0, 0.0)
+    divided = True
 
-    def _moments(self, noisy: Noisy) -> tuple[Array, Array, Array]:
-        """Var(numerator), Var(denominator) and their covariance, for each mean."""
-        below, both = np.zeros(len(self.places)), np.zeros(len(self.places))
-        last = noisy.features.shape[-1] - 1
-        for over in np.unique(self.over):
-            if over < 0 and not noisy.counted:
-                continue  # a public number has no noise
-            row, at = last if over < 0 else int(over), self.over == over
-            below[at], both[at] = noisy.variances[row], noisy.covariances(row)[self.places[at]]
-        return noisy.variances[self.places], below, both
+    middles: Array
+    spread: Array
+    """The mean square distance of each mean from its middle."""
+
+    @classmethod
+    def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
+        """Distances from the middle, of records, of people's own means or of rows; and how many of these there are."""
+        if of == "rows":
+            return Value(columns[0], ROW_SUM), One(of_rows=True)
+        return Value(columns[0], TOTAL if of == "records" else MEAN, centred=True), One()
+
+    @classmethod
+    def placed(cls, names: Sequence[str], places: Places, weights: Array, ground: Ground) -> Self:
+        middles, spread = ground
+        return cls(names, places, weights, middles(places[:, 0]), spread(places[:, 0]))
+
+    @property
+    def allowances(self) -> Array:
+        return np.column_stack([np.zeros(len(self.spread)), self.spread])
+
+    def picked(self, at: Sequence[int], places: Places) -> Self:
+        chosen = super().picked(at, places)
+        return replace(chosen, middles=self.middles[list(at)], spread=self.spread[list(at)])
+
+    def _ratio(self, noisy: Noisy) -> tuple[Array, ...]:
+        """Numerators, denominators, their variances and their covariance, of each mean."""
+        over, below = self.places.T
+        return (
+            noisy.at(over),
+            noisy.at(below),
+            noisy.variance(over),
+            noisy.variance(below),
+            noisy.covariance(over, below),
+        )
 
     def values(self, noisy: Noisy) -> Array:
-        """The means; NaN if there are no records."""
+        """The means; not a number of no records."""
+        over, below = self.places.T
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self.offsets + noisy.features[..., self.places] / self._denominators(noisy))
+            return np.asarray(self.middles + noisy.at(over) / noisy.at(below))
 
     def errors(self, noisy: Noisy) -> Array:
-        """Standard errors by the delta method, in the units of the mean."""
-        numerators, denominators = noisy.features[..., self.places], self._denominators(noisy)
+        """By the delta method, in the mean's own units."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return ratio_errors(numerators, denominators, *self._moments(noisy))
+            return ratio_errors(*self._ratio(noisy))
 
     def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
         """Exact intervals by Fieller's method, or approximate ones by the delta method."""
         ends = fieller_intervals if method == "fieller" else delta_intervals
-        numerators, denominators = noisy.features[..., self.places], self._denominators(noisy)
         with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = ends(width, numerators, denominators, *self._moments(noisy))
-        return self.offsets + low, self.offsets + high
+            low, high = ends(width, *self._ratio(noisy))
+        return self.middles + low, self.middles + high
 
     def gradient(self, noisy: Noisy) -> Array:
-        """The gradient: 1/D for the numerator, −N/D² for the denominator."""
-        last = noisy.features.shape[-1] - 1
-        found = np.zeros((len(self.places), last + 1))
-        for row, (place, over) in enumerate(zip(self.places.tolist(), self.over.tolist(), strict=True)):
-            below = float(noisy.count if over < 0 else noisy.features[over]) or np.nan  # no meaningful error
-            found[row, place] = 1 / below
-            if over >= 0 or noisy.counted:
-                found[row, last if over < 0 else over] = -noisy.features[place] / below**2
-        return found
+        """1/D for the numerator, −N/D² for the denominator."""
+        over, below = (noisy.at(places) for places in self.places.T)
+        below = np.where(below == 0, np.nan, below)  # no error to speak of
+        return np.column_stack([1 / below, -over / below**2])
 
 
 def check_method(method: str) -> str:

@@ -19,8 +19,9 @@ from gaussmith.engines.source import Source, check_columns, check_once, narrowed
 from gaussmith.errors import PlanError, SourceError
 from gaussmith.expressions import Derivation, check_ids, columns_used, declare_groups, parse, plan_derivation
 from gaussmith.plans import Draw
-from gaussmith.plans.row_rule import CATEGORIES, MEAN, ORDER, PAIRS, ROW_SUM, ROWS, TOTAL, RowRule
+from gaussmith.plans.row_rule import CATEGORIES, ORDER, PAIRS, RowRule
 from gaussmith.problem.codes import BoxCodes, Codes
+from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
 from gaussmith.totals.categories import (
     Categories,
     Pairs,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gaussmith.plans.standard_gaussian import (
     MAX_DIRECTIONS,
     compare_block,
@@ -14,6 +12,7 @@ from gaussmith.plans.standard_gaussian import (
     spectrum,
     standard_errors_of_standard,
 )
+from gaussmith.statistics import ONE
 from gaussmith.texts import printable
 from gaussmith.words.numbers import figure
 from gaussmith.workloads import Marginals
@@ -88,7 +87,7 @@ def describe_spectrum(block: Block) -> str:
     >>> describe_spectrum(gm.plan(gm.Cells(8), gm.Guarantee(mu=1), neighbours="replace-one").block)
     'In its 8 directions the noise has standard deviations from 0 to 1.414; the standard Gaussian has 1.414 in all.'
     """
-    if block.answers.size < 2 or block.answers.size > MAX_DIRECTIONS or block.answers.ratios.any():
+    if block.answers.size < 2 or block.answers.size > MAX_DIRECTIONS or block.answers.over_rows:
         return ""
     sizes, standard = spectrum(block)
     low = 0.0 if sizes.min() < 1e-7 * sizes.max() else float(sizes.min())
@@ -114,7 +113,7 @@ def describe_gain(block: Block, standard_scale: float = 1.0) -> str:
 def explain_choice(block: Block) -> str:
     """What was chosen, what the alternatives would have cost, and why."""
     what = "total squared error"
-    if block.answers.targets is not None:
+    if block.problem.features.targets is not None:
         what = "largest squared error, relative to its squared target,"
     lines = [
         f"Chosen: {block.shape.name}, that is, {describe_shape(block.shape.name)}.",
@@ -127,22 +126,21 @@ def explain_choice(block: Block) -> str:
             times = price * block.noise_scale**2 / block.price
             lines.append(f"  {name}: {times:.3g} × the {what.rstrip(',')} ({describe_shape(name)})")
     if block.answers.any_divided:
-        public = block.public_count and not block.answers.ratios.any()
+        public = block.public_count and not block.answers.over_rows
         lines.append(
             "A mean is the noisy sum of distances from the middle of the bounds, divided by the "
             f"{'public' if public else 'noisy'} number of {counted_in(block)}."
         )
     lines += [text for text in (block.domain.note(block.problem),) if text]
-    if block.answers.is_linear or not block.domain.has_standard_shape(block.problem):
+    if block.problem.features.is_linear or not block.domain.has_standard_shape(block.problem):
         lines += [text for text in (describe_spectrum(block),) if text]
     lines.append("The choice used the bounds and the guarantee, never the data.")
     return "\n".join(lines)
 
 
 def describe_divided(block: Block) -> str:
-    """The meaning of n in the errors of means, with an example."""
-    divided = (block.answers.means | block.answers.ratios)[: block.answers.visible]
-    error = float(block.standard_errors[divided][0])
+    """What n is under the errors of means, with an example."""
+    error = float(block.standard_errors[block.answers.divided][0])
     return f"n is the number of {counted_in(block)}: for n = 10,000, {figure(error)} / n is ± {figure(error / 10_000)}"
 
 
@@ -160,8 +158,8 @@ def guarantee_notes(guarantee: Guarantee) -> list[str]:
 
 
 def counted_in(block: Block) -> str:
-    """What the means of a plan are taken over: records (people), or rows."""
-    return "rows" if block.answers.ratios.any() else "records"
+    """What the means of a plan are over: records (people), or rows."""
+    return "rows" if block.answers.over_rows else "records"
 
 
 PLAN_HEADER = ("answer", "± error", "standard Gaussian", "ratio")
@@ -170,9 +168,9 @@ PLAN_HEADER = ("answer", "± error", "standard Gaussian", "ratio")
 def block_rows(
     block: Block, rows: int | None = None, most: int = MAX_ROWS, standard_scale: float = 1.0
 ) -> list[tuple[str, ...]]:
-    """answer · ± error · the standard Gaussian's error · ratio; errors of means are `x / n` unless `rows` is given."""
-    if block.answers.marginals is not None:
-        return _marginal_rows(block, block.answers.marginals, most)
+    """answer · ± error · the standard Gaussian's · their ratio; an error of a mean is over n unless `rows` is given."""
+    if block.problem.features.marginals is not None:
+        return _marginal_rows(block, block.problem.features.marginals, most)
     found: list[tuple[str, ...]] = []
     comparisons = compare_block(block, rows, most, standard_scale)
     for c in comparisons:
@@ -225,16 +223,19 @@ def block_notes(block: Block, rows: int | None, lead: str = "", protected: str |
 
 
 def _shares(block: Block, rows: int) -> list[tuple[str, float]]:
-    """The errors of sums and the count, in percent of the largest possible total of `rows` records."""
-    answers, domain = block.answers, block.domain
-    if answers.ratios.any():
-        return []  # these rows are not people, and no estimate of the number of people is given
+    """The errors of sums and the count in percent of the most that so many records add up to."""
+    answers, index = block.answers, block.problem.features.index
+    if answers.over_rows:
+        return []  # these rows are not people, whose number is not guessed
+    largest = block.domain.largest_values
+    known = largest is not None and not block.problem.features.is_linear
     found = []
-    largest = domain.largest_values
-    if largest is not None and answers.matrix is None:
-        most = largest[answers.index] * rows
-        sums = np.flatnonzero(~answers.means).tolist()
-        found = [(answers.names[i], 100 * float(block.standard_errors[i] / most[i])) for i in sums]
-    if block.count_standard_error:
-        found.append(("count", 100 * block.count_standard_error / rows))
+    for name, lead, plain, error in zip(
+        answers.names, answers.leads.tolist(), answers.plain.tolist(), block.standard_errors.tolist(), strict=True
+    ):
+        if lead == ONE and plain and error:
+            found.append((name, 100 * error / rows))
+        elif lead != ONE and plain and known:
+            assert largest is not None
+            found.append((name, 100 * float(error / (largest[index[lead]] * rows))))
     return found

@@ -92,11 +92,11 @@ def held(draw: Draw) -> str:
 
 
 def _left_out(block: Block) -> list[str]:
-    work = block.answers.marginals
+    work = block.problem.features.marginals
     if work is not None:
         rest = len(work.ways) - MAX_ROWS
         return [f"… and {rest:,} more marginals: plan.standard_errors"] if rest > 0 else []
-    rest = block.answers.visible - MAX_ROWS
+    rest = block.answers.size - MAX_ROWS
     return [f"… and {rest:,} more answers: plan.standard_errors"] if rest > 0 else []
 
 
@@ -188,7 +188,7 @@ def _explain_draw(draw: Draw) -> str:
         return text
     whole = ""
     if draw.is_shared:
-        what = "total" if block.answers.targets is None else "largest relative to its squared target"
+        what = "total" if block.problem.features.targets is None else "largest relative to its squared target"
         whole = (
             f"\nAll groups together: the {what} is {draw.price:.6g}, and no Gaussian noise with the whole "
             f"guarantee can go below {draw.lower_bound:.6g}: within a factor {draw.optimality:.3g} of this bound."
