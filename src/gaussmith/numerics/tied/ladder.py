@@ -145,7 +145,7 @@ def _fits(parts: Iterable[Part], work: float) -> bool:
 def _alone(q: int, part: Part) -> Block:
     """A part by itself, without a centre."""
     if _fits([part], _BLOCK):
-        return solve_types([q], [part], 0.0).block
+        return solve_types([q], [part], 0.0, gap=1e-4).block
     if part.always:
         return everybody(q, part)
     batch = Batch([part])
@@ -165,9 +165,11 @@ def _share_constant(body: Body) -> list[Block]:
             blocks = _exchanged(body, blocks, group, _by_types)
         for q in several:
             blocks = _exchanged(body, blocks, [q], _uniform)
+        felt = sum(b.energy for b in blocks)
         blocks = _centred_anew(body, blocks, known)
         now = root_of_total(blocks, body.people_weight)
-        if now > least * (1.0 - 1e-5):
+        # What is left to gain is of second order in how far the energy moved.
+        if now > least * (1.0 - 1e-5) or abs(sum(b.energy for b in blocks) - felt) <= 0.01 * felt:
             break
         least = now
     return blocks
