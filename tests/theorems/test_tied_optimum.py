@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from all_people import find_largest_square, list_answers, make_part
+from all_people import find_largest_square, find_lower_bound, list_answers, make_part
 
 from gaussmith.numerics.optimum import solve as solve_points
 from gaussmith.numerics.tied import ladder
@@ -59,6 +59,13 @@ def closed_forms(body: Body) -> list[Block]:
     return ladder._closed_forms(body.parts, range(len(body.parts)), body.people_weight, known)
 
 
+def check_law(found: Solution, body: Body, replaced: bool = False) -> None:
+    """The law is one of people of this body, and proves that no noise is better."""
+    assert found.law is not None
+    found.law.check(body, replaced)
+    assert find_lower_bound(found.law, body, replaced) == pytest.approx(found.total, rel=5e-6)
+
+
 def check_norm(found: Solution, body: Body, replaced: bool = False) -> None:
     """The lift hides everybody, and is not larger than it must be."""
     assert find_largest_square(found.lift, body, replaced) == pytest.approx(1.0, abs=2e-9)
@@ -71,8 +78,7 @@ def test_reference_values(value: dict[str, Any]) -> None:
     assert value["least"] * (1 - 1e-5) <= found.total <= value["least"] * (1 + 1e-4)
     if count_people(body, replaced) <= SMALL:
         check_norm(found, body, replaced)
-    assert found.law is not None
-    found.law.check(body, replaced)
+    check_law(found, body, replaced)
 
 
 @pytest.mark.parametrize("value", [v for v in VALUES if "closed_form" in v], ids=lambda value: value["name"])
@@ -126,6 +132,7 @@ def test_random_requests_against_all_vertices(seed: int) -> None:
     found = solve(body, "add-remove")
     assert best.lower * (1 - 1e-6) <= found.total <= best.upper * (1 + 1e-5)
     check_norm(found, body)
+    check_law(found, body)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -136,6 +143,7 @@ def test_random_requests_under_replace_one_against_all_vertices(seed: int) -> No
     assert best.lower * (1 - 1e-6) <= found.total <= best.upper * (1 + 1e-5)
     assert not found.lift.counted
     check_norm(found, body, True)
+    check_law(found, body, True)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -291,6 +299,7 @@ def test_requests(name: str) -> None:
     found = solve(body, "add-remove")
     assert found.total == pytest.approx(least, rel=5e-4)
     assert found.how == "types"
+    check_law(found, body)
 
 
 GAINS = {  # today's variance over this plan's: every group by itself, the privacy split over the groups of a person
