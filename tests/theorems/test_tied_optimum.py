@@ -18,7 +18,8 @@ from gaussmith.numerics.tied import ladder
 from gaussmith.numerics.tied.blocks import Block, join, root_of_total, total_of
 from gaussmith.numerics.tied.ladder import Solution, solve
 from gaussmith.numerics.tied.parts import Body, Part
-from gaussmith.numerics.tied.replaced import _closed_form
+from gaussmith.numerics.tied.reduced import Reduced
+from gaussmith.numerics.tied.replaced import _closed_form, _uniform
 from gaussmith.numerics.tied.uniform import solve_uniform
 from gaussmith.numerics.two_level import counts
 
@@ -200,6 +201,27 @@ def test_several_sums_over_many_groups(groups: int, most: int, sums: int, gain: 
     closed = root_of_total(closed_forms(body), 0.0) ** 2
     assert found.how == "shared constant"
     assert found.total <= closed / gain
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        make_part(2, 1, [(0.5, 0.5, 1.0)] * 2),
+        make_part(3, 2, [(0.5, 0.5, 1.0), (2.5, 0.5, 2.0)], 1.0),
+        make_part(2, 2, [(0.0, 0.5, 1.0), (0.5, 0.5, 1.0), (2.5, 0.5, 1.0)], 1.0),
+    ],
+    ids=["two sums", "two sums and a count", "a mean and two sums"],
+)
+def test_the_same_noise_in_every_group_under_replace_one(part: Part) -> None:
+    body = Body((part,))
+    found = made(body, [_uniform(Reduced(part, True), 0)], True)
+    assert solve(body, "replace-one").total * (1 - 1e-5) <= found.total
+    check_norm(found, body, True)
+
+
+def test_three_sums_over_many_groups_under_replace_one() -> None:
+    part = make_part(100, 10, [(0.5, 0.5, 1.0)] * 3)
+    assert solve(Body((part,)), "replace-one").total <= 0.975 * _closed_form(part, 0).root ** 2
 
 
 def test_fifty_questions_are_solved_in_seconds() -> None:
