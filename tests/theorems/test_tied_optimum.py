@@ -147,6 +147,30 @@ def test_random_requests_under_replace_one_against_all_vertices(seed: int) -> No
     check_law(found, body, True)
 
 
+FAR = [(-0.76, 0.2, 1.0)]  # a sum that is never on both sides of 0
+LONE = {
+    "a lone sum": (make_part(2, 2, FAR),),
+    "everybody's lone sum": (make_part(1, 1, FAR, always=True),),
+    "everybody's sum and number": (make_part(1, 1, FAR, 0.5, always=True),),
+    "a sum beside a mean": (make_part(1, 1, [*FAR, (0.0, 1.1, 0.25)]),),
+    "a sum beside a mean in groups": (make_part(2, 2, [*FAR, (0.0, 1.1, 0.25)]),),
+    "a sum beside other questions": (make_part(1, 1, [*FAR, (0.0, 1.1, 0.25)]), make_part(2, 1, FAR, 0.5)),
+    "two lone sums": (make_part(1, 1, FAR), make_part(2, 1, FAR)),
+    "everybody's lone sum and a count": (make_part(1, 1, FAR, always=True), make_part(1, 1, count_weight=1.0)),
+}
+
+
+@pytest.mark.parametrize("name", LONE)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_lone_sums_against_all_vertices(name: str, neighbours: str) -> None:
+    body, replaced = Body(LONE[name]), neighbours == "replace-one"
+    best = solve_points(list_answers(body, replaced), gap=1e-5)
+    found = solve(body, neighbours)
+    assert best.lower * (1 - 1e-6) <= found.total <= best.upper * (1 + 1e-5)
+    check_norm(found, body, replaced)
+    check_law(found, body, replaced)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_shared_constant_beside_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With hardly a type listed the request is still hidden, never below the optimum, and close to it."""
