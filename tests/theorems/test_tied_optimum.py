@@ -198,6 +198,17 @@ def test_never_worse_than_the_best_split(seed: int, monkeypatch: pytest.MonkeyPa
     assert together <= roots**2 * (1 + 1e-6)
 
 
+def test_wide_parts_beside_others_are_never_worse_than_apart() -> None:
+    """Many columns without a count lose in closed form what their types do not."""
+    far = [(34.6, 36.6, 10.0), (1.3, 0.6, 0.01), (1.0, 0.002, 1.0), (-1.0, 5.1, 0.001), (0.01, 0.001, 1.0)]
+    near = [(1.0, 0.15, 0.1), (1.1, 0.04, 0.1), (0.01, 0.002, 0.01), (-9.6, 3.6, 0.1), (-0.06, 0.02, 0.1)]
+    parts = (make_part(2, 2, far), make_part(1, 1, near), make_part(3, 3, count_weight=1.0))
+    found = solve(Body(parts, 1.0), "add-remove")
+    apart = [ladder._alone(q, part) for q, part in enumerate(parts)]
+    assert found.how == "shared constant"
+    assert found.total < 0.999 * root_of_total(apart, 1.0) ** 2
+
+
 UNIFORM = {  # name: part, weight of n, at most how far above the optimum
     "two sums of one group": (make_part(3, 1, [(0.5, 0.5, 1.0)] * 2), 0.0, 1e-4),
     "two sums": (make_part(12, 3, [(0.5, 0.5, 1.0)] * 2), 0.0, 1e-3),

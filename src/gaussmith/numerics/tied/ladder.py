@@ -204,8 +204,8 @@ def _by_types(members: Sequence[int], parts: Sequence[Part], outside: float) -> 
 
 
 def _groups(parts: Sequence[Part]) -> tuple[list[list[int]], list[int]]:
-    """The smallest parts together, as far as their types can be listed, and parts of two or three columns alone; then
-    those of several columns whose types cannot be listed."""
+    """The smallest parts together, as far as their types can be listed, and others of several columns alone; then those
+    of several columns whose types cannot be listed."""
     order = sorted(range(len(parts)), key=lambda q: (Reduced(parts[q], False).size, q))
     first: list[int] = []
     for q in order:
@@ -215,7 +215,7 @@ def _groups(parts: Sequence[Part]) -> tuple[list[list[int]], list[int]]:
     groups, several = [sorted(first)] if first else [], []
     for q in order[len(first) :]:
         columns = len(Reduced(parts[q], False).moving)
-        if 2 <= columns <= 3 and _fits([parts[q]], _BLOCK):
+        if columns >= 2 and _fits([parts[q]], _BLOCK):
             groups.append([q])
         elif 2 <= columns <= MOST_COLUMNS and not parts[q].always:
             several.append(q)
