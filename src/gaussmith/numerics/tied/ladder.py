@@ -144,7 +144,7 @@ def _fits(parts: Iterable[Part], work: float) -> bool:
 
 def _alone(q: int, part: Part) -> Block:
     """A part by itself, without a centre."""
-    if _fits([part], _BLOCK):
+    if _fits([part], _BLOCK / 4):
         return solve_types([q], [part], 0.0, gap=1e-4).block
     if part.always:
         return everybody(q, part)
@@ -215,7 +215,7 @@ def _groups(parts: Sequence[Part]) -> tuple[list[list[int]], list[int]]:
     groups, several = [sorted(first)] if first else [], []
     for q in order[len(first) :]:
         columns = len(Reduced(parts[q], False).moving)
-        if columns >= 2 and _fits([parts[q]], _BLOCK):
+        if columns >= 2 and _fits([parts[q]], _BLOCK / 4):
             groups.append([q])
         elif 2 <= columns <= MOST_COLUMNS and not parts[q].always:
             several.append(q)
