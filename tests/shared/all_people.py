@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body, Part
 
@@ -78,3 +79,32 @@ def list_answers(body: Body, replaced: bool = False) -> Array:
     found = found[np.abs(found).max(axis=1) > 0][:, np.abs(found).max(axis=0) > 0]
     first = found[np.arange(len(found)), (found != 0).argmax(axis=1)]
     return np.asarray(np.unique(np.round(found * np.sign(first)[:, None], 12), axis=0))
+
+
+def find_lower_bound(law: TypesLaw, body: Body, replaced: bool = False) -> float:
+    """(tr √M)² of a law on types, each type with its groups shuffled: no noise has a smaller total (statement 8)."""
+    weights = law.weights / law.weights.sum()
+    total, means, squares = 0.0, [], []
+    for part, corners, counts, picks in zip(body.parts, law.corners, law.counts, law.picks, strict=True):
+        chances = np.eye(len(counts))[picks.astype(int)] if picks.ndim == 1 else picks / picks.sum(axis=1)[:, None]
+        answers = corners @ part.rows[:, : part.columns + 1].T
+        if part.always:
+            answers = answers[:, :-1]  # the number of people is asked once, below
+        sums = counts @ answers
+        marginal = weights @ chances
+        inner = np.einsum("n,nt,ti,tj->ij", marginal, counts, answers, answers)
+        outer = np.einsum("n,ni,nj->ij", marginal, sums, sums) / part.groups
+        if part.groups > 1:
+            total += np.sqrt((part.groups - 1) * np.maximum(np.linalg.eigvalsh(inner - outer), 0.0)).sum()
+        means.append(chances @ sums / np.sqrt(part.groups))
+        squares.append(outer)
+    people = 0.0 if replaced else body.people_weight + sum(part.count_weight for part in body.parts if part.always)
+    means.append(np.full((len(weights), 1), np.sqrt(people)))
+    squares.append(np.array([[people]]))
+    joined = np.hstack(means)
+    moment = (joined * weights[:, None]).T @ joined
+    at = 0
+    for square in squares:  # given the component, parts are independent: their own squares are larger
+        moment[at : at + len(square), at : at + len(square)] = square
+        at += len(square)
+    return float((total + np.sqrt(np.maximum(np.linalg.eigvalsh(moment), 0.0)).sum()) ** 2)

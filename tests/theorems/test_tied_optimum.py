@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from all_people import find_largest_square, list_answers, make_part
+from all_people import find_largest_square, find_lower_bound, list_answers, make_part
 
 from gaussmith.numerics.optimum import solve as solve_points
 from gaussmith.numerics.tied import ladder
 from gaussmith.numerics.tied.blocks import Block, join, root_of_total, total_of
 from gaussmith.numerics.tied.ladder import Solution, solve
 from gaussmith.numerics.tied.parts import Body, Part
-from gaussmith.numerics.tied.replaced import _closed_form
+from gaussmith.numerics.tied.reduced import Reduced
+from gaussmith.numerics.tied.replaced import _closed_form, _uniform
 from gaussmith.numerics.tied.uniform import solve_uniform
 from gaussmith.numerics.two_level import counts
 
@@ -59,6 +60,13 @@ def closed_forms(body: Body) -> list[Block]:
     return ladder._closed_forms(body.parts, range(len(body.parts)), body.people_weight, known)
 
 
+def check_law(found: Solution, body: Body, replaced: bool = False) -> None:
+    """The law is one of people of this body, and proves that no noise is better."""
+    assert found.law is not None
+    found.law.check(body, replaced)
+    assert find_lower_bound(found.law, body, replaced) == pytest.approx(found.total, rel=5e-6)
+
+
 def check_norm(found: Solution, body: Body, replaced: bool = False) -> None:
     """The lift hides everybody, and is not larger than it must be."""
     assert find_largest_square(found.lift, body, replaced) == pytest.approx(1.0, abs=2e-9)
@@ -71,8 +79,7 @@ def test_reference_values(value: dict[str, Any]) -> None:
     assert value["least"] * (1 - 1e-5) <= found.total <= value["least"] * (1 + 1e-4)
     if count_people(body, replaced) <= SMALL:
         check_norm(found, body, replaced)
-    assert found.law is not None
-    found.law.check(body, replaced)
+    check_law(found, body, replaced)
 
 
 @pytest.mark.parametrize("value", [v for v in VALUES if "closed_form" in v], ids=lambda value: value["name"])
@@ -126,6 +133,7 @@ def test_random_requests_against_all_vertices(seed: int) -> None:
     found = solve(body, "add-remove")
     assert best.lower * (1 - 1e-6) <= found.total <= best.upper * (1 + 1e-5)
     check_norm(found, body)
+    check_law(found, body)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -136,6 +144,31 @@ def test_random_requests_under_replace_one_against_all_vertices(seed: int) -> No
     assert best.lower * (1 - 1e-6) <= found.total <= best.upper * (1 + 1e-5)
     assert not found.lift.counted
     check_norm(found, body, True)
+    check_law(found, body, True)
+
+
+FAR = [(-0.76, 0.2, 1.0)]  # a sum that is never on both sides of 0
+LONE = {
+    "a lone sum": (make_part(2, 2, FAR),),
+    "everybody's lone sum": (make_part(1, 1, FAR, always=True),),
+    "everybody's sum and number": (make_part(1, 1, FAR, 0.5, always=True),),
+    "a sum beside a mean": (make_part(1, 1, [*FAR, (0.0, 1.1, 0.25)]),),
+    "a sum beside a mean in groups": (make_part(2, 2, [*FAR, (0.0, 1.1, 0.25)]),),
+    "a sum beside other questions": (make_part(1, 1, [*FAR, (0.0, 1.1, 0.25)]), make_part(2, 1, FAR, 0.5)),
+    "two lone sums": (make_part(1, 1, FAR), make_part(2, 1, FAR)),
+    "everybody's lone sum and a count": (make_part(1, 1, FAR, always=True), make_part(1, 1, count_weight=1.0)),
+}
+
+
+@pytest.mark.parametrize("name", LONE)
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_lone_sums_against_all_vertices(name: str, neighbours: str) -> None:
+    body, replaced = Body(LONE[name]), neighbours == "replace-one"
+    best = solve_points(list_answers(body, replaced), gap=1e-5)
+    found = solve(body, neighbours)
+    assert best.lower * (1 - 1e-6) <= found.total <= best.upper * (1 + 1e-5)
+    check_norm(found, body, replaced)
+    check_law(found, body, replaced)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -165,6 +198,17 @@ def test_never_worse_than_the_best_split(seed: int, monkeypatch: pytest.MonkeyPa
     assert together <= roots**2 * (1 + 1e-6)
 
 
+def test_wide_parts_beside_others_are_never_worse_than_apart() -> None:
+    """Many columns without a count lose in closed form what their types do not."""
+    far = [(34.6, 36.6, 10.0), (1.3, 0.6, 0.01), (1.0, 0.002, 1.0), (-1.0, 5.1, 0.001), (0.01, 0.001, 1.0)]
+    near = [(1.0, 0.15, 0.1), (1.1, 0.04, 0.1), (0.01, 0.002, 0.01), (-9.6, 3.6, 0.1), (-0.06, 0.02, 0.1)]
+    parts = (make_part(2, 2, far), make_part(1, 1, near), make_part(3, 3, count_weight=1.0))
+    found = solve(Body(parts, 1.0), "add-remove")
+    apart = [ladder._alone(q, part) for q, part in enumerate(parts)]
+    assert found.how == "shared constant"
+    assert found.total < 0.999 * root_of_total(apart, 1.0) ** 2
+
+
 UNIFORM = {  # name: part, weight of n, at most how far above the optimum
     "two sums of one group": (make_part(3, 1, [(0.5, 0.5, 1.0)] * 2), 0.0, 1e-4),
     "two sums": (make_part(12, 3, [(0.5, 0.5, 1.0)] * 2), 0.0, 1e-3),
@@ -192,6 +236,27 @@ def test_several_sums_over_many_groups(groups: int, most: int, sums: int, gain: 
     closed = root_of_total(closed_forms(body), 0.0) ** 2
     assert found.how == "shared constant"
     assert found.total <= closed / gain
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        make_part(2, 1, [(0.5, 0.5, 1.0)] * 2),
+        make_part(3, 2, [(0.5, 0.5, 1.0), (2.5, 0.5, 2.0)], 1.0),
+        make_part(2, 2, [(0.0, 0.5, 1.0), (0.5, 0.5, 1.0), (2.5, 0.5, 1.0)], 1.0),
+    ],
+    ids=["two sums", "two sums and a count", "a mean and two sums"],
+)
+def test_the_same_noise_in_every_group_under_replace_one(part: Part) -> None:
+    body = Body((part,))
+    found = made(body, [_uniform(Reduced(part, True), 0)], True)
+    assert solve(body, "replace-one").total * (1 - 1e-5) <= found.total
+    check_norm(found, body, True)
+
+
+def test_three_sums_over_many_groups_under_replace_one() -> None:
+    part = make_part(100, 10, [(0.5, 0.5, 1.0)] * 3)
+    assert solve(Body((part,)), "replace-one").total <= 0.975 * _closed_form(part, 0).root ** 2
 
 
 def test_fifty_questions_are_solved_in_seconds() -> None:
@@ -291,6 +356,7 @@ def test_requests(name: str) -> None:
     found = solve(body, "add-remove")
     assert found.total == pytest.approx(least, rel=5e-4)
     assert found.how == "types"
+    check_law(found, body)
 
 
 GAINS = {  # today's variance over this plan's: every group by itself, the privacy split over the groups of a person

@@ -31,9 +31,9 @@ def solve_types(
     members: Sequence[int], parts: Sequence[Part], weight: float, *, replaced: bool = False, gap: float = 1e-6
 ) -> Solved:
     """The best block of these parts beside a constant of this weight; all combinations of types are listed."""
-    only = len(parts) == 1 and weight == 0
-    reduced = [Reduced(part, replaced, alone=only) for part in parts]
     extra = 0.0 if replaced else sum(part.count_weight for part in parts if part.always)
+    only = len(parts) == 1 and weight + extra == 0
+    reduced = [Reduced(part, replaced, alone=only) for part in parts]
     law = find_worst_law(People(reduced, math.sqrt(weight + extra)), gap)
     return Solved(_block(tuple(members), reduced, weight + extra, extra, law), law)
 

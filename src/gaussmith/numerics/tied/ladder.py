@@ -144,8 +144,8 @@ def _fits(parts: Iterable[Part], work: float) -> bool:
 
 def _alone(q: int, part: Part) -> Block:
     """A part by itself, without a centre."""
-    if _fits([part], _BLOCK):
-        return solve_types([q], [part], 0.0).block
+    if _fits([part], _BLOCK / 4):
+        return solve_types([q], [part], 0.0, gap=1e-4).block
     if part.always:
         return everybody(q, part)
     batch = Batch([part])
@@ -165,9 +165,11 @@ def _share_constant(body: Body) -> list[Block]:
             blocks = _exchanged(body, blocks, group, _by_types)
         for q in several:
             blocks = _exchanged(body, blocks, [q], _uniform)
+        felt = sum(b.energy for b in blocks)
         blocks = _centred_anew(body, blocks, known)
         now = root_of_total(blocks, body.people_weight)
-        if now > least * (1.0 - 1e-5):
+        # What is left to gain is of second order in how far the energy moved.
+        if now > least * (1.0 - 1e-5) or abs(sum(b.energy for b in blocks) - felt) <= 0.01 * felt:
             break
         least = now
     return blocks
@@ -202,8 +204,8 @@ def _by_types(members: Sequence[int], parts: Sequence[Part], outside: float) -> 
 
 
 def _groups(parts: Sequence[Part]) -> tuple[list[list[int]], list[int]]:
-    """The smallest parts together, as far as their types can be listed, and parts of two or three columns alone; then
-    those of several columns whose types cannot be listed."""
+    """The smallest parts together, as far as their types can be listed, and others of several columns alone; then those
+    of several columns whose types cannot be listed."""
     order = sorted(range(len(parts)), key=lambda q: (Reduced(parts[q], False).size, q))
     first: list[int] = []
     for q in order:
@@ -213,7 +215,7 @@ def _groups(parts: Sequence[Part]) -> tuple[list[list[int]], list[int]]:
     groups, several = [sorted(first)] if first else [], []
     for q in order[len(first) :]:
         columns = len(Reduced(parts[q], False).moving)
-        if 2 <= columns <= 3 and _fits([parts[q]], _BLOCK):
+        if columns >= 2 and _fits([parts[q]], _BLOCK / 4):
             groups.append([q])
         elif 2 <= columns <= MOST_COLUMNS and not parts[q].always:
             several.append(q)

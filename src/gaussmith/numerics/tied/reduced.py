@@ -81,9 +81,9 @@ class Reduced:
 
     @cached_property
     def lone(self) -> bool:
-        """Whether rule Z holds."""
-        one = len(self.moving) == 1 and self.answers == 1 and abs(self.kept.centre[0]) >= self.kept.radius[0]
-        return bool(one and (self.alone or not self.part.always))
+        """Whether rule Z holds: one sum and nothing else, not even a column that was set aside."""
+        one = len(self.moving) == self.part.columns == self.answers == 1 and (self.alone or not self.part.always)
+        return bool(one and abs(self.kept.centre[0]) >= self.kept.radius[0])
 
     @property
     def corners(self) -> int:

@@ -23,10 +23,14 @@ from gaussmith.numerics.tied.blocks import Block
 from gaussmith.numerics.tied.exact import solve_types
 from gaussmith.numerics.tied.parts import Part
 from gaussmith.numerics.tied.reduced import Reduced
-from gaussmith.numerics.tied.worst_law import WorstLaw
+from gaussmith.numerics.tied.uniform import find_weights, make_rows
+from gaussmith.numerics.tied.worst_law import WorstLaw, root_of_moment
 
 MOST_TYPES = 20_000
 """Types of a part that are listed."""
+
+MOST_COLUMNS = 4
+"""Columns of a part whose pairs of corners are listed."""
 
 MOST_CERTIFIED = 150_000
 """The same of a lone sum, whose noise is found from few of them (rule Z): certifying it takes them all."""
@@ -38,7 +42,34 @@ def solve_replaced(part: Part, member: int = 0) -> tuple[Block, WorstLaw | None]
     if reduced.size <= (MOST_CERTIFIED if reduced.lone else MOST_TYPES):
         solved = solve_types([member], [part], 0.0, replaced=True)
         return solved.block, solved.law
-    return _closed_form(part, member), None
+    found = [_closed_form(part, member)]
+    if 2 <= len(reduced.moving) <= MOST_COLUMNS and not part.always:
+        found.append(_uniform(reduced, member))
+    return min(found, key=lambda block: block.root), None
+
+
+def _uniform(reduced: Reduced, member: int) -> Block:
+    """The same noise in every group, of any shape, as in `uniform`: better for a few sums without a count."""
+    part = reduced.part
+    g, m, p = part.groups, part.most, len(reduced.moving)
+    signs = np.indices([2] * p).reshape(p, 2**p).T * 2.0 - 1.0
+    changed = np.hstack([signs, np.ones((2**p, 1))]) @ reduced.asked.T
+    kept = np.hstack([2.0 * signs, np.zeros((2**p, 1))])[: 2 ** (p - 1)] @ reduced.asked.T  # up to sign
+    both = max(0, 2 * m - g)
+    numbers = np.array([(c, min(g - c, 2 * m - 2 * c)) for c in sorted({0, both, m})], float)
+    scatter = [each[:, :, None] * each[:, None, :] for each in (kept, changed)]
+    state, one, other = np.indices([len(numbers), len(kept), len(changed)]).reshape(3, -1)
+    c, b = numbers[state].T[:, :, None, None]
+    moments = g * (c * scatter[0][one] + b * scatter[1][other])
+    turned = reduced.spread**2 * g * (4.0 * numbers[state, 0] + numbers[state, 1])
+    weights = find_weights(moments, turned)
+    moment = root_of_moment(np.tensordot(weights, moments, 1))
+    free = math.sqrt(float(weights @ turned))
+    root = float(moment[0].sum()) + free
+    own, L, spread = make_rows(reduced, root, moment, free)
+    most = [float(((each @ L) ** 2).sum(axis=1).max()) for each in (kept, changed)]
+    norm = float((numbers @ [most[0] + 4.0 * spread, most[1] + spread]).max())
+    return Block((member,), (own / math.sqrt(norm),), 0.0 * own, np.zeros(len(own)), root * math.sqrt(norm), 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,30 +64,35 @@ class _Problem:
         return g * np.concatenate([there, g * np.outer(centre, centre)[None]])
 
     def solve(self, centre: Array, start: Array | None) -> _Shape:
-        moments, turned = self.moments(centre), self.turned
-
-        def look(weights: Array) -> View | None:
-            root = root_of_moment(np.tensordot(weights, moments, 1))
-            if not (root[0] > 1e-12 * root[0].max()).all():
-                return None
-            gradient, features = look_at_moments(moments, root, 1.0)
-            S = float(root[0].sum())
-            if self.part.spread:
-                free = math.sqrt(float(weights @ turned))
-                gradient = gradient + turned / free
-                features = np.hstack([features, (turned / math.sqrt(2.0 * free**3))[:, None]])
-                S += free
-            size = float(weights.sum())
-            Phi = np.sqrt(weights)[:, None] * features
-            return View(gradient, Phi, float(gradient.max()) * size / S - 1.0, (S / size) ** 2)
-
-        n = len(moments)
-        start = np.full(n, 1.0 / n) if start is None else np.maximum(start, 1e-4 / n)
-        weights = climb(start / start.sum(), look, lambda _, gap: gap <= 1e-8)
-        weights = weights / weights.sum()
+        moments = self.moments(centre)
+        weights = find_weights(moments, self.turned, start)
         moment = root_of_moment(np.tensordot(weights, moments, 1))
-        root = float(moment[0].sum()) + math.sqrt(float(weights @ turned))
+        root = float(moment[0].sum()) + math.sqrt(float(weights @ self.turned))
         return _Shape(centre, root, moment, weights, self.part.part.most * (weights[:-1] @ self.held))
+
+
+def find_weights(moments: Array, turned: Array, start: Array | None = None) -> Array:
+    """The weights, of sum 1, with the largest tr √(E X) + √(E t), X one of `moments` and t of `turned`."""
+
+    def look(weights: Array) -> View | None:
+        root = root_of_moment(np.tensordot(weights, moments, 1))
+        if not (root[0] > 1e-12 * root[0].max()).all():
+            return None
+        gradient, features = look_at_moments(moments, root, 1.0)
+        S = float(root[0].sum())
+        if turned.any():
+            free = math.sqrt(float(weights @ turned))
+            gradient = gradient + turned / free
+            features = np.hstack([features, (turned / math.sqrt(2.0 * free**3))[:, None]])
+            S += free
+        size = float(weights.sum())
+        Phi = np.sqrt(weights)[:, None] * features
+        return View(gradient, Phi, float(gradient.max()) * size / S - 1.0, (S / size) ** 2)
+
+    n = len(moments)
+    start = np.full(n, 1.0 / n) if start is None else np.maximum(start, 1e-4 / n)
+    weights = climb(start / start.sum(), look, lambda _, gap: gap <= 1e-8)
+    return np.asarray(weights / weights.sum())
 
 
 def solve_uniform(member: int, part: Part, outside: float) -> Block:
@@ -117,27 +122,33 @@ def solve_uniform(member: int, part: Part, outside: float) -> Block:
 
 def _make_block(member: int, problem: _Problem, shape: _Shape) -> Block:
     reduced, part = problem.part, problem.part.part
-    g, root, (m, V) = part.groups, shape.root, shape.moment
-    L = (V / np.sqrt(root * m / g)) @ V.T  # m is of √(g E[…]): N = √T · √(E[…]/g)
+    free = math.sqrt(float(shape.weights @ problem.turned))
+    own, L, spread = make_rows(reduced, shape.root, shape.moment, free)
+    constant = np.zeros(len(own))
+    constant[answer_rows(reduced)] = -(L @ shape.centre)
+    active = float((((problem.held - shape.centre) @ L) ** 2).sum(axis=1).max()) + spread
+    idle = float(((L @ shape.centre) ** 2).sum())
+    norm = max(k * active + (part.groups - k) * idle for k in (part.fewest, part.most))
+    scale = 1.0 / math.sqrt(norm)
+    energy = part.groups * float(shape.centre @ shape.centre)
+    return Block((member,), (own * scale,), 0.0 * own, constant * scale, shape.root * math.sqrt(norm), energy)
+
+
+def make_rows(reduced: Reduced, root: float, moment: tuple[Array, Array], free: float) -> tuple[Array, Array, float]:
+    """The rows of a group, the lift of its answers, and what its columns centred at 0 add to the squared norm.
+
+    `moment` is √(g E[…]), `free` the root of the columns set aside, and √T, the sum of all, is `root`.
+    """
+    part, (m, V) = reduced.part, moment
+    L = (V / np.sqrt(root * m / part.groups)) @ V.T  # N = √T · √(E[…]/g)
     asked = np.zeros((reduced.answers, part.width))
     asked[:, reduced.moving] = reduced.asked[:, :-1]
     asked[:, -1] = reduced.asked[:, -1]
-    height = part.columns + reduced.counted
-    own, constant, rows = np.zeros((height, part.width)), np.zeros(height), answer_rows(reduced)
-    own[rows] = L @ asked
-    constant[rows] = -(L @ shape.centre)
-    away = ((problem.held - shape.centre) @ L) ** 2
-    idle = float(((L @ shape.centre) ** 2).sum())
-    active = float(away.sum(axis=1).max())
-    cost = root * float(m.sum())
-    if reduced.spread:
-        free = math.sqrt(float(shape.weights @ problem.turned))
-        roots = np.sqrt(part.weights) * part.radius
-        variance = root * free / (g * reduced.spread)
-        own[reduced.turning, reduced.turning] = np.sqrt(roots / variance)[reduced.turning]
-        active += reduced.spread / variance
-        cost += root * free
-    norm = max(k * active + (g - k) * idle for k in (part.fewest, part.most))
-    scale = 1.0 / math.sqrt(norm)
-    energy = g * float(shape.centre @ shape.centre)
-    return Block((member,), (own * scale,), 0.0 * own, constant * scale, math.sqrt(cost * norm), energy)
+    own = np.zeros((part.columns + reduced.counted, part.width))
+    own[answer_rows(reduced)] = L @ asked
+    if not reduced.spread:
+        return own, L, 0.0
+    roots = np.sqrt(part.weights) * part.radius
+    variance = root * free / (part.groups * reduced.spread)
+    own[reduced.turning, reduced.turning] = np.sqrt(roots / variance)[reduced.turning]
+    return own, L, reduced.spread / variance

@@ -152,7 +152,7 @@ def look_at_moments(moments: Array, root: tuple[Array, Array], times: float) -> 
 def root_of_moment(moment: Array) -> tuple[Array, Array]:
     """m and V with M^{1/2} = V diag(m) Vᵀ; small ones to high relative accuracy also where units lie far apart."""
     e, V = np.linalg.eigh(moment)
-    units = np.sqrt(np.diag(moment))
+    units = np.sqrt(np.maximum(np.diag(moment), 0.0))
     if len(e) and not e[0] > 1e-9 * e[-1] and (units > 0).all():
         try:
             factor = np.linalg.cholesky(moment / np.outer(units, units)).T * units
