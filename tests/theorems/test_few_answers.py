@@ -16,9 +16,9 @@ from gaussmith.numerics.zonotopes import find_vertices
 from gaussmith.plans.certificate import verify
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.problem import Problem
-from gaussmith.problem.answers import ask
 from gaussmith.shapes import price
 from gaussmith.shapes.few_answers import solved_few
+from gaussmith.statistics.asking import ask
 
 UNIT = gm.Guarantee(mu=1)
 
@@ -51,7 +51,7 @@ SOLVED = [
 
 def few(domain, W, neighbours="add-remove", count=False, gap=None):
     """The problem and its shape by vertices, also where corners are few enough to be visited."""
-    problem = Problem(domain, ask(domain, W, count), neighbours)
+    problem = Problem(domain, ask(domain, W, count).features, neighbours)
     return problem, solved_few(problem, gap)
 
 
