@@ -43,8 +43,8 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
     draw = plan.draw
     if len(plan.slots) != 1:
         raise PlanError(
-            f"a plan of {len(plan.slots)} questions, of which one is chosen",
-            "they are released together",
+            f"a plan of {len(plan.slots)} questions, with one chosen",
+            "its questions are released together",
             "release the request it came from: gaussmith.release(request)",
             code="question-released-alone",
             questions=len(plan.slots),
@@ -54,7 +54,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
     if form == PAIRS and block.public_count:
         raise PlanError(
             'form="pairs" under replace-one',
-            "there the number of people is public, and in pairs a person without items has no row to be counted by",
+            "the number of people is public, and in pairs a person without items has no row",
             'plan with neighbours="add-remove", or pass one row per person and one column per item',
             code="pairs-under-replace-one",
         )
@@ -108,7 +108,9 @@ def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | No
     block = draw.block
     if len(totals) != draw.size:
         what = "sums that do not fit the groups"
-        raise PlanError(what, "there is one for every declared group", "sum by group", code="sums-do-not-match-groups")
+        raise PlanError(
+            what, "there must be one for every declared group", "sum by group", code="sums-do-not-match-groups"
+        )
     if any(len(found.sums) != block.codes.width for found in totals):
         what = "sums that do not fit the plan"
         raise PlanError(what, "there is one per coordinate", "sum with the plan's codes", code="sums-do-not-match-plan")

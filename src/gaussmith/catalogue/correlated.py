@@ -57,7 +57,7 @@ def correlated(
     if count and not share:
         raise DomainError(
             "count=True for a box around zero",
-            "its noise has no part that the count shares",
+            "its noise shares no part with the count",
             "use gaussmith.plan(…, count=True)",
             code="count-of-box-around-zero",
         )
@@ -88,7 +88,7 @@ def _bounds(name: str, value: Any, d: int) -> Array:
         raise DomainError(
             f"{len(vector)} numbers in {name}",
             f"there are {d} coordinates",
-            "give one, or one each",
+            "give one number for all, or one per coordinate",
             code="numbers-do-not-match-coordinates",
             numbers=len(vector),
             name=name,

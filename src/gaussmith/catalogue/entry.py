@@ -120,13 +120,13 @@ def claim_holds(entry: Any) -> bool:
 def check_size(size: int) -> int:
     """The number of draws of a sample."""
     rule = "a sample has a whole number of draws, 0 or more"
-    return check_whole("size", size, 0, rule=rule, remedy="give such a number", error=DomainError)
+    return check_whole("size", size, 0, rule=rule, remedy="give a number in this range", error=DomainError)
 
 
 def check_dimension(dimension: Any, least: int = 1) -> int:
     """A whole number of coordinates."""
     rule = f"the dimension is a whole number, {least} or more"
-    remedy = f"give such a number, say dimension={max(least, 10)}"
+    remedy = f"give a number in this range, say dimension={max(least, 10)}"
     return check_whole("dimension", dimension, least, rule=rule, remedy=remedy, error=DomainError)
 
 

@@ -57,7 +57,7 @@ def claimed_factor(dimension: int, epsilon: float, delta: float) -> float:
     if exponent > 600:
         raise DomainError(
             f"delta={delta:g} for {M} coordinates",
-            "the variance that the rank-one mechanism claims is beyond the doubles",
+            "the variance that the rank-one mechanism claims is too large for a double",
             "use a larger δ, or gaussmith.catalogue.analytic",
             code="rank-one-variance-too-large",
             delta=delta,
@@ -107,9 +107,9 @@ class RankOne:
 
         δ(ε) = E[(1 − e^{ε−L})₊],   L = (‖y−s‖² − ‖y‖²)/2σ² + (M−1) ln(‖y−s‖/‖y‖)
         """
-        rule = "the curve is read at an ε from 0 to 700"
+        rule = "ε must be from 0 to 700"
         epsilon = check_number(
-            "epsilon", epsilon, low=0, high=700, rule=rule, remedy="give such a number", error=DomainError
+            "epsilon", epsilon, low=0, high=700, rule=rule, remedy="give a number in this range", error=DomainError
         )
         return singular.true_delta(self.dimension, epsilon, self.sigma, self.sensitivity)
 

@@ -62,7 +62,7 @@ def run(arguments: Namespace) -> int:
     if arguments.action not in actions:
         raise RequestError(
             f"gaussmith ledger {without_secrets(arguments.action)}",
-            "a ledger is made, shown or verified",
+            "there is no such action",
             nearest(arguments.action, ACTIONS),
             code="unknown-ledger-action",
             action=without_secrets(arguments.action),
@@ -90,7 +90,7 @@ def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
 
     if arguments.unit and arguments.each_row:
         raise RequestError(
-            "--unit and --each-row", "one of them says who is one person", "leave one out", code="unit-beside-each-row"
+            "--unit and --each-row", "both say what a person is", "leave one out", code="unit-beside-each-row"
         )
     unit = EACH_ROW if arguments.each_row else arguments.unit
     keys_delta = number("--keys-delta", arguments.keys_delta) if arguments.keys_delta else 0
@@ -211,7 +211,7 @@ def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
     try:
         Path(file).write_text(svg + "\n", encoding="utf-8")
     except OSError as error:
-        rule, remedy = f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
+        rule, remedy = f"it cannot be written: {error.strerror}", "choose a path you can write to"
         raise RequestError(
             f"--chart {said}", rule, remedy, code="ledger-chart-not-written", reason=error.strerror, chart=said
         ) from None

@@ -123,7 +123,9 @@ class Ball(Domain):
         last = np.abs(lift.inner[~varying]) + np.abs(lift.border[~varying])
         if not private and border.any():
             what = "a ball with a border under replace-one"
-            raise PlanError(what, "it belongs to a private count", "plan again", code="ball-border-under-replace-one")
+            raise PlanError(
+                what, "it is used only with a private count", "plan again", code="ball-border-under-replace-one"
+            )
         largest = product_upward(float(inner.max(initial=0.0)), _repeats(lift, self.dimension), reach)
         if not private:
             return 2.0 * largest

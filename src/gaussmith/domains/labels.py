@@ -41,7 +41,7 @@ def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
         if not isinstance(label, str | int | float) or label != label:
             raise DomainError(
                 f"{what} {label!r}"[:120],
-                "a label is text, a number or a truth value",
+                "a label must be text, a number or a boolean",
                 "write it as text",
                 code="label-of-unknown-type",
                 label=label,
@@ -66,8 +66,8 @@ def check_text(what: str, label: object) -> None:
     if isinstance(label, str) and any("\ud800" <= letter <= "\udfff" for letter in label):
         raise DomainError(
             f"{what} {label!r}"[:120],
-            "a text consists of whole characters",
-            "mend the text",
+            "text must consist of valid characters",
+            "fix the text",
             code="label-with-broken-characters",
             label=label,
             kind=what,

@@ -60,7 +60,7 @@ def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, b
     query = database.query
     not_one = SourceError(
         said,
-        "the query is one SELECT",
+        "the query must be a single SELECT",
         "write ?query=SELECT … FROM …, and nothing after it",
         code="query-not-one-select",
     )
@@ -69,8 +69,8 @@ def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, b
         raise not_one
     wrong = SourceError(
         said,
-        "DuckDB cannot make sense of the query within this file",
-        "try it with DuckDB itself, without other files",
+        "DuckDB cannot run the query with this file alone",
+        "try it in DuckDB itself, without other files",
         code="query-not-understood",
     )
     relation = attempt(lambda: connection.sql(query), wrong)
@@ -83,8 +83,8 @@ def _check_rows(path: str, query: str, said: str) -> None:
     """Refuse a query if a returned row may depend on more than one row of a table."""
     mixed = SourceError(
         said,
-        "it may mix rows (it aggregates, joins, limits, samples, or uses windows, subqueries, rowid or chance), and "
-        "one person could then change every row",
+        "it may mix rows (it aggregates, joins, limits, samples, or uses windows, subqueries, rowid or randomness), so "
+        "one person could change every row",
         "select, filter and compute row by row; or promise that each row depends on the rows of one person alone: "
         'source = { path = "duckdb://…", row_per_row = true }',
         code="query-may-mix-rows",
@@ -189,8 +189,8 @@ def read_files(files: Files) -> Any:
 def _unreadable(files: Files) -> SourceError:
     return SourceError(
         f"source={files.said!r} cannot be opened by DuckDB",
-        "it must be able to read every file, for stores with an extension of its own",
-        "try it with DuckDB itself, or leave engine out",
+        "DuckDB must be able to read every file; remote stores need an extension",
+        "try it in DuckDB itself, or leave engine out",
         code="not-opened-by-duckdb",
         source=files.said,
     )

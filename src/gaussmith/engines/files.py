@@ -116,7 +116,7 @@ def find_files(source: str | os.PathLike[str]) -> Files:
     if len(formats) > 1:
         raise SourceError(
             f"source={said!r} matches files of {' and '.join(sorted(formats))}",
-            "one source has one format",
+            "a source has one format",
             "narrow the pattern, for example with a suffix: *.parquet",
             code="files-of-several-formats",
             formats=sorted(formats),

@@ -88,7 +88,7 @@ NUMPY = Numpy()
 
 
 def _nameless() -> SourceError:
-    rule = "filters, units and groups need columns with names"
+    rule = "filters, units and groups need named columns"
     remedy = "give a frame, such as polars.DataFrame(array, names)"
     return SourceError("source is an array", rule, remedy, code="array-without-column-names")
 

@@ -58,7 +58,7 @@ def read_source(source: Any) -> SourceDescription:
     promises = [source.get(name, False) for name in KEYS[2:]]
     for name, promise in zip(KEYS[2:], promises, strict=True):
         if not isinstance(promise, bool):
-            what, rule, remedy = f"{name}={promise!r} in source", "it is true or false", f"write {name} = true"
+            what, rule, remedy = f"{name}={promise!r} in source", "it must be true or false", f"write {name} = true"
             raise SourceError(what, rule, remedy, code="source-promise-not-boolean", name=name, value=promise)
     return SourceDescription(source["path"], ids, *promises)
 

@@ -119,7 +119,7 @@ def check_packed(paths: Sequence[str]) -> None:
     if packed and _polars() < (1, 37):
         raise SourceError(
             "compressed text files with polars 1.36",
-            "it takes an empty file of this kind for one record",
+            "this version reads an empty file of this kind as one record",
             "unpack the files, or install a newer one: pip install 'polars>=1.37'",
             code="compressed-text-with-old-polars",
         )

@@ -56,7 +56,7 @@ def check_ids(ids: str | None, unit: str | None, kind: str, dtype: nw.dtypes.DTy
     if ids is None:
         return
     if unit is None:
-        rule = "it says what the ids of people are, and no column names them"
+        rule = "it says how ids of people are compared, and no column identifies people"
         what = f"ids={ids!r} without a unit"
         raise SourceError(what, rule, 'write unit = "person", or leave ids out', code="ids-without-unit", ids=ids)
     number = kind in ("number", "long number")

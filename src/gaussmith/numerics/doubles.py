@@ -14,7 +14,7 @@ def too_far() -> PlanError:
     """Why numbers that overflow are refused."""
     return PlanError(
         "bounds, answers or weights whose scales are too far apart",
-        "doubles must hold every error, its square and their sum",
+        "every error, its square and their sum must be representable as doubles",
         "rescale the columns, or ask for answers of one unit at a time",
         code="scales-too-far-apart",
     )

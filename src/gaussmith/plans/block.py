@@ -153,7 +153,7 @@ class Block:
         if size > MAX_COVARIANCES:
             raise PlanError(
                 f"{size} answers",
-                f"a covariance matrix is written down for at most {MAX_COVARIANCES}",
+                f"a covariance matrix is computed for at most {MAX_COVARIANCES}",
                 "use plan.standard_errors, or plan fewer answers",
                 code="covariance-too-large",
                 answers=size,
@@ -182,7 +182,7 @@ class Block:
         """
         errors = self.standard_errors
         if self.answers.any_divided:
-            rule, remedy = "the error of a mean depends on the number of rows", "give a guess, such as rows=10_000"
+            rule, remedy = "the error of a mean depends on the number of rows", "give an estimate, such as rows=10_000"
             guess = check_number("rows", rows, above=0, rule=rule, remedy=remedy, error=PlanError)
             divided = (self.answers.means | self.answers.ratios)[: self.answers.visible]
             errors = np.where(divided, errors / guess, errors)
@@ -273,7 +273,7 @@ class Block:
         """The block described by `to_dict`, with its privacy certified again; refuses unknown forms."""
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
             odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
-            rule = "a plan has exactly the fields it was saved with"
+            rule = "a plan must have exactly the fields it was saved with"
             raise PlanError(f"plan fields {odd}", rule, "plan again", code="plan-fields-differ", fields=odd)
         domain = domain_from_dict(fields["domain"])
         answers = Answers.from_dict(fields["answers"], domain)
@@ -300,7 +300,7 @@ class Block:
         stand_ins = (self.domain.substitutes_size,)
         fits = self.answers.fits(d) and self.substitutes.shape == stand_ins and self.shape.features.shape[1] == m
         if not fits or not (public is None or public.shape == (rows,)):
-            what = "parts of a plan that do not fit"
+            what = "parts of a plan that do not fit together"
             raise PlanError(what, "every field must be as it was saved", "plan again", code="plan-parts-do-not-fit")
 
     @cached_property

@@ -57,10 +57,10 @@ class Proof:
     def __str__(self) -> str:
         what = "total squared error" if self.objective == "total" else "largest squared error over its target squared"
         if not math.isfinite(self.optimality):
-            return f"the plan's {what} is {self.price:.6g}; no bound on that of other noise is known"
+            return f"the plan's {what} is {self.price:.6g}; no lower bound for other noise is known"
         gap = 100 * max(self.optimality - 1, 0.0)
         return (
-            f"the plan's {what} is {self.price:.6g}; none can be below {self.lower_bound:.6g} (law: "
+            f"the plan's {what} is {self.price:.6g}; no Gaussian noise can go below {self.lower_bound:.6g} (law: "
             f"{self.law.kind}): within {gap:.2g} %"
         )
 
@@ -184,7 +184,7 @@ def verify(plan: Plan, certificate: Certificate) -> Verdict:
     that the groups of one person keep the draw's guarantee. Prices and bounds are at a group's and a draw's share of μ.
     """
     if len(certificate.proofs) != len(plan.draws):
-        return Verdict(0.0, np.inf, np.inf, ("there is not one proof for each draw of the plan",))
+        return Verdict(0.0, np.inf, np.inf, ("the certificate needs one proof for each draw of the plan",))
     found = tuple(_verify(draw.block, proof) for draw, proof in zip(plan.draws, certificate.proofs, strict=True))
     several = len(found) > 1
     problems = [
@@ -218,7 +218,7 @@ def _verify(block: Block, proof: Proof) -> Verdict:
         problems.append(f"the guarantee does not hold: {error}")
         reach = np.inf
     if not reach <= 1.0:
-        problems.append("the guarantee does not hold: neighbours lie further apart than the noise is made for")
+        problems.append("the guarantee does not hold: neighbours are further apart than the noise allows")
     try:
         lower = prove(block.problem, proof.law) / block.guarantee.mu**2
         lower *= 1.0 - 2.0**-51
@@ -231,7 +231,7 @@ def _verify(block: Block, proof: Proof) -> Verdict:
     if price > proof.price * (1.0 + 1e-9):
         problems.append(f"the plan's price is {price:.9g}, not {proof.price:.9g}")
     if price < lower * (1.0 - 1e-9):
-        problems.append(f"no noise has a price of {price:.9g}: the plan does not give the answers that it names")
+        problems.append(f"no noise has a price of {price:.9g}: the plan does not give the answers it claims")
     return Verdict(lower, price, reach, tuple(problems))
 
 

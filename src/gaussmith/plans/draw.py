@@ -95,13 +95,13 @@ class Draw:
         self.block.certify()
         if self.groups is None:
             if self.block.neighbours != self.neighbours:
-                what = "a block with other neighbours than its draw"
-                raise PlanError(what, "both protect the same", "plan again", code="block-of-other-neighbours")
+                what = "a block whose neighbours differ from its draw's"
+                raise PlanError(what, "they must be the same", "plan again", code="block-of-other-neighbours")
             share = 1.0
         else:
             if self.block.neighbours != ADD_REMOVE:
-                what = "a group planned for a public number of people"
-                raise PlanError(what, "it is private in every group", "plan again", code="group-with-public-number")
+                what = "a group planned with a public number of people"
+                raise PlanError(what, "its number of people is private", "plan again", code="group-with-public-number")
             share = _share(self.groups, self.neighbours, self.block)
         if Fraction(self.block.guarantee.mu) * Fraction(share) > Fraction(self.guarantee.mu):
             what = "a block's guarantee" if self.groups is None else "a group's share"
@@ -122,8 +122,8 @@ class Draw:
     def from_dict(cls, fields: Any) -> Draw:
         """The draw that `to_dict` described; refuses what it does not know."""
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
-            rule = "it has exactly the fields it was saved with"
-            raise PlanError("a draw that is not understood", rule, "plan again", code="draw-not-understood")
+            rule = "it must have exactly the fields it was saved with"
+            raise PlanError("a draw that cannot be read", rule, "plan again", code="draw-not-understood")
         block = Block.from_dict(fields["block"])
         return cls(
             block,

@@ -226,7 +226,7 @@ def ask(
         if answers not in ("sums", "means"):
             raise PlanError(
                 f"answers={answers!r}",
-                'it is "sums", "means" or a matrix with one column per coordinate',
+                'it must be "sums", "means" or a matrix with one column per coordinate',
                 nearest(answers, ["sums", "means"]),
                 code="unknown-answers",
                 answers=answers,
@@ -234,9 +234,9 @@ def ask(
         names = domain.names if domain.names is not None else tuple(map(str, range(d)))
         if count and "count" in names:
             raise PlanError(
-                "a column 'count' beside count=True",
-                "every answer has its own name",
-                "rename the column, or use gaussmith.Request, which calls its sum count_sum",
+                "a column named 'count' together with count=True",
+                "every answer needs its own name",
+                "rename the column, or use gaussmith.Request, which names its sum count_sum",
                 code="column-named-count",
             )
         index = np.arange(d)
@@ -248,7 +248,7 @@ def ask(
         means = np.zeros(len(matrix), bool)
     size = len(names)
     if size == 0 and not count:
-        what = "nothing is asked"
+        what = "nothing is asked for"
         raise PlanError(what, "a plan has at least one answer", "ask for a sum, a mean or the count", code="no-answers")
     ranges = domain.ranges
     numbers, label = read_weights(weights, np.abs(matrix) @ ranges if matrix is not None else ranges[index], size)
@@ -273,7 +273,7 @@ def ask_workload(domain: Domain, workload: Runs | Marginals, count: bool, weight
 def aim(answers: Answers, objective: Any, targets: Any) -> Answers:
     """The same answers with an objective: the weighted "total", or the "worst" answer in units of its target."""
     if objective not in ("total", "worst"):
-        rule, remedy = 'it is "total" or "worst"', nearest(str(objective), ["total", "worst"])
+        rule, remedy = 'it must be "total" or "worst"', nearest(str(objective), ["total", "worst"])
         raise PlanError(f"objective={objective!r}", rule, remedy, code="unknown-objective", objective=objective)
     if objective == "total":
         if targets is not None:
@@ -315,7 +315,7 @@ def _matrix(answers: Any, dimension: int) -> Array:
         )
     if not matrix.any(axis=1).all():
         what = "an answer that is always zero"
-        raise PlanError(what, "every row must use some coordinate", "leave that row out", code="answer-always-zero")
+        raise PlanError(what, "every row must use a coordinate", "leave that row out", code="answer-always-zero")
     return matrix
 
 

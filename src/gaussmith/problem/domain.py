@@ -133,7 +133,7 @@ class Domain(ABC):
         if missing:
             raise PlanError(
                 f"missing={dict(missing)!r}",
-                "in a ball a record with a missing value becomes the centre; counts have rules of their own",
+                "in a ball a record with a missing value becomes the centre; counts have their own rules",
                 "leave out missing=",
                 code="missing-not-for-this-domain",
                 missing=dict(missing),

@@ -65,7 +65,7 @@ def plan_question(
     if question.where is not None and neighbours != ADD_REMOVE:
         raise RequestError(
             "where under replace-one",
-            "there the number of people is public, and a filter would give away who passes it",
+            "the number of people is public, and a filter would reveal who passes it",
             'leave neighbours out, which is "add-remove"',
             code="where-under-replace-one",
         )
@@ -76,7 +76,7 @@ def plan_question(
     if groups is None and question.groups_per_unit != 1:
         raise RequestError(
             f"groups_per_unit={question.groups_per_unit} without groups",
-            "it is about groups",
+            "it applies only to groups",
             "declare them: by = …",
             code="groups-per-unit-without-groups",
             groups_per_unit=question.groups_per_unit,
@@ -142,8 +142,8 @@ def _of_rows(question: Question, asked: Sequence[Asked]) -> Drawn:
         if column in question.means and column not in question.missing:
             raise RequestError(
                 f"column {column!r} is asked both as a sum and as a mean",
-                "a missing value has a different stand-in for each",
-                f"say which one: missing = {{ {column} = 0 }}",
+                "missing values are replaced differently in sums and means",
+                f"choose one value: missing = {{ {column} = 0 }}",
                 code="request-sum-and-mean-without-missing",
                 column=column,
             )
@@ -227,7 +227,7 @@ def _stand_ins(missing: Mapping[str, Any], asked: Sequence[Asked]) -> Array:
         if not (is_number(value) and lowest <= value <= highest):
             raise RequestError(
                 f"missing = {{ {column} = {value!r} }}",
-                f"a stand-in lies between {lowest:g} and {highest:g}",
+                f"a value that replaces missing ones must lie between {lowest:g} and {highest:g}",
                 "choose a value inside them",
                 code="request-missing-outside-bounds",
                 column=column,

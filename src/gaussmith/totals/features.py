@@ -307,7 +307,7 @@ def check_contribution(added: Contribution, kinds: Mapping[str, str]) -> None:
                 f"column {name!r}", "it does not hold numbers", remedy, code="column-does-not-hold-numbers", column=name
             )
     if added.unit is not None and kinds[added.unit] == "other":
-        rule = "a unit is named by a number, a text or a date"
+        rule = "a unit must be a number, text or a date"
         raise SourceError(
             f"unit={added.unit!r}", rule, "convert the column in the source", code="unit-of-other-kind", unit=added.unit
         )
