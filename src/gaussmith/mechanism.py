@@ -113,7 +113,9 @@ def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | No
         )
     if any(len(found.sums) != block.codes.width for found in totals):
         what = "sums that do not fit the plan"
-        raise PlanError(what, "there is one per coordinate", "sum with the plan's codes", code="sums-do-not-match-plan")
+        raise PlanError(
+            what, "there must be one per coordinate", "sum with the plan's codes", code="sums-do-not-match-plan"
+        )
     lifted = [block.grid.lifted(block.codes, found.sums, found.records) for found in totals]
     m = block.grid.lift.shape[0]
     noise = normal_integers(len(totals) * m, NOISE_BITS).reshape(len(totals), m)

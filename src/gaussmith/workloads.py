@@ -348,7 +348,9 @@ def matrix(rows: npt.ArrayLike) -> Rows:
         W = np.zeros((0, 0, 0))
     if W.ndim != 2 or 0 in W.shape or not np.isfinite(W).all():
         rule = "one row per answer, one column per cell, finite numbers"
-        raise PlanError(f"a workload of shape {W.shape}", rule, "pass k × n", code="workload-malformed", shape=W.shape)
+        raise PlanError(
+            f"a workload of shape {W.shape}", rule, "pass a k × n array", code="workload-malformed", shape=W.shape
+        )
     if not W.any(axis=1).all():
         what = "an answer that is always zero"
         raise PlanError(what, "every row must use a cell", "leave that row out", code="workload-answer-always-zero")
@@ -380,7 +382,7 @@ def _way(way: Any, attributes: int) -> Way:
     except (TypeError, ValueError):
         chosen = (-1,)
     if len(set(chosen)) < len(chosen) or any(not 0 <= i < attributes for i in chosen):
-        rule = f"it must list distinct attributes from 0 to  {attributes - 1}"
+        rule = f"it must list distinct attributes from 0 to {attributes - 1}"
         raise PlanError(f"marginal {way!r}"[:120], rule, "write (0, 2)", code="marginal-malformed", marginal=way)
     return chosen
 

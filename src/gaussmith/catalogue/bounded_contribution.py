@@ -79,7 +79,7 @@ def joseph_yu_total(dimension: int, at_most: int) -> float:
 
 
 def _check_most(at_most: int | None, d: int) -> int:
-    rule = f"a person touches between 1 and {d} coordinates"
+    rule = f"a person changes between 1 and {d} coordinates"
     return check_whole(
         "at_most", at_most, 1, d, rule=rule, remedy="give a whole number in this range", error=DomainError
     )

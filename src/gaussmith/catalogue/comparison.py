@@ -340,7 +340,7 @@ def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict
         raise PlanError(
             said,
             f"it cannot be written: {error.strerror}",
-            "name another",
+            "choose a path you can write to",
             code="chart-not-written",
             reason=error.strerror,
         ) from None

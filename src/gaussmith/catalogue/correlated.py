@@ -42,7 +42,7 @@ def correlated(
     d = check_dimension(dimension)
     low, high = (_bounds(name, value, d) for name, value in (("lower", lower), ("upper", upper)))
     if not (low < high).all():
-        rule = "each lower bound is below its upper bound"
+        rule = "each lower bound must be below its upper bound"
         raise DomainError("lower and upper", rule, "swap or widen the bounds", code="lower-bound-not-below-upper")
     claimed = Guarantee(epsilon=epsilon, delta=delta)
     c, r = (low + high) / 2, (high - low) / 2

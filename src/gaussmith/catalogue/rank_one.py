@@ -36,7 +36,7 @@ def rank_one(*, dimension: int, epsilon: float, delta: float, sensitivity: float
         raise DomainError(
             f"dimension={M}",
             "the rank-one mechanism is defined for more than 2 coordinates: its exponent is 2/(M−2)",
-            "use gaussmith.catalogue.analytic, which needs none of this",
+            "use gaussmith.catalogue.analytic, which has no such limit",
             code="rank-one-dimension-too-small",
         )
     sensitivity = check_positive("sensitivity", sensitivity)
@@ -191,7 +191,7 @@ class RankOne:
             "its noise, averaged over directions, is so peaked that the nearer of two candidate answers is almost "
             "surely the true one in high dimension; at its claimed (1, 1e-5) the true δ is 0.18 for 10 coordinates and "
             "0.97 for 100",
-            "use gaussmith.plan(domain, guarantee): calibrated to the truth this mechanism has millions of times more "
+            "use gaussmith.plan(domain, guarantee): calibrated correctly, this mechanism has millions of times more "
             "error",
             code="rank-one-not-private",
         )

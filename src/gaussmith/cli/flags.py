@@ -78,7 +78,7 @@ def _missing(flag: str, texts: Sequence[str] | None) -> dict[str, float]:
     for text in texts or ():
         name, equals, value = text.rpartition("=")
         if not equals or not name:
-            what, rule = f"{flag} {text}", "it names a column and a number"
+            what, rule = f"{flag} {text}", "it needs a column and a number"
             raise RequestError(what, rule, "write --missing age=40", code="missing-flag-without-column", missing=text)
         try:
             found[name] = float(value)
@@ -99,7 +99,7 @@ def _named(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, st
             what, rule = f"{flag} {text}", "it has the form NAME=…"
             raise RequestError(what, rule, f"write {flag} {example}", code="flag-without-name", flag=flag, text=text)
         if name.strip() in found:
-            what, rule = f"{flag} {name.strip()} twice", "every name is given once"
+            what, rule = f"{flag} {name.strip()} twice", "every name must be given once"
             raise RequestError(what, rule, "leave one out", code="flag-name-twice", flag=flag, name=name.strip())
         found[name.strip()] = value
     return found
@@ -162,7 +162,7 @@ FLAGS = (
     Flag("ids", "KIND", "the type of ids: text, or integer (17, 017 and 17.0 are one person)", of_people=True),
     Flag(
         "row_per_row", None,
-        "promise that each row of a query (duckdb://…?query=…) depends on the rows of one person alone",
+        "promise that each row of a query (duckdb://…?query=…) depends on the rows of one person only",
         of_people=True,
     ),
     Flag(

@@ -71,14 +71,14 @@ def run(arguments: Namespace) -> int:
         if getattr(arguments, flag.replace("-", "_")) and arguments.action != action:
             raise RequestError(
                 f"--{flag} with {arguments.action}",
-                f"it belongs to gaussmith ledger {action}",
+                f"it is only for gaussmith ledger {action}",
                 "leave it out",
                 code="flag-of-another-ledger-action",
                 flag=flag,
                 action=arguments.action,
             )
     if arguments.action != "init" and any(getattr(arguments, n) for n in ("epsilon", "delta", "mu", "rho")):
-        what, rule = f"a guarantee with {arguments.action}", "it belongs to gaussmith ledger init"
+        what, rule = f"a guarantee with {arguments.action}", "it is only for gaussmith ledger init"
         raise RequestError(what, rule, "leave it out", code="guarantee-with-ledger-action", action=arguments.action)
     found, text = actions[arguments.action](arguments)
     print(printable_json(json.dumps(found, ensure_ascii=False)) if arguments.json else text)
@@ -205,7 +205,7 @@ def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
 
     said = without_secrets(file)
     if not file.endswith(".svg"):
-        what, rule = f"--chart {said}", "the chart is an .svg file"
+        what, rule = f"--chart {said}", "a chart is an .svg file"
         raise RequestError(what, rule, f"write --chart {said}.svg", code="ledger-chart-not-svg", chart=said)
     svg = draw(spending_spec(history), "The share of the budget spent so far, over time.")
     try:

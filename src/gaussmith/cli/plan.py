@@ -115,7 +115,7 @@ def _save_all(plan: Plan, files: dict[str, str | None]) -> None:
     given = {flag: Path(file) for flag, file in files.items() if file}
     if len({file.absolute() for file in given.values()}) < len(given):
         what = "--save and --certificate name one file"
-        raise RequestError(what, "each is a file of its own", "rename one", code="plan-and-certificate-in-one-file")
+        raise RequestError(what, "each needs its own file", "rename one", code="plan-and-certificate-in-one-file")
     for flag, file in given.items():
         place = file if file.exists() else file.absolute().parent
         if file.is_dir() or not os.access(place, os.W_OK):

@@ -91,7 +91,7 @@ class Box(Domain):
         if low.shape != high.shape:
             raise DomainError(
                 f"{low.size} lower and {high.size} upper bounds",
-                "every coordinate has one of each",
+                "every coordinate needs one of each",
                 "give lists of the same length",
                 code="lower-and-upper-differ-in-number",
                 lower=low.size,
@@ -273,7 +273,7 @@ class Box(Domain):
         for j in np.flatnonzero(summed & averaged):
             if self.name(int(j)) not in missing:
                 raise PlanError(
-                    f"column {self.name(int(j))!r} is asked both as a sum and as a mean",
+                    f"column {self.name(int(j))!r} is asked for both as a sum and as a mean",
                     "missing values are replaced differently in sums and means",
                     f"choose one value: missing={{{self.name(int(j))!r}: 0}}",
                     code="sum-and-mean-without-missing",

@@ -240,7 +240,7 @@ class Cells(Uncentred):
     def _largest_residual(self, lift: ResidualLift, neighbours: str) -> float:
         fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
         if not fits:
-            rule = "they belong to the domain's attributes"
+            rule = "they must belong to the domain's attributes"
             raise PlanError("residuals of other cells", rule, "plan again", code="residuals-of-other-cells")
         return lift.largest_norm(neighbours)
 
@@ -262,10 +262,12 @@ class Cells(Uncentred):
         if lift.ways is not None:
             if lift.ways != codes.ways:
                 what = "residuals of other marginals"
-                raise PlanError(what, "they belong to what is counted", "plan again", code="residuals-not-of-answers")
+                raise PlanError(
+                    what, "they must belong to what is counted", "plan again", code="residuals-not-of-answers"
+                )
         elif codes.ways != (tuple(range(codes.columns)),):
             # With several marginals a record is in one cell of each, so the largest column of a lift is not a bound.
-            what, rule = "counts of marginals without residuals", "they are lifted by their residuals"
+            what, rule = "counts of marginals without residuals", "they must be lifted by their residuals"
             raise PlanError(what, rule, "plan again", code="marginals-without-residuals")
 
     def answer_rows(self, answers: Answers) -> Array:

@@ -79,7 +79,7 @@ class GaussianData(Domain):
             j = int(np.argmin((spread > 1e-150) & (spread < 1e150)))
             raise DomainError(
                 f"sd[{j}]={spread[j]:g}",
-                "a standard deviation is a number above 0, between 1e-150 and 1e150",
+                "a standard deviation must be between 1e-150 and 1e150",
                 "leave out coordinates that never vary; a rough estimate of the others is enough",
                 code="sd-out-of-range",
                 index=j,
@@ -327,7 +327,7 @@ def _numbers(name: str, values: Any) -> Array:
     except (TypeError, ValueError, OverflowError):
         array = np.zeros((0, 0))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        what, rule = f"{name}={values!r}"[:120], "it holds finite numbers, one per coordinate"
+        what, rule = f"{name}={values!r}"[:120], "it must hold finite numbers, one per coordinate"
         raise DomainError(what, rule, "give a list", code="not-numbers-per-coordinate", name=name, values=values)
     return array
 

@@ -96,7 +96,7 @@ def _labels(
             if isinstance(values, str) or not isinstance(values, Sequence) or not values:
                 raise DomainError(
                     f"keys of {column!r} = {values!r}"[:120],
-                    "they are listed, at least one",
+                    "list at least one",
                     f'write {{{column!r}: ["north", "south"]}}',
                     code="keys-not-listed",
                     column=column,
@@ -104,7 +104,7 @@ def _labels(
                 )
         if math.prod(len(values) for values in keys.values()) > MAX_GROUPS:
             rule = f"at most {MAX_GROUPS} can be declared"
-            raise DomainError("too many groups", rule, "list the combinations wanted", code="too-many-groups")
+            raise DomainError("too many groups", rule, "list only the combinations you need", code="too-many-groups")
         labels = tuple(itertools.product(*keys.values()))
     else:
         rows = list(keys)

@@ -61,7 +61,7 @@ class People(Domain):
 
     def __post_init__(self) -> None:
         rule = "people with several rows have a limit of 2 or more"
-        remedy = "with one row each, a person is a record: use a Box"
+        remedy = "if each person has one row, use a Box"
         limit = check_whole(LIMIT, self.max_rows, 2, rule=rule, remedy=remedy, error=DomainError)
         object.__setattr__(self, "max_rows", limit)
 
@@ -167,7 +167,7 @@ class People(Domain):
             return max(self._reach(index, inner, border, extent, Fraction(T, k)) for T in (1, k))
         if border.any():
             what = "a lift that combines columns"
-            raise PlanError(what, "under replace-one no lift does", "plan again", code="people-lift-ties-columns")
+            raise PlanError(what, "it is not allowed under replace-one", "plan again", code="people-lift-ties-columns")
         return self._change(index, inner, extent)
 
     def corners(self, extent: Array | None = None) -> Array:

@@ -209,7 +209,7 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
     if files.remote:
         problem = SourceError(
             f"source={files.said!r} cannot be opened",
-            "the store must answer, and hold data under this address",
+            "the store must be reachable and hold data at this address",
             "check the address, and the credentials that Polars reads from the environment",
             code="store-not-reached",
             source=files.said,

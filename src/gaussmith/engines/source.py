@@ -49,7 +49,7 @@ class Source:
     of_query: bool = False
     """Whether its rows are the result of a query, a view or a lazy frame, so that a row may hold more than one row."""
     row_per_row: bool = False
-    """Whether it was promised that each of its rows depends on the rows of one person alone."""
+    """Whether it was promised that each of its rows depends on the rows of one person only."""
     name: str | None = None
     """What a release may call it: the file's own name, without folders and secrets; None for what has no name."""
 
@@ -220,7 +220,7 @@ def _check_type(name: str, dtype: nw.dtypes.DType) -> None:
             code="column-of-objects",
             column=name,
         )
-    named = "a type that is not known here" if isinstance(dtype, nw.Unknown) else f"type {dtype}"
+    named = "an unknown type" if isinstance(dtype, nw.Unknown) else f"type {dtype}"
     raise SourceError(
         f"column={name!r} is of {named}",
         "numbers are needed: integers, floats, decimals or booleans",

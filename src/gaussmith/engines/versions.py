@@ -120,7 +120,7 @@ def check_packed(paths: Sequence[str]) -> None:
         raise SourceError(
             "compressed text files with polars 1.36",
             "this version reads an empty file of this kind as one record",
-            "unpack the files, or install a newer one: pip install 'polars>=1.37'",
+            "decompress the files, or install a newer version: pip install 'polars>=1.37'",
             code="compressed-text-with-old-polars",
         )
 

@@ -132,7 +132,7 @@ def parse(text: str) -> Expression:
     if len(text) > LONGEST:
         raise ExpressionError(
             f"an expression of {len(text)} characters",
-            f"the language allows {LONGEST}",
+            f"at most {LONGEST} are allowed",
             "split it into derived columns",
             code="expression-too-many-characters",
             characters=len(text),
@@ -181,7 +181,7 @@ def _check_date(text: str, at: int) -> None:
         remedy = f"did you mean the date {meant!r}? to subtract, put spaces around the minus"
         refuse(text, at, "a date without quotes", "dates are written in quotes", remedy, code="date-without-quotes")
     if re.match("0[0-9]", text[at:]):
-        remedy = "leave the 0 out, or write a text or a date in quotes: '06', '2024-06-01'"
+        remedy = "leave the 0 out, or write text or a date in quotes: '06', '2024-06-01'"
         problem = "a number that begins with 0"
         refuse(text, at, problem, "numbers are written without it", remedy, code="number-with-leading-zero")
 
@@ -244,7 +244,7 @@ class _Parser:
     def expression(self, power: int, depth: int) -> Node:
         """The longest expression from here whose operators bind more tightly than `power`."""
         if depth > DEEPEST:
-            problem, rule = "too deep", f"at most {DEEPEST} brackets, signs and negations can be nested"
+            problem, rule = "too deeply nested", f"at most {DEEPEST} brackets, signs and negations can be nested"
             refuse(self.text, self.here.at, problem, rule, "split it into derived columns", code="expression-too-deep")
         left = self.value(depth)
         while True:

@@ -68,7 +68,7 @@ class Receipt:
         if match is None:
             raise LedgerError(
                 f"receipt={text.strip()[:80]!r} cannot be read",
-                "a receipt reads NUMBER:HASH, the hash being 64 hex digits",
+                "a receipt has the form NUMBER:HASH, with a hash of 64 hex digits",
                 "copy it from the release record, or from `gaussmith ledger show`",
                 code="receipt-not-readable",
                 receipt=text.strip()[:80],

@@ -206,7 +206,7 @@ class Pages:
 
 def missing(where: str, create: str) -> LedgerError:
     """The error for a ledger that does not exist."""
-    rule = "a release is charged to a ledger that exists"
+    rule = "a release can be charged only to an existing ledger"
     return LedgerError(f"no ledger at {where}", rule, f"create it: {create}", code="no-such-ledger", ledger=where)
 
 

@@ -168,7 +168,7 @@ def split(url: str) -> tuple[str, str, str]:
     except ValueError:
         raise LedgerError(
             "the ledger's address cannot be read",
-            "it reads postgresql://USER@HOST/DATABASE?ledger=NAME",
+            "its form is postgresql://USER@HOST/DATABASE?ledger=NAME",
             "correct it; in a password write @ as %40, / as %2F, ? as %3F, # as %23",
             code="postgres-address-malformed",
         ) from None

@@ -101,7 +101,7 @@ class SqliteStorage:
             raise LedgerError(
                 f"ledger={self.where} cannot be created ({error.strerror})",
                 "its directory must exist and be writable",
-                "choose another place",
+                "choose a path you can write to",
                 code="ledger-not-created",
                 reason=error.strerror,
                 ledger=self.where,

@@ -134,7 +134,7 @@ def _check_points(points: npt.ArrayLike) -> Array:
     array = np.array(points, dtype=np.float64)
     if array.ndim != 2 or 0 in array.shape:
         what, rule = f"points of shape {array.shape}", "one row per difference, one column per answer"
-        raise PlanError(what, rule, "pass N × k", code="differences-malformed", shape=array.shape)
+        raise PlanError(what, rule, "pass an N × k array", code="differences-malformed", shape=array.shape)
     if not np.isfinite(array).all():
         what = "points with NaN or infinite entries"
         raise PlanError(what, "differences are finite numbers", "bound the domain", code="differences-not-finite")

@@ -43,7 +43,7 @@ class Residuals:
         # Their norm is added up one by one: none may be there twice, or for cells that are not counted.
         known = sorted(A for A in self.plan.above if A != () or A in self.subsets)
         if sorted(self.subsets) != known:
-            rule = "each below those asked for is there once"
+            rule = "each one below those asked for must be there once"
             raise PlanError("residuals of other marginals", rule, "plan again", code="residuals-of-other-marginals")
 
     @cached_property
@@ -231,7 +231,7 @@ def _contrast_column(size: int, value: int) -> Array:
 
 def _columns(times: Any, columns: int) -> Array:
     if columns > MAX_WRITTEN:
-        what, rule = f"a map of {columns} columns", f"at most {MAX_WRITTEN} are written down"
+        what, rule = f"a map of {columns} columns", f"at most {MAX_WRITTEN} can be written out"
         raise PlanError(what, rule, "use its structure instead", code="map-too-wide", columns=columns)
     return np.column_stack([times(unit) for unit in np.eye(columns)])
 

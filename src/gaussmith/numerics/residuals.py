@@ -236,12 +236,14 @@ def _check(
         raise PlanError(f"shape={sizes}", rule, "list its values", code="attribute-without-values", shape=sizes)
     asked = tuple(tuple(sorted(int(i) for i in way)) for way in ways)
     if not asked or len(set(asked)) < len(asked):
-        what, rule = f"{len(asked)} marginals", "at least one, and none twice"
+        what, rule = f"{len(asked)} marginals", "there must be at least one, and none twice"
         raise PlanError(what, rule, "list each subset once", code="marginals-not-distinct", marginals=len(asked))
     for way in asked:
         if len(set(way)) < len(way) or any(not 0 <= i < len(sizes) for i in way):
-            rule = f"distinct attributes among 0 … {len(sizes) - 1}"
-            raise PlanError(f"marginal {way}", rule, "name those", code="marginal-of-unknown-attributes", marginal=way)
+            rule = f"attributes must be distinct, from 0 to {len(sizes) - 1}"
+            raise PlanError(
+                f"marginal {way}", rule, "choose from these", code="marginal-of-unknown-attributes", marginal=way
+            )
     w = np.ones(len(asked)) if weights is None else np.array(weights, dtype=np.float64)
     if w.shape != (len(asked),) or not (np.isfinite(w).all() and (w > 0).all()):
         what = "weights that are not one number > 0 per marginal"

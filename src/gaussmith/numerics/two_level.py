@@ -101,7 +101,7 @@ def counts(dimension: int, at_most: int, neighbours: str) -> TwoLevel:
     if not 1 <= at_most <= dimension:
         raise PlanError(
             f"at_most={at_most}",
-            f"between 1 and dimension={dimension}",
+            f"it must lie between 1 and dimension={dimension}",
             "give the largest number of ones in a record",
             code="at-most-out-of-range",
             at_most=at_most,

@@ -47,7 +47,9 @@ def diagonal(bounds: npt.ArrayLike, weights: npt.ArrayLike, at_most: int) -> tup
         )
     if not (np.isfinite(b).all() and np.isfinite(w).all() and (b >= 0).all() and (w >= 0).all()):
         what = "bounds or weights that are negative or not finite"
-        raise PlanError(what, "numbers ≥ 0", "bound every coordinate", code="bounds-or-weights-out-of-range")
+        raise PlanError(
+            what, "they must be finite and ≥ 0", "bound every coordinate", code="bounds-or-weights-out-of-range"
+        )
     variances = np.where(w > 0, 0.0, np.inf)
     active = (b > 0) & (w > 0)
     if not active.any():

@@ -107,7 +107,7 @@ class Certificate:
     def proof(self) -> Proof:
         """The only one; refuses where there are several."""
         if len(self.proofs) != 1:
-            what, rule = f"a certificate of {len(self.proofs)} draws", "each has a proof of its own"
+            what, rule = f"a certificate of {len(self.proofs)} draws", "each draw has its own proof"
             raise PlanError(what, rule, "use certificate.proofs", code="several-proofs", draws=len(self.proofs))
         return self.proofs[0]
 

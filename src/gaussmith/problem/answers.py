@@ -281,7 +281,7 @@ def aim(answers: Answers, objective: Any, targets: Any) -> Answers:
             raise PlanError(what, rule, "use weights instead", code="targets-with-objective-total")
         return answers
     if answers.weighting != "equal":
-        what, rule = "weights with objective='worst'", "there every answer has a target"
+        what, rule = "weights with objective='worst'", "every answer has a target instead"
         raise PlanError(what, rule, "give targets= instead", code="weights-with-objective-worst")
     try:
         aims = np.ones(answers.size) if targets is None else np.array(targets, float)

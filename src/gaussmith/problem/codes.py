@@ -81,7 +81,7 @@ class Codes:
 
     def spell(self, which: range) -> list[Step]:
         """Steps in SQL from the numbers x0, x1 … to the codes c0, c1 …, of which those in `which` are made."""
-        what, rule = f"records coded by {type(self).__name__}", "Spark cannot code these"
+        what, rule = f"records coded by {type(self).__name__}", "Spark cannot encode them"
         raise SourceError(what, rule, "read them with Polars", code="codes-unknown-to-spark", type=type(self).__name__)
 
     def spell_place(self) -> list[Step] | None:
@@ -111,7 +111,7 @@ class BoxCodes(Codes):
     def __post_init__(self) -> None:
         if self.substitute.shape != self.low.shape or not np.isfinite(self.substitute).all():
             what, rule = "values that replace missing ones", "there must be one finite number per coordinate"
-            raise DomainError(what, rule, "give such numbers", code="missing-not-finite")
+            raise DomainError(what, rule, "give one number per coordinate", code="missing-not-finite")
 
     @classmethod
     def for_bounds(cls, lower: Any, upper: Any, substitute: Any, names: Sequence[str] | None = None) -> BoxCodes:
@@ -148,7 +148,7 @@ class BoxCodes(Codes):
         if over.any():
             raise DomainError(
                 "bounds too narrow for their distance from zero",
-                "the gap between doubles near the bounds must be smaller than the bounds are wide",
+                "the gap between doubles near the bounds must be smaller than the width of the bounds",
                 "shift the column towards zero",
                 code="bounds-too-narrow",
             )

@@ -192,7 +192,7 @@ class Domain(ABC):
         if problem.answers.targets is not None:
             raise PlanError(
                 f"objective='worst' for {type(self).__name__}",
-                "the worst answer is planned over cells and points",
+                "this objective is for cells and points only",
                 "leave it out, or give weights",
                 code="objective-worst-not-for-this-domain",
                 type=type(self).__name__,

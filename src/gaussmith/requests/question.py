@@ -64,14 +64,14 @@ class Question:
             rule, remedy = 'it must be "rows" or "units"', nearest(str(self.mean_of), MEANS_OF)
             raise RequestError(f"mean_of={self.mean_of!r}", rule, remedy, code="unknown-mean-of", mean_of=self.mean_of)
         if self.where is not None and not isinstance(self.where, str):
-            what, rule = f"where={self.where!r}", "a filter is written as text"
+            what, rule = f"where={self.where!r}", "a filter must be text"
             raise RequestError(what, rule, 'write where = "age >= 18"', code="where-not-text", where=self.where)
         for text in (*self.columns.values(), self.where):
             if text is not None:
                 parse(text)  # names of columns and their kinds are checked when the source is there
         if not isinstance(self.missing, Mapping):
             what = f"missing={self.missing!r}"
-            rule = "it maps columns to numbers"
+            rule = "it must map columns to numbers"
             remedy = "write missing = { age = 40 }"
             raise RequestError(what, rule, remedy, code="missing-not-a-mapping", missing=self.missing)
         for column in self.missing:
@@ -100,7 +100,7 @@ class Question:
             what, rule = f"name={self.name!r}", "the name of a question must be printable text"
             raise RequestError(what, rule, "choose another name", code="question-name-unusable", name=self.name)
         if self.share is not None and not (_is_plain(self.share) and 0 < self.share < math.inf):
-            what, rule = f"share={self.share!r}", "a share is a number above 0"
+            what, rule = f"share={self.share!r}", "a share must be a number above 0"
             raise RequestError(what, rule, "write share = 2", code="share-not-positive", share=self.share)
         if not (self.sums or self.means or self.count or self.histograms):
             rule = "a request has at least one answer"
@@ -129,7 +129,7 @@ class Question:
             raise RequestError(
                 "a histogram together with other answers in one question",
                 "each histogram must be its own question",
-                "write a [[question]] for each, or ask them without questions",
+                "write a [[question]] for each, or ask for them outside the questions",
                 code="histogram-beside-other-answers",
             )
         if self.by or self.count == "rows":

@@ -80,7 +80,7 @@ class Request:
         if not isinstance(self.guarantee, Guarantee):
             raise RequestError(
                 "no guarantee" if self.guarantee is None else f"guarantee of type {type(self.guarantee).__name__}",
-                "a request says how well people are protected",
+                "a request must say how well people are protected",
                 "write guarantee = { epsilon = 1, delta = 1e-6 }, in Python gaussmith.Guarantee(epsilon=1, delta=1e-6)",
                 code="request-without-guarantee",
             )
@@ -190,13 +190,13 @@ class Request:
             if isinstance(own, Question):
                 own = own.given()
             if not isinstance(own, Mapping):
-                rule, remedy = "a question is a table", "write [[question]] and what it asks"
+                rule, remedy = "a question must be a table", "write [[question]] and what it asks"
                 raise RequestError(f"question {own!r}", rule, remedy, code="question-not-a-table", question=own)
             for key in own:
                 if key not in Question.field_names():
                     raise RequestError(
                         f"unknown key {key!r} in question {number}",
-                        f"{key} holds for the whole request" if key in KEYS else "a question has no such key",
+                        f"{key} applies to the whole request" if key in KEYS else "a question has no such key",
                         "write it above the questions" if key in KEYS else nearest(str(key), Question.field_names()),
                         code="unknown-key-in-question",
                         key=key,
@@ -250,7 +250,10 @@ class Request:
             raise RequestError(what, rule, "leave one out", code="request-neighbours-spelled-twice")
         if "source" not in fields:
             raise RequestError(
-                "no source", "a request names its data", 'add source = "people.parquet"', code="request-without-source"
+                "no source",
+                "a request must name its data",
+                'add source = "people.parquet"',
+                code="request-without-source",
             )
         source = fields["source"]
         path = read_source(source).data

@@ -66,7 +66,7 @@ def plan_question(
         raise RequestError(
             "where under replace-one",
             "the number of people is public, and a filter would reveal who passes it",
-            'leave neighbours out, which is "add-remove"',
+            'leave neighbours out: the default is "add-remove"',
             code="where-under-replace-one",
         )
     if question.histograms:
@@ -141,7 +141,7 @@ def _of_rows(question: Question, asked: Sequence[Asked]) -> Drawn:
     for column in question.sums:
         if column in question.means and column not in question.missing:
             raise RequestError(
-                f"column {column!r} is asked both as a sum and as a mean",
+                f"column {column!r} is asked for both as a sum and as a mean",
                 "missing values are replaced differently in sums and means",
                 f"choose one value: missing = {{ {column} = 0 }}",
                 code="request-sum-and-mean-without-missing",

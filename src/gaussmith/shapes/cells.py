@@ -58,7 +58,7 @@ def one_of_many(problem: Problem[Cells | Points], search: Search, most: int) -> 
     """The solved shape for records that are one of a limited number of values."""
     d = problem.domain.width
     if d > most:
-        what, rule = f"{d} cells for the numerical solver", f"at most {most} are"
+        what, rule = f"{d} cells for the numerical solver", f"it takes at most {most}"
         raise PlanError(what, rule, "use fewer cells, or marginals", code="too-many-cells-to-solve", cells=d, most=most)
     gap = GAP if search.gap is None else search.gap
     return [(_solved if problem.answers.targets is None else _least_worst)(problem, gap, search)]

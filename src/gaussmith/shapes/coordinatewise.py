@@ -63,7 +63,7 @@ def _coordinates(problem: Problem[Domain]) -> tuple[Array, Array, float]:
     answers, d = problem.answers, problem.domain.dimension
     if answers.matrix is not None:
         what = "noise on each coordinate for a matrix of answers"
-        raise PlanError(what, "it needs sums or means", "leave out shape=", code="coordinatewise-matrix")
+        raise PlanError(what, "this shape needs sums or means", "leave out shape=", code="coordinatewise-matrix")
     omega = problem.coordinate_weights
     if not problem.secret_count:
         return omega, np.zeros(d), 0.0

@@ -99,7 +99,7 @@ def open_categories(data: Any, values: Sequence[Values | None], columns: Sequenc
         rule = "every record must have the same number of values"
         raise SourceError("rows of different lengths", rule, "fix the rows", code="category-rows-of-different-lengths")
     if lengths - {len(values)}:
-        what, rule = f"a list of {lengths.pop()} columns", f"every record has {len(values)} of them"
+        what, rule = f"a list of {lengths.pop()} columns", f"every record must have {len(values)}"
         raise SourceError(what, rule, "fix the rows", code="category-row-of-wrong-length", wanted=len(values))
     by_column = zip(*rows, strict=True) if rows else [()] * len(values)
     opened = open_source(_frame_of(by_column))

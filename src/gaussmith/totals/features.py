@@ -302,7 +302,9 @@ def check_contribution(added: Contribution, kinds: Mapping[str, str]) -> None:
             raise SourceError(f"column {name!r}", rule, nearest_column(name, kinds), code="no-such-column", column=name)
     for name in added.columns:
         if kinds[name] in ("date", "object", "other"):
-            remedy = f"derive a number from it, such as year({name})" if kinds[name] == "date" else "ask another column"
+            remedy = (
+                f"derive a number from it, such as year({name})" if kinds[name] == "date" else "ask for another column"
+            )
             raise SourceError(
                 f"column {name!r}", "it does not hold numbers", remedy, code="column-does-not-hold-numbers", column=name
             )
