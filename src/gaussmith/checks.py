@@ -62,7 +62,7 @@ def check_whole(
 
     >>> check_whole("rows_per_unit", 0, 1)
     Traceback (most recent call last):
-    gaussmith.errors.RequestError: rows_per_unit=0 · it is a whole number of at least 1 · write rows_per_unit=1
+    gaussmith.errors.RequestError: rows_per_unit=0 · it must be a whole number of at least 1 · write rows_per_unit=1
     """
     if is_whole(value) and low <= value and (high is None or value <= high):
         return int(value)
@@ -99,7 +99,7 @@ def check_number(
 
     >>> check_number("error", float("nan"), above=0, remedy="write error=0.01")
     Traceback (most recent call last):
-    gaussmith.errors.RequestError: error=nan · it is a finite number above 0 · write error=0.01
+    gaussmith.errors.RequestError: error=nan · it must be a finite number above 0 · write error=0.01
     """
     if is_number(value):
         number = float(value)
@@ -120,7 +120,7 @@ def check_probability(
 
     >>> check_probability("confidence", 95)
     Traceback (most recent call last):
-    gaussmith.errors.RequestError: confidence=95 · a confidence lies strictly between 0 and 1 · write 0.95
+    gaussmith.errors.RequestError: confidence=95 · a confidence must lie strictly between 0 and 1 · write 0.95
     """
     rule = rule or f"a {name} must lie strictly between 0 and 1"
     remedy, code = remedy or "write 0.95", "probability-out-of-range"

@@ -141,4 +141,4 @@ def test_shares_of_groups_and_hashes_of_questions_are_verified() -> None:
     other = replace(joint.certificate, plan_hash="0" * 64)
     assert verify(joint, other).problems == ("the certificate is for another plan",)
     fewer = replace(joint.certificate, proofs=joint.certificate.proofs[:1])
-    assert verify(joint, fewer).problems == ("there is not one proof for each draw of the plan",)
+    assert verify(joint, fewer).problems == ("the certificate needs one proof for each draw of the plan",)

@@ -60,7 +60,9 @@ def test_of_many_who_create_it_one_does(path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(outcomes) == ["a ledger is never overwritten: that would forget what was spent"] * 7 + ["made"]
+    assert sorted(outcomes) == ["a ledger is never overwritten: the record of what was spent would be lost"] * 7 + [
+        "made"
+    ]
     assert sorted(file.name for file in path.parent.iterdir()) == ["study.ledger", "study.ledger.head"]
     Ledger(path).verify()
 

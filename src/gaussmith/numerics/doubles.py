@@ -29,7 +29,7 @@ def within_doubles() -> Iterator[None]:
     >>> with within_doubles():
     ...     1e200 ** 2
     Traceback (most recent call last):
-    gaussmith.errors.PlanError: bounds, answers or weights whose scales are too far apart · doubles must hold every ...
+    gaussmith.errors.PlanError: bounds, answers or weights whose scales are too far apart · every error, its square ...
     """
     try:
         with np.errstate(all="ignore"):

@@ -97,7 +97,7 @@ class Certificate:
     >>> import gaussmith as gm
     >>> plan = gm.plan(gm.Cells(8), gm.Guarantee(mu=1), answers=gm.workloads.prefix(8))
     >>> print(plan.certificate)
-    the plan's total squared error is 17.8...; none can be below 17.86... (law: cells): within 0.0... %
+    the plan's total squared error is 17.8...; no Gaussian noise can go below 17.86... (law: cells): within 0.0... %
     """
 
     plan_hash: str

@@ -250,10 +250,7 @@ class Request:
             raise RequestError(what, rule, "leave one out", code="request-neighbours-spelled-twice")
         if "source" not in fields:
             raise RequestError(
-                "no source",
-                "a request must name its data",
-                'add source = "people.parquet"',
-                code="request-without-source",
+                "no source", "a request names its data", 'add source = "people.parquet"', code="request-without-source"
             )
         source = fields["source"]
         path = read_source(source).data
