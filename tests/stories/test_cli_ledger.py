@@ -205,7 +205,7 @@ REFUSED = {
     ("ledger", "init", "new.ledger", "--mu", "1", "--unit", "person", "--each-row"): (
         "--unit and --each-row", "both say what a person is", "leave one out",
     ),
-    ("ledger", "show", "study.ledger", "--unit", "person"): ("--unit with show", "it is only for gaussmith ledger init"),
+    ("ledger", "show", "study.ledger", "--unit", "person"): ("--unit with show", "it is only for gaussmith ledger"),
     ("ledger", "verify", "study.ledger", "--each-row"): ("--each-row with verify",),
     ("ledger", "show", "study.ledger", "--keys-delta", "1e-8"): ("--keys-delta with show",),
     ("ledger", "init", "new.ledger", "--mu", "1", "--keys-delta", "x"): ("--keys-delta x", "it takes a number"),
@@ -213,7 +213,7 @@ REFUSED = {
         "keys_delta=1e-06 of delta=1e-06", "the part reserved for found keys must be less than δ",
     ),
     ("release", "visits.parquet", "--count", "--mu", "1", "--unit", "p", "--rows-per-unit", "1.5"): (
-        "--rows-per-unit 1.5", "it is a whole number",
+        "--rows-per-unit 1.5", "it takes a whole number",
     ),
     ("release", "visits.parquet", "--count", "--mu", "1", "--groups-per-unit", "two"): ("--groups-per-unit two",),
     ("release", "visits.parquet", "--count", "--mu", "1", "--column", "x"): ("--column x", "it has the form NAME=…"),

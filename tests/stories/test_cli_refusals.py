@@ -143,7 +143,7 @@ def test_an_unreadable_file_is_refused(
     monkeypatch.setattr(os, "access", lambda *_, **__: False)  # the user who runs the tests may be allowed everything
     code, _, err = run(capsys, "release", "people.parquet", *SUM, *GUARANTEE)
     assert code == 2
-    assert "may not be read" in err
+    assert "is not readable" in err
 
 
 TOML = 'source = "people.parquet"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'

@@ -40,13 +40,13 @@ def test_what_is_no_whole_number_is_refused(value: Any) -> None:
     assert not is_whole(value)
     with pytest.raises(RequestError) as error:
         check_whole("n", value, 0)
-    assert str(error.value) == f"n={value!r} · it is a whole number of at least 0 · write n=0"
+    assert str(error.value) == f"n={value!r} · it must be a whole number of at least 0 · write n=0"
 
 
 def test_the_limits_of_whole_numbers_are_included() -> None:
     assert [check_whole("n", n, 2, 4) for n in (2, 3, 4)] == [2, 3, 4]
     for n in (1, 5, -(10**400), 10**400):
-        with pytest.raises(RequestError, match="it is a whole number from 2 to 4 · write n=2"):
+        with pytest.raises(RequestError, match="it must be a whole number from 2 to 4 · write n=2"):
             check_whole("n", n, 2, 4)
     assert check_whole("n", 10**400, 1) == 10**400
 

@@ -28,8 +28,8 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 SAID = (
-    "an error in Gaussmith or one of its dependencies, not in the data · {}; what it says is not shown, because it "
-    "could hold data · install supported versions (docs/files.md), or report it; GAUSSMITH_DEBUG=1 shows it, and is "
+    "an error in Gaussmith or one of its dependencies, not in the data · {}; details are hidden because they could "
+    "contain data · install supported versions (docs/files.md) or report it; GAUSSMITH_DEBUG=1 shows details that are "
     "not private"
 )
 

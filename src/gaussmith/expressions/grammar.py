@@ -2,7 +2,7 @@
 
     expression = "not" expression | expression OPERATOR expression | "-" expression | value
     value      = number | "text" | 'text' | true | false | name | `any name` | function(expression, …) | (expression)
-    OPERATOR   = or   and   == != < <= > >= in "not in"   + -   * /        (weakest first; comparisons cannot be chained)
+    OPERATOR   = or   and   == != < <= > >= in "not in"   + -   * /        (weakest first; comparisons do not chain)
     list       = (constant, …) or [constant, …], only after `in`
 
 A quote inside a text is written twice. The tree is made of `nodes`.
