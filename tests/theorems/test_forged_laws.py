@@ -127,7 +127,7 @@ def test_a_plan_that_reads_too_little_from_its_noise_is_found() -> None:
     features = shape.features.scaled(np.full(shape.features.shape[1], 0.5))
     small = with_block(plan, replace(plan.block, shape=replace(shape, features=features)))
     found = verify(small, small.certificate)
-    assert any("does not give the answers that it names" in problem for problem in found.problems)
+    assert any("does not give the answers it claims" in problem for problem in found.problems)
 
 
 def test_shares_of_groups_and_hashes_of_questions_are_verified() -> None:

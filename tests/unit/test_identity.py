@@ -223,7 +223,7 @@ def test_ids_in_toml_and_on_the_command_line(visits: Path, capsys: pytest.Captur
         assert document["draws"][0]["row_rule"]["ids"] == (said[1] if said else "as text")
         assert round(gm.Release.from_json(json.dumps(document))["count"].value) == people
     assert main(["release", str(file), "--ids", "text"]) == 2
-    assert "--ids beside" in capsys.readouterr().err
+    assert "--ids together with" in capsys.readouterr().err
 
 
 def test_what_is_told_of_ids(visits: Path) -> None:

@@ -128,7 +128,7 @@ def test_what_is_left_may_be_no_epsilon_at_all(path: Path) -> None:
     assert ledger.remaining_epsilon == 0
     with pytest.raises(BudgetError) as error:
         ledger.reserve("y", "hash", Guarantee(epsilon=1, delta=1e-6))
-    assert words(error).endswith("at most, which is no epsilon above 0 at delta=1e-06")
+    assert words(error).endswith("fits, which is no epsilon above 0 at delta=1e-06")
 
 
 @pytest.mark.parametrize("mu", [0, 0.0, -0.0, -1.0, float("nan"), float("inf"), float("-inf"), True, "1", None])
