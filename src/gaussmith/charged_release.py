@@ -81,7 +81,9 @@ def read_request(request: Any) -> Request:
     else:
         what = f"{type(request).__name__} instead of a request"
         remedy = "plan.release(data)" if hasattr(request, "release") else example.format('"people.parquet"')
-    raise RequestError(what, "a request says what is asked of which source", f"write {remedy}", code="not-a-request")
+    raise RequestError(
+        what, "a request names a source and what to release from it", f"write {remedy}", code="not-a-request"
+    )
 
 
 def check_source(request: Request) -> bool:
@@ -162,7 +164,7 @@ def open_ledger(ledger: Any, id: str | None) -> Ledger | None:
         return ledger
     if isinstance(ledger, str | os.PathLike):
         return Ledger(ledger)
-    what, rule = f"ledger of type {type(ledger).__name__}", "it is a path, a URL or a gaussmith.Ledger"
+    what, rule = f"ledger of type {type(ledger).__name__}", "it must be a path, a URL or a gaussmith.Ledger"
     raise LedgerError(what, rule, 'write "study.ledger"', code="not-a-ledger", type=type(ledger).__name__)
 
 

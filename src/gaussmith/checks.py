@@ -62,12 +62,12 @@ def check_whole(
 
     >>> check_whole("rows_per_unit", 0, 1)
     Traceback (most recent call last):
-    gaussmith.errors.RequestError: rows_per_unit=0 · it is a whole number of at least 1 · write rows_per_unit=1
+    gaussmith.errors.RequestError: rows_per_unit=0 · it must be a whole number of at least 1 · write rows_per_unit=1
     """
     if is_whole(value) and low <= value and (high is None or value <= high):
         return int(value)
     usual = f"of at least {low}" if high is None else f"from {low} to {high}"
-    rule, remedy = rule or f"it is a whole number {usual}", remedy or f"write {name}={low}"
+    rule, remedy = rule or f"it must be a whole number {usual}", remedy or f"write {name}={low}"
     raise error(
         f"{name}={_text(value)}",
         rule,
@@ -99,7 +99,7 @@ def check_number(
 
     >>> check_number("error", float("nan"), above=0, remedy="write error=0.01")
     Traceback (most recent call last):
-    gaussmith.errors.RequestError: error=nan · it is a finite number above 0 · write error=0.01
+    gaussmith.errors.RequestError: error=nan · it must be a finite number above 0 · write error=0.01
     """
     if is_number(value):
         number = float(value)
@@ -108,8 +108,8 @@ def check_number(
             return number
     limits = (("above", above), ("of at least", low), ("below", below), ("of at most", high))
     usual = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
-    rule = rule or f"it is a finite number {usual}".rstrip()
-    remedy = remedy or "give such a number"
+    rule = rule or f"it must be a finite number {usual}".rstrip()
+    remedy = remedy or "give a number in this range"
     raise error(f"{name}={_text(value)}", rule, remedy, code=code, name=name, value=value)
 
 
@@ -120,9 +120,9 @@ def check_probability(
 
     >>> check_probability("confidence", 95)
     Traceback (most recent call last):
-    gaussmith.errors.RequestError: confidence=95 · a confidence lies strictly between 0 and 1 · write 0.95
+    gaussmith.errors.RequestError: confidence=95 · a confidence must lie strictly between 0 and 1 · write 0.95
     """
-    rule = rule or f"a {name} lies strictly between 0 and 1"
+    rule = rule or f"a {name} must lie strictly between 0 and 1"
     remedy, code = remedy or "write 0.95", "probability-out-of-range"
     return check_number(name, value, above=0, below=1, rule=rule, remedy=remedy, error=error, code=code)
 
@@ -134,11 +134,11 @@ def check_coordinate_names(
 
     >>> check_coordinate_names(["a", "b", "a"], 3)
     Traceback (most recent call last):
-    gaussmith.errors.DomainError: name 'a' occurs twice · every coordinate has its own name · rename one
+    gaussmith.errors.DomainError: name 'a' occurs twice · every coordinate needs its own name · rename one
     """
     if names is None:
         return None
-    rule = "every coordinate has its own name"
+    rule = "every coordinate needs its own name"
     if len(names) != size:
         what = f"{len(names)} name{'' if len(names) == 1 else 's'} for {size} coordinate{'' if size == 1 else 's'}"
         raise error(

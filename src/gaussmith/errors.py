@@ -124,9 +124,9 @@ class InternalError(GaussmithError):
 def internal_error(charged: str) -> InternalError:
     """The message of every internal error: always the same."""
     return InternalError(
-        "an error inside Gaussmith or one of its packages, not of the data",
-        f"{charged}; what it says is not shown, because it could hold data",
-        "install supported versions (docs/files.md), or report it; GAUSSMITH_DEBUG=1 shows it, and is not private",
+        "an error in Gaussmith or one of its dependencies, not in the data",
+        f"{charged}; details are hidden because they could contain data",
+        "install supported versions (docs/files.md) or report it; GAUSSMITH_DEBUG=1 shows details that are not private",
         code="internal-error",
     )
 
@@ -163,20 +163,20 @@ def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:
     if close:
         return f"did you mean {close[0]!r}?"
     shown = ", ".join(choices[:most]) + (", …" if len(choices) > most else "")
-    return f"choose one of: {shown}" if choices else "there is none to choose from"
+    return f"choose one of: {shown}" if choices else "there are none to choose from"
 
 
 def nearest_column(name: str, columns: Iterable[str]) -> str:
     """As `nearest`; where the columns show that a text file is written in another way than it is read, says so.
 
     >>> nearest_column("age", ["person;age"])
-    'columns are separated by commas, in a .tsv file by tabs: write the file anew, or open it and pass the frame'
+    'columns are separated by commas, in a .tsv file by tabs: convert the file, or open it and pass the frame'
     """
     columns = list(columns)
     readable = [column for column in columns if "\ufffd" not in column and "\0" not in column]
     if len(readable) < len(columns) and not difflib.get_close_matches(name, readable):
-        return "text files are read as UTF-8, and the names of these columns are not: write the file anew in UTF-8"
+        return "text files are read as UTF-8, and the names of these columns are not: save the file as UTF-8"
     if len(columns) == 1 and any(sign in columns[0] for sign in ";|,\t"):
         separators = "columns are separated by commas, in a .tsv file by tabs"
-        return f"{separators}: write the file anew, or open it and pass the frame"
+        return f"{separators}: convert the file, or open it and pass the frame"
     return nearest(name, columns)

@@ -162,8 +162,8 @@ class Guarantee:
         """
         number = _double("factor", factor)
         if not 0 < number < math.inf:
-            what, rule = f"factor={number:g}", "μ is multiplied by a finite number above 0"
-            raise GuaranteeError(what, rule, "give such a number, say 0.5", code="factor-out-of-range", factor=number)
+            what, rule = f"factor={number:g}", "the factor must be a finite number above 0"
+            raise GuaranteeError(what, rule, "give a number, say 0.5", code="factor-out-of-range", factor=number)
         return Guarantee(mu=fraction_down(Fraction(number) * Fraction(self.mu)))
 
     def split(self, parts: Sequence[float]) -> tuple[Guarantee, ...]:
@@ -248,8 +248,10 @@ class Guarantee:
     def _reading_of_epsilon(self, epsilon: float) -> Fraction:
         number = _double("epsilon", epsilon)
         if not 0 <= number < math.inf:
-            what, rule = f"epsilon={number:g}", "the curve is read at a finite ε of 0 or more"
-            raise GuaranteeError(what, rule, "give such an ε, say 1", code="curve-epsilon-out-of-range", epsilon=number)
+            what, rule = f"epsilon={number:g}", "ε must be finite and 0 or more"
+            raise GuaranteeError(
+                what, rule, "give a number such as 1", code="curve-epsilon-out-of-range", epsilon=number
+            )
         return smaller_reading(number)
 
 
@@ -283,7 +285,11 @@ def _double(name: str, value: object) -> float:
             return fraction_down(Fraction(int(value.numerator), int(value.denominator)))
         if isinstance(value, Real):
             return float(value)
-    what, rule, remedy = f"{name}={value!r}", f"{name} is a number", f"write {name}= and a plain number, without quotes"
+    what, rule, remedy = (
+        f"{name}={value!r}",
+        f"{name} must be a number",
+        f"write {name}= and a plain number, without quotes",
+    )
     raise GuaranteeError(what, rule, remedy, code="guarantee-number-not-a-number", name=name, value=value)
 
 
@@ -294,7 +300,7 @@ def _check_one_form(names: set[str]) -> None:
     if names == {"epsilon"}:
         raise GuaranteeError(
             "epsilon without delta",
-            "Gaussian noise gives no (ε, 0); " + _FORMS,
+            "Gaussian noise cannot give δ = 0; " + _FORMS,
             "add delta=, far below 1/(number of people)",
             code="epsilon-without-delta",
         )
@@ -318,15 +324,15 @@ def _check_ranges(epsilon: float | None, delta: float | None, mu: float | None, 
 
 def _check_epsilon(epsilon: float) -> None:
     if not math.isfinite(epsilon):
-        what, rule = f"epsilon={epsilon}", "ε is a finite number"
+        what, rule = f"epsilon={epsilon}", "ε must be a finite number"
         raise GuaranteeError(what, rule, "give a number, say epsilon=1", code="epsilon-not-finite", epsilon=epsilon)
     if epsilon <= 0:
-        what, rule = f"epsilon={_plain(epsilon)}", "rule ε > 0: at 0 nothing could be learnt"
+        what, rule = f"epsilon={_plain(epsilon)}", "ε must be above 0: at 0 nothing could be learned"
         raise GuaranteeError(what, rule, "give a number, say epsilon=1", code="epsilon-not-positive", epsilon=epsilon)
     if epsilon > LARGEST_EPSILON:
         raise GuaranteeError(
             f"epsilon={_plain(epsilon)}",
-            "rule ε ≤ 100: a factor of e^100 in likelihood means nothing",
+            "ε must be at most 100: a factor of e^100 in likelihood protects nobody",
             "give a smaller number; 0.1 to 10 is usual",
             code="epsilon-too-large",
             epsilon=epsilon,
@@ -334,7 +340,7 @@ def _check_epsilon(epsilon: float) -> None:
     if epsilon < SMALLEST_EPSILON:
         raise GuaranteeError(
             f"epsilon={_plain(epsilon)}",
-            "rule ε ≥ 1e-90: no noise of such a size can be drawn",
+            "ε must be at least 1e-90: noise of that size cannot be drawn",
             "give a larger number; 0.1 to 10 is usual",
             code="epsilon-too-small",
             epsilon=epsilon,
@@ -343,18 +349,18 @@ def _check_epsilon(epsilon: float) -> None:
 
 def _check_delta(delta: float) -> None:
     if not 0 < delta < 1:
-        rule, remedy = "rule 0 < δ < 1: δ is a probability", "give one far below 1/(number of people), say delta=1e-9"
+        rule, remedy = "δ is a probability: 0 < δ < 1", "give one far below 1/(number of people), say delta=1e-9"
         raise GuaranteeError(f"delta={_plain(delta)}", rule, remedy, code="delta-out-of-range", delta=delta)
 
 
 def _check_parameter(name: str, value: float, smallest: float, largest: float) -> None:
     if not math.isfinite(value):
-        what, rule, remedy = f"{name}={value}", f"{name} is a finite number", f"give a number, say {name}=0.5"
+        what, rule, remedy = f"{name}={value}", f"{name} must be a finite number", f"give a number, say {name}=0.5"
         raise GuaranteeError(what, rule, remedy, code="guarantee-number-not-finite", name=name, value=value)
     if value <= 0:
         raise GuaranteeError(
             f"{name}={_plain(value)}",
-            f"rule {name} > 0: at 0 nothing could be learnt",
+            f"{name} must be above 0: at 0 nothing could be learned",
             f"give a number, say {name}=0.5",
             code="guarantee-number-not-positive",
             name=name,
@@ -363,7 +369,7 @@ def _check_parameter(name: str, value: float, smallest: float, largest: float) -
     if not smallest <= value <= largest:
         raise GuaranteeError(
             f"{name}={_plain(value)}",
-            f"rule {smallest:g} ≤ {name} ≤ {largest:g}: beyond that there is no privacy, or no noise of such a size",
+            f"{smallest:g} ≤ {name} ≤ {largest:g}: outside this range there is no privacy, or no noise to draw",
             f"give a number in the usual range, say {name}=0.5",
             code="guarantee-number-out-of-range",
             name=name,

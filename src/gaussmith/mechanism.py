@@ -46,8 +46,8 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
     draw = plan.draw
     if len(plan.slots) != 1:
         raise PlanError(
-            f"a plan of {len(plan.slots)} questions, of which one is chosen",
-            "they are released together",
+            f"a plan of {len(plan.slots)} questions, with one chosen",
+            "its questions are released together",
             "release the request it came from: gaussmith.release(request)",
             code="question-released-alone",
             questions=len(plan.slots),
@@ -57,7 +57,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
     if form == PAIRS and block.public_count:
         raise PlanError(
             'form="pairs" under replace-one',
-            "there the number of people is public, and in pairs a person without items has no row to be counted by",
+            "the number of people is public, and in pairs a person without items has no row",
             'plan with neighbours="add-remove", or pass one row per person and one column per item',
             code="pairs-under-replace-one",
         )
@@ -117,14 +117,14 @@ def _check_sums(draw: Draw, totals: Sequence[Totals]) -> None:
     if len(totals) != draw.size:
         raise PlanError(
             "sums that do not fit the groups",
-            "there is one for every declared group",
+            "there must be one for every declared group",
             "sum by group",
             code="sums-do-not-match-groups",
         )
     if any(len(found.sums) != draw.block.codes.width for found in totals):
         raise PlanError(
             "sums that do not fit the plan",
-            "there is one per coordinate",
+            "there must be one per coordinate",
             "sum with the plan's codes",
             code="sums-do-not-match-plan",
         )

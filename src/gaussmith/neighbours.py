@@ -32,7 +32,7 @@ def check(neighbours: str) -> str:
         return name
     raise PlanError(
         f"neighbours={neighbours!r}",
-        "neighbours are 'add-remove' (the number of people is secret) or 'replace-one' (it is public)",
+        "neighbours must be 'add-remove' (the number of people is secret) or 'replace-one' (it is public)",
         nearest(name, NEIGHBOURS),
         code="unknown-neighbours",
         neighbours=neighbours,
@@ -50,7 +50,7 @@ def choose(neighbours: str, neighbors: str | None) -> str:
     if other != chosen != ADD_REMOVE:
         raise PlanError(
             f"neighbours={chosen!r} and neighbors={other!r}",
-            "they are one and the same",
+            "these are two spellings of one field",
             "leave one out",
             code="neighbours-spelled-twice",
             neighbours=chosen,

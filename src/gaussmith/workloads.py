@@ -193,7 +193,7 @@ class Marginals:
 
     @property
     def rows(self) -> Array:
-        rule = "their cells are too many to be written down"
+        rule = "there are too many cells to write out"
         raise PlanError("marginals as a matrix", rule, "use fewer cells", code="marginals-as-matrix")
 
     def row(self, i: int) -> Array:
@@ -317,7 +317,7 @@ def marginals(shape: Sequence[int], ways: int | Sequence[int | Sequence[int]]) -
     except (TypeError, ValueError):
         sizes, whole = (), False
     if not sizes or not whole:
-        rule = "it lists how many values each attribute has"
+        rule = "it must list the number of values of each attribute"
         raise PlanError(f"shape={shape!r}"[:120], rule, "write [10, 5, 2]", code="shape-malformed", shape=shape)
     listed: list[Way] = []
     for way in [ways] if isinstance(ways, int) else list(ways):
@@ -332,7 +332,7 @@ def marginals(shape: Sequence[int], ways: int | Sequence[int | Sequence[int]]) -
         rule = "a workload has at least one answer"
         raise PlanError("no marginals", rule, "write ways=2, or list attributes", code="no-marginals")
     if len(set(listed)) < len(listed):
-        raise PlanError("a marginal asked twice", "each is asked once", "leave one out", code="marginal-twice")
+        raise PlanError("a marginal is asked for twice", "ask for each once", "leave one out", code="marginal-twice")
     return Marginals(sizes, tuple(listed))
 
 
@@ -348,10 +348,12 @@ def matrix(rows: npt.ArrayLike) -> Rows:
         W = np.zeros((0, 0, 0))
     if W.ndim != 2 or 0 in W.shape or not np.isfinite(W).all():
         rule = "one row per answer, one column per cell, finite numbers"
-        raise PlanError(f"a workload of shape {W.shape}", rule, "pass k × n", code="workload-malformed", shape=W.shape)
+        raise PlanError(
+            f"a workload of shape {W.shape}", rule, "pass a k × n array", code="workload-malformed", shape=W.shape
+        )
     if not W.any(axis=1).all():
         what = "an answer that is always zero"
-        raise PlanError(what, "every row must use some cell", "leave that row out", code="workload-answer-always-zero")
+        raise PlanError(what, "every row must use a cell", "leave that row out", code="workload-answer-always-zero")
     return Rows(W)
 
 
@@ -380,7 +382,7 @@ def _way(way: Any, attributes: int) -> Way:
     except (TypeError, ValueError):
         chosen = (-1,)
     if len(set(chosen)) < len(chosen) or any(not 0 <= i < attributes for i in chosen):
-        rule = f"it lists different attributes among 0 … {attributes - 1}"
+        rule = f"it must list distinct attributes from 0 to {attributes - 1}"
         raise PlanError(f"marginal {way!r}"[:120], rule, "write (0, 2)", code="marginal-malformed", marginal=way)
     return chosen
 

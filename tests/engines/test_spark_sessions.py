@@ -63,7 +63,7 @@ def test_no_java(table: Path, no_session: None, monkeypatch: pytest.MonkeyPatch,
 
 def test_an_empty_java_home(no_session: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SourceError, match="holds no Java; Spark needs Java 17"):
+    with pytest.raises(SourceError, match="contains no Java; Spark needs Java 17"):
         engine.open_session("local[2]")
 
 

@@ -357,4 +357,4 @@ def test_a_folder_that_fails_after_the_release_does_not_lose_it(
     code, out, err = run(capsys, "release", "people.parquet", *SUM, "--mu", "1", "--out", "out")
     assert code == 4
     assert out.splitlines()[1].startswith("age_sum")
-    assert "the release itself is done" in err
+    assert "the release itself is complete" in err

@@ -112,7 +112,7 @@ def test_rows_give_the_errors_of_means(capsys: pytest.CaptureFixture[str], here:
     words = ["plan", "--mean", "spent:0:200", "--count-rows", "--unit", "person", "--rows-per-unit", "5", *SPEND]
     _, out, _ = run(capsys, *words)
     assert "n is the number of rows" in out
-    assert "of a person 5 rows count" in out
+    assert "at most 5 rows per person count" in out
     _, out, _ = run(capsys, *words, "--rows", "1000")
     assert "means over 1,000 rows" in out
     _, out, _ = run(capsys, "plan", "--sum", "smokes:0:1", "--count", "--mu", "1", "--rows", "1000")
@@ -130,7 +130,7 @@ def test_a_budget_too_small_is_exit_3_and_says_what_would_fit(capsys: pytest.Cap
     for command in ("release", "plan"):
         code, out, err = run(capsys, command, "visits.parquet", *VISITS, *large)
         assert code == 3
-        assert err.splitlines()[-1].startswith("  what fits: epsilon=3 at delta=1e-06 at most")
+        assert err.splitlines()[-1].startswith("  at most epsilon=3 at delta=1e-06 fits")
         assert ("spent_sum" in out) == (command == "plan")
     assert gm.Ledger("study.ledger").spent == 0
 
@@ -187,7 +187,7 @@ def test_several_questions_are_one_charge_and_one_folder(capsys: pytest.CaptureF
 
 REFUSED = {
     ("ledger", "shwo", "study.ledger"): (
-        "gaussmith ledger shwo", "a ledger is made, shown or verified", "did you mean 'show'?",
+        "gaussmith ledger shwo", "there is no such action", "did you mean 'show'?",
     ),
     ("ledger", "show", "none.ledger"): ("no ledger at none.ledger",),
     ("ledger", "init", "a.ledger"): ("no guarantee",),
@@ -195,28 +195,28 @@ REFUSED = {
     ("ledger", "show", "study.ledger", "--receipt", "1:a"): ("--receipt with show",),
     ("ledger", "verify", "study.ledger", "--record", "none.json"): ("--record none.json", "it cannot be read"),
     ("ledger", "verify", "study.ledger", "--receipt", "7:ab"): ("receipt='7:ab' cannot be read",),
-    ("ledger", "show", "study.ledger", "--chart", "a.png"): ("--chart a.png", "the chart is an .svg file"),
+    ("ledger", "show", "study.ledger", "--chart", "a.png"): ("--chart a.png", "a chart is an .svg file"),
     ("ledger", "show", "study.ledger", "--chart", "no/where.svg"): ("--chart no/where.svg", "it cannot be written"),
     ("release", "visits.parquet", "--count", "--mu", "1", "--id", "a"): ("id='a' without a ledger",),
     ("release", "visits.parquet", "--count", "--mu", "1", "--by", "region"): (
-        "--by region", "it is written NAME=…", "write --by region=north,south",
+        "--by region", "it has the form NAME=…", "write --by region=north,south",
     ),
     ("release", "visits.parquet", "--count", "--mu", "1", "--by", "a=1", "--by", "a=2"): ("--by a twice",),
     ("ledger", "init", "new.ledger", "--mu", "1", "--unit", "person", "--each-row"): (
-        "--unit and --each-row", "one of them says who is one person", "leave one out",
+        "--unit and --each-row", "both say what a person is", "leave one out",
     ),
-    ("ledger", "show", "study.ledger", "--unit", "person"): ("--unit with show", "it belongs to gaussmith ledger init"),
+    ("ledger", "show", "study.ledger", "--unit", "person"): ("--unit with show", "it is only for gaussmith ledger"),
     ("ledger", "verify", "study.ledger", "--each-row"): ("--each-row with verify",),
     ("ledger", "show", "study.ledger", "--keys-delta", "1e-8"): ("--keys-delta with show",),
     ("ledger", "init", "new.ledger", "--mu", "1", "--keys-delta", "x"): ("--keys-delta x", "it takes a number"),
     ("ledger", "init", "new.ledger", "--epsilon", "1", "--delta", "1e-6", "--keys-delta", "1e-6"): (
-        "keys_delta=1e-06 of delta=1e-06", "what is set aside for found keys is less than the whole δ",
+        "keys_delta=1e-06 of delta=1e-06", "the part reserved for found keys must be less than δ",
     ),
     ("release", "visits.parquet", "--count", "--mu", "1", "--unit", "p", "--rows-per-unit", "1.5"): (
-        "--rows-per-unit 1.5", "it is a whole number",
+        "--rows-per-unit 1.5", "it takes a whole number",
     ),
     ("release", "visits.parquet", "--count", "--mu", "1", "--groups-per-unit", "two"): ("--groups-per-unit two",),
-    ("release", "visits.parquet", "--count", "--mu", "1", "--column", "x"): ("--column x", "it is written NAME=…"),
+    ("release", "visits.parquet", "--count", "--mu", "1", "--column", "x"): ("--column x", "it has the form NAME=…"),
 }  # fmt: skip
 
 

@@ -63,7 +63,7 @@ REFUSALS = {
     ),
     "people and rows": (
         ["--count", "--count-rows", *GUARANTEE],
-        refusal("count-beside-count-rows", says="--count beside --count-rows"),
+        refusal("count-beside-count-rows", says="--count together with --count-rows"),
     ),
     "missing in letters": (
         [*SUM, "--missing", "age=x", *GUARANTEE],
@@ -84,7 +84,7 @@ REFUSALS = {
     ),
     "a key that is no whole number": (
         ["--count", "--by", "age=18,19.5", *GUARANTEE],
-        refusal("keys-do-not-fit-column", says="its keys are numbers, and '19.5' is a text"),
+        refusal("keys-do-not-fit-column", says="its keys must be numbers, and '19.5' is text"),
     ),
     "an id alone": ([*SUM, "--id", "a", *GUARANTEE], refusal("id-without-ledger", says="give --ledger too")),
     "a master alone": (
@@ -143,7 +143,7 @@ def test_an_unreadable_file_is_refused(
     monkeypatch.setattr(os, "access", lambda *_, **__: False)  # the user who runs the tests may be allowed everything
     code, _, err = run(capsys, "release", "people.parquet", *SUM, *GUARANTEE)
     assert code == 2
-    assert "may not be read" in err
+    assert "is not readable" in err
 
 
 TOML = 'source = "people.parquet"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
@@ -184,7 +184,7 @@ def test_flags_beside_a_request_file_are_refused(capsys: pytest.CaptureFixture[s
     Path("r.toml").write_text(TOML + "count = true")
     code, _, err = run(capsys, "release", "r.toml", "--epsilon", "2")
     assert code == 2
-    assert "a request file holds everything that is asked" in err
+    assert "a request file contains the whole request" in err
 
 
 def test_a_request_file_that_is_not_there(capsys: pytest.CaptureFixture[str], here: Path) -> None:
@@ -233,7 +233,7 @@ def test_the_caret_of_an_expression_stands_under_its_place(capsys: pytest.Captur
             "      age >=",
             "            ^",
             "  something is missing at the end",
-            "  an operator stands between two values",
+            "  an operator needs a value on each side",
             "  complete the expression",
         ]
 

@@ -127,14 +127,14 @@ def test_of_many_who_create_it_one_does(postgres: Any, postgres_location: str) -
             Ledger.create(postgres_location, EIGHTH)
             outcomes.append("made")
         except LedgerError as error:
-            outcomes.append(error.what.rpartition(" ")[0].rpartition(" ")[2])
+            outcomes.append(error.code)
 
     threads = [threading.Thread(target=create) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(outcomes) == ["exists"] * 5 + ["made"]
+    assert sorted(outcomes) == ["ledger-exists"] * 5 + ["made"]
 
 
 def test_no_password_in_any_message(postgres: Any, postgres_location: str) -> None:

@@ -196,8 +196,8 @@ def test_a_failure_after_the_data_is_open_says_nothing(kind: str, tmp_path: Path
             gm.Request(str(file), sums={"spent": (0, 9)}, guarantee=gm.Guarantee(mu=0.5), **fields), ledger=ledger
         )
     assert str(caught.value) == (
-        "the data could not be read to its end · nothing more is said, because the reason may speak of the data · "
-        "check that every file or table can be read completely with its own tools"
+        "the data could not be read to the end · details are hidden because they could contain data · "
+        "check that other tools can read every file or table completely"
     )
     assert caught.value.__cause__ is None and caught.value.__context__ is None
     assert ledger.spent == charge_units(0.5)  # the charge stays

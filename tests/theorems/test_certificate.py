@@ -94,15 +94,15 @@ def forged(certificate: Certificate, change) -> Certificate:
         ("tree", lambda f: f.update(mu=1.0), "for another guarantee"),
         ("tree", lambda f: f["law"].update(kind="levels"), "the law proves nothing"),
         ("tree", lambda f: f["law"]["numbers"].update(weights=[1.0, 0, 0, 0, 0, 0]), "the law proves"),
-        ("counts", lambda f: f["law"]["numbers"].update(levels=[[7, 0, 1.0]]), "not one of differences"),
-        ("counts", lambda f: f["law"]["numbers"].update(levels=[[3, 2, 1.0]]), "not one of differences"),
-        ("counts", lambda f: f["law"]["numbers"].update(levels=[[2.5, 0, 1.0]]), "not one of differences"),
-        ("cells", lambda f: f["law"]["numbers"].update(levels=[[2, 0, 1.0]]), "not one of differences"),
-        ("sparse", lambda f: f["law"]["numbers"].update(shares=[2.0] * 6), "not one of differences"),
+        ("counts", lambda f: f["law"]["numbers"].update(levels=[[7, 0, 1.0]]), "not a law of differences"),
+        ("counts", lambda f: f["law"]["numbers"].update(levels=[[3, 2, 1.0]]), "not a law of differences"),
+        ("counts", lambda f: f["law"]["numbers"].update(levels=[[2.5, 0, 1.0]]), "not a law of differences"),
+        ("cells", lambda f: f["law"]["numbers"].update(levels=[[2, 0, 1.0]]), "not a law of differences"),
+        ("sparse", lambda f: f["law"]["numbers"].update(shares=[2.0] * 6), "not a law of differences"),
         ("sparse", lambda f: f["law"]["numbers"].update(shares=[1.0] * 6), "the law proves"),
-        ("weighed counts", lambda f: f["law"]["numbers"].update(weights=[1.0]), "not one of differences"),
-        ("votes", lambda f: f["law"].update(kind="signs", numbers={"shares": [1.0] * 5}), "not one of differences"),
-        ("marginals", lambda f: f["law"].update(kind="rankings"), "not one of differences"),
+        ("weighed counts", lambda f: f["law"]["numbers"].update(weights=[1.0]), "not a law of differences"),
+        ("votes", lambda f: f["law"].update(kind="signs", numbers={"shares": [1.0] * 5}), "not a law of differences"),
+        ("marginals", lambda f: f["law"].update(kind="rankings"), "not a law of differences"),
     ],
 )
 def test_forged_certificates_fall(name, change, words):
@@ -123,7 +123,7 @@ def test_a_law_of_pairs_may_only_name_pairs_there_are():
     far = forged(
         plan.certificate, lambda f: f["law"]["numbers"].update(first=[9.0] * len(f["law"]["numbers"]["weights"]))
     )
-    assert any("not one of differences" in problem for problem in verify(plan, far).problems)
+    assert any("not a law of differences" in problem for problem in verify(plan, far).problems)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "certificate", "format": 9}', '{"kind": "release"}'])

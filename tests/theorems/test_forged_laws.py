@@ -127,7 +127,7 @@ def test_a_plan_that_reads_too_little_from_its_noise_is_found() -> None:
     features = shape.features.scaled(np.full(shape.features.shape[1], 0.5))
     small = with_block(plan, replace(plan.block, shape=replace(shape, features=features)))
     found = verify(small, small.certificate)
-    assert any("does not give the answers that it names" in problem for problem in found.problems)
+    assert any("does not give the answers it claims" in problem for problem in found.problems)
 
 
 def test_shares_of_groups_and_hashes_of_questions_are_verified() -> None:
@@ -141,4 +141,4 @@ def test_shares_of_groups_and_hashes_of_questions_are_verified() -> None:
     other = replace(joint.certificate, plan_hash="0" * 64)
     assert verify(joint, other).problems == ("the certificate is for another plan",)
     fewer = replace(joint.certificate, proofs=joint.certificate.proofs[:1])
-    assert verify(joint, fewer).problems == ("there is not one proof for each draw of the plan",)
+    assert verify(joint, fewer).problems == ("the certificate needs one proof for each draw of the plan",)

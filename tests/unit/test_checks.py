@@ -40,13 +40,13 @@ def test_what_is_no_whole_number_is_refused(value: Any) -> None:
     assert not is_whole(value)
     with pytest.raises(RequestError) as error:
         check_whole("n", value, 0)
-    assert str(error.value) == f"n={value!r} · it is a whole number of at least 0 · write n=0"
+    assert str(error.value) == f"n={value!r} · it must be a whole number of at least 0 · write n=0"
 
 
 def test_the_limits_of_whole_numbers_are_included() -> None:
     assert [check_whole("n", n, 2, 4) for n in (2, 3, 4)] == [2, 3, 4]
     for n in (1, 5, -(10**400), 10**400):
-        with pytest.raises(RequestError, match="it is a whole number from 2 to 4 · write n=2"):
+        with pytest.raises(RequestError, match="it must be a whole number from 2 to 4 · write n=2"):
             check_whole("n", n, 2, 4)
     assert check_whole("n", 10**400, 1) == 10**400
 
@@ -61,7 +61,7 @@ def test_numbers_come_back_as_floats(value: Any) -> None:
 @pytest.mark.parametrize("value", NO_NUMBERS)
 def test_what_is_no_number_is_refused(value: Any) -> None:
     assert not is_number(value)
-    with pytest.raises(RequestError, match=r"^x=.* · it is a finite number · give such a number$"):
+    with pytest.raises(RequestError, match=r"^x=.* · it must be a finite number · give a number in this range$"):
         check_number("x", value)
 
 
@@ -86,7 +86,7 @@ def test_limits_of_numbers() -> None:
     ]:
         with pytest.raises(RequestError) as error:
             check_number("x", value, **limits)
-        assert error.value.rule == f"it is a finite number {usual}"
+        assert error.value.rule == f"it must be a finite number {usual}"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_limits_of_numbers() -> None:
 def test_what_is_no_probability_is_refused(value: Any) -> None:
     with pytest.raises(PlanError) as error:
         check_probability("confidence", value, error=PlanError)
-    assert str(error.value) == f"confidence={value!r} · a confidence lies strictly between 0 and 1 · write 0.95"
+    assert str(error.value) == f"confidence={value!r} · a confidence must lie strictly between 0 and 1 · write 0.95"
 
 
 def test_probabilities() -> None:
@@ -129,7 +129,7 @@ def test_names() -> None:
         (["a", "b", "a"], "3 names for 2 coordinates"),  # two of them different
         (["a", "a"], "name 'a' occurs twice"),
     ]:
-        with pytest.raises(DomainError, match=f"^{what} · every coordinate has its own name · "):
+        with pytest.raises(DomainError, match=f"^{what} · every coordinate needs its own name · "):
             check_coordinate_names(names, 2)
 
 
@@ -144,7 +144,9 @@ DOMAINS: dict[str, Any] = {
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_every_domain_with_named_coordinates_checks_them_alike(domain: str) -> None:
     DOMAINS[domain](["a", "b"])
-    with pytest.raises(DomainError, match=r"^name 'a' occurs twice · every coordinate has its own name · rename one$"):
+    with pytest.raises(
+        DomainError, match=r"^name 'a' occurs twice · every coordinate needs its own name · rename one$"
+    ):
         DOMAINS[domain](["a", "a"])
     with pytest.raises(DomainError, match=r"^3 names for 2 coordinates · "):
         DOMAINS[domain](["a", "b", "a"])
@@ -178,5 +180,5 @@ def test_a_guess_of_rows_that_is_no_number_is_refused() -> None:
 def test_numbers_of_queries_and_rows_are_refused_under_their_own_names() -> None:
     for wrong, what in [({"queries": 0}, "queries=0"), ({"rows": 1.5}, "rows=1.5")]:
         given: dict[str, Any] = {"queries": 10, "rows": 100, "epsilon": 1, "delta": 1e-6, "failure": 0.05, **wrong}
-        with pytest.raises(DomainError, match=f"^{what} · it is a whole number of at least 1"):
+        with pytest.raises(DomainError, match=f"^{what} · it must be a whole number of at least 1"):
             counting_queries(**given)

@@ -123,8 +123,12 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     [
         ("duckdb://a@b.db?table=x", None, "source='duckdb://a@b.db?table=x' · there is no such file"),
         ("duckdb://a.db?query=FROM 's3://AKIA:hu/sh@b/x'", "spark", "'duckdb://a.db?query=…' · DuckDB reads its own"),
-        ("duckdb://a.db?token=hush", None, "'token' in source='duckdb://a.db?…' · it names a file, and a table"),
-        ("duckdb://a.db?hush", None, "source='duckdb://a.db?…' · it names a file, and a table"),
+        (
+            "duckdb://a.db?token=hush",
+            None,
+            "'token' in source='duckdb://a.db?…' · an address names a file, and a table",
+        ),
+        ("duckdb://a.db?hush", None, "source='duckdb://a.db?…' · an address names a file, and a table"),
     ],
 )
 def test_secrets_in_addresses_of_databases_are_not_shown(address: str, engine: str | None, said: str) -> None:

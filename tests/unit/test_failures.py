@@ -28,8 +28,8 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 SAID = (
-    "an error inside Gaussmith or one of its packages, not of the data · {}; what it says is not shown, because it "
-    "could hold data · install supported versions (docs/files.md), or report it; GAUSSMITH_DEBUG=1 shows it, and is "
+    "an error in Gaussmith or one of its dependencies, not in the data · {}; details are hidden because they could "
+    "contain data · install supported versions (docs/files.md) or report it; GAUSSMITH_DEBUG=1 shows details that are "
     "not private"
 )
 
@@ -124,7 +124,7 @@ def test_the_command_line_says_that_it_is_an_error_of_ours(
     words = ["release", parquet(tmp_path), "--sum", "age:0:100", "--mu", "0.5"]
     assert cli.main(words) == 4
     out, err = capsys.readouterr()
-    assert out == "" and "Error: an error inside Gaussmith or one of its packages, not of the data" in err
+    assert out == "" and "Error: an error in Gaussmith or one of its dependencies, not in the data" in err
     assert "4242" not in err and "check" not in err
     assert cli.main([*words, "--json"]) == 4
     assert '"kind": "InternalError"' in capsys.readouterr().err

@@ -29,7 +29,7 @@ from gaussmith.expressions import object_code
 G = gm.Guarantee(mu=1e6)
 AS_TEXT = 'ids in person were compared as text: 17, 017 and 17.0 are three people (ids = "integer" makes them one)'
 AS_INTEGERS = (
-    "ids in person were read as whole numbers: 17, 017 and 17.0 are one person; rows with other ids are left out"
+    "ids in person were read as whole numbers: 17, 017 and 17.0 are one person; rows with other ids are dropped"
 )
 UTC = datetime.UTC
 
@@ -223,7 +223,7 @@ def test_ids_in_toml_and_on_the_command_line(visits: Path, capsys: pytest.Captur
         assert document["draws"][0]["row_rule"]["ids"] == (said[1] if said else "as text")
         assert round(gm.Release.from_json(json.dumps(document))["count"].value) == people
     assert main(["release", str(file), "--ids", "text"]) == 2
-    assert "--ids beside" in capsys.readouterr().err
+    assert "--ids together with" in capsys.readouterr().err
 
 
 def test_what_is_told_of_ids(visits: Path) -> None:
@@ -233,7 +233,7 @@ def test_what_is_told_of_ids(visits: Path) -> None:
         return list(made.row_rule.notes())
 
     assert AS_TEXT in notes(visits) and AS_INTEGERS in notes({"path": visits, "ids": "integer"})
-    assert "as was said: the same characters are the same person" in str(notes({"path": visits, "ids": "text"}))
+    assert '(ids = "text"): the same characters are the same person' in str(notes({"path": visits, "ids": "text"}))
     typed = pl.DataFrame({"person": ["17", "17.0"]})
     assert not any("ids in" in note for note in notes(typed))
 

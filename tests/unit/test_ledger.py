@@ -100,7 +100,7 @@ def test_the_refusal_says_what_would_fit(path: Path) -> None:
     assert words(error) == (
         f"the release asks for epsilon=2.5 at delta=1e-06 (mu=0.549325), more than is left in ledger={path} · "
         "charges add up as μ² and never exceed the ledger's guarantee; nothing was charged · "
-        "what fits: epsilon=2.09377 at delta=1e-06 at most, which is mu=0.467488"
+        "at most epsilon=2.09377 at delta=1e-06 fits, which is mu=0.467488"
     )
     assert refusal.requested == Guarantee(epsilon=2.5, delta=1e-6)
     assert isinstance(refusal.remaining, Guarantee)
@@ -119,7 +119,7 @@ def test_the_refusal_without_delta_speaks_of_mu_alone(ledger: Ledger) -> None:
     with pytest.raises(BudgetError) as error:
         ledger.reserve("x", "hash", Guarantee(mu=2))
     assert words(error).startswith("the release asks for mu=2, more than is left")
-    assert words(error).endswith("what fits: mu=1.25 at most")
+    assert words(error).endswith("at most mu=1.25 fits")
 
 
 def test_what_is_left_may_be_no_epsilon_at_all(path: Path) -> None:
@@ -128,7 +128,7 @@ def test_what_is_left_may_be_no_epsilon_at_all(path: Path) -> None:
     assert ledger.remaining_epsilon == 0
     with pytest.raises(BudgetError) as error:
         ledger.reserve("y", "hash", Guarantee(epsilon=1, delta=1e-6))
-    assert words(error).endswith("at most, which is no epsilon above 0 at delta=1e-06")
+    assert words(error).endswith("fits, which is no epsilon above 0 at delta=1e-06")
 
 
 @pytest.mark.parametrize("mu", [0, 0.0, -0.0, -1.0, float("nan"), float("inf"), float("-inf"), True, "1", None])

@@ -60,7 +60,9 @@ def test_of_many_who_create_it_one_does(path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(outcomes) == ["a ledger is never overwritten: that would forget what was spent"] * 7 + ["made"]
+    assert sorted(outcomes) == ["a ledger is never overwritten: the record of what was spent would be lost"] * 7 + [
+        "made"
+    ]
     assert sorted(file.name for file in path.parent.iterdir()) == ["study.ledger", "study.ledger.head"]
     Ledger(path).verify()
 
@@ -129,7 +131,7 @@ def test_damage_out_of_the_way_is_found_by_verify(ledger: Ledger, path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("other", "says"), [(1, "start a new ledger for what that one has left"), (3, "or a newer one")]
+    ("other", "says"), [(1, "start a new ledger with the budget that is left"), (3, "or a newer one")]
 )
 def test_another_format(ledger: Ledger, path: Path, other: int, says: str) -> None:
     with sqlite3.connect(path) as connection:

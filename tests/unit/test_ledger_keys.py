@@ -48,7 +48,7 @@ def test_the_cap_is_spent_to_the_last_unit_and_not_one_further(ledger: Ledger) -
     assert ledger.reserve("a", "h", SPEND, keys_delta=almost).keys_charge == ledger.keys_budget - 1
     entries = ledger.entries()
     for much in (Fraction(2, 2**UNIT_BITS), Fraction(2**64 + 1, 2 ** (UNIT_BITS + 64)), K):
-        with refused("keys-budget-exceeded", says="what fits: keys_delta="):
+        with refused("keys-budget-exceeded", says="at most keys_delta="):
             ledger.reserve("b", "h", SPEND, keys_delta=much)
     assert ledger.entries() == entries
     last = ledger.reserve("b", "h", SPEND, keys_delta=Fraction(1, 2 ** (UNIT_BITS + 9)))  # less than a unit takes one

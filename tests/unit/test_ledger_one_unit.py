@@ -59,7 +59,7 @@ def test_the_refusal_says_who_is_one_person_here_and_what_to_do(ledger: gm.Ledge
         gm.release(ask(None), ledger=ledger)
     assert str(error.value) == (
         f"unit=each row is charged to ledger={ledger.where}, whose unit is 'person' · "
-        "guarantees add up only where they protect the same people; in this ledger all rows with the same person are "
+        "guarantees add up only if they protect the same people; in this ledger all rows with the same person are "
         "one person · ask with unit='person', or charge another ledger"
     )
     assert error.value.exit_code == 2
@@ -68,7 +68,7 @@ def test_the_refusal_says_who_is_one_person_here_and_what_to_do(ledger: gm.Ledge
         gm.release(ask("person"), ledger=rows)
     assert str(error.value) == (
         f"unit='person' is charged to ledger={rows.where}, whose unit is each row · "
-        "guarantees add up only where they protect the same people; in this ledger each row is one person · "
+        "guarantees add up only if they protect the same people; in this ledger each row is one person · "
         "ask without a unit, or charge another ledger"
     )
 

@@ -72,7 +72,7 @@ def test_a_plan_with_less_noise_than_its_guarantee_needs_is_refused(excess):
     block.__dict__["grid"] = Grid(lift.scaled(np.full(lift.shape[1], 1 + excess)), scale)
     found = verify(plan, plan.certificate)
     assert found.reach > 1
-    assert found.problems[0].startswith("the guarantee does not hold: neighbours lie further apart")
+    assert found.problems[0].startswith("the guarantee does not hold: neighbours are further apart")
     honest = gm.plan(BOX, G)
     assert verify(honest, honest.certificate).problems == ()
 

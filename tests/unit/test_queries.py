@@ -15,8 +15,8 @@ from gaussmith.cli import main
 from gaussmith.engines.registry import open_source
 
 G = gm.Guarantee(mu=1)
-TOLD = "the table was the result of a query: the promise is about its rows"
-PROMISED = f"{TOLD}, each of which, as was said, depends on the rows of one person alone"
+TOLD = "the table is the result of a query: the guarantee is about its rows"
+PROMISED = f"{TOLD}, each promised to depend on the rows of one person only"
 
 ROW_BY_ROW = [
     "select a + 1 as a from visits where b = 1 and a >= 3",

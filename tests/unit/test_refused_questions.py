@@ -211,7 +211,7 @@ SCHEMA = {
         {"count": True, "by": {"age": ["old"]}},
         refusal(
             "keys-do-not-fit-column",
-            says="write whole numbers, without quotes; where the column holds others, derive one: floor(…)",
+            says="write whole numbers, without quotes; if the column holds fractions, derive a column: floor(…)",
             column="age",
             kind="number",
             key="old",
@@ -225,7 +225,7 @@ SCHEMA = {
         {"count": True, "by": {"age": ["17", "36"]}},
         refusal(
             "keys-do-not-fit-column",
-            says="write whole numbers, without quotes; where the column holds others, derive one: floor(…)",
+            says="write whole numbers, without quotes; if the column holds fractions, derive a column: floor(…)",
             column="age",
             kind="number",
             key="17",
@@ -233,7 +233,7 @@ SCHEMA = {
     ),
     "truths for a number": (
         {"count": True, "by": {"age": [True, False]}},
-        refusal("keys-do-not-fit-column", says="mend the keys", column="age", kind="number", key=True),
+        refusal("keys-do-not-fit-column", says="fix the keys", column="age", kind="number", key=True),
     ),
     "a text without quotes": (
         {"count": True, "where": "region == nroth"},

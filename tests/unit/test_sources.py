@@ -322,7 +322,7 @@ def test_failures_after_opening_say_one_thing(case: int, tmp_path: Path, capfd: 
         total_records(source, PAIR, ["a", "b"])
     assert str(caught.value) == str(data_error())
     assert (caught.value.code, dict(caught.value.fields)) == ("data-not-readable", {})
-    assert str(caught.value).startswith("the data could not be read to its end · nothing more is said, because")
+    assert str(caught.value).startswith("the data could not be read to the end · details are hidden because")
     assert caught.value.__context__ is None and caught.value.__cause__ is None
     assert "secret" not in "".join(capfd.readouterr())
 

@@ -62,14 +62,14 @@ def test_a_shape_is_had_or_refused_with_those_that_can_be(kind: str) -> None:
         (
             "ball",
             {},
-            "shape='solved' for Ball under add-remove · noise is solved for boxes under add-remove, for a "
+            "shape='solved' for Ball under add-remove · this shape is for boxes under add-remove, for a "
             "matrix of answers of a box under replace-one, and for points, cells and counts without a closed form · "
             "choose one of: best, lifted, isotropic",
         ),
         (
             "box",
             {"neighbours": "replace-one"},
-            "shape='solved' for Box under replace-one · noise is solved for boxes under add-remove, for a "
+            "shape='solved' for Box under replace-one · this shape is for boxes under add-remove, for a "
             "matrix of answers of a box under replace-one, and for points, cells and counts without a closed form · "
             "choose one of: best, lifted, elliptical, isotropic",
         ),
@@ -90,4 +90,4 @@ def test_solved_for_a_matrix_under_replace_one() -> None:
 def test_nothing_is_suggested_that_was_written(name: str, choices: list[str]) -> None:
     for hint in (nearest(name, choices), nearest(name, [*choices, name]), nearest_column(name, [*choices, name])):
         assert hint != f"did you mean {name!r}?"
-    assert nearest(name, [name]) == "there is none to choose from"
+    assert nearest(name, [name]) == "there are none to choose from"

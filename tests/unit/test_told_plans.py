@@ -119,7 +119,7 @@ def test_a_guess_of_rows_is_not_one_of_people() -> None:
 def test_stand_ins_are_told_where_numbers_are_text_or_where_they_were_said(tmp_path: Path) -> None:
     file = tmp_path / "spent.csv"
     file.write_text("who,usd\na,$5\nb,$6\n")
-    told = "a missing value, or text that is no plain number (45%, $5, 1,5), counts as "
+    told = "a missing value, or text that is not a plain number (45%, $5, 1,5), counts as "
     text = " ".join(str(ask(str(file), means={"usd": (0, 10)})).split())
     assert f"{told}5 in usd" in text
     both = ask(str(file), means={"usd": (0, 10)}, sums={"usd": (0, 20)}, unit="who", rows_per_unit=2)

@@ -40,7 +40,7 @@ def bounded_contribution(
     """
     d = check_dimension(dimension, least=2)
     if kind not in KINDS:
-        what, rule = f"kind={kind!r}", "it is counts, votes or sums"
+        what, rule = f"kind={kind!r}", "it must be counts, votes or sums"
         raise DomainError(what, rule, nearest(str(kind), KINDS), code="unknown-contribution-kind", kind=kind)
     neighbours = check(neighbours)
     k = d if kind == "votes" and at_most is None else _check_most(at_most, d)
@@ -79,8 +79,10 @@ def joseph_yu_total(dimension: int, at_most: int) -> float:
 
 
 def _check_most(at_most: int | None, d: int) -> int:
-    rule = f"a person touches between 1 and {d} coordinates"
-    return check_whole("at_most", at_most, 1, d, rule=rule, remedy="give such a whole number", error=DomainError)
+    rule = f"a person changes between 1 and {d} coordinates"
+    return check_whole(
+        "at_most", at_most, 1, d, rule=rule, remedy="give a whole number in this range", error=DomainError
+    )
 
 
 def _largest_cost(kind: str, d: int, k: int, neighbours: str, a1: float, a2: float) -> float:

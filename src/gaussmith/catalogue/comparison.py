@@ -163,7 +163,7 @@ def compare(
     if guarantee.epsilon is None or guarantee.delta is None:
         raise PlanError(
             f"guarantee {guarantee}",
-            "published mechanisms are compared at an ε and a δ, of which their theorems speak",
+            "published mechanisms are compared at an ε and a δ, because their theorems are stated for both",
             "write epsilon=1, delta=1e-6",
             code="comparison-without-epsilon-and-delta",
             guarantee=guarantee,
@@ -293,7 +293,7 @@ def sweep(over: str, values: Sequence[float], case: Callable[[Any], Comparison])
     """
     if not values:
         raise PlanError(
-            "no values", "a sweep goes along one value or more", "write values=[2, 4, 8]", code="sweep-without-values"
+            "no values", "a sweep needs at least one value", "write values=[2, 4, 8]", code="sweep-without-values"
         )
     return Sweep(over, tuple(values), tuple(case(value) for value in values))
 
@@ -340,7 +340,7 @@ def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict
         raise PlanError(
             said,
             f"it cannot be written: {error.strerror}",
-            "name another",
+            "choose a path you can write to",
             code="chart-not-written",
             reason=error.strerror,
         ) from None

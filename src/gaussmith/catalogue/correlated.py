@@ -42,7 +42,7 @@ def correlated(
     d = check_dimension(dimension)
     low, high = (_bounds(name, value, d) for name, value in (("lower", lower), ("upper", upper)))
     if not (low < high).all():
-        rule = "each lower bound is below its upper bound"
+        rule = "each lower bound must be below its upper bound"
         raise DomainError("lower and upper", rule, "swap or widen the bounds", code="lower-bound-not-below-upper")
     claimed = Guarantee(epsilon=epsilon, delta=delta)
     c, r = (low + high) / 2, (high - low) / 2
@@ -57,7 +57,7 @@ def correlated(
     if count and not share:
         raise DomainError(
             "count=True for a box around zero",
-            "its noise has no part that the count shares",
+            "its noise shares no part with the count",
             "use gaussmith.plan(…, count=True)",
             code="count-of-box-around-zero",
         )
@@ -88,7 +88,7 @@ def _bounds(name: str, value: Any, d: int) -> Array:
         raise DomainError(
             f"{len(vector)} numbers in {name}",
             f"there are {d} coordinates",
-            "give one, or one each",
+            "give one number for all, or one per coordinate",
             code="numbers-do-not-match-coordinates",
             numbers=len(vector),
             name=name,

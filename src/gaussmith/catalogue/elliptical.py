@@ -38,7 +38,7 @@ def elliptical(
         d = check_dimension(dimension)
         if len(widths) not in (1, d):
             raise DomainError(
-                f"dimension={d} beside {len(widths)} sensitivities",
+                f"dimension={d} for {len(widths)} sensitivities",
                 "they must agree",
                 "leave out dimension=",
                 code="dimension-differs-from-sensitivities",

@@ -120,19 +120,19 @@ def claim_holds(entry: Any) -> bool:
 def check_size(size: int) -> int:
     """The number of draws of a sample."""
     rule = "a sample has a whole number of draws, 0 or more"
-    return check_whole("size", size, 0, rule=rule, remedy="give such a number", error=DomainError)
+    return check_whole("size", size, 0, rule=rule, remedy="give a number in this range", error=DomainError)
 
 
 def check_dimension(dimension: Any, least: int = 1) -> int:
     """A whole number of coordinates."""
-    rule = f"the dimension is a whole number, {least} or more"
-    remedy = f"give such a number, say dimension={max(least, 10)}"
+    rule = f"the dimension must be a whole number, {least} or more"
+    remedy = f"give a number, say dimension={max(least, 10)}"
     return check_whole("dimension", dimension, least, rule=rule, remedy=remedy, error=DomainError)
 
 
 def check_positive(name: str, value: Any) -> float:
     """A finite number above 0."""
-    rule, remedy = f"{name} is a finite number above 0", f"give such a number: {name}=1"
+    rule, remedy = f"{name} must be a finite number above 0", f"give a number such as {name}=1"
     return check_number(name, value, above=0, rule=rule, remedy=remedy, error=DomainError)
 
 
@@ -143,13 +143,13 @@ def check_vector(name: str, values: Any, positive: bool = True) -> Array:
     except (TypeError, ValueError):
         vector = np.zeros((0, 0))
     if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
-        what, rule = f"{name}={values!r}"[:120], f"{name} holds a finite number per coordinate"
+        what, rule = f"{name}={values!r}"[:120], f"{name} must hold a finite number per coordinate"
         raise DomainError(what, rule, "give a list", code="not-a-finite-vector", name=name, values=values)
     if positive and not (vector > 0).all():
         j = int(np.argmin(vector))
         raise DomainError(
             f"{name}[{j}]={vector[j]:g}",
-            f"each number in {name} is above 0",
+            f"each number in {name} must be above 0",
             "leave out coordinates that never vary: they need no noise",
             code="vector-entry-not-positive",
             name=name,

@@ -93,7 +93,7 @@ def gaussian_data(
         raise DomainError(f"rows={n:g}", rule, "give the number of records", code="too-few-rows-for-clip", rows=n)
     for name, value, known in (("scaling", scaling, SCALINGS), ("bound", bound, tuple(LEVELS))):
         if value not in known:
-            rule, remedy = f"it is one of {', '.join(known)}", nearest(str(value), known)
+            rule, remedy = f"it must be {' or '.join(known)}", nearest(str(value), known)
             raise DomainError(f"{name}={value!r}", rule, remedy, code="unknown-gaussian-option", name=name, value=value)
     neighbours = "replace-one" if as_published else check(neighbours)
     claimed = Guarantee(epsilon=epsilon, delta=delta)

@@ -24,8 +24,8 @@ def hockey_stick(first: npt.ArrayLike, second: npt.ArrayLike, epsilon: float) ->
     """
     p, q = np.asarray(first, float), np.asarray(second, float)
     if p.shape != q.shape or p.ndim != 1 or (p < 0).any() or (q < 0).any():
-        rule = "they are lists of probabilities of the same outcomes"
-        raise DomainError("two laws", rule, "give equal lengths", code="laws-of-different-outcomes")
+        rule = "both must list probabilities of the same outcomes"
+        raise DomainError("two laws", rule, "give lists of equal length", code="laws-of-different-outcomes")
     return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
 
 

@@ -36,7 +36,7 @@ def rank_one(*, dimension: int, epsilon: float, delta: float, sensitivity: float
         raise DomainError(
             f"dimension={M}",
             "the rank-one mechanism is defined for more than 2 coordinates: its exponent is 2/(M−2)",
-            "use gaussmith.catalogue.analytic, which needs none of this",
+            "use gaussmith.catalogue.analytic, which has no such limit",
             code="rank-one-dimension-too-small",
         )
     sensitivity = check_positive("sensitivity", sensitivity)
@@ -57,7 +57,7 @@ def claimed_factor(dimension: int, epsilon: float, delta: float) -> float:
     if exponent > 600:
         raise DomainError(
             f"delta={delta:g} for {M} coordinates",
-            "the variance that the rank-one mechanism claims is beyond the doubles",
+            "the variance that the rank-one mechanism claims is too large for a double",
             "use a larger δ, or gaussmith.catalogue.analytic",
             code="rank-one-variance-too-large",
             delta=delta,
@@ -107,9 +107,9 @@ class RankOne:
 
         δ(ε) = E[(1 − e^{ε−L})₊],   L = (‖y−s‖² − ‖y‖²)/2σ² + (M−1) ln(‖y−s‖/‖y‖)
         """
-        rule = "the curve is read at an ε from 0 to 700"
+        rule = "ε must be from 0 to 700"
         epsilon = check_number(
-            "epsilon", epsilon, low=0, high=700, rule=rule, remedy="give such a number", error=DomainError
+            "epsilon", epsilon, low=0, high=700, rule=rule, remedy="give a number in this range", error=DomainError
         )
         return singular.true_delta(self.dimension, epsilon, self.sigma, self.sensitivity)
 
@@ -191,7 +191,7 @@ class RankOne:
             "its noise, averaged over directions, is so peaked that the nearer of two candidate answers is almost "
             "surely the true one in high dimension; at its claimed (1, 1e-5) the true δ is 0.18 for 10 coordinates and "
             "0.97 for 100",
-            "use gaussmith.plan(domain, guarantee): calibrated to the truth this mechanism has millions of times more "
+            "use gaussmith.plan(domain, guarantee): calibrated correctly, this mechanism has millions of times more "
             "error",
             code="rank-one-not-private",
         )

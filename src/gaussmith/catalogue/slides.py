@@ -107,7 +107,7 @@ def counting_queries(*, queries: int, rows: int, epsilon: float, delta: float, f
 
     k = check_whole("queries", queries, 1, error=DomainError)
     n = check_whole("rows", rows, 1, error=DomainError)
-    rule = "the chance of failure lies between 0 and 1"
+    rule = "the probability of failure must lie between 0 and 1"
     failure = check_probability("failure", failure, rule=rule, remedy="write failure=0.05", error=PlanError)
     sensitivity = counting_sensitivity(k, n)
     sigma = sensitivity / Guarantee(epsilon=epsilon, delta=delta).mu
@@ -143,7 +143,7 @@ def rows_needed(
     """
     error = check_positive("error", error)
     if bound not in ("exact", "slides"):
-        rule = 'it is "exact" or "slides"'
+        rule = 'it must be "exact" or "slides"'
         raise PlanError(f"bound={bound!r}", rule, 'write bound="exact"', code="unknown-slides-bound", bound=bound)
     at_one = counting_queries(queries=queries, rows=1, epsilon=epsilon, delta=delta, failure=failure)
     return math.ceil((at_one.maximum_error if bound == "exact" else at_one.union_bound) / error)

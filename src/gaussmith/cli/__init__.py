@@ -113,7 +113,7 @@ def _refuse(error: BaseException, words: list[str]) -> int:
         error = InternalError(
             UNFORESEEN,
             "",
-            "set GAUSSMITH_DEBUG=1 to see it, where nobody else can: it is not private",
+            "set GAUSSMITH_DEBUG=1 to see them where nobody else can: they are not private",
             code="unexpected-error",
         )
     if isinstance(error, RequestError) and not isinstance(error, ExpressionError):

@@ -53,8 +53,10 @@ def add_flags(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     if arguments.csv and arguments.json:
-        what = "--csv beside --json"
-        raise RequestError(what, "one form at a time is printed", "leave one out, or use --out", code="csv-beside-json")
+        what = "--csv together with --json"
+        raise RequestError(
+            what, "only one format can be printed", "leave one out, or use --out", code="csv-beside-json"
+        )
     numbers = _numbers(arguments)
     compare = _comparer(arguments)
     found: Comparison | Sweep
@@ -115,7 +117,7 @@ def _over(text: str) -> tuple[str, list[float]]:
         raise RequestError(f"--over {text}", rule, nearest(name, SWEPT), code="unknown-sweep", over=text)
     found = [number("--over", value) for value in values.split(",") if value]
     if not 1 <= len(found) <= MAX_VALUES:
-        what, rule = f"--over {text}", f"it goes along 1 to {MAX_VALUES} values"
+        what, rule = f"--over {text}", f"it takes 1 to {MAX_VALUES} values"
         raise RequestError(what, rule, "write --over dimension=2,4,8", code="sweep-length-out-of-range", over=text)
     return name, found
 
@@ -157,7 +159,7 @@ def _whole(numbers: dict[str, float], name: str) -> int:
         )
     value = numbers[name]
     if value != int(value) or not 1 <= value <= 1e7:
-        what, rule = f"{flag} {value:g}", "it is a whole number from 1 to 1e7"
+        what, rule = f"{flag} {value:g}", "it must be a whole number from 1 to 1e7"
         raise RequestError(what, rule, f"write {flag} 16", code="size-flag-out-of-range", flag=flag, value=value)
     return int(value)
 
@@ -177,8 +179,8 @@ def _box(arguments: Namespace, numbers: dict[str, float]) -> Any:
         pairs = pairs * _whole(numbers, "dimension")
     elif numbers.get("dimension", len(pairs)) != len(pairs):
         raise RequestError(
-            f"--dimension beside {len(pairs)} boxes",
-            "several --box are one for each coordinate",
+            f"--dimension together with {len(pairs)} boxes",
+            "several --box flags give one box per coordinate",
             "leave out --dimension",
             code="dimension-beside-boxes",
             boxes=len(pairs),

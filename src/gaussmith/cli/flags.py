@@ -78,13 +78,15 @@ def _missing(flag: str, texts: Sequence[str] | None) -> dict[str, float]:
     for text in texts or ():
         name, equals, value = text.rpartition("=")
         if not equals or not name:
-            what, rule = f"{flag} {text}", "it names a column and a number"
+            what, rule = f"{flag} {text}", "it needs a column and a number"
             raise RequestError(what, rule, "write --missing age=40", code="missing-flag-without-column", missing=text)
         try:
             found[name] = float(value)
         except ValueError:
             what, remedy = f"{flag} {text}", f"write --missing {name}=40"
-            raise RequestError(what, "it is a number", remedy, code="missing-flag-not-a-number", missing=text) from None
+            raise RequestError(
+                what, "it must be a number", remedy, code="missing-flag-not-a-number", missing=text
+            ) from None
     return found
 
 
@@ -94,10 +96,10 @@ def _named(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, st
     for text in texts or ():
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or not value.strip():
-            what, rule = f"{flag} {text}", "it is written NAME=…"
+            what, rule = f"{flag} {text}", "it has the form NAME=…"
             raise RequestError(what, rule, f"write {flag} {example}", code="flag-without-name", flag=flag, text=text)
         if name.strip() in found:
-            what, rule = f"{flag} {name.strip()} twice", "every name is given once"
+            what, rule = f"{flag} {name.strip()} twice", "every name must be given once"
             raise RequestError(what, rule, "leave one out", code="flag-name-twice", flag=flag, name=name.strip())
         found[name.strip()] = value
     return found
@@ -122,7 +124,7 @@ def _whole(flag: str, text: str | None, usual: int | None = None) -> int | None:
         return usual
     value = number(flag, text)
     if not value.is_integer():
-        rule, remedy = "it is a whole number", f"write for example {flag} 1"
+        rule, remedy = "it takes a whole number", f"write for example {flag} 1"
         raise RequestError(f"{flag} {text}", rule, remedy, code="flag-not-a-whole-number", flag=flag, text=text)
     return int(value)
 
@@ -160,7 +162,7 @@ FLAGS = (
     Flag("ids", "KIND", "the type of ids: text, or integer (17, 017 and 17.0 are one person)", of_people=True),
     Flag(
         "row_per_row", None,
-        "promise that each row of a query (duckdb://…?query=…) depends on the rows of one person alone",
+        "promise that each row of a query (duckdb://…?query=…) depends on the rows of one person only",
         of_people=True,
     ),
     Flag(
@@ -251,8 +253,8 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
     if len(sources) > 1:
         raise RequestError(
             f"{len(sources)} sources",
-            "one release reads one source",
-            "quote the pattern, so that the shell leaves it alone: 'visits/*.parquet'",
+            "a release reads one source",
+            "quote the pattern, so that the shell does not expand it: 'visits/*.parquet'",
             code="several-sources",
             sources=len(sources),
         )
@@ -260,8 +262,8 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
         for name in ASKING:
             if getattr(arguments, name):
                 raise RequestError(
-                    f"--{name.replace('_', '-')} beside {without_secrets(sources[0])!r}",
-                    "a request file holds everything that is asked",
+                    f"--{name.replace('_', '-')} together with {without_secrets(sources[0])!r}",
+                    "a request file contains the whole request",
                     "write it into the file, or give the data file instead",
                     code="flag-beside-request-file",
                     source=without_secrets(sources[0]),
@@ -274,7 +276,7 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
     guarantee = guarantee_from(arguments)
     if arguments.count and arguments.count_rows:
         raise RequestError(
-            "--count beside --count-rows",
+            "--count together with --count-rows",
             "a question counts people or rows",
             "leave one out, or write a request with two questions",
             code="count-beside-count-rows",

@@ -62,7 +62,7 @@ def run(arguments: Namespace) -> int:
     if arguments.action not in actions:
         raise RequestError(
             f"gaussmith ledger {without_secrets(arguments.action)}",
-            "a ledger is made, shown or verified",
+            "there is no such action",
             nearest(arguments.action, ACTIONS),
             code="unknown-ledger-action",
             action=without_secrets(arguments.action),
@@ -71,14 +71,14 @@ def run(arguments: Namespace) -> int:
         if getattr(arguments, flag.replace("-", "_")) and arguments.action != action:
             raise RequestError(
                 f"--{flag} with {arguments.action}",
-                f"it belongs to gaussmith ledger {action}",
+                f"it is only for gaussmith ledger {action}",
                 "leave it out",
                 code="flag-of-another-ledger-action",
                 flag=flag,
                 action=arguments.action,
             )
     if arguments.action != "init" and any(getattr(arguments, n) for n in ("epsilon", "delta", "mu", "rho")):
-        what, rule = f"a guarantee with {arguments.action}", "it belongs to gaussmith ledger init"
+        what, rule = f"a guarantee with {arguments.action}", "it is only for gaussmith ledger init"
         raise RequestError(what, rule, "leave it out", code="guarantee-with-ledger-action", action=arguments.action)
     found, text = actions[arguments.action](arguments)
     print(printable_json(json.dumps(found, ensure_ascii=False)) if arguments.json else text)
@@ -90,7 +90,7 @@ def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
 
     if arguments.unit and arguments.each_row:
         raise RequestError(
-            "--unit and --each-row", "one of them says who is one person", "leave one out", code="unit-beside-each-row"
+            "--unit and --each-row", "both say what a person is", "leave one out", code="unit-beside-each-row"
         )
     unit = EACH_ROW if arguments.each_row else arguments.unit
     keys_delta = number("--keys-delta", arguments.keys_delta) if arguments.keys_delta else 0
@@ -205,13 +205,13 @@ def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
 
     said = without_secrets(file)
     if not file.endswith(".svg"):
-        what, rule = f"--chart {said}", "the chart is an .svg file"
+        what, rule = f"--chart {said}", "a chart is an .svg file"
         raise RequestError(what, rule, f"write --chart {said}.svg", code="ledger-chart-not-svg", chart=said)
     svg = draw(spending_spec(history), "The share of the budget spent so far, over time.")
     try:
         Path(file).write_text(svg + "\n", encoding="utf-8")
     except OSError as error:
-        rule, remedy = f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
+        rule, remedy = f"it cannot be written: {error.strerror}", "choose a path you can write to"
         raise RequestError(
             f"--chart {said}", rule, remedy, code="ledger-chart-not-written", reason=error.strerror, chart=said
         ) from None

@@ -115,11 +115,11 @@ def _save_all(plan: Plan, files: dict[str, str | None]) -> None:
     given = {flag: Path(file) for flag, file in files.items() if file}
     if len({file.absolute() for file in given.values()}) < len(given):
         what = "--save and --certificate name one file"
-        raise RequestError(what, "each is a file of its own", "rename one", code="plan-and-certificate-in-one-file")
+        raise RequestError(what, "each needs its own file", "rename one", code="plan-and-certificate-in-one-file")
     for flag, file in given.items():
         place = file if file.exists() else file.absolute().parent
         if file.is_dir() or not os.access(place, os.W_OK):
-            reason = "it is a folder" if file.is_dir() else "there is no such folder, or it is not yours"
+            reason = "it is a folder" if file.is_dir() else "there is no such folder, or you cannot write to it"
             raise _unwritten(flag, file, reason)
     texts = {flag: (plan if flag == "--save" else plan.certificate).to_json() for flag in given}
     for flag, file in given.items():
@@ -132,7 +132,7 @@ def _save_all(plan: Plan, files: dict[str, str | None]) -> None:
 def _unwritten(flag: str, file: Path, reason: str) -> RequestError:
     what = f"{flag} {without_secrets(file)}"
     rule = f"it cannot be written: {reason}"
-    remedy = "name a file in a folder of yours"
+    remedy = "choose a path you can write to"
     return RequestError(
         what, rule, remedy, code="plan-file-not-written", reason=reason, flag=flag, file=without_secrets(file)
     )
@@ -143,6 +143,6 @@ def _rows(text: str | None) -> int | None:
         return None
     rows = number("--rows", text)
     if not 1 <= rows < 1e18 or rows != int(rows):
-        what, rule = f"--rows {text}", "it is a number of records, 1 or more"
-        raise RequestError(what, rule, "give a guess, such as 10000", code="rows-flag-out-of-range", rows=text)
+        what, rule = f"--rows {text}", "it must be a number of records, 1 or more"
+        raise RequestError(what, rule, "give an estimate, such as 10000", code="rows-flag-out-of-range", rows=text)
     return int(rows)

@@ -49,7 +49,7 @@ class Ball(Domain):
     ) -> None:
         rule = "a ball has a whole number of coordinates, at least one"
         dimension = check_whole("dimension", dimension, 1, rule=rule, remedy="write Ball(3, 1)", error=DomainError)
-        rule = "the radius is a positive number below 1e150"
+        rule = "the radius must be a positive number below 1e150"
         remedy = "give the longest record you want to count in full"
         radius = check_number("radius", radius, above=0, below=1e150, rule=rule, remedy=remedy, error=DomainError)
         if radius < 1e-150:
@@ -123,7 +123,9 @@ class Ball(Domain):
         last = np.abs(lift.inner[~varying]) + np.abs(lift.border[~varying])
         if not private and border.any():
             what = "a ball with a border under replace-one"
-            raise PlanError(what, "it belongs to a private count", "plan again", code="ball-border-under-replace-one")
+            raise PlanError(
+                what, "it is used only with a private count", "plan again", code="ball-border-under-replace-one"
+            )
         largest = product_upward(float(inner.max(initial=0.0)), _repeats(lift, self.dimension), reach)
         if not private:
             return 2.0 * largest

@@ -73,7 +73,7 @@ class Box(Domain):
         if isinstance(lower, Mapping):
             if upper is not None:
                 raise DomainError(
-                    "upper given beside a mapping",
+                    "upper given together with a mapping",
                     "a mapping holds both bounds of each column",
                     "write Box({'age': (0, 100)})",
                     code="upper-beside-mapping",
@@ -92,7 +92,7 @@ class Box(Domain):
         if low.shape != high.shape:
             raise DomainError(
                 f"{low.size} lower and {high.size} upper bounds",
-                "every coordinate has one of each",
+                "every coordinate needs one of each",
                 "give lists of the same length",
                 code="lower-and-upper-differ-in-number",
                 lower=low.size,
@@ -119,7 +119,9 @@ class Box(Domain):
         constant = "the bounds must differ: a constant needs no release"
         self._refuse_where(self.lower == self.upper, constant, code="bounds-equal")
         far = (np.maximum(np.abs(self.lower), np.abs(self.upper)) >= 1e100) | (self.upper / 2 - self.lower / 2 < 5e-101)
-        rule = "bounds lie within 1e100 of zero and at least 1e-100 apart"  # squared errors must fit in doubles too
+        rule = (
+            "bounds must lie within 1e100 of zero and at least 1e-100 apart"  # squared errors must fit in doubles too
+        )
         self._refuse_where(far, rule, "rescale the column to ordinary units", code="bounds-out-of-scale")
 
     def _refuse_where(self, wrong: npt.NDArray[np.bool_], rule: str, remedy: str = "", *, code: str) -> None:
@@ -212,7 +214,7 @@ class Box(Domain):
     def corners(self) -> Array:
         """All 2^d corners of the centred cube {−1, 1}^d, one per row."""
         if 2**self.dimension > MAX_CORNERS:
-            what, rule = f"a box of {self.dimension} coordinates", "its corners are too many to visit"
+            what, rule = f"a box of {self.dimension} coordinates", "it has too many corners to visit"
             raise PlanError(what, rule, "use a closed form", code="too-many-corners-of-box", dimension=self.dimension)
         return np.array(list(itertools.product((-1.0, 1.0), repeat=self.dimension)))
 
@@ -272,9 +274,9 @@ class Box(Domain):
         for j in np.flatnonzero(summed & averaged):
             if self.name(int(j)) not in missing:
                 raise PlanError(
-                    f"column {self.name(int(j))!r} is asked both as a sum and as a mean",
-                    "a missing value has a different stand-in for each",
-                    f"say which: missing={{{self.name(int(j))!r}: 0}}",
+                    f"column {self.name(int(j))!r} is asked for both as a sum and as a mean",
+                    "missing values are replaced differently in sums and means",
+                    f"choose one value: missing={{{self.name(int(j))!r}: 0}}",
                     code="sum-and-mean-without-missing",
                     column=self.name(int(j)),
                 )
@@ -285,7 +287,7 @@ class Box(Domain):
             if not (is_number(value) and low <= value <= high):
                 raise PlanError(
                     f"missing={{{name!r}: {value!r}}}",
-                    f"a stand-in lies between the bounds {low:g} and {high:g}",
+                    f"a value that replaces missing ones must lie within the bounds {low:g} and {high:g}",
                     "choose a value inside them",
                     code="missing-outside-bounds",
                     column=name,
@@ -356,7 +358,7 @@ def _largest_corner(lift: Array, bounds: Array, fixed: bool) -> float:
 def _largest_beside_head(lift: Headed, bounds: Array, fixed: bool) -> float:
     """An upper bound of ‖lift·s‖: the largest of the head over its corners, and of every other row by itself."""
     if not fixed:
-        what, rule = "a headed lift under replace-one", "it belongs to a private count"
+        what, rule = "a headed lift under replace-one", "it is used only with a private count"
         raise PlanError(what, rule, "plan again", code="headed-lift-under-replace-one")
     others = lift.others
     inner = np.nextafter(np.abs(others.inner) * bounds[others.index], np.inf)
@@ -371,12 +373,12 @@ def _numbers(which: str, values: Any) -> Array:
         array = np.array(values, dtype=float)
     except (TypeError, ValueError, OverflowError):
         what = f"{which} = {values!r}"[:120]
-        rule = "bounds are numbers, one per coordinate"
+        rule = "bounds must be numbers, one per coordinate"
         remedy = "give a list or array of numbers"
         raise DomainError(what, rule, remedy, code="bounds-not-numbers", which=which, values=values) from None
     if array.ndim > 1:
         what = f"{which} has {array.ndim} dimensions"
-        rule = "bounds form one list"
+        rule = "bounds must be a one-dimensional list"
         remedy = "give one number per coordinate"
         raise DomainError(what, rule, remedy, code="bounds-not-one-list", which=which, dimensions=array.ndim)
     return np.atleast_1d(array)

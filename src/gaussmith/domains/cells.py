@@ -71,7 +71,7 @@ class Cells(Uncentred):
         if sum(given is not None for given in (labels, size, shape)) != 1:
             raise DomainError(
                 "cells given in several ways, or in none",
-                "they are labels, a size, or a shape",
+                "give exactly one of labels, size and shape",
                 'write Cells(["a", "b"]), Cells(size=8) or Cells(shape=(10, 2))',
                 code="cells-not-given-in-one-way",
             )
@@ -83,7 +83,9 @@ class Cells(Uncentred):
             lists = [labels if labels is not None else size] if shape is None else list(shape)
         if not lists:
             remedy = 'write {"sex": ["f", "m"]}'
-            raise DomainError("cells of no attribute", "there is at least one", remedy, code="cells-without-attributes")
+            raise DomainError(
+                "cells without attributes", "there must be at least one", remedy, code="cells-without-attributes"
+            )
         read = [read_labels("cell", list(given) if isinstance(given, range) else given) for given in lists]
         object.__setattr__(self, "attributes", attributes)
         object.__setattr__(self, "sizes", tuple(n for n, _ in read))
@@ -106,12 +108,12 @@ class Cells(Uncentred):
         for name, label in given.items():
             names = self.attributes or ("",)
             if name not in names:
-                what, rule = f"other names {name!r}", "it is no attribute"
+                what, rule = f"other names {name!r}", "there is no such attribute"
                 raise DomainError(what, rule, nearest(str(name), names), code="other-names-no-attribute", name=name)
             i = names.index(name)
             known = self.values[i] or tuple(range(self.sizes[i]))
             if label not in known:
-                rule, remedy = "it is one of the declared values", nearest(str(label), map(str, known))
+                rule, remedy = "it must be a declared value", nearest(str(label), map(str, known))
                 raise DomainError(f"other={label!r}", rule, remedy, code="other-not-declared", other=label)
             places[i] = known.index(label)
         return tuple(places)
@@ -243,7 +245,7 @@ class Cells(Uncentred):
     def _largest_residual(self, lift: ResidualLift, neighbours: str) -> float:
         fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
         if not fits:
-            rule = "they belong to the domain's attributes"
+            rule = "they must belong to the domain's attributes"
             raise PlanError("residuals of other cells", rule, "plan again", code="residuals-of-other-cells")
         return lift.largest_norm(neighbours)
 
@@ -265,10 +267,12 @@ class Cells(Uncentred):
         if lift.ways is not None:
             if lift.ways != codes.ways:
                 what = "residuals of other marginals"
-                raise PlanError(what, "they belong to what is counted", "plan again", code="residuals-not-of-answers")
+                raise PlanError(
+                    what, "they must belong to what is counted", "plan again", code="residuals-not-of-answers"
+                )
         elif codes.ways != (tuple(range(codes.columns)),):
             # With several marginals a record is in one cell of each, so the largest column of a lift is not a bound.
-            what, rule = "counts of marginals without residuals", "they are lifted by their residuals"
+            what, rule = "counts of marginals without residuals", "they must be lifted by their residuals"
             raise PlanError(what, rule, "plan again", code="marginals-without-residuals")
 
     def feature_rows(self, features: Features) -> Array:
@@ -320,8 +324,8 @@ class Cells(Uncentred):
         made = cls(given, or_none=fields["or_none"])
         others = tuple(int(place) for place in fields["others"])
         if len(others) != len(made.sizes) or not all(0 <= v < n for v, n in zip(others, made.sizes, strict=True)):
-            what = "cells whose stand-ins have no place"
-            raise DomainError(what, "each is a declared value", "plan again", code="stored-other-not-declared")
+            what = "cells with a value for others that is not declared"
+            raise DomainError(what, "each must be a declared value", "plan again", code="stored-other-not-declared")
         object.__setattr__(made, "attributes", None if attributes is None else made.attributes)
         object.__setattr__(made, "others", others)
         return made

@@ -79,30 +79,30 @@ class GaussianData(Domain):
             j = int(np.argmin((spread > 1e-150) & (spread < 1e150)))
             raise DomainError(
                 f"sd[{j}]={spread[j]:g}",
-                "a standard deviation is a number above 0, between 1e-150 and 1e150",
-                "leave out coordinates that never vary; a rough guess of the others will do",
+                "a standard deviation must be between 1e-150 and 1e150",
+                "leave out coordinates that never vary; a rough estimate of the others is enough",
                 code="sd-out-of-range",
                 index=j,
                 sd=spread[j],
             )
         if not (np.abs(centre) < 1e150).all():
-            rule = "its numbers are finite and below 1e150"
+            rule = "its numbers must be finite and below 1e150"
             raise DomainError("mean", rule, "give one number per coordinate", code="mean-not-finite")
         within = None if mean_within is None else _spread_out("mean_within", mean_within, d)
         if within is not None and not ((within >= 0) & (within < 1e150)).all():
-            rule = "it holds numbers of 0 or more"
+            rule = "its numbers must be 0 or more"
             raise DomainError("mean_within", rule, "leave it out if it is not known", code="mean-within-negative")
-        rule = "it guesses the number of records: a number from 1 to 1e15"
+        rule = "it is an estimate of the number of records, from 1 to 1e15"
         rows = check_number("rows", rows, low=1, below=1e15, rule=rule, remedy="write rows=10_000", error=DomainError)
         if isinstance(clip, str):
             if clip != "best":
-                rule = 'it is "best" or a fraction of the records'
+                rule = 'it must be "best" or a fraction of the records'
                 raise DomainError(f"clip={clip!r}", rule, 'write clip="best"', code="unknown-clip", clip=clip)
         else:
-            rule, remedy = "a fraction lies between 0 and 1", 'write clip="best", or 1e-4'
+            rule, remedy = "a fraction must lie between 0 and 1", 'write clip="best", or 1e-4'
             clip = check_probability("clip", clip, rule=rule, remedy=remedy, error=DomainError)
         if scaling not in SCALINGS:
-            what, rule = f"scaling={scaling!r}", "it names a way of scaling"
+            what, rule = f"scaling={scaling!r}", "there is no such scaling"
             raise DomainError(what, rule, nearest(str(scaling), SCALINGS), code="unknown-scaling", scaling=scaling)
         names = check_coordinate_names(names, d)
         set_field = object.__setattr__
@@ -121,7 +121,7 @@ class GaussianData(Domain):
         axes = np.array(half_axes, float)
         if axes.shape != self.sd.shape or not ((axes > 1e-150) & (axes < 1e150)).all():
             raise DomainError(
-                "half_axes", "there is one positive number per coordinate", "plan again", code="half-axes-damaged"
+                "half_axes", "there must be one positive number per coordinate", "plan again", code="half-axes-damaged"
             )
         axes.flags.writeable = False
         found = copy(self)
@@ -327,7 +327,7 @@ def _numbers(name: str, values: Any) -> Array:
     except (TypeError, ValueError, OverflowError):
         array = np.zeros((0, 0))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        what, rule = f"{name}={values!r}"[:120], "it holds finite numbers, one per coordinate"
+        what, rule = f"{name}={values!r}"[:120], "it must hold finite numbers, one per coordinate"
         raise DomainError(what, rule, "give a list", code="not-numbers-per-coordinate", name=name, values=values)
     return array
 

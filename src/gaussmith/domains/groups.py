@@ -50,7 +50,7 @@ class Groups:
             if column in RESERVED:
                 raise DomainError(
                     f"key column {column!r}",
-                    f"tables of answers have columns of their own: {', '.join(RESERVED)}",
+                    f"tables of answers use these column names: {', '.join(RESERVED)}",
                     "rename the column in the source",
                     code="key-column-reserved",
                     column=column,
@@ -96,7 +96,7 @@ def _labels(
             if isinstance(values, str) or not isinstance(values, Sequence) or not values:
                 raise DomainError(
                     f"keys of {column!r} = {values!r}"[:120],
-                    "they are listed, at least one",
+                    "list at least one",
                     f'write {{{column!r}: ["north", "south"]}}',
                     code="keys-not-listed",
                     column=column,
@@ -104,14 +104,14 @@ def _labels(
                 )
         if math.prod(len(values) for values in keys.values()) > MAX_GROUPS:
             rule = f"at most {MAX_GROUPS} can be declared"
-            raise DomainError("too many groups", rule, "list the combinations wanted", code="too-many-groups")
+            raise DomainError("too many groups", rule, "list only the combinations you need", code="too-many-groups")
         labels = tuple(itertools.product(*keys.values()))
     else:
         rows = list(keys)
         if not all(isinstance(row, Mapping) for row in rows):
             raise DomainError(
                 f"groups {rows!r}"[:120],
-                "keys are listed by column, or in combinations",
+                "keys must be listed by column, or in combinations",
                 'write {"region": ["north", "south"]}, or [{"region": "north", "sex": "f"}, …]',
                 code="groups-malformed",
                 groups=rows,
@@ -121,7 +121,7 @@ def _labels(
             if tuple(row) != columns:
                 raise DomainError(
                     f"group {row!r}"[:120],
-                    f"every listed group names the same columns: {', '.join(columns)}",
+                    f"every listed group must name the same columns: {', '.join(columns)}",
                     'write [{"region": "north", "sex": "f"}, …]',
                     code="group-with-other-columns",
                     group=row,
@@ -129,19 +129,28 @@ def _labels(
         labels = tuple(tuple(row.values()) for row in rows)
     if not columns or not labels:
         raise DomainError(
-            "no groups", "keys are declared, never found in the data", 'write {"region": ["n", "s"]}', code="no-groups"
+            "no groups",
+            "keys must be declared; they are never taken from the data",
+            'write {"region": ["n", "s"]}',
+            code="no-groups",
         )
     for label in labels:
         for key in label:
             if not isinstance(key, str | int):
-                rule = "a key is text, a whole number or a truth value"
-                raise DomainError(f"key {key!r}", rule, "round it to one", code="key-of-unknown-type", key=key)
+                rule = "a key must be text, a whole number or a boolean"
+                raise DomainError(
+                    f"key {key!r}",
+                    rule,
+                    "round it to a whole number, or write it as text",
+                    code="key-of-unknown-type",
+                    key=key,
+                )
             check_text("key", key)
     seen: set[tuple[tuple[type, Key], ...]] = set()
     for label in labels:
         typed = tuple((type(key), key) for key in label)
         if typed in seen:
             what = f"group {label!r} is declared twice"
-            raise DomainError(what, "every group has its own key", "leave one out", code="group-twice", group=label)
+            raise DomainError(what, "every group needs its own key", "leave one out", code="group-twice", group=label)
         seen.add(typed)
     return columns, labels

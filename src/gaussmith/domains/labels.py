@@ -26,22 +26,22 @@ def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
     """
     if is_whole(given):
         if not 1 <= given <= MAX_LABELS:
-            rule, remedy = f"there are from 1 to {MAX_LABELS:,} {what}s", f"list the {what}s"
+            rule, remedy = f"there must be 1 to {MAX_LABELS:,} {what}s", f"list the {what}s"
             raise DomainError(f"{given} {what}s", rule, remedy, code="too-many-labels", number=given, kind=what)
         return int(given), None
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
-        rule, remedy = f"they are a number of {what}s or a list of labels", 'write ["a", "b", "c"]'
+        rule, remedy = f"give a number of {what}s or a list of labels", 'write ["a", "b", "c"]'
         raise DomainError(f"{what}s = {given!r}"[:120], rule, remedy, code="labels-not-listed", labels=given, kind=what)
     labels = tuple(x.item() if isinstance(x, np.generic) else x for x in given)
     if not labels:
         raise DomainError(
-            f"no {what}s", f"there is at least one {what}", f"list the {what}s", code="no-labels", kind=what
+            f"no {what}s", f"there must be at least one {what}", f"list the {what}s", code="no-labels", kind=what
         )
     for label in labels:
         if not isinstance(label, str | int | float) or label != label:
             raise DomainError(
                 f"{what} {label!r}"[:120],
-                "a label is text, a number or a truth value",
+                "a label must be text, a number or a boolean",
                 "write it as text",
                 code="label-of-unknown-type",
                 label=label,
@@ -52,7 +52,7 @@ def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
         double = next(x for i, x in enumerate(labels) if x in labels[:i])
         raise DomainError(
             f"{what} {double!r} is declared twice",
-            f"every {what} has its own label",
+            f"every {what} needs its own label",
             "leave one out",
             code="label-twice",
             label=double,
@@ -66,8 +66,8 @@ def check_text(what: str, label: object) -> None:
     if isinstance(label, str) and any("\ud800" <= letter <= "\udfff" for letter in label):
         raise DomainError(
             f"{what} {label!r}"[:120],
-            "a text consists of whole characters",
-            "mend the text",
+            "text must consist of valid characters",
+            "fix the text",
             code="label-with-broken-characters",
             label=label,
             kind=what,
@@ -82,5 +82,5 @@ def names_of(labels: tuple[Label, ...] | None) -> tuple[str, ...] | None:
 def check_at_most(what: str, at_most: Any, dimension: int) -> int:
     """The largest number of non-zero coordinates of a record; refuses values outside 1 to the dimension."""
     rule = f"a record has a whole number of {what}s, from 1 to all {dimension}"
-    remedy = f"write at_most={min(3, dimension)}, or whatever is known without looking at the data"
+    remedy = f"write at_most={min(3, dimension)}, or a limit known without looking at the data"
     return check_whole("at_most", at_most, 1, dimension, rule=rule, remedy=remedy, error=DomainError)

@@ -61,7 +61,7 @@ class People(Domain):
 
     def __post_init__(self) -> None:
         rule = "people with several rows have a limit of 2 or more"
-        remedy = "with one row each, a person is a record: use a Box"
+        remedy = "if each person has one row, use a Box"
         limit = check_whole(LIMIT, self.max_rows, 2, rule=rule, remedy=remedy, error=DomainError)
         object.__setattr__(self, "max_rows", limit)
 
@@ -155,7 +155,7 @@ class People(Domain):
         extent = np.ones(self.dimension) if extent is None else extent
         private = neighbours == ADD_REMOVE
         if lift.shape[1] != self.dimension + private:
-            what, rule = f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private}"
+            what, rule = f"a lift of {lift.shape[1]} columns", f"the domain has {self.dimension + private} columns"
             raise PlanError(what, rule, "plan again", code="people-lift-does-not-match-domain", columns=lift.shape[1])
         k = self.max_rows
         rows = lift.as_bordered()
@@ -166,15 +166,15 @@ class People(Domain):
         if private:
             return max(self._reach(index, inner, border, extent, Fraction(T, k)) for T in (1, k))
         if border.any():
-            what = "a lift that ties columns together"
-            raise PlanError(what, "under replace-one none does", "plan again", code="people-lift-ties-columns")
+            what = "a lift that combines columns"
+            raise PlanError(what, "it is not allowed under replace-one", "plan again", code="people-lift-ties-columns")
         return self._change(index, inner, extent)
 
     def corners(self, extent: Array | None = None) -> Array:
         """The extreme people, one per row: own numbers and sums over rows at ± their maximum, with k rows or one."""
         if 2**self.dimension > MAX_CORNERS:
             what = f"people with {self.dimension} numbers"
-            rule = "their corners are too many to visit"
+            rule = "they have too many corners to visit"
             remedy = "use a closed form"
             raise PlanError(what, rule, remedy, code="too-many-corners-of-people", dimension=self.dimension)
         extent = np.ones(self.dimension) if extent is None else extent
@@ -236,7 +236,7 @@ class People(Domain):
     def check_plain(self) -> None:
         raise PlanError(
             "a plan for people with many rows",
-            "it must be said whose rows are whose",
+            "the plan does not say which rows belong to the same person",
             "release the request it came from: gaussmith.release(request)",
             code="people-plan-without-request",
         )
@@ -323,6 +323,6 @@ class _Part:
 def _entries(rows: Bordered | None) -> tuple[Places, Array, Array]:
     """Where each row's inner entry is, the inner entries and those in the last column."""
     if rows is None:
-        rule = "its rows see one column each, or it is dense"
-        raise PlanError("a lift of people that is not known", rule, "plan again", code="unknown-lift-of-people")
+        rule = "each row must use one column, or the lift must be dense"
+        raise PlanError("an unknown kind of lift for people", rule, "plan again", code="unknown-lift-of-people")
     return rows.index, rows.inner, rows.border

@@ -138,7 +138,9 @@ class Points(Uncentred):
                 shape=given.shape,
             )
         if len(np.unique(given, axis=0)) < len(given):
-            raise DomainError("a point listed twice", "every point is listed once", "leave one out", code="point-twice")
+            raise DomainError(
+                "a point listed twice", "every point must be listed once", "leave one out", code="point-twice"
+            )
         names = check_coordinate_names(names, given.shape[1])
         given.flags.writeable = False
         object.__setattr__(self, "points", given)

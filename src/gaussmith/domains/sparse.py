@@ -119,8 +119,8 @@ class SparseSum(Listed):
         if given.shape not in ((), (size,)) or not ((given > 1e-100) & (given < 1e100)).all():
             raise DomainError(
                 f"bound={bound!r}"[:120],
-                f"it is a number between 1e-100 and 1e100, or {size} of them, one per coordinate",
-                "give the largest size of a value that is to count in full",
+                f"it must be a number between 1e-100 and 1e100, or {size} of them, one per coordinate",
+                "give the largest absolute value that should count in full",
                 code="sparse-bound-out-of-range",
                 bound=bound,
                 size=size,

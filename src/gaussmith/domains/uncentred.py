@@ -72,7 +72,7 @@ class Uncentred(Domain):
         if problem.features.centred.any():
             raise PlanError(
                 "means of records that are counted",
-                "counts, points and sparse vectors are added up",
+                "counts, points and sparse vectors can only be summed",
                 "ask for the sums and count=True, and divide",
                 code="means-of-counted-records",
             )

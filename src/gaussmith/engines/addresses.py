@@ -233,7 +233,7 @@ def parse_database(address: str) -> Database:
     path, question, rest = address.split("://", 1)[1].partition("?")
     key, _, value = rest.partition("=")
     said = without_secrets(address)
-    rule = "it names a file, and a table or a query in it"
+    rule = "an address names a file, and a table or a query in it"
     if question and key not in ("table", "query"):
         is_name = re.fullmatch("[a-z]{1,12}=", rest[: len(key) + 1])  # else it could be a secret
         named = f"{key!r} in " if is_name else ""

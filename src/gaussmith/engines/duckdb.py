@@ -154,7 +154,7 @@ def _check_letters(names: Sequence[str]) -> None:
         if seen.setdefault(name.lower(), name) != name:
             raise SourceError(
                 f"columns {seen[name.lower()]!r} and {name!r} of the relation",
-                "DuckDB does not tell capital letters from small ones",
+                "DuckDB ignores case in column names",
                 "rename one",
                 code="columns-differ-only-in-case-duckdb",
                 other=seen[name.lower()],

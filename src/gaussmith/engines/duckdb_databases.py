@@ -19,7 +19,7 @@ INSTALL = "pip install gaussmith[duckdb]"
 
 def require_duckdb(said: str) -> None:
     """Refuse where DuckDB, or PyArrow, in which it hands numbers over, is not installed."""
-    for package, name in (("duckdb", "DuckDB"), ("pyarrow", "PyArrow, in which DuckDB hands numbers over,")):
+    for package, name in (("duckdb", "DuckDB"), ("pyarrow", "PyArrow, which DuckDB needs to return numbers,")):
         if importlib.util.find_spec(package) is None:
             raise SourceError(said, f"{name} is not installed", INSTALL, code="duckdb-not-installed", name=name)
 
@@ -30,7 +30,7 @@ def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, b
     The address holds one SELECT or the name of a table or view. Statements of other kinds would run when they are
     opened, before anything is charged: they are refused. So are files that a query or a view reads, in whose rows
     DuckDB would look for their types. A query, or a view, that may mix rows is refused unless it was promised that
-    each of its rows depends on the rows of one person alone (`row_per_row`).
+    each of its rows depends on the rows of one person only (`row_per_row`).
     """
     said = f"source={database.said!r}"
     require_duckdb(said)
@@ -60,7 +60,7 @@ def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, b
     query = database.query
     not_one = SourceError(
         said,
-        "the query is one SELECT",
+        "the query must be a single SELECT",
         "write ?query=SELECT … FROM …, and nothing after it",
         code="query-not-one-select",
     )
@@ -69,8 +69,8 @@ def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, b
         raise not_one
     wrong = SourceError(
         said,
-        "DuckDB cannot make sense of the query within this file",
-        "try it with DuckDB itself, without other files",
+        "DuckDB cannot run the query with this file alone",
+        "try it in DuckDB itself, without other files",
         code="query-not-understood",
     )
     relation = attempt(lambda: connection.sql(query), wrong)
@@ -83,9 +83,9 @@ def _check_rows(path: str, query: str, said: str) -> None:
     """Refuse a query if a returned row may depend on more than one row of a table."""
     mixed = SourceError(
         said,
-        "it may mix rows (it aggregates, joins, limits, samples, or uses windows, subqueries, rowid or chance), and "
-        "one person could then change every row",
-        "select, filter and compute row by row; or promise that each row depends on the rows of one person alone: "
+        "it may mix rows (it aggregates, joins, limits, samples, or uses windows, subqueries, rowid or randomness), so "
+        "one person could change every row",
+        "select, filter and compute row by row; or promise that each row depends on the rows of one person only: "
         'source = { path = "duckdb://…", row_per_row = true }',
         code="query-may-mix-rows",
     )
@@ -134,7 +134,7 @@ def _open_table(connection: Any, table: str, said: str) -> Any:
         problem = SourceError(
             said,
             f"{table!r} is a view that DuckDB cannot open within this file",
-            "read other files by themselves",
+            "read the other files directly",
             code="view-of-other-files",
             table=table,
         )
@@ -189,8 +189,8 @@ def read_files(files: Files) -> Any:
 def _unreadable(files: Files) -> SourceError:
     return SourceError(
         f"source={files.said!r} cannot be opened by DuckDB",
-        "it must be able to read every file, for stores with an extension of its own",
-        "try it with DuckDB itself, or leave engine out",
+        "DuckDB must be able to read every file; remote stores need an extension",
+        "try it in DuckDB itself, or leave engine out",
         code="not-opened-by-duckdb",
         source=files.said,
     )

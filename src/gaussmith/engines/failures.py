@@ -99,8 +99,8 @@ def _pass(record: logging.LogRecord) -> bool:
 def data_error() -> DataError:
     """The error for data that cannot be read to its end: always the same."""
     return DataError(
-        "the data could not be read to its end",
-        "nothing more is said, because the reason may speak of the data",
-        "check that every file or table can be read completely with its own tools",
+        "the data could not be read to the end",
+        "details are hidden because they could contain data",
+        "check that other tools can read every file or table completely",
         code="data-not-readable",
     )

@@ -116,7 +116,7 @@ def find_files(source: str | os.PathLike[str]) -> Files:
     if len(formats) > 1:
         raise SourceError(
             f"source={said!r} matches files of {' and '.join(sorted(formats))}",
-            "one source has one format",
+            "a source has one format",
             "narrow the pattern, for example with a suffix: *.parquet",
             code="files-of-several-formats",
             formats=sorted(formats),
@@ -201,7 +201,7 @@ def _format_of(said: str, path: str) -> str:
     if known is None or (packed and known in ("Parquet", "Arrow IPC")):
         raise SourceError(
             f"source={said!r} has an unknown suffix",
-            f"a file's suffix tells its format: {', '.join(FORMATS)}; text formats also with .gz or .zst",
+            f"a file's suffix gives its format: {', '.join(FORMATS)}; text formats also with .gz or .zst",
             "rename the file, or open it with Polars and pass the frame",
             code="unknown-file-suffix",
             source=said,
@@ -221,9 +221,9 @@ def _readable(files: Files) -> Files:
             )
         if not os.access(path, os.R_OK):
             raise SourceError(
-                f"source={files.said!r}: {without_secrets(path)!r} may not be read",
-                "the file must be readable by the user who runs this",
-                "change its permissions, or run as a user who may read it",
+                f"source={files.said!r}: {without_secrets(path)!r} is not readable",
+                "the user who runs this must be able to read the file",
+                "change its permissions, or run as a user who can read it",
                 code="file-not-permitted",
                 source=files.said,
                 path=without_secrets(path),

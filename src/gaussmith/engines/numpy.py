@@ -88,7 +88,7 @@ NUMPY = Numpy()
 
 
 def _nameless() -> SourceError:
-    rule = "filters, units and groups need columns with names"
+    rule = "filters, units and groups need named columns"
     remedy = "give a frame, such as polars.DataFrame(array, names)"
     return SourceError("source is an array", rule, remedy, code="array-without-column-names")
 
@@ -126,7 +126,7 @@ def array_of_rows(rows: Sequence[Any]) -> npt.NDArray[Any]:
     lists = [row_of(row) for row in rows]
     lengths = {-1 if row is None else len(row) for row in lists}
     if len(lengths) > 1:
-        rule = "every record has the same number of coordinates"
+        rule = "every record must have the same number of coordinates"
         raise SourceError("rows of different lengths", rule, SUPPORTED, code="rows-of-different-lengths")
     if not rows:
         return np.empty((0, 0))

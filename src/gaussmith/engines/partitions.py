@@ -69,7 +69,7 @@ def read_folders(files: Files, names: Mapping[str, Iterable[str]]) -> Files:
     if len(keys) > 1:
         raise SourceError(
             f"source={files.said!r} holds files in directories with different keys",
-            "partitions have the same keys, in the same order, everywhere: year=2024/month=5",
+            "all partitions must have the same keys in the same order: year=2024/month=5",
             "narrow the pattern, or move the other files away",
             code="partitions-with-different-keys",
             source=files.said,
@@ -80,7 +80,7 @@ def read_folders(files: Files, names: Mapping[str, Iterable[str]]) -> Files:
         if key is None or [(other or "").casefold() for other in known].count(key.casefold()) > 1:
             raise SourceError(
                 f"source={files.said!r}: the key {written!r} of its partitions",
-                "keys are well-formed, distinct names of columns, whatever their capital letters",
+                "keys must be valid column names, distinct ignoring case",
                 "rename the directories",
                 code="partition-key-malformed",
                 source=files.said,
@@ -116,7 +116,7 @@ def check_keys(files: Files, columns: Iterable[str]) -> None:
             raise SourceError(
                 f"source={files.said!r}: {keys[column.casefold()]!r} is a key of its partitions, and a file holds a "
                 f"column {column!r}",
-                "a name stands for one column, whatever its capital letters",
+                "a name can be used for one column only, ignoring case",
                 "write the files without it, or pass pl.scan_parquet(pattern, hive_partitioning=False) as the source",
                 code="partition-key-beside-column",
                 source=files.said,

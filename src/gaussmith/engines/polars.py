@@ -209,8 +209,8 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
     if files.remote:
         problem = SourceError(
             f"source={files.said!r} cannot be opened",
-            "the store must answer, and hold data under this address",
-            "check the address, and the credentials in the environment that Polars takes them from",
+            "the store must be reachable and hold data at this address",
+            "check the address, and the credentials that Polars reads from the environment",
             code="store-not-reached",
             source=files.said,
         )
@@ -247,7 +247,7 @@ def _names_in_lines(files: Files, columns: Sequence[str] | None) -> tuple[str, .
     if columns is None:
         raise SourceError(
             f"source={files.said!r}: columns of JSON lines",
-            "they are those that are asked for: no record says which there are",
+            "they must be named: no record lists all of them",
             'name them: columns=["age", …]',
             code="json-columns-not-named",
             source=files.said,
@@ -288,7 +288,10 @@ def _open_arrow(source: Any) -> Source:
     check_names(getattr(getattr(source, "schema", None), "names", ()), "the table")
     if was_read(source):
         raise SourceError(
-            "a reader of record batches", "it can be read once, and was", "open it anew", code="reader-used-up"
+            "a reader of record batches",
+            "it can be read only once, and has been read",
+            "open it again",
+            code="reader-used-up",
         )
     check_views([column.type for column in getattr(source, "schema", ())])
     here = is_table(source)  # its columns are converted when they are asked for

@@ -74,7 +74,11 @@ def _open(told: SourceDescription, name: str | None, master: str | None, columns
     data = told.data
     if name not in (None, *ENGINES):
         raise SourceError(
-            f"engine={name!r}", "it names an engine", nearest(str(name), ENGINES), code="unknown-engine", engine=name
+            f"engine={name!r}",
+            "there is no such engine",
+            nearest(str(name), ENGINES),
+            code="unknown-engine",
+            engine=name,
         )
     if master is not None and name != SPARK.name:
         raise SourceError(
@@ -90,7 +94,7 @@ def _open(told: SourceDescription, name: str | None, master: str | None, columns
     if name is not None:
         raise SourceError(
             f"engine={name!r} for a {type(data).__qualname__}",
-            "an engine is chosen for files; a frame stays with its own",
+            "only files have a choice of engine; a frame is read by its own",
             "leave engine out",
             code="engine-for-frame",
             engine=name,
@@ -128,6 +132,6 @@ def _open_path(
         return DUCKDB.open_database(parse_database(path), told.row_per_row)
     files = replace(find_files(path), line_per_record=told.line_per_record)
     if told.line_per_record and files.format not in ("CSV", "TSV"):
-        what, rule = f"line_per_record for {files.format} files", "it is about the lines of CSV and TSV files"
+        what, rule = f"line_per_record for {files.format} files", "it applies only to CSV and TSV files"
         raise SourceError(what, rule, "leave it out", code="line-per-record-of-other-format", format=files.format)
     return ENGINES[name or POLARS.name].open_files(files, columns, master)

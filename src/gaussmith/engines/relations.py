@@ -51,7 +51,7 @@ def open_parquet(
     if files.format != "Parquet":
         raise SourceError(
             f"engine={engine.name!r} for {files.format} files",
-            "only Polars reads texts by the rule that holds for all engines",
+            "only Polars reads text files, so that all engines give the same answers",
             "leave engine out, or convert the files to Parquet",
             code="engine-for-text-files",
             engine=engine.name,

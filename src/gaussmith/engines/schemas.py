@@ -45,7 +45,7 @@ def uneven_columns(files: Files) -> frozenset[str]:
         which = f"{without_secrets(path)!r}, one of its {len(files.paths)} files,"
         which = "one of its files" if files.keys else which  # names of folders are data
         what = f"source={files.said!r}: {which} cannot be opened"
-        rule = "the beginning or end of each file is looked at before anything is charged"
+        rule = "the beginning or end of each file is checked before anything is charged"
         problem = SourceError(
             f"{what} as {files.format}",
             rule,

@@ -49,7 +49,7 @@ class Source:
     of_query: bool = False
     """Whether its rows are the result of a query, a view or a lazy frame, so that a row may hold more than one row."""
     row_per_row: bool = False
-    """Whether it was promised that each of its rows depends on the rows of one person alone."""
+    """Whether it was promised that each of its rows depends on the rows of one person only."""
     name: str | None = None
     """What a release may call it: the file's own name, without folders and secrets; None for what has no name."""
 
@@ -107,7 +107,7 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
         if name in source.uneven:
             raise SourceError(
                 f"column={name!r}",
-                f"it is missing or of another type in some files of {_said(source)}",
+                f"it is missing or has another type in some files of {_said(source)}",
                 "give it one type everywhere, or narrow the pattern",
                 code="column-differs-between-files",
                 column=name,
@@ -127,11 +127,11 @@ def check_names(names: Sequence[str], said: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name == "*" or (name[:1] == "^" and name[-1:] == "$"):
-            what, rule = f"column={name!r} in {said}", "Polars takes such a name for a pattern of names"
+            what, rule = f"column={name!r} in {said}", "Polars reads such a name as a pattern"
             raise SourceError(what, rule, "rename it", code="column-name-is-a-pattern", column=name)
         if name in seen:
             what = f"column={name!r} occurs twice in {said}"
-            raise SourceError(what, "names of columns are distinct", "rename one", code="column-twice", column=name)
+            raise SourceError(what, "column names must be distinct", "rename one", code="column-twice", column=name)
         seen.add(name)
 
 
@@ -144,7 +144,7 @@ def unknown_source(source: object) -> SourceError:
 def unreadable_source(source: object) -> SourceError:
     """What is said of data whose schema an engine cannot tell."""
     return SourceError(
-        f"source of type {type(source).__qualname__} whose columns cannot be told",
+        f"source of type {type(source).__qualname__} whose columns cannot be determined",
         "the names and types of the columns must be known before any data is read",
         "check that the frame can be collected",
         code="columns-not-told",
@@ -157,7 +157,7 @@ def check_once(source: Source, queries: int) -> None:
     if source.once and queries > 1:
         raise SourceError(
             "a reader of record batches",
-            f"it can be read once, and {queries} queries are needed",
+            f"it can be read only once, and {queries} queries are needed",
             "pass a table, such as reader.read_all(), or a dataset",
             code="reader-read-several-times",
             queries=queries,
@@ -197,7 +197,7 @@ def _check_dimension(what: str, found: int, wanted: int) -> None:
         raise SourceError(
             f"{what} has {_plural(found, 'column')}" if what != "columns" else f"{_plural(found, 'column')} named",
             f"the domain has {_plural(wanted, 'coordinate')}",
-            "name as many columns as the domain has coordinates, in their order",
+            "name as many columns as the domain has coordinates, in the same order",
             code="columns-do-not-match-domain",
             columns=found,
             coordinates=wanted,
@@ -220,7 +220,7 @@ def _check_type(name: str, dtype: nw.dtypes.DType) -> None:
             code="column-of-objects",
             column=name,
         )
-    named = "a type that is not known here" if isinstance(dtype, nw.Unknown) else f"type {dtype}"
+    named = "an unknown type" if isinstance(dtype, nw.Unknown) else f"type {dtype}"
     raise SourceError(
         f"column={name!r} is of {named}",
         "numbers are needed: integers, floats, decimals or booleans",

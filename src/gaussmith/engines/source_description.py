@@ -19,7 +19,7 @@ class SourceDescription:
 
     data:            a path, an address or a frame
     ids:             what the ids of people are, "text" or "integer"; None: as the type of their column says
-    row_per_row:     the promise that each row of a query depends on the rows of one person alone
+    row_per_row:     the promise that each row of a query depends on the rows of one person only
     line_per_record: whether each line of a CSV file is one record, whatever quotes it holds
     """
 
@@ -48,17 +48,21 @@ def read_source(source: Any) -> SourceDescription:
             what, rule = f"unknown key {key!r} in source", "a source has no such key"
             raise SourceError(what, rule, nearest(str(key), KEYS), code="unknown-source-key", key=key)
     if "path" not in source or isinstance(source["path"], Mapping):
-        rule = "it says where the data is"
+        rule = "it must say where the data is"
         raise SourceError("source without a path", rule, 'write { path = "visits.csv", … }', code="source-without-path")
     ids = source.get("ids")
     if ids is not None and ids not in IDS:
         raise SourceError(
-            f"ids={ids!r} in source", 'ids are "text" or "integer"', nearest(str(ids), IDS), code="unknown-ids", ids=ids
+            f"ids={ids!r} in source",
+            'ids must be "text" or "integer"',
+            nearest(str(ids), IDS),
+            code="unknown-ids",
+            ids=ids,
         )
     promises = [source.get(name, False) for name in KEYS[2:]]
     for name, promise in zip(KEYS[2:], promises, strict=True):
         if not isinstance(promise, bool):
-            what, rule, remedy = f"{name}={promise!r} in source", "it is true or false", f"write {name} = true"
+            what, rule, remedy = f"{name}={promise!r} in source", "it must be true or false", f"write {name} = true"
             raise SourceError(what, rule, remedy, code="source-promise-not-boolean", name=name, value=promise)
     return SourceDescription(source["path"], ids, *promises)
 

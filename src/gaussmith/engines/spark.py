@@ -186,8 +186,10 @@ def _with_plain_dates(frame: Any, schema: Mapping[str, nw.dtypes.DType], columns
 def check_frame(frame: Any) -> None:
     """Refuse a frame without an end, of a Spark that is too old, or whose columns Spark itself cannot tell apart."""
     if frame.isStreaming:
-        remedy = "read what has arrived with spark.read"
-        raise SourceError("a streaming frame of Spark", "it has no end, and so no sums", remedy, code="streaming-frame")
+        remedy = "read the data that has arrived with spark.read"
+        raise SourceError(
+            "a streaming Spark frame", "it has no end, so it cannot be summed", remedy, code="streaming-frame"
+        )
     session = frame.sparkSession
     check_range("pyspark", str(session.version), "the frame's Spark")
     if str(session.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
@@ -198,7 +200,7 @@ def check_frame(frame: Any) -> None:
         if other != name:
             raise SourceError(
                 f"columns {other!r} and {name!r} of the frame",
-                "Spark does not tell capital letters from small ones",
+                "Spark ignores case in column names",
                 "rename one, or set spark.sql.caseSensitive to true",
                 code="columns-differ-only-in-case-spark",
                 other=other,
@@ -244,8 +246,8 @@ def read_files(files: Files, master: str | None) -> Any:
 def _unreadable(files: Files) -> SourceError:
     return SourceError(
         f"source={files.said!r} cannot be opened by Spark",
-        "it must be able to read every file, and know the types of all columns in it",
-        "try it with Spark itself, or leave engine out",
+        "Spark must be able to read every file and know the types of all columns",
+        "try it in Spark itself, or leave engine out",
         code="not-opened-by-spark",
         source=files.said,
     )

@@ -29,7 +29,7 @@ PATIENCE = 5.0
 INSTALL = "pip install gaussmith[spark]"
 INSTALL_JAVA = (
     "install one, for example with apt install openjdk-17-jre-headless, brew install openjdk@17 or "
-    "conda install openjdk=17, or let JAVA_HOME name it"
+    "conda install openjdk=17, or set JAVA_HOME to an installed one"
 )
 
 QUIET = {
@@ -75,7 +75,7 @@ def _same_master(session: Any, master: str | None) -> Any:
     if master is not None and master != found:
         raise SourceError(
             f"master={without_secrets(master)!r}",
-            f"a session at {without_secrets(found)!r} is running in this process, and there can be one",
+            f"a session at {without_secrets(found)!r} is already running in this process, and only one can run",
             "leave master out, or stop that session first",
             code="another-spark-session",
             master=without_secrets(master),
@@ -138,7 +138,7 @@ def check_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
     if java is None:
-        where = f"JAVA_HOME={home!r} holds no Java" if home else "there is no Java on this machine"
+        where = f"JAVA_HOME={home!r} contains no Java" if home else "there is no Java on this machine"
         rule = f"{where}; Spark needs Java {OLDEST_JAVA} or newer"
         raise SourceError('engine="spark"', rule, INSTALL_JAVA, code="java-not-found", found=where)
     told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)

@@ -88,7 +88,7 @@ def format_of_folder(folder: Path, is_within: bool = True) -> str | None:
 def _refuse(said: str, found: str | None) -> None:
     if found is not None:
         raise SourceError(
-            f"source={said!r} reaches into a table of {found}",
+            f"source={said!r} is inside a table of {found}",
             "its folder also holds files that are no longer part of the table",
             f"pass a frame of the table as the source: {REMEDIES[found]}",
             code="inside-a-table-format",

@@ -119,8 +119,8 @@ def check_packed(paths: Sequence[str]) -> None:
     if packed and _polars() < (1, 37):
         raise SourceError(
             "compressed text files with polars 1.36",
-            "it takes an empty file of this kind for one record",
-            "unpack the files, or install a newer one: pip install 'polars>=1.37'",
+            "this version reads an empty file of this kind as one record",
+            "decompress the files, or install a newer version: pip install 'polars>=1.37'",
             code="compressed-text-with-old-polars",
         )
 

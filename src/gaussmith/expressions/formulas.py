@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gaussmith.errors import nearest_column
 from gaussmith.expressions.grammar import COMPARISONS, Expression, refuse
-from gaussmith.expressions.nodes import Column, Literal, Node, Operation
+from gaussmith.expressions.nodes import Column, Literal, Node, Operation, described
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -118,8 +118,8 @@ def check(expression: Expression, kinds: Mapping[str, str]) -> Formula:
     checker = _Checker(expression.text, kinds)
     kind, tree = checker.kind(expression.tree)
     if _weight(tree) > HEAVIEST:
-        rule = f"an engine is given at most {HEAVIEST} terms (each divisor counts three times)"
-        refuse(expression.text, 0, "too long", rule, "cut it into derived columns", code="too-many-terms")
+        rule = f"an engine receives at most {HEAVIEST} terms (each divisor counts three times)"
+        refuse(expression.text, 0, "too long", rule, "split it into derived columns", code="too-many-terms")
     return Formula(expression.text, kind, tree)
 
 
@@ -145,7 +145,7 @@ class _Checker:
         value = _value(made, {})
         if value is None:
             problem, rule = "this constant is not a number", "constants are computed before any data is read"
-            self.refuse(node, problem, rule, "mend it, or leave it out", code="constant-without-value")
+            self.refuse(node, problem, rule, "fix it, or leave it out", code="constant-without-value")
         return Literal(value, node.at)
 
     def kind(self, node: Node) -> tuple[str, Node]:
@@ -163,7 +163,7 @@ class _Checker:
             problem, remedy = f"there is no column {name!r}", nearest_column(name, self.kinds)
             self.refuse(node, problem, rule, remedy, code="unknown-column-in-expression", column=name)
         if kind == "other":
-            rule = "it holds neither numbers, texts, truths nor dates (times with a zone are none of these)"
+            rule = "it must hold numbers, text, booleans or dates (times with a time zone are none of these)"
             problem, remedy = f"column {name!r} cannot be used", "convert it in the source"
             self.refuse(node, problem, rule, remedy, code="column-kind-not-usable", column=name)
         shown = "text" if kind == "object" else str(kind).removeprefix("long ")
@@ -187,8 +187,8 @@ class _Checker:
         if name in DATE_PARTS:
             kind, _ = self.kind(arguments[0])
             if kind not in ("date", "text") or arguments[0].column is None:
-                problem, remedy = f"{name} of a {kind}", "give it such a column"
-                rule = f"{name} takes a column of dates, or of texts such as 2024-05-31"
+                problem, remedy = f"{name} of {described(kind)}", "give it such a column"
+                rule = f"{name} takes a column of dates, or of text such as 2024-05-31"
                 self.refuse(arguments[0], problem, rule, remedy, code="not-a-date-column", function=name, kind=kind)
             return "number", Operation(f"{name} of {kind}", arguments, node.at)
         numbers = [self.number(argument) for argument in arguments]
@@ -206,15 +206,15 @@ class _Checker:
             return Operation("double", (node,), node.at) if read else self.make("from truth", node, tree)
         if kind == "text" and node.column is not None:
             return Operation("read", (node,), node.at)
-        rule = "arithmetic takes numbers (and columns that read as numbers)"
-        problem = f"a {kind} where a number is needed"
+        rule = "arithmetic takes numbers (and columns that can be read as numbers)"
+        problem = f"{described(kind)} where a number is needed"
         self.refuse(node, problem, rule, "compare it, or take it out", code="number-needed", kind=kind)
 
     def truth(self, node: Node) -> Node:
         kind, tree = self.kind(node)
         if kind == "truth":
             return tree
-        problem, rule = f"a {kind} where a truth is needed", "filters, and, or, not take something true or false"
+        problem, rule = f"{described(kind)} where a boolean is needed", "filters, and, or and not take booleans"
         self.refuse(node, problem, rule, "compare it with something", code="boolean-needed", kind=kind)
 
     def date(self, node: Node) -> Node:
@@ -227,12 +227,15 @@ class _Checker:
         if isinstance(text := node.constant, str):
             number, day = date_number(text), text[:LONGEST_DATE]
             if number is not None and text != day:
-                rule = "dates are compared by their day"
+                rule = "dates are compared without a time of day"
                 self.refuse(node, "a date with a time of day", rule, f"write {day!r}", code="date-with-time", day=day)
             if number is not None:
                 return Literal(number, node.at)
-        rule = "a date is compared with a date, such as '2024-05-31'"
-        self.refuse(node, f"this {kind} is not a date", rule, "write year-month-day", code="date-needed", kind=kind)
+        problem, rule = (
+            f"{described(kind)} where a date is needed",
+            "dates are compared with dates, such as '2024-05-31'",
+        )
+        self.refuse(node, problem, rule, "write year-month-day", code="date-needed", kind=kind)
 
     def comparison(self, node: Operation) -> Node:
         self.check_quotes(node)
@@ -241,9 +244,9 @@ class _Checker:
         dates = "date" in kinds or (ordered and any(_date_of(argument) is not None for argument in node.arguments))
         if kinds == {"text"} and not dates:
             if ordered:
-                rule = "texts are compared with ==, != and in only"
+                rule = "text can be compared only with ==, != and in"
                 remedy = "compare with a date such as '2024-05-31', or write number(…) on one side to compare numbers"
-                problem = f"texts compared with {node.name}"
+                problem = f"text compared with {node.name}"
                 self.refuse(node, problem, rule, remedy, code="texts-ordered", operator=node.name)
             return self.make("text " + node.name, node, *(self.kind(argument)[1] for argument in node.arguments))
         convert = self.date if dates else self.number
@@ -255,7 +258,7 @@ class _Checker:
             if side.column is None or side.column in self.kinds or other.column is None:
                 continue
             if self.kinds.get(other.column) == "text":
-                problem, rule = f"there is no column {side.name!r}", f"a text is written in quotes: {side.name!r}"
+                problem, rule = f"there is no column {side.name!r}", f"text is written in quotes: {side.name!r}"
                 remedy = f"add quotes; or is it a column? {nearest_column(side.name, self.kinds)}"
                 self.refuse(side, problem, rule, remedy, code="text-without-quotes", column=side.name)
 
@@ -263,13 +266,13 @@ class _Checker:
         left, *members = node.arguments
         kind, kinds = self.kind(left)[0], {self.kind(member)[0] for member in members}
         if len(kinds) > 1:
-            rule = "a list holds constants of one kind"
-            self.refuse(members[0], "a list of several kinds", rule, "cut it in two", code="list-of-several-kinds")
+            rule = "a list must hold constants of one type"
+            self.refuse(members[0], "a list of several types", rule, "split it in two", code="list-of-several-kinds")
         if kind == "text" and kinds == {"text"}:
             return self.make("text " + node.name, node, self.kind(left)[1], *members)
         if kind != "truth" and kinds == {"truth"}:
-            problem, rule = f"truths in a list for a {kind}", "a list holds what the left side is"
-            self.refuse(members[0], problem, rule, "mend the list", code="list-of-another-kind", kind=kind)
+            problem, rule = f"booleans in a list for {described(kind)}", "a list must have the type of the left side"
+            self.refuse(members[0], problem, rule, "fix the list", code="list-of-another-kind", kind=kind)
         convert = self.date if kind == "date" else self.number
         return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
 

@@ -72,7 +72,7 @@ _INSTEAD = {
 }
 
 
-_TAKE_OUT = "take it out; a column's name with such signs is written in backticks: `a:b`"
+_TAKE_OUT = "remove it; column names with such characters are written in backticks: `a:b`"
 _DATE = re.compile(r"([0-9]{4})-(0?[1-9]|1[0-2])-(0?[1-9]|[12][0-9]|3[01])(?![0-9.])")
 _ELSEWHERE = {
     "is": "is_null({name})",
@@ -124,16 +124,16 @@ def parse(text: str) -> Expression:
     gaussmith.errors.ExpressionError: in the expression
         age >=
                ^
-    something is missing at the end · an operator stands between two values · complete the expression
+    something is missing at the end · an operator needs a value on each side · complete the expression
     """
     if not isinstance(text, str):
-        what, rule = f"expression={text!r}", "an expression is a text"
+        what, rule = f"expression={text!r}", "an expression must be a string"
         raise ExpressionError(what, rule, "put it in quotes", code="expression-not-text", expression=text)
     if len(text) > LONGEST:
         raise ExpressionError(
             f"an expression of {len(text)} characters",
-            f"the language allows {LONGEST}",
-            "cut it into derived columns",
+            f"at most {LONGEST} are allowed",
+            "split it into derived columns",
             code="expression-too-many-characters",
             characters=len(text),
         )
@@ -150,8 +150,8 @@ def _tokens(text: str) -> Iterator[_Token]:
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             if text[at] in "\"'`":
-                rule = "a text ends with the quote that opened it"
-                refuse(text, at, "a quote without its partner", rule, "close it", code="quote-not-closed")
+                rule = "text ends with the same quote it starts with"
+                refuse(text, at, "a quote that is not closed", rule, "close it", code="quote-not-closed")
             problem = f"{text[at]!r} is not in the language"
             refuse(text, at, problem, language(), _TAKE_OUT, code="sign-not-in-language", token=text[at])
         kind, word = match.lastgroup, match.group()
@@ -178,10 +178,10 @@ def _check_date(text: str, at: int) -> None:
     date = _DATE.match(text, at)
     if date is not None:
         meant = f"{date[1]}-{int(date[2]):02}-{int(date[3]):02}"
-        remedy = f"did you mean the date {meant!r}? to subtract, put blanks around the minus"
-        refuse(text, at, "a date without quotes", "a date is written in quotes", remedy, code="date-without-quotes")
+        remedy = f"did you mean the date {meant!r}? to subtract, put spaces around the minus"
+        refuse(text, at, "a date without quotes", "dates are written in quotes", remedy, code="date-without-quotes")
     if re.match("0[0-9]", text[at:]):
-        remedy = "leave the 0 out, or write a text or a date in quotes: '06', '2024-06-01'"
+        remedy = "leave the 0 out, or write text or a date in quotes: '06', '2024-06-01'"
         problem = "a number that begins with 0"
         refuse(text, at, problem, "numbers are written without it", remedy, code="number-with-leading-zero")
 
@@ -215,19 +215,19 @@ class _Parser:
         if self.here.kind == "sign" and self.here.text == sign:
             self.place += 1
             return
-        problem, rule = f"{sign!r} is missing", "every bracket is closed"
+        problem, rule = f"{sign!r} is missing", "every bracket must be closed"
         refuse(self.text, self.here.at, problem, rule, f"write {sign!r} here", code="bracket-missing", sign=sign)
 
     def refuse_here(self) -> NoReturn:
         token = self.here
         if token.kind == "end":
-            problem, rule = "something is missing at the end", "an operator stands between two values"
+            problem, rule = "something is missing at the end", "an operator needs a value on each side"
             refuse(self.text, token.at, problem, rule, "complete the expression", code="expression-incomplete")
         if self.binding == _POWERS["=="] and token.text != "not":
-            problem, rule = f"a second comparison, {token.text!r}", "comparisons do not chain"
+            problem, rule = f"a second comparison, {token.text!r}", "comparisons cannot be chained"
             remedy = "join two comparisons with and"
             refuse(self.text, token.at, problem, rule, remedy, code="comparisons-chained", token=token.text)
-        problem, rule = f"{token.text!r} cannot stand here", "an operator stands between two values"
+        problem, rule = f"{token.text!r} is not allowed here", "an operator needs a value on each side"
         refuse(self.text, token.at, problem, rule, self.remedy_here(), code="token-out-of-place", token=token.text)
 
     def remedy_here(self) -> str:
@@ -244,8 +244,8 @@ class _Parser:
     def expression(self, power: int, depth: int) -> Node:
         """The longest expression from here whose operators bind more tightly than `power`."""
         if depth > DEEPEST:
-            problem, rule = "too deep", f"at most {DEEPEST} brackets, signs and negations inside one another"
-            refuse(self.text, self.here.at, problem, rule, "cut it into derived columns", code="expression-too-deep")
+            problem, rule = "too deeply nested", f"at most {DEEPEST} brackets, signs and negations can be nested"
+            refuse(self.text, self.here.at, problem, rule, "split it into derived columns", code="expression-too-deep")
         left = self.value(depth)
         while True:
             token = self.here
@@ -267,7 +267,7 @@ class _Parser:
             self.operations += 1
             if self.operations > MOST_OPERATIONS:
                 problem, rule = "too long", f"at most {MOST_OPERATIONS} operators"
-                refuse(self.text, token.at, problem, rule, "cut it into derived columns", code="too-many-operators")
+                refuse(self.text, token.at, problem, rule, "split it into derived columns", code="too-many-operators")
             if binding == self.binding == _POWERS["=="]:
                 self.refuse_here()
 
@@ -276,8 +276,8 @@ class _Parser:
         match token.kind, token.text:
             case "number", word:
                 if float(word) == float("inf"):
-                    problem = "a number beyond all doubles"
-                    rule = "numbers are doubles, below 1.8e308"
+                    problem = "a number too large for a double"
+                    rule = "numbers must be below 1.8e308"
                     refuse(self.text, token.at, problem, rule, "write a smaller one", code="number-too-large")
                 return Literal(float(word), token.at)
             case "text", word:
@@ -336,7 +336,7 @@ class _Parser:
         """The list after `in`: constants in round or square brackets."""
         opening = self.take()
         if opening.kind != "sign" or opening.text not in "([":
-            problem, rule = "in without a list", "after in comes a list of constants"
+            problem, rule = "in without a list", "in must be followed by a list of constants"
             remedy = 'write it in brackets, such as in ("a", "b")'
             refuse(self.text, opening.at, problem, rule, remedy, code="in-without-list")
         members: list[Node] = []
@@ -346,10 +346,10 @@ class _Parser:
             at = self.here.at
             member = self.value(depth)
             if member.constant is None:
-                rule = "a list holds numbers, texts or truths"
-                remedy = "compare with == and or"
+                rule = "a list holds numbers, text or booleans"
+                remedy = "compare with == and join with or"
                 if member.column is not None:
-                    remedy = f"a text is written in quotes: {member.column!r}; with a column {remedy}"
+                    remedy = f"text is written in quotes: {member.column!r}; for a column, {remedy}"
                 refuse(self.text, at, "not a constant", rule, remedy, code="list-member-not-constant")
             members.append(member)
         self.want(")" if opening.text == "(" else "]")

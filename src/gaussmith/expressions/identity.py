@@ -56,7 +56,7 @@ def check_ids(ids: str | None, unit: str | None, kind: str, dtype: nw.dtypes.DTy
     if ids is None:
         return
     if unit is None:
-        rule = "it says what the ids of people are, and no column names them"
+        rule = "it says how ids of people are compared, and no column identifies people"
         what = f"ids={ids!r} without a unit"
         raise SourceError(what, rule, 'write unit = "person", or leave ids out', code="ids-without-unit", ids=ids)
     number = kind in ("number", "long number")
@@ -64,8 +64,8 @@ def check_ids(ids: str | None, unit: str | None, kind: str, dtype: nw.dtypes.DTy
     if ids == TEXT and number and dtype is not None and dtype.is_integer():
         fits = True
     if not fits:
-        said = "a text or a number" if ids == INTEGER else "a text or an integer"
-        rule = f"a column that is read so holds {said}"
+        said = "text or numbers" if ids == INTEGER else "text or integers"
+        rule = f"the column must hold {said}"
         what, remedy = f"ids={ids!r} for unit={unit!r}", "leave ids out, or convert the column in the source"
         raise SourceError(what, rule, remedy, code="ids-do-not-fit-unit", ids=ids, unit=unit)
 

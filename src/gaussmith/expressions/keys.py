@@ -33,6 +33,7 @@ _ACCEPTED = {
     "date": ("date", "text"),
 }
 """Kinds of keys, and the kinds of columns they can be matched with."""
+_NAMES = {"number": "numbers", "truth": "booleans", "date": "dates", "other": "values of another type"}
 
 
 @dataclass(frozen=True)
@@ -80,19 +81,19 @@ def _compared_as(name: str, kind: str, values: Sequence[Any]) -> str:
     """How the values of a column are read to be matched with these keys."""
     if kind == "object":  # a text is never a number there, but answers are named alike
         if len({str(value) for value in values}) < len({*values}):
-            what, rule = f"by: keys of {name!r}", "two keys are written alike"
+            what, rule = f"by: keys of {name!r}", "two keys are spelled the same"
             raise RequestError(what, rule, "ask for one of them at a time", code="keys-written-alike", column=name)
         return "object"
     kinds = {_KINDS.get(type(value), "other") for value in values}
     if len(kinds) > 1 or "other" in kinds:
-        rule = "the keys of a column are all texts, all numbers, all truths or all dates"
-        raise RequestError(f"by: keys of {name!r}", rule, "mend the list", code="keys-of-several-kinds", column=name)
+        rule = "the keys of a column must be all text, all numbers, all booleans or all dates"
+        raise RequestError(f"by: keys of {name!r}", rule, "fix the list", code="keys-of-several-kinds", column=name)
     wanted = kinds.pop()
     kind = kind.removeprefix("long ")
     if kind not in _ACCEPTED[wanted]:
         odd = (value for value in values if wanted == "text" and re.fullmatch("-?[0-9]+", value) is None)
         key = next(odd, values[0]) if kind == "number" else values[0]
-        what = f"by: {name!r} is a column of the kind {kind!r}"
+        what = f"by: column {name!r} holds {_NAMES.get(kind, kind)}"
         raise RequestError(
             what, *_misfit(kind, wanted, key), code="keys-do-not-fit-column", column=name, kind=kind, key=key
         )
@@ -102,12 +103,12 @@ def _compared_as(name: str, kind: str, values: Sequence[Any]) -> str:
 def _misfit(kind: str, wanted: str, key: Any) -> tuple[str, str]:
     """The rule that a key breaks which does not fit a column of this kind, and what to do."""
     if kind == "number" and wanted == "text":
-        remedy = "write whole numbers, without quotes; where the column holds others, derive one: floor(…)"
-        return f"its keys are numbers, and {key!r} is a text", remedy
+        remedy = "write whole numbers, without quotes; if the column holds fractions, derive a column: floor(…)"
+        return f"its keys must be numbers, and {key!r} is text", remedy
     said = {"number": "numbers", "truth": "true and false", "date": "dates such as '2024-05-31'"}
     if kind not in said:
-        return "it holds neither numbers, texts, truths nor dates", "convert it in the source"
-    return f"its keys are {said[kind]}, and {key!r} is none of these", "mend the keys"
+        return "it must hold numbers, text, booleans or dates", "convert it in the source"
+    return f"its keys must be {said[kind]}, not {key!r}", "fix the keys"
 
 
 def _code(name: str, value: Any, kind: str) -> str | float:
@@ -115,8 +116,8 @@ def _code(name: str, value: Any, kind: str) -> str | float:
     if kind == "object":
         code = object_code(value)
         if code is None:
-            what, rule = f"by: key {value!r} of {name!r}", "it is the name of nothing"
-            raise RequestError(what, rule, "use texts and numbers", code="key-names-nothing", key=value, column=name)
+            what, rule = f"by: key {value!r} of {name!r}", "a key must be text or a number"
+            raise RequestError(what, rule, "use text and numbers", code="key-names-nothing", key=value, column=name)
         return code
     if kind == "text":
         return str(value)
@@ -124,13 +125,13 @@ def _code(name: str, value: Any, kind: str) -> str | float:
         text = value if isinstance(value, str) else value.isoformat()[:LONGEST_DATE]
         number = date_number(text)
         if number is None or len(text) > LONGEST_DATE:
-            rule = "it is not a date" if number is None else "dates are compared by their day"
+            rule = "it is not a date" if number is None else "dates are compared without a time of day"
             what = f"by: key {value!r} of {name!r}"
             raise RequestError(what, rule, "write it as 2024-05-31", code="key-not-a-date", key=value, column=name)
         return number
     if not math.isfinite(value) or abs(value) >= 2**53:
-        what, rule = f"by: key {value!r} of {name!r}", "keys are numbers below 2^53"
-        raise RequestError(what, rule, "use texts for longer ones", code="key-too-large", key=value, column=name)
+        what, rule = f"by: key {value!r} of {name!r}", "numeric keys must be below 2^53"
+        raise RequestError(what, rule, "write longer ones as text", code="key-too-large", key=value, column=name)
     return float(value) + 0.0
 
 

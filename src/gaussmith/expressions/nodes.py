@@ -78,3 +78,12 @@ class Operation:
 
 
 Node = Literal | Column | Operation
+
+
+def described(kind: str) -> str:
+    """A kind as messages name it.
+
+    >>> described("truth"), described("text"), described("number")
+    ('a boolean', 'text', 'a number')
+    """
+    return {"truth": "a boolean", "text": "text"}.get(kind, f"a {kind}")

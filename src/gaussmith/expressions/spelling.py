@@ -21,7 +21,7 @@ from gaussmith.expressions.formulas import (
     kind_of,
 )
 from gaussmith.expressions.grammar import COMPARISONS, parse
-from gaussmith.expressions.nodes import Node
+from gaussmith.expressions.nodes import Node, described
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -221,10 +221,10 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
     formulas: list[tuple[str, Formula]] = []
     for name, text in columns.items():
         if name in kinds:
-            what, rule = f"columns: {name!r}", "the source has a column of this name"
+            what, rule = f"columns: {name!r}", "the source already has a column of this name"
             raise ExpressionError(what, rule, "choose another name", code="derived-name-taken", column=name)
         if name.casefold() in folded:
-            rule = f"there is a column {folded[name.casefold()]!r}, and some engines do not tell capital letters apart"
+            rule = f"there is a column {folded[name.casefold()]!r}, and some engines ignore case"
             raise ExpressionError(
                 f"columns: {name!r}",
                 rule,
@@ -235,9 +235,9 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
             )
         formula = check(parse(text), known)
         if formula.kind not in ("number", "truth"):
-            rule = "a derived column is a number or a truth"
+            rule = "a derived column must be a number or a boolean"
             raise ExpressionError(
-                f"columns: {name!r} is a {formula.kind}",
+                f"columns: {name!r} is {described(formula.kind)}",
                 rule,
                 "use the column itself",
                 code="derived-column-not-a-number",
@@ -249,9 +249,14 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
         folded[name.casefold()] = name
     test = None if where is None else check(parse(where), known)
     if test is not None and test.kind != "truth":
-        rule, remedy = "a filter is true or false", "compare it with something, such as age >= 18"
+        rule, remedy = "a filter must be a boolean", "compare it with something, such as age >= 18"
         raise ExpressionError(
-            f"where={where!r} is a {test.kind}", rule, remedy, code="filter-not-boolean", where=where, kind=test.kind
+            f"where={where!r} is {described(test.kind)}",
+            rule,
+            remedy,
+            code="filter-not-boolean",
+            where=where,
+            kind=test.kind,
         )
     return Derivation(tuple(formulas), test, known)
 

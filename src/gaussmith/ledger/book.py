@@ -161,7 +161,7 @@ class Ledger:
             raise LedgerError(
                 f"source={source!r} is charged to ledger={self.where}, which is for dataset={self.dataset!r}",
                 "a ledger adds up what is spent on one dataset",
-                "use the ledger of that source; names match if the path does, or its last part, with or without suffix",
+                "use the ledger of that source; a name matches the path or its last part, with or without the suffix",
                 code="ledger-of-another-dataset",
                 source=source,
                 ledger=self.where,
@@ -283,14 +283,14 @@ class Ledger:
         except LedgerError as error:
             raise DataError(
                 f"the release id={release_id!r} could not be stored: {error.what}",
-                "nothing is shown that is not stored",
+                "a release is shown only after it is stored",
                 "its charge stays; try again with the same id, which is not charged again",
                 code="release-not-stored",
                 cause=error.code,
                 id=release_id,
             ) from None
         if reserved is None:
-            what, rule = f"id={release_id!r} has no charge", "a release is stored under its charge"
+            what, rule = f"id={release_id!r} has no charge", "a release can be stored only after it is charged"
             raise LedgerError(what, rule, "reserve it first", code="store-without-charge", id=release_id)
         return payload
 
@@ -337,8 +337,8 @@ class Ledger:
         if not same or (payload is None and dearer):
             raise LedgerError(
                 f"id={earlier.release_id!r} belongs to another request in ledger={self.where}",
-                "one id stands for one request and its one answer",
-                "repeat that request as it was, or choose another id",
+                "an id belongs to one request and its answers",
+                "repeat that request unchanged, or choose another id",
                 code="id-of-another-request",
                 id=earlier.release_id,
                 ledger=self.where,
@@ -369,7 +369,7 @@ def _check_text(name: str, value: object) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= 200 or not value.isprintable() or value != value.strip():
         raise LedgerError(
             f"{name}={str(value)[:80]!r} cannot be used",
-            "it has 1 to 200 printable characters and no blanks at its ends",
+            "it must have 1 to 200 printable characters, with no spaces at either end",
             "choose another",
             code="ledger-name-unusable",
             name=name,

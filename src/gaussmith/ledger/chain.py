@@ -68,7 +68,7 @@ class Receipt:
         if match is None:
             raise LedgerError(
                 f"receipt={text.strip()[:80]!r} cannot be read",
-                "a receipt reads NUMBER:HASH, the hash being 64 hex digits",
+                "a receipt has the form NUMBER:HASH, with a hash of 64 hex digits",
                 "copy it from the release record, or from `gaussmith ledger show`",
                 code="receipt-not-readable",
                 receipt=text.strip()[:80],
@@ -105,7 +105,7 @@ def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -
     try:
         text = canonical(body)
     except (TypeError, ValueError):
-        rule = "a note holds texts, finite numbers, lists and tables"
+        rule = "a note holds text, finite numbers, lists and tables"
         raise LedgerError("note cannot be written as JSON", rule, "simplify it", code="note-not-json") from None
     return seal(
         Entry(
@@ -124,7 +124,7 @@ def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -
 def check_seal(entry: Entry, where: str) -> Entry:
     """The entry, after checking its hash."""
     if seal(entry).hash != entry.hash:
-        what = f"entry {entry.seq} was changed: its hash does not fit its content"
+        what = f"entry {entry.seq} was changed: its hash does not match its content"
         raise broken(where, what, code="ledger-entry-changed", entry=entry.seq)
     return entry
 
@@ -140,11 +140,11 @@ def check_links(entries: Iterable[Entry], where: str) -> None:
             what = f"entry {entry.seq} does not follow entry {entry.seq - 1}: the history was rewritten"
             raise broken(where, what, code="ledger-entries-not-linked", entry=entry.seq)
         if (entry.kind == "create") != (entry.seq == 0) or entry.kind not in KINDS:
-            what = f"entry {entry.seq} is of a kind that cannot stand there"
+            what = f"entry {entry.seq} is of a kind that is not allowed there"
             raise broken(where, what, code="ledger-entry-out-of-place", entry=entry.seq)
         previous, expected = entry.hash, expected + 1
     if expected == 0:
-        raise broken(where, "there is no entry at all", code="ledger-without-entries")
+        raise broken(where, "it has no entries", code="ledger-without-entries")
 
 
 def broken(where: str, what: str, *, code: str, **fields: object) -> LedgerError:

@@ -33,7 +33,7 @@ def failpoint(name: str) -> None:
     if not wanted:
         return
     if wanted not in NAMES:
-        what = f"{VARIABLE}={wanted} is no failpoint"
+        what = f"{VARIABLE}={wanted} is not a failpoint"
         raise LedgerError(what, "it must name one", nearest(wanted, NAMES), code="unknown-failpoint", failpoint=wanted)
     if wanted == name:
         os.kill(os.getpid(), signal.SIGKILL)

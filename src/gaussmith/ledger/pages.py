@@ -145,7 +145,7 @@ class Pages:
         """
         first, last = self.at(0), self.last()
         if first is None or last is None:
-            raise broken(self.where, "there is no entry at all", code="ledger-without-entries")
+            raise broken(self.where, "it has no entries", code="ledger-without-entries")
         check_seal(first, self.where)
         check_seal(last, self.where)
         for head in (self.head(), self.pinned):
@@ -206,15 +206,15 @@ class Pages:
 
 def missing(where: str, create: str) -> LedgerError:
     """The error for a ledger that does not exist."""
-    rule = "a release is charged to a ledger that exists"
+    rule = "a release can be charged only to an existing ledger"
     return LedgerError(f"no ledger at {where}", rule, f"create it: {create}", code="no-such-ledger", ledger=where)
 
 
 def existing(where: str) -> LedgerError:
     """The error for creating a ledger over another."""
     return LedgerError(
-        f"ledger={where} exists already",
-        "a ledger is never overwritten: that would forget what was spent",
+        f"ledger={where} already exists",
+        "a ledger is never overwritten: the record of what was spent would be lost",
         "use it as it is, or choose another name",
         code="ledger-exists",
         ledger=where,
@@ -226,7 +226,7 @@ def other_format(where: str, found: int) -> LedgerError:
     if found > FORMAT:
         remedy = "use the version that wrote it, or a newer one"
     else:
-        remedy = "use the version that wrote it, or start a new ledger for what that one has left"
+        remedy = "use the version that wrote it, or start a new ledger with the budget that is left"
     what, rule = f"ledger={where} has format={found}", f"this version of Gaussmith reads format {FORMAT}"
     return LedgerError(what, rule, remedy, code="ledger-of-other-format", ledger=where, format=found)
 
@@ -234,7 +234,7 @@ def other_format(where: str, found: int) -> LedgerError:
 def locked(where: str, timeout: float) -> LedgerError:
     """The error for a ledger that was locked by others for too long."""
     return LedgerError(
-        f"ledger={where} is locked by another process since {timeout:g} s or more",
+        f"ledger={where} has been locked by another process for {timeout:g} s or more",
         "charges are made one at a time",
         "try again; with the same release id nothing is charged twice",
         code="ledger-locked",

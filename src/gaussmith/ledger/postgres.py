@@ -124,7 +124,7 @@ class PostgresStorage:
             raise missing(self.where, f"gaussmith ledger init '{self.where}' --epsilon 3 --delta 1e-6") from None
         except errors.UndefinedColumn:
             raise LedgerError(
-                f"ledger={self.where} is in a database whose tables another version of Gaussmith made",
+                f"ledger={self.where} is in a database whose tables were made by another version of Gaussmith",
                 f"this version reads and writes ledgers of format {FORMAT}",
                 "use the version that made them, or another database or schema",
                 code="postgres-tables-of-other-version",
@@ -132,7 +132,7 @@ class PostgresStorage:
             ) from None
         except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction):
             raise LedgerError(
-                f"ledger={self.where} may not be written by this user, or its server only reads",
+                f"ledger={self.where} cannot be written by this user, or its server is read-only",
                 "the user needs SELECT and INSERT on gaussmith_entries and gaussmith_results, "
                 "SELECT and UPDATE on gaussmith_ledgers",
                 "ask for these rights (to create a ledger: CREATE on the schema as well)",
@@ -168,15 +168,15 @@ def split(url: str) -> tuple[str, str, str]:
     except ValueError:
         raise LedgerError(
             "the ledger's address cannot be read",
-            "it reads postgresql://USER@HOST/DATABASE?ledger=NAME",
+            "its form is postgresql://USER@HOST/DATABASE?ledger=NAME",
             "correct it; in a password write @ as %40, / as %2F, ? as %3F, # as %23",
             code="postgres-address-malformed",
         ) from None
     name = names[0] if names else "default"
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
         raise LedgerError(
-            f"ledger={name[:80]!r} is no name for a ledger",
-            "letters, digits, _, . and -, at most 64 of them",
+            f"ledger={name[:80]!r} is not a valid name for a ledger",
+            "it must have at most 64 letters, digits, _, . and -",
             "choose another name",
             code="postgres-ledger-name-malformed",
             ledger=name[:80],

@@ -40,7 +40,7 @@ def read_unit(unit: str | Sequence[str] | None) -> Unit | None:
     if not isinstance(columns, list | tuple) or not all(isinstance(each, str) and each for each in columns):
         raise LedgerError(
             f"unit={unit!r} cannot be used",
-            "a unit is the column that names the person, or several columns",
+            "a unit is the column that identifies the person, or several columns",
             'write unit="person", or unit=() where each row is one person',
             code="ledger-unit-unusable",
             unit=unit,
@@ -84,7 +84,7 @@ def check_protection(kept: Protection, asked: Protection, where: str) -> None:
     if None not in (kept.neighbours, asked.neighbours) and kept.neighbours != asked.neighbours:
         raise LedgerError(
             f"neighbours={asked.neighbours!r} is charged to ledger={where}, whose charges have {kept.neighbours!r}",
-            "guarantees add up only where they protect the same thing",
+            "guarantees add up only if they protect the same thing",
             f"ask with neighbours={kept.neighbours!r}, or charge another ledger",
             code="ledger-of-other-neighbours",
             neighbours=asked.neighbours,
@@ -95,7 +95,7 @@ def check_protection(kept: Protection, asked: Protection, where: str) -> None:
         again = f"ask with unit={name_unit(kept.unit)}" if kept.unit else "ask without a unit"
         raise LedgerError(
             f"unit={name_unit(asked.unit)} is charged to ledger={where}, whose unit is {name_unit(kept.unit)}",
-            "guarantees add up only where they protect the same people; in this ledger " + describe_unit(kept.unit),
+            "guarantees add up only if they protect the same people; in this ledger " + describe_unit(kept.unit),
             f"{again}, or charge another ledger",
             code="ledger-of-another-unit",
             unit=name_unit(asked.unit),

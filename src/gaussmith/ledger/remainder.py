@@ -56,13 +56,13 @@ def refuse_charge(guarantee: Guarantee, left: int, whole: Guarantee, where: str)
         asked = f"epsilon={guarantee.epsilon:g} at delta={guarantee.delta:g} ({asked})"
     fits = f"mu={round_down(mu):g}"
     if mu == 0:
-        remedy = "nothing is left: no further release fits"
+        remedy = "no budget is left: no further release fits"
     elif epsilon is None:
-        remedy = f"what fits: {fits} at most"
+        remedy = f"at most {fits} fits"
     elif epsilon > 0:
-        remedy = f"what fits: epsilon={round_down(epsilon):g} at delta={delta:g} at most, which is {fits}"
+        remedy = f"at most epsilon={round_down(epsilon):g} at delta={delta:g} fits, which is {fits}"
     else:
-        remedy = f"what fits: {fits} at most, which is no epsilon above 0 at delta={delta:g}"
+        remedy = f"at most {fits} fits, which is no epsilon above 0 at delta={delta:g}"
     return BudgetError(
         f"the release asks for {asked}, more than is left in ledger={where}",
         "charges add up as μ² and never exceed the ledger's guarantee; nothing was charged",
@@ -79,12 +79,14 @@ def refuse_charge(guarantee: Guarantee, left: int, whole: Guarantee, where: str)
 def refuse_keys(keys_delta: Fraction, left: int, where: str) -> BudgetError:
     """The error for a release that takes more κ than is left."""
     rest = fraction_down(Fraction(left, 1 << UNIT_BITS))
-    fits = f"keys_delta={round_down(rest):g} at most" if rest > 0 else "no release that finds keys in the data"
+    fits = (
+        f"at most keys_delta={round_down(rest):g} fits" if rest > 0 else "no release that finds keys in the data fits"
+    )
     return BudgetError(
         f"the release asks for keys_delta={float(keys_delta):.6g}, more than is left for it in ledger={where}",
-        "what is spent on found keys never exceeds what was set aside for them when the ledger was opened; "
+        "spending on found keys never exceeds the part reserved for them when the ledger was created; "
         "nothing was charged",
-        f"what fits: {fits}",
+        fits,
         requested=keys_delta,
         remaining=rest,
         code="keys-budget-exceeded",

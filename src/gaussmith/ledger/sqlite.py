@@ -62,7 +62,7 @@ class SqliteStorage:
         if pinned is not None and pinned.seq > 0:
             raise LedgerError(
                 f"no ledger at {self.where}, but {self._head.name} shows that one with charges was there",
-                "a ledger that spent something is not started afresh",
+                "a ledger with charges cannot be started again",
                 "restore it, or choose another name",
                 code="ledger-lost-but-head-kept",
                 ledger=self.where,
@@ -101,7 +101,7 @@ class SqliteStorage:
             raise LedgerError(
                 f"ledger={self.where} cannot be created ({error.strerror})",
                 "its directory must exist and be writable",
-                "choose another place",
+                "choose a path you can write to",
                 code="ledger-not-created",
                 reason=error.strerror,
                 ledger=self.where,
@@ -173,7 +173,7 @@ class SqliteStorage:
         if self._path.stat().st_nlink > 1:
             raise LedgerError(
                 f"ledger={self.where} has a second name, a hard link",
-                "charges made under one name can stay unseen under the other",
+                "charges made under one name may not be visible under the other",
                 "remove the other name; a symbolic link is fine",
                 code="ledger-with-hard-link",
                 ledger=self.where,
@@ -187,8 +187,8 @@ class SqliteStorage:
         if pinned is None and pages.head().seq > 0 and not self._head.exists():
             raise LedgerError(
                 f"ledger={self.where} has lost its head file {self._head.name}",
-                "a ledger moves together with its head, which shows that it was not rolled back",
-                "bring it back from where the ledger came from",
+                "a ledger must be moved together with its head file, which shows that it was not rolled back",
+                "copy it from where the ledger came from",
                 code="ledger-head-lost",
                 ledger=self.where,
                 head=self._head.name,
@@ -203,8 +203,8 @@ class SqliteStorage:
         except (LedgerError, ValueError, OSError):
             raise LedgerError(
                 f"head={self._head.name} of ledger={self.where} cannot be read",
-                "it holds one line NUMBER:HASH",
-                "bring it back from where the ledger came from",
+                "it must hold one line NUMBER:HASH",
+                "copy it from where the ledger came from",
                 code="ledger-head-not-readable",
                 head=self._head.name,
                 ledger=self.where,
@@ -244,7 +244,7 @@ class SqliteStorage:
     def _foreign(self) -> LedgerError:
         return LedgerError(
             f"{self.where} is not a Gaussmith ledger",
-            "only a file made by `gaussmith ledger init` is charged",
+            "only a file created by `gaussmith ledger init` can be charged",
             "check the path, or create a ledger under another name",
             code="file-not-a-ledger",
             ledger=self.where,

@@ -65,7 +65,7 @@ def budget_square(guarantee: Guarantee, keys_delta: Fraction = NO_KEYS) -> Fract
     if not isinstance(guarantee, Guarantee):
         raise GuaranteeError(
             f"guarantee of type {type(guarantee).__name__}",
-            "a ledger says what may be spent in all",
+            "a ledger needs a total guarantee",
             "write gaussmith.Guarantee(epsilon=3, delta=1e-6)",
             code="ledger-without-guarantee",
             type=type(guarantee).__name__,
@@ -83,7 +83,7 @@ def _mu_beside_keys(epsilon: float, delta: float, K: Fraction) -> float:
     if rest <= 0:
         raise GuaranteeError(
             f"keys_delta={float(K):g} of delta={delta:g}",
-            "what is set aside for found keys is less than the whole δ",
+            "the part reserved for found keys must be less than δ",
             f"give a part of it, such as keys_delta={delta / 10:g}",
             code="keys-delta-exceeds-delta",
             keys_delta=K,
@@ -177,7 +177,7 @@ def check_keys_delta(value: object) -> Fraction:
         return Fraction(value)
     raise GuaranteeError(
         f"keys_delta={value!r} cannot be charged",
-        "it is a probability: 0 where no keys are found in the data, and below 1",
+        "it must be a probability below 1, and 0 if no keys are found in the data",
         "leave it out, or give a number far below 1, such as 1e-8",
         code="keys-delta-out-of-range",
         keys_delta=value,

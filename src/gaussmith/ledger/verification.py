@@ -45,7 +45,7 @@ def verify_pages(pages: Pages, expected: Iterable[str], records: Iterable[bytes]
     first, last = json.loads(entries[0].body), entries[-1]
     _check_receipt(entries, pages.head(), where, "its head")
     if pages.head() != last.receipt:
-        what = f"its head is entry {pages.head().seq}, and more entries were put behind it"
+        what = f"its head is entry {pages.head().seq}, and more entries follow it"
         raise broken(where, what, code="ledger-entries-behind-head", entry=pages.head().seq)
     if pages.pinned is not None:
         _check_receipt(entries, pages.pinned, where, "its head")
@@ -87,9 +87,9 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
                 budget, keys_budget = budget_units(square), budget_units(keys)
                 _check_close(square, budget_square(Guarantee.from_dict(body["guarantee"]), keys), entry, where)
                 if str(budget) != body["budget"]:
-                    raise broken(where, "its budget is not that of its guarantee", code="ledger-budget-changed")
+                    raise broken(where, "its budget does not match its guarantee", code="ledger-budget-changed")
                 if str(keys_budget) != body["keys_budget"]:
-                    what = "its budget for found keys is not what was set aside for them"
+                    what = "its budget for found keys does not match the part reserved for them"
                     raise broken(where, what, code="ledger-keys-budget-changed")
             elif entry.kind == "reserve":
                 due, keys_due = charge_units(body["mu"]), keys_units(check_keys_delta(Fraction(body["keys_delta"])))
@@ -103,7 +103,7 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
             raise broken(where, what, code="ledger-entry-not-readable", entry=entry.seq) from None
         spent, keys_spent = spent + due, keys_spent + keys_due
         if (entry.charge, entry.keys_charge) != (due, keys_due):
-            what = f"entry {entry.seq} charges another amount than its guarantee costs"
+            what = f"entry {entry.seq} charges an amount that does not match its guarantee"
             raise broken(where, what, code="ledger-charge-wrong", entry=entry.seq)
         if (entry.spent, entry.keys_spent) != (spent, keys_spent):
             raise broken(where, f"entry {entry.seq} has a wrong total", code="ledger-total-wrong", entry=entry.seq)
@@ -117,7 +117,7 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
         elif entry.kind == "store":
             origin = reserved.get(entry.release_id)
             if origin is None or origin.request_hash != entry.request_hash or entry.release_id in stored:
-                what = f"entry {entry.seq} stores what was not charged, or was stored before"
+                what = f"entry {entry.seq} stores a release that was not charged, or was already stored"
                 raise broken(where, what, code="ledger-stores-uncharged", entry=entry.seq)
             stored[entry.release_id] = entry
     return reserved, stored
@@ -133,10 +133,10 @@ def _follow_protection(told: Protection, body: dict[str, Any], entry: Entry, whe
             where, f"entry {entry.seq} has a unit that cannot be read", code="ledger-unit-not-readable", entry=entry.seq
         ) from None
     if neighbours is not None and told.neighbours not in (None, neighbours):
-        what = f"entry {entry.seq} has other neighbours than those before it"
+        what = f"entry {entry.seq} has different neighbours from the entries before it"
         raise broken(where, what, code="ledger-neighbours-differ", entry=entry.seq)
     if unit is not None and told.unit not in (None, unit):
-        what = f"entry {entry.seq} has another unit than those before it"
+        what = f"entry {entry.seq} has a different unit from the entries before it"
         raise broken(where, what, code="ledger-units-differ", entry=entry.seq)
     return Protection(told.neighbours if neighbours is None else neighbours, told.unit if unit is None else unit)
 
@@ -144,7 +144,7 @@ def _follow_protection(told: Protection, body: dict[str, Any], entry: Entry, whe
 def _check_close(recorded: Fraction, square: Fraction, entry: Entry, where: str) -> None:
     # Not to the last bit: the version that wrote it may have computed μ for (ε, δ) a little less tightly, or more.
     if abs(recorded - square) > square / 10**9:
-        what = f"entry {entry.seq} records another μ than its guarantee has"
+        what = f"entry {entry.seq} records a μ that does not match its guarantee"
         raise broken(where, what, code="ledger-mu-wrong", entry=entry.seq)
 
 

@@ -37,7 +37,7 @@ class Keystream:
         if os.getpid() != self._process:
             raise GaussmithError(
                 f"keystream of process {self._process} used in process {os.getpid()}",
-                "a keystream serves only the process that made it, or two processes would draw the same noise",
+                "a keystream works only in the process that made it, so that no two processes draw the same noise",
                 "draw the noise in the process that needs it",
                 code="keystream-of-another-process",
                 made_in=self._process,

@@ -79,7 +79,7 @@ def normal_integers(size: int, bits: int = DEFAULT_BITS) -> npt.NDArray[np.int64
         rule = "the number of draws must not be negative"
         raise RequestError(f"size={size}", rule, "ask for 0 or more draws", code="negative-number-of-draws", size=size)
     if not 0 <= bits <= MOST_BITS:
-        rule = f"noise is drawn to between 0 and {MOST_BITS} binary places"
+        rule = f"noise is drawn with 0 to {MOST_BITS} binary places"
         raise RequestError(f"bits={bits}", rule, f"use bits={DEFAULT_BITS}", code="noise-bits-out-of-range", bits=bits)
     return _draw(size, bits, Keystream().words)
 
@@ -172,7 +172,7 @@ def _fit(whole: int) -> int:
     if whole > LARGEST:
         raise GaussmithError(
             "a draw beyond 127 standard deviations",
-            "noise must fit 64 bits",
+            "noise must fit in 64 bits",
             "draw again: this never happens by chance",
             code="draw-too-large",
         )

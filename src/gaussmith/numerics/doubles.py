@@ -14,7 +14,7 @@ def too_far() -> PlanError:
     """Why numbers that overflow are refused."""
     return PlanError(
         "bounds, answers or weights whose scales are too far apart",
-        "doubles must hold every error, its square and their sum",
+        "every error, its square and their sum must be representable as doubles",
         "rescale the columns, or ask for answers of one unit at a time",
         code="scales-too-far-apart",
     )
@@ -29,7 +29,7 @@ def within_doubles() -> Iterator[None]:
     >>> with within_doubles():
     ...     1e200 ** 2
     Traceback (most recent call last):
-    gaussmith.errors.PlanError: bounds, answers or weights whose scales are too far apart · doubles must hold every ...
+    gaussmith.errors.PlanError: bounds, answers or weights whose scales are too far apart · every error, its square ...
     """
     try:
         with np.errstate(all="ignore"):

@@ -37,9 +37,9 @@ class Factored(Matrix):
         fit = fit and self.left.shape[1] == len(self.inner) and self.inner.shape[1] == len(self.columns)
         if not fit or not all(np.isfinite(part).all() for part in parts):
             raise PlanError(
-                "a factored matrix with a number that is not finite or has no place",
-                "its three parts hold finite numbers and fit each other",
-                "plan again; if this persists, the bounds or weights lie too far apart",
+                "a factored matrix with an entry that is not finite or out of range",
+                "its three parts must hold finite numbers and fit together",
+                "plan again; if this persists, the scales of bounds or weights are too far apart",
                 code="factored-matrix-not-finite",
             )
 

@@ -41,9 +41,9 @@ class Headed(Matrix):
             fits = fits and bool(((places >= 0) & (places < limit)).all()) and len(np.unique(places)) == len(places)
         if not fits or not np.isfinite(self.head).all() or self.rest.inner[self.at].any():
             raise PlanError(
-                "a headed matrix with a number that is not finite or has no place",
-                "its rows and columns are told once each, and its head takes the place of inner entries",
-                "plan again; if this persists, the bounds or weights lie too far apart",
+                "a headed matrix with an entry that is not finite or out of range",
+                "its rows and columns must each be listed once, and its head must replace inner entries",
+                "plan again; if this persists, the scales of bounds or weights are too far apart",
                 code="headed-matrix-not-finite",
             )
 
@@ -107,6 +107,6 @@ class Headed(Matrix):
 
         rest = matrix_from_dict(fields["rest"]).as_bordered()
         if rest is None:
-            what, rule = "a headed matrix over dense rows", "the rows beside its head have one entry"
+            what, rule = "a headed matrix over dense rows", "the rows outside its head must have one entry each"
             raise PlanError(what, rule, "plan again", code="headed-matrix-over-dense-rows")
         return cls(rest, np.array(fields["at"], np.int64), np.array(fields["over"], np.int64), unpack(fields["head"]))

@@ -56,8 +56,8 @@ class Intervals(Matrix):
         cells = len(self.inner) if self.inner.ndim == 2 else -1
         sound = self.starts.shape == self.stops.shape and bool(np.isfinite(self.inner).all())
         if not sound or not bool(((self.starts >= 0) & (self.starts < self.stops) & (self.stops <= cells)).all()):
-            rule = "each starts before it stops, among the cells there are"
-            raise PlanError("intervals without a place", rule, "plan again", code="intervals-out-of-place")
+            rule = "each must start before it stops, within the cells"
+            raise PlanError("intervals out of range", rule, "plan again", code="intervals-out-of-place")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -76,7 +76,7 @@ class Intervals(Matrix):
 
     def exact_times(self, vector: Integers) -> NoReturn:
         raise PlanError(
-            "intervals as a lift", "they read answers back, in doubles", "plan again", code="intervals-as-lift"
+            "intervals as a lift", "they only compute answers, in doubles", "plan again", code="intervals-as-lift"
         )
 
     def scaled(self, columns: Array) -> Intervals:

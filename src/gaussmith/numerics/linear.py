@@ -207,7 +207,7 @@ class Exchangeable(Matrix):
     def scaled(self, columns: Array) -> Exchangeable:
         first, last = self._split(columns)
         if not (first == first[0]).all():
-            what, rule = "columns that are scaled apart", "an exchangeable matrix treats them alike"
+            what, rule = "columns with different scales", "an exchangeable matrix has one scale for all columns"
             raise PlanError(what, rule, "plan again", code="exchangeable-columns-scaled-apart")
         unit, end = float(first[0]), float(last)
         border = None if self.border is None else self.border * end
@@ -360,8 +360,8 @@ def _check(holds: bool) -> None:
     """Check the dimensions, on which privacy depends: an extra row would share its noise with another."""
     if not holds:
         raise PlanError(
-            "a matrix with a number that is not finite or has no place",
-            "a plan's matrices hold finite numbers, each in its row and column",
-            "plan again; if this persists, the bounds or weights lie too far apart",
+            "a matrix with an entry that is not finite or out of range",
+            "a plan's matrices must hold finite numbers, each in its row and column",
+            "plan again; if this persists, the scales of bounds or weights are too far apart",
             code="matrix-not-finite",
         )

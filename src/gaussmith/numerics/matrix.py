@@ -76,7 +76,7 @@ class Matrix(Protocol):
         self._refuse_kind()
 
     def _refuse_kind(self) -> NoReturn:
-        kind, rule = type(self).__name__, "the domain bounds lifts of other kinds"
+        kind, rule = type(self).__name__, "the domain cannot bound lifts of this kind"
         raise PlanError(f"a lift of kind {kind}", rule, "plan again", code="lift-kind-not-bounded", kind=kind)
 
 

@@ -119,7 +119,7 @@ def solve(
         aims = _check_targets(targets, array.shape[1])
         with within_doubles():
             return _least_worst(given, scale, aims, gap, max_rounds, progress, known)
-    what, rule = f"objective={objective!r}", "'total' or 'worst'"
+    what, rule = f"objective={objective!r}", "it must be 'total' or 'worst'"
     raise PlanError(what, rule, "choose one of the two", code="objective-not-total-or-worst", objective=objective)
 
 
@@ -134,7 +134,7 @@ def _check_points(points: npt.ArrayLike) -> Array:
     array = np.array(points, dtype=np.float64)
     if array.ndim != 2 or 0 in array.shape:
         what, rule = f"points of shape {array.shape}", "one row per difference, one column per answer"
-        raise PlanError(what, rule, "pass N × k", code="differences-malformed", shape=array.shape)
+        raise PlanError(what, rule, "pass an N × k array", code="differences-malformed", shape=array.shape)
     if not np.isfinite(array).all():
         what = "points with NaN or infinite entries"
         raise PlanError(what, "differences are finite numbers", "bound the domain", code="differences-not-finite")
@@ -145,7 +145,12 @@ def _check_targets(targets: npt.ArrayLike | None, answers: int) -> Array:
     aims = np.ones(answers) if targets is None else np.array(targets, dtype=np.float64)
     if aims.shape != (answers,) or not (np.isfinite(aims).all() and (aims > 0).all()):
         what = "targets that are not one number > 0 per answer"
-        raise PlanError(what, "standard errors to aim at", "give them all", code="optimum-targets-not-positive")
+        raise PlanError(
+            what,
+            "a target is the standard error to aim for",
+            "give one for every answer",
+            code="optimum-targets-not-positive",
+        )
     return aims
 
 
@@ -158,7 +163,9 @@ def _scale_of(given: Differences) -> float:
     scale = float(2.0 ** np.clip(np.frexp(peaks.max())[1], -1000, 1000))
     if (peaks[peaks > 0] / scale).min() < 1e-140:
         what = "points whose sizes differ by over 1e140"
-        raise PlanError(what, "doubles must hold their squares", "rescale them", code="differences-out-of-scale")
+        raise PlanError(
+            what, "their squares must be representable as doubles", "rescale them", code="differences-out-of-scale"
+        )
     return scale
 
 

@@ -136,7 +136,7 @@ def check_weights(weights: npt.ArrayLike) -> Array:
     if not (values.size and np.isfinite(values).all() and (values >= 0).all() and values.any()):
         raise DomainError(
             "weights of a sum of squares",
-            "they are finite, 0 or more, and one at least is above 0",
+            "they must be finite and 0 or more, with at least one above 0",
             "check the variances",
             code="squares-weights-out-of-range",
         )
@@ -163,9 +163,7 @@ def _law(weights: npt.ArrayLike) -> _Law:
 
 def _check_value(value: float) -> float:
     if math.isnan(value):
-        raise DomainError(
-            "value=nan", "a tail is taken at a number", "give the value that is to be exceeded", code="tail-at-nan"
-        )
+        raise DomainError("value=nan", "the value must be a number", "give the threshold", code="tail-at-nan")
     return float(value)
 
 

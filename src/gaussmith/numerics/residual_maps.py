@@ -38,12 +38,12 @@ class Residuals:
         places = range(len(self.sizes))
         sound = all(i in places for way in self.ways for i in way)
         if not sound or self.variances.shape != (len(self.subsets),) or not (self.variances > 0).all():
-            rule = "each has attributes and a variance above zero"
-            raise PlanError("residuals without a place", rule, "plan again", code="residuals-out-of-place")
+            rule = "each must have valid attributes and a variance above zero"
+            raise PlanError("residuals out of range", rule, "plan again", code="residuals-out-of-place")
         # Their norm is added up one by one: none may be there twice, or for cells that are not counted.
         known = sorted(A for A in self.plan.above if A != () or A in self.subsets)
         if sorted(self.subsets) != known:
-            rule = "each below those asked for is there once"
+            rule = "each one below those asked for must be there once"
             raise PlanError("residuals of other marginals", rule, "plan again", code="residuals-of-other-marginals")
 
     @cached_property
@@ -131,8 +131,8 @@ class ResidualLift(Matrix):
     def scaled(self, columns: Array) -> ResidualLift:
         unit = float(columns[0])
         if not (columns == unit).all():
-            rule = "counts of marginals are scaled alike"
-            raise PlanError("columns that are scaled apart", rule, "plan again", code="marginal-columns-scaled-apart")
+            rule = "counts of marginals have one scale for all columns"
+            raise PlanError("columns with different scales", rule, "plan again", code="marginal-columns-scaled-apart")
         return ResidualLift(replace(self.residuals, variances=self.residuals.variances / unit / unit))
 
     def row_norms(self) -> Array:
@@ -178,11 +178,11 @@ class ResidualDecode(Matrix):
 
     def exact_times(self, vector: Integers) -> Integers:
         raise PlanError(
-            "decoding as a lift", "it reads answers back, in doubles", "plan again", code="decoding-as-lift"
+            "decoding as a lift", "it only computes answers, in doubles", "plan again", code="decoding-as-lift"
         )
 
     def scaled(self, columns: Array) -> ResidualDecode:
-        raise PlanError("decoding that is scaled", "it belongs to its residuals", "plan again", code="decoding-scaled")
+        raise PlanError("decoding with a scale", "its residuals set its scale", "plan again", code="decoding-scaled")
 
     def row_norms(self) -> Array:
         r = self.residuals
@@ -231,8 +231,8 @@ def _contrast_column(size: int, value: int) -> Array:
 
 def _columns(times: Any, columns: int) -> Array:
     if columns > MAX_WRITTEN:
-        what, rule = f"a map of {columns} columns", f"at most {MAX_WRITTEN} are written down"
-        raise PlanError(what, rule, "use it by structure", code="map-too-wide", columns=columns)
+        what, rule = f"a map of {columns} columns", f"at most {MAX_WRITTEN} can be written out"
+        raise PlanError(what, rule, "use its structure instead", code="map-too-wide", columns=columns)
     return np.column_stack([times(unit) for unit in np.eye(columns)])
 
 

@@ -95,7 +95,7 @@ class MarginalPlan:
                 outside = math.prod(self.shape[j] for j in way if j not in A)
                 parts.append(known[A] * inside / outside**2)
             elif A != ():
-                what, rule = f"marginal {tuple(way)}", "it is not below any marginal of the plan"
+                what, rule = f"marginal {tuple(way)}", "it is not part of any marginal of the plan"
                 raise PlanError(what, rule, "ask for it", code="marginal-not-in-residual-plan", marginal=tuple(way))
         return math.fsum(parts)
 
@@ -113,7 +113,10 @@ class MarginalPlan:
         """
         values = np.asarray(marginal)
         if values.shape != tuple(self.shape[i] for i in subset):
-            what, rule = f"marginal of shape {values.shape}", "one axis per attribute of the subset"
+            what, rule = (
+                f"marginal of shape {values.shape}",
+                "it must have one axis per attribute of the subset",
+            )
             raise PlanError(what, rule, "count again", code="marginal-of-wrong-shape", shape=values.shape)
         values = values.astype(np.int64 if values.size <= _INT64_CELLS and values.dtype != object else object)
         for axis in range(values.ndim):
@@ -145,8 +148,10 @@ class MarginalPlan:
     def decode_one(self, way: Subset, noisy: Mapping[Subset, Array], count: float | None = None) -> Array:
         """One marginal from the noisy lifted residuals below it."""
         if (count is None) != (self.neighbours == "add-remove"):
-            rule = "public, and asked for, under replace-one only"
-            raise PlanError("count=…", rule, f"{self.neighbours} it is", code="public-count-under-add-remove")
+            rule = "the count is public, and must be given, under replace-one only"
+            raise PlanError(
+                "count=…", rule, f"these are residuals for {self.neighbours}", code="public-count-under-add-remove"
+            )
         # Slot 0 of an axis holds what does not depend on the attribute, the others its contrasts.
         full = np.zeros(tuple(self.shape[i] for i in way))
         for A in _subsets_of(way, self.shape):
@@ -185,7 +190,7 @@ def plan_marginals(
     if neighbours == "replace-one":
         subsets, v = (subsets[1:], v[1:]) if subsets[0] == () else (subsets, v)
         if not subsets:
-            rule = "replacing a record must move something"
+            rule = "replacing a record must change some answer"
             raise PlanError("marginals that never change", rule, "ask for more", code="marginals-never-change")
     most = _most(sizes, subsets, neighbours)
     share, patterns = _shares(sizes, subsets, v, neighbours, most)
@@ -226,24 +231,31 @@ def _check(
     shape: Sequence[int], ways: Sequence[Sequence[int]], weights: npt.ArrayLike | None, neighbours: str
 ) -> tuple[tuple[int, ...], tuple[Subset, ...], Array]:
     if neighbours not in ("add-remove", "replace-one"):
-        what, rule = f"neighbours={neighbours!r}", "'add-remove' or 'replace-one'"
+        what, rule = f"neighbours={neighbours!r}", "it must be 'add-remove' or 'replace-one'"
         raise PlanError(what, rule, "choose one of the two", code="neighbours-not-one-of-two", neighbours=neighbours)
     sizes = tuple(int(n) for n in shape)
     if any(n < 1 for n in sizes):
-        rule = "every attribute has at least one value"
-        raise PlanError(f"shape={sizes}", rule, "declare the values", code="attribute-without-values", shape=sizes)
+        rule = "every attribute needs at least one value"
+        raise PlanError(f"shape={sizes}", rule, "list its values", code="attribute-without-values", shape=sizes)
     asked = tuple(tuple(sorted(int(i) for i in way)) for way in ways)
     if not asked or len(set(asked)) < len(asked):
-        what, rule = f"{len(asked)} marginals", "at least one, and none twice"
+        what, rule = f"{len(asked)} marginals", "there must be at least one, and none twice"
         raise PlanError(what, rule, "list each subset once", code="marginals-not-distinct", marginals=len(asked))
     for way in asked:
         if len(set(way)) < len(way) or any(not 0 <= i < len(sizes) for i in way):
-            rule = f"distinct attributes among 0 … {len(sizes) - 1}"
-            raise PlanError(f"marginal {way}", rule, "name those", code="marginal-of-unknown-attributes", marginal=way)
+            rule = f"attributes must be distinct, from 0 to {len(sizes) - 1}"
+            raise PlanError(
+                f"marginal {way}", rule, "choose from these", code="marginal-of-unknown-attributes", marginal=way
+            )
     w = np.ones(len(asked)) if weights is None else np.array(weights, dtype=np.float64)
     if w.shape != (len(asked),) or not (np.isfinite(w).all() and (w > 0).all()):
         what = "weights that are not one number > 0 per marginal"
-        raise PlanError(what, "each cell counts", "leave a marginal out", code="marginal-weights-not-positive")
+        raise PlanError(
+            what,
+            "every marginal needs a weight above 0",
+            "leave out marginals that do not matter",
+            code="marginal-weights-not-positive",
+        )
     return sizes, asked, w
 
 

@@ -50,7 +50,7 @@ def chebyshev_shares(values: Array, fraction: float = 0.05) -> tuple[Array, floa
     (array([0.5, 0.5]), True)
     """
     if not 0 < fraction < 1:
-        what, rule = f"fraction={fraction!r}", "a fraction lies between 0 and 1"
+        what, rule = f"fraction={fraction!r}", "a fraction must lie between 0 and 1"
         raise DomainError(what, rule, "write fraction=0.05", code="fraction-out-of-range", fraction=fraction)
     k = 1 / math.sqrt(fraction)
     low, high = math.log(1e-12), math.log(1e12)

@@ -101,8 +101,8 @@ def counts(dimension: int, at_most: int, neighbours: str) -> TwoLevel:
     if not 1 <= at_most <= dimension:
         raise PlanError(
             f"at_most={at_most}",
-            f"between 1 and dimension={dimension}",
-            "say how many ones a record has",
+            f"it must lie between 1 and dimension={dimension}",
+            "give the largest number of ones in a record",
             code="at-most-out-of-range",
             at_most=at_most,
             dimension=dimension,
@@ -149,7 +149,7 @@ def votes(dimension: int, neighbours: str, along: float = 1.0) -> TwoLevel:
 def _check(dimension: int, neighbours: str, fixed: bool = True) -> None:
     """`fixed`: all records have the same sum, so that with one coordinate replacing a record changes nothing."""
     if neighbours not in ("add-remove", "replace-one"):
-        what, rule = f"neighbours={neighbours!r}", "'add-remove' or 'replace-one'"
+        what, rule = f"neighbours={neighbours!r}", "it must be 'add-remove' or 'replace-one'"
         raise PlanError(what, rule, "choose one of the two", code="neighbours-not-one-of-two", neighbours=neighbours)
     if dimension < 1 or (dimension == 1 and fixed and neighbours == "replace-one"):
         rule, remedy = "something must be able to change", "use at least two coordinates"

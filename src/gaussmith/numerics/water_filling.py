@@ -42,10 +42,14 @@ def diagonal(bounds: npt.ArrayLike, weights: npt.ArrayLike, at_most: int) -> tup
     b, w = np.asarray(bounds, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     if b.ndim != 1 or b.shape != w.shape:
         what = f"bounds of shape {b.shape}, weights of shape {w.shape}"
-        raise PlanError(what, "one of each per sum", "match them", code="bounds-and-weights-do-not-match")
+        raise PlanError(
+            what, "there must be one bound and one weight per sum", "match them", code="bounds-and-weights-do-not-match"
+        )
     if not (np.isfinite(b).all() and np.isfinite(w).all() and (b >= 0).all() and (w >= 0).all()):
         what = "bounds or weights that are negative or not finite"
-        raise PlanError(what, "numbers ≥ 0", "bound every coordinate", code="bounds-or-weights-out-of-range")
+        raise PlanError(
+            what, "they must be finite and ≥ 0", "bound every coordinate", code="bounds-or-weights-out-of-range"
+        )
     variances = np.where(w > 0, 0.0, np.inf)
     active = (b > 0) & (w > 0)
     if not active.any():
@@ -57,7 +61,9 @@ def diagonal(bounds: npt.ArrayLike, weights: npt.ArrayLike, at_most: int) -> tup
     v = b * b * (roots * V)
     if not (v > 1e-290).all() or not np.isfinite(v).all():
         what = "bounds too small or too large for doubles"
-        raise PlanError(what, "their squares must be numbers", "change the unit", code="bounds-beyond-doubles")
+        raise PlanError(
+            what, "their squares must be representable as doubles", "change the unit", code="bounds-beyond-doubles"
+        )
     v *= _excess(b * b / v, at_most)
     variances[active] = v
     return variances, float((w * v).sum()) * (1.0 + _ROUNDING)
@@ -78,7 +84,9 @@ def blocks(totals: npt.ArrayLike, at_most: int) -> tuple[Array, float]:
     T = np.asarray(totals, dtype=np.float64)
     if T.ndim != 1 or not (np.isfinite(T).all() and (T >= 0).all()):
         what = "totals that are negative or not finite"
-        raise PlanError(what, "one total ≥ 0 per block", "plan the blocks first", code="totals-out-of-range")
+        raise PlanError(
+            what, "there must be one total ≥ 0 per block", "plan the blocks first", code="totals-out-of-range"
+        )
     multipliers, total = diagonal(np.ones(len(T)), T, at_most)
     multipliers[T == 0] = 1.0
     return multipliers, total
@@ -91,7 +99,7 @@ def _roots(a: Array, at_most: int) -> Array:
     square is too small for a double.
     """
     if at_most < 1:
-        rule = "a record touches at least one part"
+        rule = "a record contributes to at least one part"
         raise PlanError(f"at_most={at_most}", rule, "use at_most=1 or more", code="at-most-below-one", at_most=at_most)
     k = min(at_most, len(a))
     order = np.argsort(-a, kind="stable")

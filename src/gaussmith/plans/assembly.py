@@ -173,9 +173,9 @@ def _check_both_ways(values: Sequence[Value], missing: Mapping[str, float]) -> N
     for column in summed:
         if column in averaged and column not in missing:
             raise RequestError(
-                f"column {column!r} is asked both as a sum and as a mean",
-                "a missing value has a different stand-in for each",
-                f"say which one: missing = {{ {column} = 0 }}",
+                f"column {column!r} is asked for both as a sum and as a mean",
+                "missing values are replaced differently in sums and means",
+                f"choose one value: missing = {{ {column} = 0 }}",
                 code="request-sum-and-mean-without-missing",
                 column=column,
             )
@@ -205,7 +205,7 @@ def _stand_ins(missing: Mapping[str, Any], coordinates: Sequence[Value]) -> Arra
         if not (is_number(value) and lowest <= value <= highest):
             raise RequestError(
                 f"missing = {{ {column} = {value!r} }}",
-                f"a stand-in lies between {lowest:g} and {highest:g}",
+                f"a value that replaces missing ones must lie between {lowest:g} and {highest:g}",
                 "choose a value inside them",
                 code="request-missing-outside-bounds",
                 column=column,

@@ -135,7 +135,7 @@ class Block:
         if size > MAX_COVARIANCES:
             raise PlanError(
                 f"{size} answers",
-                f"a covariance matrix is written down for at most {MAX_COVARIANCES}",
+                f"a covariance matrix is computed for at most {MAX_COVARIANCES}",
                 "use plan.standard_errors, or plan fewer answers",
                 code="covariance-too-large",
                 answers=size,
@@ -152,7 +152,7 @@ class Block:
         """
         errors = self.standard_errors
         if self.answers.any_divided:
-            rule, remedy = "the error of a mean depends on the number of rows", "give a guess, such as rows=10_000"
+            rule, remedy = "the error of a mean depends on the number of rows", "give an estimate, such as rows=10_000"
             guess = check_number("rows", rows, above=0, rule=rule, remedy=remedy, error=PlanError)
             errors = np.where(self.answers.divided, errors / guess, errors)
         return dict(zip(self.answers.names, errors.tolist(), strict=True))
@@ -269,7 +269,7 @@ class Block:
         """
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
             odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
-            rule = "a plan has exactly the fields it was saved with"
+            rule = "a plan must have exactly the fields it was saved with"
             raise PlanError(f"plan fields {odd}", rule, "plan again", code="plan-fields-differ", fields=odd)
         domain = domain_from_dict(fields["domain"])
         answers = answers_from_dict(fields["answers"], domain)
@@ -302,7 +302,7 @@ class Block:
             )
         fits = self.shape.features.shape[1] == self.shape.lift.shape[0]
         if not fits or not (public is None or public.shape == (rows,)):
-            what = "parts of a plan that do not fit"
+            what = "parts of a plan that do not fit together"
             raise PlanError(what, "every field must be as it was saved", "plan again", code="plan-parts-do-not-fit")
 
     def check_numbers(self) -> None:
@@ -310,7 +310,7 @@ class Block:
         asked = self.problem.features.fits(self.domain) and self.answers.fits()
         if not (asked and self.substitutes.shape == (self.domain.substitutes_size,)):
             raise PlanError(
-                "parts of a plan that do not fit",
+                "parts of a plan that do not fit together",
                 "every field must be as it was saved",
                 "plan again",
                 code="plan-parts-do-not-fit",

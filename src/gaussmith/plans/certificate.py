@@ -57,10 +57,10 @@ class Proof:
     def __str__(self) -> str:
         what = "total squared error" if self.objective == "total" else "largest squared error over its target squared"
         if not math.isfinite(self.optimality):
-            return f"the plan's {what} is {self.price:.6g}; no bound on that of other noise is known"
+            return f"the plan's {what} is {self.price:.6g}; no lower bound for other noise is known"
         gap = 100 * max(self.optimality - 1, 0.0)
         return (
-            f"the plan's {what} is {self.price:.6g}; none can be below {self.lower_bound:.6g} (law: "
+            f"the plan's {what} is {self.price:.6g}; no Gaussian noise can go below {self.lower_bound:.6g} (law: "
             f"{self.law.kind}): within {gap:.2g} %"
         )
 
@@ -97,7 +97,7 @@ class Certificate:
     >>> import gaussmith as gm
     >>> plan = gm.plan(gm.Cells(8), gm.Guarantee(mu=1), answers=gm.workloads.prefix(8))
     >>> print(plan.certificate)
-    the plan's total squared error is 17.8...; none can be below 17.86... (law: cells): within 0.0... %
+    the plan's total squared error is 17.8...; no Gaussian noise can go below 17.86... (law: cells): within 0.0... %
     """
 
     plan_hash: str
@@ -107,7 +107,7 @@ class Certificate:
     def proof(self) -> Proof:
         """The only one; refuses where there are several."""
         if len(self.proofs) != 1:
-            what, rule = f"a certificate of {len(self.proofs)} draws", "each has a proof of its own"
+            what, rule = f"a certificate of {len(self.proofs)} draws", "each draw has its own proof"
             raise PlanError(what, rule, "use certificate.proofs", code="several-proofs", draws=len(self.proofs))
         return self.proofs[0]
 
@@ -239,7 +239,7 @@ def _verify(noise: Provable, proof: Proof) -> Verdict:
         problems.append(f"the guarantee does not hold: {error}")
         reach = np.inf
     if not reach <= 1.0:
-        problems.append("the guarantee does not hold: neighbours lie further apart than the noise is made for")
+        problems.append("the guarantee does not hold: neighbours are further apart than the noise allows")
     try:
         lower = noise.proven(proof.law) / noise.guarantee.mu**2
         lower *= 1.0 - 2.0**-51
@@ -252,7 +252,7 @@ def _verify(noise: Provable, proof: Proof) -> Verdict:
     if price > proof.price * (1.0 + 1e-9):
         problems.append(f"the plan's price is {price:.9g}, not {proof.price:.9g}")
     if price < lower * (1.0 - 1e-9):
-        problems.append(f"no noise has a price of {price:.9g}: the plan does not give the answers that it names")
+        problems.append(f"no noise has a price of {price:.9g}: the plan does not give the answers it claims")
     return Verdict(lower, price, reach, tuple(problems))
 
 

@@ -82,7 +82,7 @@ def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: f
     if not room > 2.0 * charge:
         raise PlanError(
             f"μ={mu:g} for {lift.shape[0]} lifted coordinates",
-            "the guarantee must leave room for rounding: μ·2^52 must exceed twice the root of their number",
+            "the guarantee must leave room for rounding: μ·2^52 must exceed twice the square root of their number",
             "use a larger ε or δ, or fewer columns",
             mu=mu,
             code="guarantee-too-small-for-rounding",
@@ -106,6 +106,6 @@ def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: f
     raise PlanError(
         "the lift could not be certified",
         "its largest difference must stay within the guarantee after rounding",
-        "plan again; if this persists, the domain's scales lie too far apart",
+        "plan again; if this persists, the domain's scales are too far apart",
         code="lift-not-certified",
     )

@@ -152,15 +152,15 @@ class Draw:
                 share = _filtered_share(self.block)
             else:
                 raise PlanError(
-                    "a block with other neighbours than its draw",
-                    "both protect the same",
+                    "a block whose neighbours differ from its draw's",
+                    "they must be the same",
                     "plan again",
                     code="block-of-other-neighbours",
                 )
         else:
             if self.block.neighbours != ADD_REMOVE:
-                what = "a group planned for a public number of people"
-                raise PlanError(what, "it is private in every group", "plan again", code="group-with-public-number")
+                what = "a group planned with a public number of people"
+                raise PlanError(what, "its number of people is private", "plan again", code="group-with-public-number")
             share = _share(self.groups, self.neighbours, self.block)
         if Fraction(self.block.guarantee.mu) * Fraction(share) > Fraction(self.guarantee.mu):
             what = "a block's guarantee" if self.groups is None else "a group's share"
@@ -182,8 +182,8 @@ class Draw:
         """The draw that `to_dict` described; refuses what it does not know."""
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
             raise PlanError(
-                "a draw that is not understood",
-                "it has exactly the fields it was saved with",
+                "a draw that cannot be read",
+                "it must have exactly the fields it was saved with",
                 "plan again",
                 code="draw-not-understood",
             )

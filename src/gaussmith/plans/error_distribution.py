@@ -166,7 +166,7 @@ def rows_needed(law: ErrorLaw, error: float, confidence: float = 0.95) -> int:
     >>> rows_needed(ErrorLaw(np.ones(10), np.zeros(10)), error=0.01)
     280
     """
-    rule = "the error to stay within is a finite number above 0"
+    rule = "the error must be a finite number above 0"
     error = check_number("error", error, above=0, rule=rule, remedy="write error=0.01", error=PlanError)
     return max(1, math.ceil(law.maximum_error(confidence) / error))
 

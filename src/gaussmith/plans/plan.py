@@ -93,7 +93,7 @@ class Plan(StatedErrors):
         names = self.questions
         if len(names) > 1:
             shown = ", ".join(map(repr, names[:6])) + (", …" if names[6:] else "")
-            what, remedy = f"a plan of {len(names)} questions", f"say which: plan[{names[0]!r}]"
+            what, remedy = f"a plan of {len(names)} questions", f"choose one: plan[{names[0]!r}]"
             raise PlanError(what, f"they are: {shown}", remedy, code="plan-of-several-questions", questions=names)
         return next(slot for slot in self.slots if slot.name == names[0])
 
@@ -251,8 +251,8 @@ class Plan(StatedErrors):
             draw.certify()
             if draw.neighbours != self.neighbours:
                 raise PlanError(
-                    "draws with other neighbours than the plan",
-                    "all protect the same",
+                    "draws whose neighbours differ from the plan's",
+                    "they must be the same",
                     "plan again",
                     code="draws-of-other-neighbours",
                 )
@@ -262,7 +262,7 @@ class Plan(StatedErrors):
         spent = sum((Fraction(each.mu) ** 2 for each in (*own, *(tie.guarantee for tie in self.ties))), Fraction(0))
         if spent > Fraction(self.guarantee.mu) ** 2:
             what = "draws that spend too much"
-            raise PlanError(what, "their μ² add up to the guarantee's", "plan again", code="draws-spend-too-much")
+            raise PlanError(what, "their μ² must fit in the guarantee's", "plan again", code="draws-spend-too-much")
 
     @property
     def protects(self) -> str:
@@ -351,7 +351,7 @@ class Plan(StatedErrors):
             raise PlanError(what, rule, "plan again with this version", code="unknown-plan-format", format=seen)
         if set(fields) != expected:
             odd = sorted(set(fields) ^ expected)
-            rule = "a plan has exactly the fields it was saved with"
+            rule = "a plan must have exactly the fields it was saved with"
             raise PlanError(f"plan fields {odd}", rule, "plan again", code="plan-fields-differ", fields=odd)
         try:
             plan = cls(
@@ -381,8 +381,8 @@ class Plan(StatedErrors):
                 what, rule = f"question {slot.name!r}", "its answers are not in the plan"
                 raise PlanError(what, rule, "plan again", code="question-answers-not-in-plan", question=slot.name)
         if not self.slots or len(set(self.questions)) < len(self.slots):
-            what = "questions of one name, or none"
-            raise PlanError(what, "every question has its own name", "plan again", code="plan-questions-not-distinct")
+            what = "questions with the same name, or no questions"
+            raise PlanError(what, "every question needs its own name", "plan again", code="plan-questions-not-distinct")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:

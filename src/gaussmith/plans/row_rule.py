@@ -28,10 +28,10 @@ MAX_LISTED = 8
 
 _COMPARED = {
     "as text": 'were compared as text: 17, 017 and 17.0 are three people (ids = "integer" makes them one)',
-    "text": "were compared as text, as was said: the same characters are the same person",
-    "integer": "were read as whole numbers: 17, 017 and 17.0 are one person; rows with other ids are left out",
+    "text": 'were compared as text (ids = "text"): the same characters are the same person',
+    "integer": "were read as whole numbers: 17, 017 and 17.0 are one person; rows with other ids are dropped",
 }
-_PROMISED = {"rows": "", "promised": ", each of which, as was said, depends on the rows of one person alone"}
+_PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of one person only"}
 
 _SPARED = ("stand_ins", "source", "is_text", "ids", "query", "form")
 """Fields that are saved only where they say something."""
@@ -55,7 +55,7 @@ class RowRule:
     form:            the form of plain data; "" for a table of which the rest of the rule says what a person adds
 
     >>> print(RowRule(((TOTAL, "visits"),), unit="person", where="age >= 18"))
-    a person is all rows with the same person; rows without one are left out
+    a person is all rows with the same person; rows where person is missing are dropped
     only rows where age >= 18
     """
 
@@ -124,35 +124,37 @@ class RowRule:
         if self.unit is None:
             lines.append("each row is one person")
         else:
-            lines.append(f"a person is all rows with the same {self.unit}; rows without one are left out")
+            lines.append(
+                f"a person is all rows with the same {self.unit}; rows where {self.unit} is missing are dropped"
+            )
         if self.ids:
             lines.append(f"ids in {self.unit} {_COMPARED[self.ids]}")
         if self.rows_per_unit is not None:
-            within = " in a group" if self.by else ""
-            few = "one row counts" if self.rows_per_unit == 1 else f"{self.rows_per_unit} rows count"
-            lines.append(f"of a person {few}{within}: those with more are scaled down to that")
+            within = " in each group" if self.by else ""
+            k = "1 row per person counts" if self.rows_per_unit == 1 else f"{self.rows_per_unit} rows per person count"
+            lines.append(f"at most {k}{within}; people with more are scaled down")
         if self.by:
-            lines.append("rows with other keys than those declared are left out")
+            lines.append("rows with keys that are not declared are dropped")
         if self.by and self.unit is not None:
             m = self.groups_per_unit
-            kept = "the group with most rows" if m == 1 else f"the {m} groups with most rows"
-            lines.append(f"a person in more groups keeps {kept}, ties to those declared first")
+            more = "1 group keeps the one" if m == 1 else f"{m} groups keeps the {m}"
+            lines.append(f"a person in more than {more} with the most rows; ties go to the group declared first")
         if self.histogram is not None:
-            lines.append(f"values of {self.histogram} other than those declared are left out")
+            lines.append(f"values of {self.histogram} that are not declared are dropped")
         if self.histogram is not None and self.unit is not None:
             m = self.values_per_unit
-            kept = "the value with most rows" if m == 1 else f"the {m} values with most rows"
-            lines.append(f"a person with more values keeps {kept}, ties to those declared first")
+            more = "1 value keeps the one" if m == 1 else f"{m} values keeps the {m}"
+            lines.append(f"a person with more than {more} with the most rows; ties go to the value declared first")
         lines += [f"{name} is {text}" for name, text in self.columns]
         if self.where is not None:
             lines.append(f"only rows where {self.where}")
         if self.stand_ins:
             what = "a missing value"
-            what += ", or text that is no plain number (45%, $5, 1,5)," if self.is_text else ""
+            what += ", or text that is not a plain number (45%, $5, 1,5)," if self.is_text else ""
             shown = [f"{value:,.12g} in {column}" for column, value in self.stand_ins[:MAX_LISTED]]
             lines.append(f"{what} counts as {', '.join(shown)}{', …' if self.stand_ins[MAX_LISTED:] else ''}")
         if self.query:
-            lines.append(f"the table was the result of a query: the promise is about its rows{_PROMISED[self.query]}")
+            lines.append(f"the table is the result of a query: the guarantee is about its rows{_PROMISED[self.query]}")
         return lines
 
     def __str__(self) -> str:

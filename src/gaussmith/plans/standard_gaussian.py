@@ -153,7 +153,7 @@ def spectrum(block: Block) -> tuple[Array, float | None]:
     if answers.size > MAX_DIRECTIONS or answers.over_rows:
         raise PlanError(
             f"the directions of {answers.size} answers",
-            f"at most {MAX_DIRECTIONS} plain ones are decomposed",
+            f"at most {MAX_DIRECTIONS} can be decomposed",
             'use kind="errors"',
             code="too-many-directions",
             answers=answers.size,

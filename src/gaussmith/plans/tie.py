@@ -106,7 +106,7 @@ class Tie:
         if not room > 2.0 * charge:
             raise PlanError(
                 f"μ={self.guarantee.mu:g} for {self.lift.size} lifted coordinates",
-                "the guarantee must leave room for rounding: μ·2^52 must exceed twice the root of their number",
+                "the guarantee must leave room for rounding: μ·2^52 must exceed twice the square root of their number",
                 "use a larger ε or δ, or fewer questions",
                 mu=self.guarantee.mu,
                 code="mu-too-small-for-tied-lift",
@@ -250,7 +250,7 @@ def tie_from_dict(fields: dict[str, Any], draws: Sequence[Draw]) -> Tie:
     if set(fields) != expected:
         raise PlanError(
             "a tie that is not understood",
-            "it has exactly the fields it was saved with",
+            "it must have exactly the fields it was saved with",
             "plan again",
             code="tie-not-understood",
         )

@@ -81,7 +81,7 @@ class Codes:
 
     def spell(self, which: range) -> list[Step]:
         """Steps in SQL from the numbers x0, x1 … to the codes c0, c1 …, of which those in `which` are made."""
-        what, rule = f"records coded by {type(self).__name__}", "Spark cannot code these"
+        what, rule = f"records coded by {type(self).__name__}", "Spark cannot encode them"
         raise SourceError(what, rule, "read them with Polars", code="codes-unknown-to-spark", type=type(self).__name__)
 
     def spell_place(self) -> list[Step] | None:
@@ -110,8 +110,8 @@ class BoxCodes(Codes):
 
     def __post_init__(self) -> None:
         if self.substitute.shape != self.low.shape or not np.isfinite(self.substitute).all():
-            what, rule = "what stands in for a missing value", "it is one finite number per coordinate"
-            raise DomainError(what, rule, "give such numbers", code="missing-not-finite")
+            what, rule = "values that replace missing ones", "there must be one finite number per coordinate"
+            raise DomainError(what, rule, "give one number per coordinate", code="missing-not-finite")
 
     @classmethod
     def for_bounds(cls, lower: Any, upper: Any, substitute: Any, names: Sequence[str] | None = None) -> BoxCodes:
@@ -130,7 +130,7 @@ class BoxCodes(Codes):
             name = repr(names[j]) if names is not None else f"coordinate {j}"
             raise DomainError(
                 f"bounds of {name} = [{low[j]:g}, {high[j]:g}]",
-                "their distance must be a number that doubles can cut into 2^41 parts",
+                "the distance between them must be a double that can be divided into 2^41 parts",
                 "rescale the column to ordinary units",
                 code="bounds-distance-beyond-doubles",
                 name=name,
@@ -148,7 +148,7 @@ class BoxCodes(Codes):
         if over.any():
             raise DomainError(
                 "bounds too narrow for their distance from zero",
-                "doubles near the bounds must be finer than the bounds are wide",
+                "the gap between doubles near the bounds must be smaller than the width of the bounds",
                 "shift the column towards zero",
                 code="bounds-too-narrow",
             )

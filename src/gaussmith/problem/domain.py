@@ -146,7 +146,7 @@ class Domain(ABC):
         if missing:
             raise PlanError(
                 f"missing={dict(missing)!r}",
-                "in a ball a record with a missing value becomes the centre; counts have rules of their own",
+                "in a ball a record with a missing value becomes the centre; counts have their own rules",
                 "leave out missing=",
                 code="missing-not-for-this-domain",
                 missing=dict(missing),
@@ -205,7 +205,7 @@ class Domain(ABC):
         if problem.features.targets is not None:
             raise PlanError(
                 f"objective='worst' for {type(self).__name__}",
-                "the worst answer is planned over cells and points",
+                "this objective is for cells and points only",
                 "leave it out, or give weights",
                 code="objective-worst-not-for-this-domain",
                 type=type(self).__name__,

@@ -85,5 +85,5 @@ def check_law(holds: bool) -> None:
 
 def refused_law() -> PlanError:
     """The reason for refusing a law."""
-    what = "a law that is not one of differences"
+    what = "a law that is not a law of differences"
     return PlanError(what, "its numbers must fit the domain", "plan again", code="law-not-of-differences")

@@ -141,7 +141,10 @@ class Release:
         groups = self.plan.groups
         if groups is None or self.view.groups is not None:
             raise PlanError(
-                "a total without groups", "groups are added up", "ask by = { … }", code="total-without-groups"
+                "a total without groups",
+                "a total adds up groups",
+                "ask for groups: by = { … }",
+                code="total-without-groups",
             )
         for column in keys:
             if column not in groups.columns:
@@ -207,11 +210,11 @@ class Release:
             self.plan.slot  # noqa: B018 (refuses, with the names of the questions)
         if self.labels:
             shown = ", ".join(" · ".join(map(str, label)) for label in self.labels[:6])
-            what, rule, remedy = f"{len(self.labels)} groups", f"they are: {shown}", "say which: release[group]"
+            what, rule, remedy = f"{len(self.labels)} groups", f"they are: {shown}", "choose one: release[group]"
             raise PlanError(what, rule, remedy, code="release-of-several-groups", groups=len(self.labels))
         if len(self.names) != 1:
             shown = ", ".join(map(repr, self.names[:6])) + (", …" if len(self.names) > 6 else "")
-            what, remedy = f"{len(self.names)} answers", f"say which: release[{self.names[0]!r}]"
+            what, remedy = f"{len(self.names)} answers", f"choose one: release[{self.names[0]!r}]"
             raise PlanError(what, f"they are: {shown}", remedy, code="release-of-several-answers", answers=self.names)
 
     def _only(self, values: Array) -> float:
@@ -249,7 +252,7 @@ class Release:
     def covariance(self) -> Array:
         """Of the released answers (of one group), the count last if asked; of means to first order."""
         if self.labels:
-            rule = "each has noise of its own"
+            rule = "each group has its own noise"
             raise PlanError("the covariance of groups", rule, "choose one: release[group]", code="covariance-of-groups")
         return self.readout.covariance()
 

@@ -99,7 +99,7 @@ def _text(source: str | bytes | os.PathLike[str]) -> str | bytes:
     try:
         return Path(source).read_bytes()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a name of a file"
+        reason = getattr(error, "strerror", None) or "it is not a file name"
         what = f"file {without_secrets(source)[:200]!r}"
         raise RequestError(
             what, f"it cannot be read: {reason}", "check the name", code="record-file-not-readable", reason=reason
@@ -124,8 +124,10 @@ def _release(fields: dict[str, Any]) -> Release:
             raise PlanError(what, rule, "upgrade gaussmith", code="unknown-release-format", format=fields["format"])
         plan = Plan.from_dict(fields["plan"])
         if len(fields["draws"]) != len(plan.draws):
-            what = "a record of other draws than its plan's"
-            raise PlanError(what, "each has its noisy numbers", "check the file", code="release-of-other-draws")
+            what = "a release whose draws do not match its plan's"
+            raise PlanError(
+                what, "every draw must have its noisy numbers", "check the file", code="release-of-other-draws"
+            )
         noisy = tuple(
             np.array(saved["features"], float).reshape(draw.size, draw.block.shape.features.shape[0])
             for saved, draw in zip(fields["draws"], plan.draws, strict=True)

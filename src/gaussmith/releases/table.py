@@ -71,7 +71,7 @@ def marginal(block: Block, values: Array, attributes: Sequence[str | int]) -> Ar
     """The table of one marginal among the values of a release, an axis per attribute, in the order given."""
     work, names = block.problem.features.marginals, block.domain.attribute_names
     if work is None:
-        what = "a marginal of other answers"
+        what = "a marginal of answers that are not marginals"
         raise PlanError(what, "the plan was not made for marginals", "use release.values", code="answers-not-marginals")
     for name in attributes:
         if str(name) not in names:
@@ -80,7 +80,7 @@ def marginal(block: Block, values: Array, attributes: Sequence[str | int]) -> Ar
     places = [names.index(str(name)) for name in attributes]
     way = tuple(sorted(places))
     if way not in work.ways:
-        what, rule = f"marginal {tuple(attributes)}", "it was not asked"
+        what, rule = f"marginal {tuple(attributes)}", "the plan does not include it"
         raise PlanError(what, rule, "ask for it when planning", code="marginal-not-asked", marginal=tuple(attributes))
     start = work.offsets[work.ways.index(way)]
     size = work.sizes[work.ways.index(way)]

@@ -144,7 +144,7 @@ def plan_chart(block: Block, columns: Sequence[str] | None = None, kind: str = "
             f"kind={kind!r}", "a plan has no such picture", nearest(str(kind), KINDS), code="unknown-picture", kind=kind
         )
     if kind != "shape" and columns is not None:
-        what, rule = f"columns with kind={kind!r}", "that picture shows all answers"
+        what, rule = f"columns with kind={kind!r}", "this picture always shows all answers"
         raise PlanError(what, rule, "leave columns out", code="columns-with-this-picture", kind=kind)
     spec = plan_spec(block, columns) if kind == "shape" else (errors_spec if kind == "errors" else spectrum_spec)(block)
     return altair.Chart.from_dict(spec)

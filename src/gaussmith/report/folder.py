@@ -26,14 +26,14 @@ def check_folder(folder: str | Path, overwrite: bool = False) -> None:
     if (path / RECORD).exists() and not overwrite:
         what = f"folder {without_secrets(folder)!r}"
         rule = "it already holds a release"
-        remedy = "name another folder, or move it away"
+        remedy = "choose another folder, or move that release away"
         raise RequestError(what, rule, remedy, code="folder-holds-release", folder=without_secrets(folder))
     nearest = next(place for place in (path, *path.absolute().parents) if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise RequestError(
             f"folder {without_secrets(folder)!r}",
             f"{without_secrets(nearest)!r} cannot be written to",
-            "name a folder of yours",
+            "choose a folder you can write to",
             code="folder-not-writable",
             folder=without_secrets(folder),
             parent=without_secrets(nearest),
@@ -68,8 +68,8 @@ def write_folder(release: Release, folder: str | Path) -> list[Path]:
     except OSError:
         raise DataError(
             f"folder {without_secrets(folder)!r}",
-            "it could not be written to; the release itself is done",
-            "keep what was printed",
+            "it could not be written to; the release itself is complete",
+            "keep the printed output",
             code="folder-not-written",
             folder=without_secrets(folder),
         ) from None

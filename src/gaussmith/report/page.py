@@ -60,7 +60,7 @@ def write_page(release: Release, path: str | os.PathLike[str], columns: Sequence
     if file.suffix.lower() not in (".html", ".htm"):
         raise RequestError(
             f"report {without_secrets(path)!r}",
-            "it is an .html page",
+            "a report is an .html file",
             f"write {without_secrets(file.with_suffix('.html'))!r}; browsers print it",
             code="report-not-html",
             report=without_secrets(path),

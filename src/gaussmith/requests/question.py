@@ -60,32 +60,32 @@ class Question:
         object.__setattr__(self, "by", _keys(self.by))
         object.__setattr__(self, "columns", _texts("columns", self.columns, 'bmi = "weight / (height * height)"'))
         if not isinstance(self.count, bool) and self.count != "rows":
-            what, rule = f"count={self.count!r}", 'it is true, false or "rows"'
+            what, rule = f"count={self.count!r}", 'it must be true, false or "rows"'
             raise RequestError(what, rule, "write count = true", code="unknown-count", count=self.count)
         if self.mean_of not in MEANS_OF:
-            rule, remedy = 'it is "rows" or "units"', nearest(str(self.mean_of), MEANS_OF)
+            rule, remedy = 'it must be "rows" or "units"', nearest(str(self.mean_of), MEANS_OF)
             raise RequestError(f"mean_of={self.mean_of!r}", rule, remedy, code="unknown-mean-of", mean_of=self.mean_of)
         if self.where is not None and not isinstance(self.where, str):
-            what, rule = f"where={self.where!r}", "a filter is written as text"
+            what, rule = f"where={self.where!r}", "a filter must be text"
             raise RequestError(what, rule, 'write where = "age >= 18"', code="where-not-text", where=self.where)
         for text in (*self.columns.values(), self.where):
             if text is not None:
                 parse(text)  # names of columns and their kinds are checked when the source is there
         if not isinstance(self.missing, Mapping):
             what = f"missing={self.missing!r}"
-            rule = "it maps columns to numbers"
+            rule = "it must map columns to numbers"
             remedy = "write missing = { age = 40 }"
             raise RequestError(what, rule, remedy, code="missing-not-a-mapping", missing=self.missing)
         for column in self.missing:
             if column not in {*self.sums, *self.means}:
                 what = f"missing names {column!r}"
-                rule = "it must be a column that is asked"
+                rule = "it must be a column that is asked for"
                 remedy = nearest(str(column), [*self.sums, *self.means])
                 raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
             if not _is_plain(self.missing[column]):
                 raise RequestError(
                     f"missing of {column!r} = {self.missing[column]!r}",
-                    "it is a number",
+                    "it must be a number",
                     "write missing = { age = 40 }",
                     code="missing-not-a-number",
                     column=column,
@@ -99,22 +99,24 @@ class Question:
         if self.rows_per_unit is not None:
             self._check_limit("rows_per_unit", 1 << 20)
         if not isinstance(self.name, str) or not self.name.isprintable() or self.name != self.name.strip():
-            what, rule = f"name={self.name!r}", "a question is named by printable text"
+            what, rule = f"name={self.name!r}", "the name of a question must be printable text"
             raise RequestError(what, rule, "choose another name", code="question-name-unusable", name=self.name)
         if self.share is not None and not (_is_plain(self.share) and 0 < self.share < math.inf):
-            what, rule = f"share={self.share!r}", "a share is a number above 0"
+            what, rule = f"share={self.share!r}", "a share must be a number above 0"
             raise RequestError(what, rule, "write share = 2", code="share-not-positive", share=self.share)
         if self.error_at_most is not None:
             self._check_error()
         if not (self.sums or self.means or self.count or self.histograms):
             rule = "a request has at least one answer"
-            raise RequestError("nothing is asked", rule, "add sums, means or count, e.g. --count", code="nothing-asked")
+            raise RequestError(
+                "nothing is asked for", rule, "add sums, means or count, e.g. --count", code="nothing-asked"
+            )
         if self.histograms:
             self._check_histogram()
         elif self.values_per_unit != 1:
             raise RequestError(
                 f"values_per_unit={self.values_per_unit} without histograms",
-                "it is about histograms",
+                "it applies only to histograms",
                 "leave it out",
                 code="values-per-unit-without-histograms",
                 values_per_unit=self.values_per_unit,
@@ -153,9 +155,9 @@ class Question:
         _check_fits("values_per_unit", self.values_per_unit, max(map(len, self.histograms.values())), "values")
         if len(self.histograms) > 1 or self.sums or self.means:
             raise RequestError(
-                "a histogram beside other answers in one question",
-                "each histogram is a question of its own",
-                "write a [[question]] for each, or ask them without questions",
+                "a histogram together with other answers in one question",
+                "each histogram must be its own question",
+                "write a [[question]] for each, or ask for them outside the questions",
                 code="histogram-beside-other-answers",
             )
         if self.by or self.count == "rows":
@@ -175,7 +177,7 @@ class Question:
                     raise RequestError(
                         f"{name}={value} without a unit",
                         "without a unit each row is a person",
-                        'name the column that tells people apart: unit = "person"',
+                        'name the column that identifies people: unit = "person"',
                         code="limit-without-unit",
                         name=name,
                         value=value,
@@ -186,7 +188,7 @@ class Question:
         if over_rows and self.rows_per_unit is None:
             raise RequestError(
                 f"{over_rows} without rows_per_unit",
-                "it must be said how many rows of one person count",
+                "a limit on the rows that count per person is needed",
                 'write rows_per_unit = 12, or mean_of = "units" for the mean over people',
                 code="rows-per-unit-missing",
                 answer=over_rows,
@@ -219,7 +221,7 @@ class Question:
 
 def _bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:
     if not isinstance(bounds, Mapping):
-        rule, remedy = "it maps columns to their bounds", f"write {which} = {{ age = [0, 100] }}"
+        rule, remedy = "it must map columns to bounds", f"write {which} = {{ age = [0, 100] }}"
         raise RequestError(f"{which}={bounds!r}", rule, remedy, code="bounds-not-a-mapping", which=which, bounds=bounds)
     checked = {}
     for column, pair in bounds.items():
@@ -240,14 +242,14 @@ def read_values(histograms: Any) -> dict[str, list[Any]]:
     """Columns with the values that are counted; their rules are those of `Cells`."""
     if not isinstance(histograms, Mapping):
         shown = 'write histograms = { health = ["good", "fair", "poor"] }'
-        what, rule = f"histograms={histograms!r}"[:120], "it maps columns to lists of values"
+        what, rule = f"histograms={histograms!r}"[:120], "it must map columns to lists of values"
         raise RequestError(what, rule, shown, code="histograms-not-a-mapping", histograms=histograms)
     found = {}
     for column, values in histograms.items():
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
             raise DomainError(
                 f"values of {column!r} = {values!r}"[:120],
-                "they are listed, at least one, without looking at the data",
+                "list at least one value, chosen without looking at the data",
                 f'write histograms = {{ {column} = ["good", "fair", "poor"] }}',
                 code="histogram-values-not-listed",
                 column=column,
@@ -269,7 +271,7 @@ def _keys(by: Any) -> Any:
 
 
 def _no_keys(by: Any) -> RequestError:
-    rule = "it maps columns to lists of keys, or lists combinations of keys"
+    rule = "it must map columns to lists of keys, or list combinations of keys"
     return RequestError(
         f"by={by!r}"[:120], rule, 'write by = { region = ["north", "south"] }', code="by-malformed", by=by
     )
@@ -278,14 +280,18 @@ def _no_keys(by: Any) -> RequestError:
 def _dates(keys: Sequence[Any]) -> list[Any]:
     for key in keys:
         if isinstance(key, datetime.datetime) and key.time() != datetime.time():
-            what, rule = f"key {key.isoformat()}", "dates are matched by their day"
+            what, rule = f"key {key.isoformat()}", "dates are matched without a time of day"
             raise DomainError(what, rule, "write a date without a time", code="key-date-with-time", key=key.isoformat())
     return [key.isoformat()[:10] if isinstance(key, datetime.date) else key for key in keys]
 
 
 def _texts(which: str, texts: Any, example: str) -> dict[str, str]:
     if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
-        what, rule, remedy = f"{which}={texts!r}", "it maps names to expressions", f"write {which} = {{ {example} }}"
+        what, rule, remedy = (
+            f"{which}={texts!r}",
+            "it must map names to expressions",
+            f"write {which} = {{ {example} }}",
+        )
         raise RequestError(what, rule, remedy, code="expressions-not-a-mapping", which=which, texts=texts)
     return {str(name): text for name, text in texts.items()}
 

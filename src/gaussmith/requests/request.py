@@ -82,14 +82,14 @@ class Request:
         if not isinstance(self.guarantee, Guarantee):
             raise RequestError(
                 "no guarantee" if self.guarantee is None else f"guarantee of type {type(self.guarantee).__name__}",
-                "a request says how well people are protected",
+                "a request must say how well people are protected",
                 "write guarantee = { epsilon = 1, delta = 1e-6 }, in Python gaussmith.Guarantee(epsilon=1, delta=1e-6)",
                 code="request-without-guarantee",
             )
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
         read_source(self.source)  # refuses a table that says what a source has not
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
-            what, rule = f"unit={self.unit!r}", "it names a column"
+            what, rule = f"unit={self.unit!r}", "it must be the name of a column"
             raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
         if self.questions or len(self._apart()) > 1:
             plan = self._plan_questions()
@@ -122,7 +122,7 @@ class Request:
         if own.get("columns") and self.columns:
             for name in own["columns"]:
                 if name in self.columns:
-                    what, rule = f"column {name!r} is derived twice", "every derived column has its own name"
+                    what, rule = f"column {name!r} is derived twice", "every derived column needs its own name"
                     raise RequestError(what, rule, "rename one", code="column-derived-twice", column=name)
             fields["columns"] = {**self.columns, **own["columns"]}
         if own and "missing" not in own and isinstance(self.missing, Mapping):
@@ -152,8 +152,8 @@ class Request:
     def _plan_questions(self) -> Plan:
         for name in ANSWERS if self.questions else ():
             if getattr(self, name):
-                what, rule = f"{name} beside questions", "with questions everything is asked in them"
-                raise RequestError(what, rule, "make it a question", code="answer-beside-questions", key=name)
+                what, rule = f"{name} outside the questions", "a request with questions asks for everything in them"
+                raise RequestError(what, rule, "move it into a question", code="answer-beside-questions", key=name)
         questions = self._named_questions()
         sets = _together(questions)
         some = [[questions[i] for i in members] for members in sets]
@@ -204,13 +204,13 @@ class Request:
             if isinstance(own, Question):
                 own = own.given()
             if not isinstance(own, Mapping):
-                rule, remedy = "a question is a table", "write [[question]] and what it asks"
+                rule, remedy = "a question must be a table", "write [[question]] and what it asks"
                 raise RequestError(f"question {own!r}", rule, remedy, code="question-not-a-table", question=own)
             for key in own:
                 if key not in Question.field_names():
                     raise RequestError(
                         f"unknown key {key!r} in question {number}",
-                        f"{key} holds for the whole request" if key in KEYS else "a question has no such key",
+                        f"{key} applies to the whole request" if key in KEYS else "a question has no such key",
                         "write it above the questions" if key in KEYS else nearest(str(key), Question.field_names()),
                         code="unknown-key-in-question",
                         key=key,
@@ -219,13 +219,13 @@ class Request:
             named = {"name": str(number), **own}
             question = self._question(named)
             if any(question.name == other.name for other in questions):
-                what, rule = f"two questions named {question.name!r}", "every question has its own name"
+                what, rule = f"two questions named {question.name!r}", "every question needs its own name"
                 raise RequestError(what, rule, "rename one", code="question-name-twice", name=question.name)
             questions.append(question)
         for column in self.missing:
             if not any(column in {*q.sums, *q.means} for q in questions):
                 what = f"missing names {column!r}"
-                rule = "it must be a column that is asked"
+                rule = "it must be a column that is asked for"
                 remedy = "leave it out, or ask for it"
                 raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
         return questions
@@ -247,7 +247,7 @@ class Request:
         try:
             fields = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            what, rule, remedy = f"request file {without_secrets(path)!r}", f"it is not TOML: {error}", "mend that line"
+            what, rule, remedy = f"request file {without_secrets(path)!r}", f"it is not TOML: {error}", "fix that line"
             raise RequestError(what, rule, remedy, code="request-file-not-toml", file=without_secrets(path)) from None
         return cls.from_dict(fields, beside=file.parent)
 
@@ -260,11 +260,14 @@ class Request:
                     f"unknown key {key!r}", *_misplaced(str(key), fields), code="unknown-key-in-request", key=key
                 )
         if "neighbors" in fields and "neighbours" in fields:
-            what, rule = "neighbours beside neighbors", "they are one and the same"
+            what, rule = "both neighbours and neighbors", "these are two spellings of one field"
             raise RequestError(what, rule, "leave one out", code="request-neighbours-spelled-twice")
         if "source" not in fields:
             raise RequestError(
-                "no source", "a request names its data", 'add source = "people.parquet"', code="request-without-source"
+                "no source",
+                "a request must name its data",
+                'add source = "people.parquet"',
+                code="request-without-source",
             )
         source = fields["source"]
         path = read_source(source).data
@@ -339,10 +342,10 @@ def _misplaced(key: str, fields: Mapping[str, Any]) -> tuple[str, str]:
         given = {name: fields[name] for name in STATED if name in fields}
         given |= {"delta": 1e-6} if "epsilon" in given and "delta" not in given else {}
         shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
-        return "how well people are protected is said in one table", f"write guarantee = {{ {shown} }}"
+        return "the guarantee is stated in one table", f"write guarantee = {{ {shown} }}"
     if key in OF_A_RELEASE:
         return (
-            "it is not part of a request but said when it is released",
+            "it is not part of a request; give it when you release",
             f"write gaussmith release REQUEST.toml --{key} …, or gaussmith.release(request, {key}=…)",
         )
     return "a request has no such key", nearest(key, KEYS, most=len(KEYS))
@@ -354,7 +357,7 @@ def _guarantee(fields: Any) -> Any:
     allowed = STATED
     if not isinstance(fields, Mapping):
         what, remedy = f"guarantee={fields!r}", "write guarantee = { epsilon = 1, delta = 1e-6 }"
-        raise RequestError(what, "it is a table", remedy, code="request-guarantee-not-a-table", guarantee=fields)
+        raise RequestError(what, "it must be a table", remedy, code="request-guarantee-not-a-table", guarantee=fields)
     for key in fields:
         if key not in allowed:
             what, rule = f"unknown key {key!r} in guarantee", "it has no such key"

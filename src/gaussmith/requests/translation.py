@@ -70,7 +70,7 @@ def plan_question(
     if groups is None and not question.histograms and question.groups_per_unit != 1:
         raise RequestError(
             f"groups_per_unit={question.groups_per_unit} without groups",
-            "it is about groups",
+            "it applies only to groups",
             "declare them: by = …",
             code="groups-per-unit-without-groups",
             groups_per_unit=question.groups_per_unit,

@@ -15,17 +15,17 @@ Progress = Callable[[int, float], None]
 BEST = "best"
 
 _MADE_FOR = {
-    "lifted": "it is made for boxes, balls and Gaussian data",
-    "elliptical": "it is made for sums and means of the columns of a box",
-    "isotropic": "it is made for sums and means of columns, and for counts and sparse vectors as they are",
-    "solved": "noise is solved for boxes under add-remove, for a matrix of answers of a box under "
+    "lifted": "this shape is for boxes, balls and Gaussian data",
+    "elliptical": "this shape is for sums and means of the columns of a box",
+    "isotropic": "this shape is for sums and means of columns, and for single entries of counts and sparse vectors",
+    "solved": "this shape is for boxes under add-remove, for a matrix of answers of a box under "
     "replace-one, and for points, cells and counts without a closed form",
-    "wide": "it is made for sums of many columns under add-remove, at most ten of them much wider than the others",
-    "clipped": "it is made for Gaussian data",
-    "two-level": "it is made for counts, votes and cells that are all asked alike",
-    "water-filled": "it is made for sparse vectors",
-    "even": "it is made for cells, each asked as it is",
-    "residuals": "it is made for marginals of cells",
+    "wide": "this shape is for sums of many columns under add-remove, at most ten of them much wider than the others",
+    "clipped": "this shape is for Gaussian data",
+    "two-level": "this shape is for counts, votes and cells that all have the same weight",
+    "water-filled": "this shape is for sparse vectors",
+    "even": "this shape is for counts of single cells",
+    "residuals": "this shape is for marginals of cells",
 }
 """The names of shapes, and where each can be used."""
 
@@ -120,5 +120,5 @@ def refuse_shape(name: str, problem: Problem[Domain], names: Sequence[str]) -> P
         return PlanError(
             what, _MADE_FOR[name], f"choose one of: {', '.join(usable)}", code="shape-not-for-this-problem", shape=name
         )
-    rule = "it names a shape that fits the domain"
+    rule = "it must be a shape that fits the domain"
     return PlanError(f"shape={name!r}", rule, nearest(name, usable), code="unknown-shape", shape=name)

@@ -58,7 +58,7 @@ def one_of_many(problem: Problem[Cells | Points], search: Search, most: int) -> 
     """The solved shape for records that are one of a limited number of values."""
     d = problem.domain.width
     if d > most:
-        what, rule = f"{d} cells to be solved for", f"at most {most} are"
+        what, rule = f"{d} cells for the numerical solver", f"it takes at most {most}"
         raise PlanError(what, rule, "use fewer cells, or marginals", code="too-many-cells-to-solve", cells=d, most=most)
     gap = GAP if search.gap is None else search.gap
     return [(_solved if problem.features.targets is None else _least_worst)(problem, gap, search)]
@@ -228,8 +228,8 @@ def _least_worst(problem: Problem[Cells | Points], gap: float, search: Search) -
     private, asked, apart = problem.secret_count, problem.asks_secret_count, problem.domain.or_none
     if asked and apart:
         raise PlanError(
-            "the worst answer of cells that need not be, with their number",
-            "it is planned for cells that every record is in",
+            "the worst answer of cells with or_none=True and their count",
+            "every record must be in a cell",
             "leave out count=True, or or_none=True",
             code="worst-cells-with-count",
         )

@@ -64,7 +64,7 @@ def _coordinates(problem: Problem[Domain]) -> tuple[Array, Array, float]:
     if asked.matrix is not None:
         raise PlanError(
             "noise on each coordinate for a matrix of answers",
-            "it needs sums or means",
+            "this shape needs sums or means",
             "leave out shape=",
             code="coordinatewise-matrix",
         )

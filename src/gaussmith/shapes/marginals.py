@@ -48,14 +48,14 @@ def _check(problem: Problem[Cells]) -> None:
     if problem.features.targets is not None:
         raise PlanError(
             "marginals with objective='worst'",
-            "they are planned for the least total",
+            "marginals are planned for the smallest total",
             "give weights, one per marginal",
             code="marginals-with-objective-worst",
         )
     if problem.domain.or_none and (not problem.secret_count or problem.count_weight > 0):
         raise PlanError(
-            "marginals of records that need not be in a cell",
-            "under replace-one, and with the count, every record is in one",
+            "marginals of records that may be in no cell",
+            "under replace-one, and with the count, every record must be in a cell",
             "declare a value for all others, and leave out or_none=True",
             code="marginals-with-or-none",
         )

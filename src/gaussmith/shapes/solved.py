@@ -81,7 +81,7 @@ def check_lost(decode: Array, errors: Array) -> None:
     if (lost > MAX_LOSS * sizes).any():
         raise PlanError(
             "records whose answers differ too much in scale",
-            "solved noise must be read back to a part in 10^12",
+            "the solved noise must be accurate to one part in 10^12",
             "leave out shape=, or ask for answers of one unit at a time",
             code="solved-scales-too-far-apart",
         )

@@ -51,14 +51,14 @@ def ask(domain: Domain, answers: Any = "sums", count: bool = False, weights: Any
     names = domain.names if domain.names is not None else tuple(map(str, range(domain.dimension)))
     if count and NAME in names:
         raise PlanError(
-            "a column 'count' beside count=True",
-            "every answer has its own name",
-            "rename the column, or use gaussmith.Request, which calls its sum count_sum",
+            "a column named 'count' together with count=True",
+            "every answer needs its own name",
+            "rename the column, or use gaussmith.Request, which names its sum count_sum",
             code="column-named-count",
         )
     if not names and not count:
         raise PlanError(
-            "nothing is asked",
+            "nothing is asked for",
             "a plan has at least one answer",
             "ask for a sum, a mean or the count",
             code="no-answers",
@@ -105,7 +105,7 @@ def aim(answers: Answers, objective: Any, targets: Any) -> Answers:
     if objective not in ("total", "worst"):
         raise PlanError(
             f"objective={objective!r}",
-            'it is "total" or "worst"',
+            'it must be "total" or "worst"',
             nearest(str(objective), ["total", "worst"]),
             code="unknown-objective",
             objective=objective,
@@ -122,7 +122,7 @@ def aim(answers: Answers, objective: Any, targets: Any) -> Answers:
     if answers.weighting != "equal":
         raise PlanError(
             "weights with objective='worst'",
-            "there every answer has a target",
+            "every answer has a target instead",
             "give targets= instead",
             code="weights-with-objective-worst",
         )
@@ -159,7 +159,7 @@ def _matrix(answers: Any, dimension: int) -> Array:
     if not matrix.any(axis=1).all():
         raise PlanError(
             "an answer that is always zero",
-            "every row must use some coordinate",
+            "every row must use a coordinate",
             "leave that row out",
             code="answer-always-zero",
         )

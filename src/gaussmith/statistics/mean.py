@@ -96,7 +96,7 @@ class Means(Statistic):
 def check_method(method: str) -> str:
     """The method for intervals of ratios: "fieller" or "delta"; refuses others."""
     if method not in ("fieller", "delta"):
-        rule, remedy = 'it is "fieller" or "delta"', nearest(str(method), ["fieller", "delta"])
+        rule, remedy = 'it must be "fieller" or "delta"', nearest(str(method), ["fieller", "delta"])
         raise PlanError(f"method={method!r}", rule, remedy, code="unknown-interval-method", method=method)
     return method
 

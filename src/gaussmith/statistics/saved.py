@@ -68,7 +68,7 @@ def _check_fields(fields: dict[str, Any], *known: set[str]) -> None:
         odd = sorted(set(fields).symmetric_difference(known[0]))
         raise PlanError(
             f"plan fields {odd}",
-            "a plan has exactly the fields it was saved with",
+            "a plan must have exactly the fields it was saved with",
             "plan again",
             code="plan-fields-differ",
             fields=odd,

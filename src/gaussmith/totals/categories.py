@@ -96,11 +96,11 @@ def open_categories(data: Any, values: Sequence[Values | None], columns: Sequenc
     rows = [[value] if row is None else row for row, value in found]  # a value that is not a row counts as a row of one
     lengths = {len(row) for row in rows}
     if len(lengths) > 1:
-        rule = "every record has as many values"
-        raise SourceError("rows of different lengths", rule, "mend the rows", code="category-rows-of-different-lengths")
+        rule = "every record must have the same number of values"
+        raise SourceError("rows of different lengths", rule, "fix the rows", code="category-rows-of-different-lengths")
     if lengths - {len(values)}:
-        what, rule = f"a list of {lengths.pop()} columns", f"every record has {len(values)} of them"
-        raise SourceError(what, rule, "mend the rows", code="category-row-of-wrong-length", wanted=len(values))
+        what, rule = f"a list of {lengths.pop()} columns", f"every record must have {len(values)}"
+        raise SourceError(what, rule, "fix the rows", code="category-row-of-wrong-length", wanted=len(values))
     by_column = zip(*rows, strict=True) if rows else [()] * len(values)
     opened = open_source(_frame_of(by_column))
     return replace(opened, objects=frozenset(opened.names or ()), ids=told.ids)
@@ -140,7 +140,7 @@ def _chosen(
         if source.width and source.width != wanted:
             what = f"an array of {source.width} columns"
             rule = f"there must be {wanted}: {which}"
-            remedy = "mend the array"
+            remedy = "fix the array"
             raise SourceError(what, rule, remedy, code="array-of-wrong-width", columns=source.width, wanted=wanted)
         return None
     chosen = tuple(columns if columns is not None else usual if usual is not None else source.names)

@@ -302,12 +302,14 @@ def check_contribution(added: Contribution, kinds: Mapping[str, str]) -> None:
             raise SourceError(f"column {name!r}", rule, nearest_column(name, kinds), code="no-such-column", column=name)
     for name in added.columns:
         if kinds[name] in ("date", "object", "other"):
-            remedy = f"derive a number from it, such as year({name})" if kinds[name] == "date" else "ask another column"
+            remedy = (
+                f"derive a number from it, such as year({name})" if kinds[name] == "date" else "ask for another column"
+            )
             raise SourceError(
                 f"column {name!r}", "it does not hold numbers", remedy, code="column-does-not-hold-numbers", column=name
             )
     if added.unit is not None and kinds[added.unit] == "other":
-        rule = "a unit is named by a number, a text or a date"
+        rule = "a unit must be a number, text or a date"
         raise SourceError(
             f"unit={added.unit!r}", rule, "convert the column in the source", code="unit-of-other-kind", unit=added.unit
         )

@@ -77,7 +77,7 @@ def open_data(data: Any, draw: Draw) -> Opened:
     """
     rule, codes = draw.row_rule, draw.block.codes
     if rule is None:
-        what = "a plan that is not a request's"
+        what = "a plan that was not made from a request"
         raise PlanError(what, "it does not say how a table is read", "use plan.release", code="plan-not-of-a-request")
     if rule.form in _PLAIN:
         source, summation = _PLAIN[rule.form](data, draw.block.domain, rule.names or None)
@@ -146,8 +146,8 @@ def columns_read(rule: RowRule) -> tuple[str, ...]:
 def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Records | People:
     codes, stand_ins, groups = draw.block.codes, draw.block.substitutes, draw.groups
     if not isinstance(codes, BoxCodes):
-        what = "people or groups of a ball"
-        raise PlanError(what, "they are made for boxes", "plan with a gaussmith.Box", code="people-of-a-ball")
+        what = "people or groups with a ball"
+        raise PlanError(what, "they need a box", "plan with a gaussmith.Box", code="people-of-a-ball")
     derived = {name for name, _ in rule.columns}
     read = list(dict.fromkeys(name for name in rule.names if name not in derived))
     check_columns(source, read, len(read))  # as for plain rows: text in a typed file is no number

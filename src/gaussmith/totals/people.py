@@ -90,7 +90,7 @@ def check_people(
 ) -> None:
     """Refuse what people cannot be added up by. Looks at names and types alone."""
     if source.names is None:
-        rule = "filters, units and groups need columns with names"
+        rule = "filters, units and groups need named columns"
         raise SourceError(
             "source is an array",
             rule,
@@ -104,7 +104,7 @@ def check_people(
     for name in [] if groups is None else groups.columns:
         if name not in derivation.kinds:
             what, rule = f"column {name!r}", "the source has no such column"
-            raise SourceError(what, rule, "declare the groups anew", code="no-such-column", column=name)
+            raise SourceError(what, rule, "declare the groups again", code="no-such-column", column=name)
 
 
 def _prepare(

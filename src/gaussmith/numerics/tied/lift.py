@@ -45,9 +45,9 @@ class TiedLift:
         arrays = (*self.own, self.ties, *(() if self.last is None else (self.last,)))
         if not (fits and all(bool(np.isfinite(each).all()) for each in arrays)):
             raise PlanError(
-                "a lift with a number that is not finite or has no place",
-                "a plan's matrices hold finite numbers, each in its row and column",
-                "plan again; if this persists, the bounds or weights lie too far apart",
+                "a lift with an entry that is not finite or out of range",
+                "a plan's matrices must hold finite numbers, each in its row and column",
+                "plan again; if this persists, the scales of bounds or weights are too far apart",
                 code="tied-lift-not-finite",
             )
 
