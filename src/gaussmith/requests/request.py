@@ -186,7 +186,7 @@ class Request:
         alone = [plan_alone(i, guarantee) for i in range(len(sets))]
         rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
         scales = [1.0 if len(alone) == 1 else scale_of(draw) for draw in alone]
-        everybody = everybody_of(rules, self.where if self.neighbours == ADD_REMOVE else None)
+        everybody = everybody_of(rules, self.where, self.neighbours)
         together = Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours)
         limits = [some[0].error_at_most for some in sets]
         return together.draws() if not any(limits) else draws_within(together, limits)
