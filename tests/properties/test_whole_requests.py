@@ -100,7 +100,7 @@ def test_a_person_in_more_groups_than_declared_would_be_noticed() -> None:
     ask = WholeAsk((Asked(GROUPS, count=True, groups=6, most=2), Asked(FILTER, count=True)), True, "add-remove")
     plan, schema = ask.request().plan, schema_of(ask)
     assert len(plan.ties) == 1
-    rows = rows_at(ask, ({g: () for g in range(6)}, {0: ()}))
+    rows = rows_at(ask, (dict.fromkeys(range(6), ()), {0: ()}))
     nobody, right = (total_alone(plan, table, schema) for table in ([], rows))
     assert max(distances(plan, nobody, right)) <= 1
     wrong = [replace(d, row_rule=replace(d.row_rule, groups_per_unit=6)) for d in plan.draws if d.row_rule is not None]
@@ -165,7 +165,9 @@ def test_plans_read_back_are_the_same() -> None:
         assert again.errors(rows=1000) == plan.errors(rows=1000), (seed, ask)
         assert again.total_variance == plan.total_variance and again.optimality == plan.optimality, (seed, ask)
         for one, other in zip(plan.ties, again.ties, strict=True):
-            for a, b in zip((*one.grid[0].own, one.grid[0].ties), (*other.grid[0].own, other.grid[0].ties), strict=True):
+            for a, b in zip(
+                (*one.grid[0].own, one.grid[0].ties), (*other.grid[0].own, other.grid[0].ties), strict=True
+            ):
                 assert np.array_equal(a, b), (seed, ask)
 
 

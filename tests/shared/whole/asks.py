@@ -19,7 +19,7 @@ KEYS = "abcdefghijklmnopqrstuvwxyz"
 
 @dataclass(frozen=True)
 class Asked:
-    """One question: whom it is about, its sums and means with their bounds, and in how many of its groups one can be."""
+    """One question: whom it is about, its sums and means with their bounds, and in how many groups one can be."""
 
     kind: str
     sums: dict[str, tuple[float, float]] = field(default_factory=dict)

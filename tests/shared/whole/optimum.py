@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import cvxpy as cp
 import numpy as np
-from whole.asks import ALL, HISTOGRAM, Asked, WholeAsk, counts_own
 
 import gaussmith as gm
 from gaussmith.plans.tying import scale_of
+from whole.asks import ALL, HISTOGRAM, Asked, WholeAsk, counts_own
 
 
 @dataclass(frozen=True)

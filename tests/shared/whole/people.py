@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
+
 from whole.asks import ALL, FILTER, GROUPS, HISTOGRAM, KEYS, Asked, WholeAsk
 
 Row = dict[str, Any]
@@ -80,7 +81,9 @@ def random_rows(ask: WholeAsk, generator: random.Random, name: str) -> Table:
         row: Row = {"person": generator.choice([name] * 12 + [None]) if ask.unit else name}
         for q, each in enumerate(ask.asked):
             for column, (low, high) in each.columns.items():
-                row[column] = generator.choice([*ODD, low, high, (low + high) / 2, 3 * high, generator.gauss(low, high)])
+                row[column] = generator.choice(
+                    [*ODD, low, high, (low + high) / 2, 3 * high, generator.gauss(low, high)]
+                )
             row[f"f{q}"] = generator.choice([0, 1, 1, 2, None])
             row[f"g{q}"] = row[f"h{q}"] = generator.choice([*KEYS[: each.groups], "elsewhere", None])
         rows.append({column: row.get(column) for column in schema_of(ask)})

@@ -7,12 +7,11 @@ import random
 from dataclasses import dataclass
 from fractions import Fraction
 
+import gaussmith as gm
 from whole.asks import WholeAsk
 from whole.optimum import differences_of, least_total, total_of
 from whole.pairs import Found, distances, spent, total_alone, total_tables
 from whole.people import Corner, Table, everyone, neighbours_of, random_corner, rows_at, schema_of
-
-import gaussmith as gm
 
 ALONE = 2
 """So many pairs are also taken one by one, the way a release takes them."""
@@ -76,7 +75,9 @@ def try_corners(ask: WholeAsk, pairs: int = 3000) -> list[Fraction]:
 def climb_corners(ask: WholeAsk, generator: random.Random, rounds: int = 25, beside: int = 40) -> list[Fraction]:
     """The same where not everybody can be listed, added to an empty table: whoever goes farthest is varied."""
     plan, schema = ask.request().plan, schema_of(ask)
-    best: list[tuple[Fraction, tuple[Corner, ...]]] = [(Fraction(-1), random_corner(ask, generator)) for _ in plan.noises]
+    best: list[tuple[Fraction, tuple[Corner, ...]]] = [
+        (Fraction(-1), random_corner(ask, generator)) for _ in plan.noises
+    ]
     for turn in range(rounds):
         tried = [
             random_corner(ask, generator) if turn == 0 else _varied(ask, best[i % len(best)][1], generator)
