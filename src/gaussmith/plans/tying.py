@@ -188,6 +188,8 @@ def everybody_of(rules: Sequence[RowRule], where: str | None, neighbours: str) -
         (own,) = filters
         if common_filter(own, own, columns):
             where = own
+    if not all(common_filter(where, rule.where, columns) for rule in rules):  # its columns are derived in several ways
+        where = None
     shared = {name: text for name, text in columns[0].items() if all(each.get(name) == text for each in columns)}
     return RowRule((), rules[0].unit, columns=tuple(shared.items()), where=where)
 

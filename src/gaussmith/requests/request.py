@@ -11,7 +11,7 @@ from typing import Any
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.source_description import read_source, with_path
 from gaussmith.errors import RequestError, nearest
-from gaussmith.expressions import parse
+from gaussmith.expressions import parse, same_meaning
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan, Slot
@@ -218,6 +218,12 @@ class Request:
                     f"two questions named {question.name!r}", "every question has its own name", "rename one"
                 )
             questions.append(question)
+        if self.unit is not None and not same_meaning([self.unit], [question.columns for question in questions]):
+            raise RequestError(
+                f"unit={self.unit!r} is derived in several ways",
+                "one column names the people of all questions",
+                "derive it once, above the questions",
+            )
         for column in self.missing:
             if not any(column in {*q.sums, *q.means} for q in questions):
                 raise RequestError(
