@@ -31,18 +31,31 @@ def schema_of(ask: WholeAsk) -> dict[str, Any]:
     return found
 
 
-def corners_of(asked: Asked) -> Iterator[Corner]:
-    """Everything that a person at bounds can be in a question."""
+def corners_of(asked: Asked, alike: bool) -> Iterator[Corner]:
+    """Everything that a person at bounds can be in a question; `alike`: up to which groups it is in, of each kind one."""
     inside = list(itertools.product((0, 1), repeat=len(asked.columns)))
     for k in range(asked.most + 1) if asked.kind != ALL else (1,):
+        if alike:
+            yield from (dict(enumerate(which)) for which in itertools.combinations_with_replacement(inside, k))
+            continue
         for where in itertools.combinations(range(asked.groups), k):
             for which in itertools.product(inside, repeat=k):
                 yield dict(zip(where, which, strict=True))
 
 
-def everyone(ask: WholeAsk) -> Iterator[tuple[Corner, ...]]:
-    """All corners of the body of one person."""
-    return itertools.product(*(list(corners_of(each)) for each in ask.asked))
+def everyone(ask: WholeAsk, alike: bool) -> Iterator[tuple[Corner, ...]]:
+    """All corners of the body of one person; `alike`: all types, since noise is the same in every group."""
+    return itertools.product(*(list(corners_of(each, alike)) for each in ask.asked))
+
+
+def count_types(ask: WholeAsk) -> int:
+    """How many people `everyone` has of each kind one."""
+    sizes = []
+    for each in ask.asked:
+        corners = 2 ** len(each.columns)
+        levels = (1,) if each.kind == ALL else range(each.most + 1)
+        sizes.append(sum(math.comb(k + corners - 1, k) for k in levels))
+    return math.prod(sizes)
 
 
 def random_corner(ask: WholeAsk, generator: random.Random) -> tuple[Corner, ...]:

@@ -10,7 +10,7 @@ from fractions import Fraction
 import gaussmith as gm
 from whole.asks import WholeAsk
 from whole.optimum import differences_of, least_total, total_of
-from whole.pairs import Found, distances, spent, total_alone, total_tables
+from whole.pairs import distances, spent, total_alone, total_tables
 from whole.people import Corner, Table, everyone, neighbours_of, random_corner, rows_at, schema_of
 
 ALONE = 2
@@ -60,56 +60,15 @@ def try_pairs(ask: WholeAsk, generator: random.Random, count: int) -> Pairs:
 
 
 def try_corners(ask: WholeAsk, pairs: int = 3000) -> list[Fraction]:
-    """Of each noise the largest squared distance that anybody at the corners has, all of them or so many pairs."""
+    """Of each noise the largest squared distance of people at the corners: of all types, or of so many pairs."""
     plan, schema = ask.request().plan, schema_of(ask)
-    tables = [rows_at(ask, corners) for corners in everyone(ask)]
-    if ask.neighbours == "add-remove":
+    added = ask.neighbours == "add-remove"
+    tables = [rows_at(ask, corners) for corners in everyone(ask, alike=added)]
+    if added:
         nobody, *people = total_tables(plan, [[], *tables], schema)
         both = [(nobody, each) for each in people]
     else:
         people = total_tables(plan, tables, schema)
         both = list(itertools.islice(itertools.combinations(people, 2), pairs))
-    return _largest(plan, [distances(plan, one, other) for one, other in both])
-
-
-def climb_corners(ask: WholeAsk, generator: random.Random, rounds: int = 25, beside: int = 40) -> list[Fraction]:
-    """The same where not everybody can be listed, added to an empty table: whoever goes farthest is varied."""
-    plan, schema = ask.request().plan, schema_of(ask)
-    best: list[tuple[Fraction, tuple[Corner, ...]]] = [
-        (Fraction(-1), random_corner(ask, generator)) for _ in plan.noises
-    ]
-    for turn in range(rounds):
-        tried = [
-            random_corner(ask, generator) if turn == 0 else _varied(ask, best[i % len(best)][1], generator)
-            for i in range(beside * len(best))
-        ]
-        nobody, *people = total_tables(plan, [[], *(rows_at(ask, corners) for corners in tried)], schema)
-        for corners, totals in zip(tried, people, strict=True):
-            for i, distance in enumerate(distances(plan, nobody, totals)):
-                if distance > best[i][0]:
-                    best[i] = (distance, corners)
-    return [distance for distance, _ in best]
-
-
-def _varied(ask: WholeAsk, corners: tuple[Corner, ...], generator: random.Random) -> tuple[Corner, ...]:
-    """The same person but for one or two questions, or one or two bounds."""
-    found, other = [dict(corner) for corner in corners], random_corner(ask, generator)
-    for _ in range(generator.randint(1, 2)):
-        q = generator.randrange(len(found))
-        if generator.random() < 0.3 or not found[q]:
-            found[q] = dict(other[q])
-        elif generator.random() < 0.5 and ask.asked[q].columns:
-            group = generator.choice(list(found[q]))
-            bounds = list(found[q][group])
-            bounds[generator.randrange(len(bounds))] ^= 1
-            found[q][group] = tuple(bounds)
-        else:
-            found[q] |= {g: b for g, b in other[q].items() if g in found[q]}
-    return tuple(found)
-
-
-def _largest(plan: gm.Plan, found: list[list[Fraction]]) -> list[Fraction]:
+    found = [distances(plan, one, other) for one, other in both]
     return [max(each[i] for each in found) for i in range(len(plan.noises))]
-
-
-__all__ = ["Beside", "Found", "Pairs", "Table", "climb_corners", "try_corners", "try_optimum", "try_pairs"]
