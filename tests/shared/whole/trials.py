@@ -7,11 +7,10 @@ import random
 from dataclasses import dataclass
 from fractions import Fraction
 
-import gaussmith as gm
 from whole.asks import WholeAsk
 from whole.optimum import differences_of, least_total, total_of
 from whole.pairs import distances, spent, total_alone, total_tables
-from whole.people import Corner, Table, everyone, neighbours_of, random_corner, rows_at, schema_of
+from whole.people import everyone, neighbours_of, rows_at, schema_of
 
 ALONE = 2
 """So many pairs are also taken one by one, the way a release takes them."""
