@@ -138,7 +138,7 @@ def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | No
     noise = normal_integers(len(totals) * m, NOISE_BITS).reshape(len(totals), m)
     noisy = (add(y, z).astype(float) / block.grid.scale for y, z in zip(lifted, noise, strict=True))
     features = np.array([block.shape.features.times(y) for y in noisy])
-    public = totals[0].records if block.public_count else None
+    public = totals[0].records if block.public_count and not draw.hides_membership else None
     if public is not None and block.shape.public is not None:
         features = features + public * block.shape.public
     return features, public

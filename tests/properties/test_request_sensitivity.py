@@ -15,15 +15,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+from whole.pairs import Found, distances, total_alone, total_tables
 
 import gaussmith as gm
-from gaussmith import mechanism
-from gaussmith.domains import Groups
-from gaussmith.engines.engine import Totals
-from gaussmith.plans import Draw, Plan
-from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.row_rule import RowRule
-from gaussmith.totals.opened import open_data, total
+from gaussmith.plans import Plan
 
 TABLES = 1500
 """For each of the seven requests: more than ten thousand in all."""
@@ -99,78 +94,40 @@ def neighbours_of(request: gm.Request, generator: random.Random) -> tuple[list[A
     return others + before, others + person()
 
 
-SCHEMA = {"person": pl.String, "region": pl.String, "x": pl.Float64, "y": pl.Float64, "table": pl.Int64}
+SCHEMA = {"person": pl.String, "region": pl.String, "x": pl.Float64, "y": pl.Float64}
 
 
-def total_all(request: gm.Request, tables: list[list[dict[str, Any]]]) -> list[list[Totals]]:
-    """The totals of every table, by group if there are any: one query, the table's number a further key."""
-    (draw,) = request.plan.draws
-    rule = draw.row_rule
-    assert rule is not None
-    rows = []
-    for number, table in enumerate(tables):
-        for row in table:
-            unit = None if row["person"] is None else f"{number} {row['person']}"
-            rows.append({**row, "person": unit, "table": number})
-    frame = pl.DataFrame(rows, schema=SCHEMA)
-    labels: list[dict[str, Any]] = [{"table": number} for number in range(len(tables))]
-    if draw.groups is not None:
-        groups = [dict(zip(draw.groups.columns, label, strict=True)) for label in draw.groups.labels]
-        labels = [{**table, **group} for table in labels for group in groups]
-    each = draw.block
-    by = Groups(labels, each.domain, rule.groups_per_unit)
-    apart = replace(rule, by=by.columns)
-    found = total(open_data(frame, replace(draw, row_rule=apart, groups=by)))
-    size = len(labels) // len(tables)
-    return [found[i * size : (i + 1) * size] for i in range(len(tables))]
+def forgetting(plan: Plan, **changes: Any) -> Plan:
+    """The plan with another row rule: the planted mistake of a system that reads the table otherwise."""
+    draws = (
+        draw if draw.row_rule is None else replace(draw, row_rule=replace(draw.row_rule, **changes))
+        for draw in plan.draws
+    )
+    return replace(plan, draws=tuple(draws))
 
 
-def total_alone(draw: Draw, rule: RowRule, table: list[dict[str, Any]]) -> list[Totals]:
-    frame = pl.DataFrame([{**row, "table": 0} for row in table], schema=SCHEMA)
-    (source,) = mechanism.prepare_request(Plan.of(replace(draw, row_rule=rule)), frame).sources
-    return total(source)
-
-
-def lifted(draw: Draw, totals: list[Totals]) -> list[int]:
-    """The integers to which noise is added, all groups one after another."""
-    each = draw.block
-    vectors = [each.grid.lifted(each.codes, t.sums, t.records) for t in totals]
-    return [int(y) for vector in vectors for y in vector]
-
-
-def room(draw: Draw) -> Fraction:
-    """(μ 2^52)²: noise of round(2^52 Z) hides any difference of at most this square."""
-    return (Fraction(draw.guarantee.mu) * 2**NOISE_BITS) ** 2
-
-
-def distances(draw: Draw, pairs: list[tuple[list[Totals], list[Totals]]]) -> list[Fraction]:
-    """Squared distances of neighbours' lifted integers, in units of what the guarantee leaves room for."""
-    found = []
-    for one, other in pairs:
-        square = sum((a - b) ** 2 for a, b in zip(lifted(draw, one), lifted(draw, other), strict=True))
-        found.append(Fraction(square) / room(draw))
-    return found
+def worst(plan: Plan, pairs: list[tuple[Found, Found]]) -> Fraction:
+    """The largest squared distance of neighbours, of any noise, in units of what its guarantee leaves room for."""
+    return max(max(distances(plan, one, other)) for one, other in pairs)
 
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_neighbours_stay_within_what_is_charged(name: str) -> None:
     generator = random.Random()
     request = gm.Request("table", guarantee=G, **REQUESTS[name])
-    (draw,) = request.plan.draws
-    rule = draw.row_rule
-    assert rule is not None
+    plan = request.plan
     pairs = [neighbours_of(request, generator) for _ in range(TABLES)]
-    totals = total_all(request, [table for pair in pairs for table in pair])
+    totals = total_tables(plan, [table for pair in pairs for table in pair], SCHEMA)
     both = list(zip(totals[0::2], totals[1::2], strict=True))
     for (one, other), (t, u) in zip(pairs[:ALONE], both[:ALONE], strict=True):
-        assert total_alone(draw, rule, one) == t
-        assert total_alone(draw, rule, other) == u
-    if request.neighbours == "replace-one" and draw.groups is None:
-        assert all(t[0].records == u[0].records for t, u in both)  # their number is public
-    found = distances(draw, both)
-    assert max(found) <= 1
-    # Not vacuous: somebody comes close to what is charged. (Groups under replace-one are charged for what few can do.)
-    assert max(found) > (Fraction(1, 4) if name.endswith("in groups, replaced") else Fraction(9, 10))
+        assert total_alone(plan, one, SCHEMA) == t
+        assert total_alone(plan, other, SCHEMA) == u
+    if request.neighbours == "replace-one" and plan.groups is None:
+        assert all(t[0][0].records == u[0][0].records for t, u in both)  # their number is public
+    found = worst(plan, both)
+    assert found <= 1
+    # Not vacuous: somebody comes close to what is charged. (Rows in groups are charged for what few can do.)
+    assert found > (Fraction(1, 4) if name == "rows in groups, replaced" else Fraction(9, 10))
 
 
 @pytest.mark.parametrize("name", ["sums and count of people", "means over rows, filtered", "groups with rows"])
@@ -178,25 +135,17 @@ def test_rows_taken_for_people_would_be_noticed(name: str) -> None:
     """The planted mistake of a system that forgets the unit: one person's rows then count many times."""
     generator = random.Random()
     request = gm.Request("table", guarantee=G, **REQUESTS[name])
-    (draw,) = request.plan.draws
-    rule = draw.row_rule
-    assert rule is not None
-    forgetful = replace(rule, unit=None)
-    pairs = [neighbours_of(request, generator) for _ in range(40)]
-    both = [tuple(total_alone(draw, forgetful, table) for table in pair) for pair in pairs]
-    assert max(distances(draw, both)) > 1  # type: ignore[arg-type]
+    tables = [table for _ in range(40) for table in neighbours_of(request, generator)]
+    totals = total_tables(forgetting(request.plan, unit=None), tables, SCHEMA)
+    assert worst(request.plan, list(zip(totals[0::2], totals[1::2], strict=True))) > 1
 
 
 def test_too_many_groups_would_be_noticed() -> None:
     """The planted mistake of a system that keeps all groups of a person."""
     generator = random.Random()
-    request = gm.Request("table", guarantee=G, **{**REQUESTS["groups with rows"], "groups_per_unit": 1})
-    (draw,) = request.plan.draws
-    rule = draw.row_rule
-    assert rule is not None
+    plan = gm.Request("table", guarantee=G, **{**REQUESTS["groups with rows"], "groups_per_unit": 1}).plan
     rows = [{"person": "p", "region": region, "x": 60.0, "y": 90.0} for region in REGIONS]
-    many = replace(rule, groups_per_unit=4)
-    pair = (total_alone(draw, many, []), total_alone(draw, many, rows))
-    assert distances(draw, [pair])[0] > 1
-    right = (total_alone(draw, rule, []), total_alone(draw, rule, generator.sample(rows, 4)))
-    assert distances(draw, [right])[0] <= 1
+    wrong = total_tables(forgetting(plan, groups_per_unit=4), [[], rows], SCHEMA)
+    assert worst(plan, [(wrong[0], wrong[1])]) > 1
+    right = total_tables(plan, [[], generator.sample(rows, 4)], SCHEMA)
+    assert worst(plan, [(right[0], right[1])]) <= 1

@@ -8,7 +8,7 @@ narwhals expression (`spelling`); `keys` are the declared groups, `identity` say
 executed, every formula is total, and each row's value depends on that row alone. See docs/expressions.md.
 """
 
-from gaussmith.expressions.conjunctions import common_filter
+from gaussmith.expressions.conjunctions import common_filter, same_meaning
 from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of, read_number
 from gaussmith.expressions.grammar import Expression, language, parse
 from gaussmith.expressions.identity import CODED_INTEGER, INTEGER, TEXT, as_id, check_ids, object_code
@@ -29,6 +29,7 @@ __all__ = [
     "check_ids",
     "columns_used",
     "common_filter",
+    "same_meaning",
     "declare_groups",
     "derive",
     "evaluate",

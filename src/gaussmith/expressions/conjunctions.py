@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gaussmith.expressions.formulas import columns_used
 from gaussmith.expressions.grammar import parse
@@ -25,7 +25,16 @@ def common_filter(common: str | None, own: str | None, columns: Sequence[Mapping
         return True
     if own is None or not _terms(parse(common).tree) <= _terms(parse(own).tree):
         return False
-    waiting, seen = set(columns_used(parse(common))), set[str]()
+    return same_meaning(columns_used(parse(common)), columns)
+
+
+def same_meaning(names: Iterable[str], columns: Sequence[Mapping[str, str]]) -> bool:
+    """Whether columns mean the same wherever these derived columns are, and so do all that they are made of.
+
+    >>> same_meaning(["who"], [{"who": "card"}, {"who": "phone"}]), same_meaning(["who"], [{}, {"other": "phone"}])
+    (False, True)
+    """
+    waiting, seen = set(names), set[str]()
     while waiting:
         name = waiting.pop()
         seen.add(name)

@@ -31,6 +31,7 @@ from gaussmith.numerics.tied.parts import Body
 from gaussmith.plans.block import Block
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.row_rule import RowRule
+from gaussmith.plans.rule_fit import check_rule
 from gaussmith.plans.tie import Tie, bound_of, tie_from_dict
 from gaussmith.plans.tied_features import NAME, tied_shape
 from gaussmith.plans.tied_people import Place, part_of
@@ -71,7 +72,8 @@ class Draw:
     @property
     def hides_membership(self) -> bool:
         """Whether it is secret who is in the records, or in a group, although the number of people may be public."""
-        return self.groups is not None or self.block.neighbours != self.neighbours
+        filtered = self.neighbours != ADD_REMOVE and self.row_rule is not None and self.row_rule.where is not None
+        return filtered or self.groups is not None or self.block.neighbours != self.neighbours
 
     @property
     def held(self) -> float:
@@ -141,6 +143,7 @@ class Draw:
 
     def certify(self) -> None:
         """Check with all rounding upward that the groups together keep the guarantee; raises PlanError otherwise."""
+        check_rule(self)
         if self.tie is not None:
             _check_tied(self, self.tie)
             return

@@ -20,7 +20,7 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
-from gaussmith.neighbours import check
+from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.exact import sqrt_upward
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.tied.largest import largest
@@ -71,6 +71,10 @@ class Tie:
         """The tie of these draws, its members in order; refuses a lift that is not one of theirs."""
         places, people, where, lift = (fields[name] for name in ("places", "people", "where", "lift"))
         check_common(draws, where)
+        if where is not None and fields["neighbours"] != ADD_REMOVE:
+            raise PlanError(
+                "a filter of everybody under replace-one", "only the number of all people is public", "plan again"
+            )
         body = make_body(draws, places, where)
         if lift.counted != (people is not None):
             raise PlanError(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.errors import PlanError
-from gaussmith.expressions import common_filter
+from gaussmith.expressions import common_filter, same_meaning
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.plans.row_rule import RowRule
@@ -182,6 +182,8 @@ def check_common(draws: Sequence[Draw], where: str | None) -> None:
             code="tie-of-other-people",
         )
     columns = [dict(rule.columns) for rule in rules]
+    if not same_meaning([rule.unit for rule in rules if rule.unit is not None], columns):
+        raise PlanError("a tie of tables with other people", "one column names them in all", "plan again")
     if not all(common_filter(where, rule.where, columns) for rule in rules):
         raise PlanError(
             "a tie of draws without a common filter",

@@ -178,14 +178,21 @@ def scale_of(draw: Draw) -> float:
     return float(1.0 / np.mean(features.weights[asked] * ranges * ranges))
 
 
-def everybody_of(rules: Sequence[RowRule], where: str | None) -> RowRule:
-    """The row rule of all people that some draws are about: those that pass the filter of all, else `where`."""
+def everybody_of(rules: Sequence[RowRule], where: str | None, neighbours: str) -> RowRule:
+    """The row rule of all people that some draws are about: those that pass the filter of all, else `where`.
+
+    Under replace-one it is everybody in the table: only their number is public.
+    """
     columns = [dict(rule.columns) for rule in rules]
     filters = {rule.where for rule in rules}
-    if len(filters) == 1:
+    if neighbours != ADD_REMOVE:
+        where = None
+    elif len(filters) == 1:
         (own,) = filters
         if common_filter(own, own, columns):
             where = own
+    if not all(common_filter(where, rule.where, columns) for rule in rules):  # its columns are derived in several ways
+        where = None
     shared = {name: text for name, text in columns[0].items() if all(each.get(name) == text for each in columns)}
     return RowRule((), rules[0].unit, columns=tuple(shared.items()), where=where)
 

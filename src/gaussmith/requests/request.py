@@ -11,7 +11,7 @@ from typing import Any
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.source_description import read_source, with_path
 from gaussmith.errors import RequestError, nearest
-from gaussmith.expressions import parse
+from gaussmith.expressions import parse, same_meaning
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan, Slot
@@ -187,7 +187,7 @@ class Request:
         alone = [plan_alone(i, guarantee) for i in range(len(sets))]
         rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
         scales = [1.0 if len(alone) == 1 else scale_of(draw) for draw in alone]
-        everybody = everybody_of(rules, self.where if self.neighbours == ADD_REMOVE else None)
+        everybody = everybody_of(rules, self.where, self.neighbours)
         together = Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours)
         limits = [some[0].error_at_most for some in sets]
         return together.draws() if not any(limits) else draws_within(together, limits)
@@ -222,6 +222,12 @@ class Request:
                 what, rule = f"two questions named {question.name!r}", "every question needs its own name"
                 raise RequestError(what, rule, "rename one", code="question-name-twice", name=question.name)
             questions.append(question)
+        if self.unit is not None and not same_meaning([self.unit], [question.columns for question in questions]):
+            raise RequestError(
+                f"unit={self.unit!r} is derived in several ways",
+                "one column names the people of all questions",
+                "derive it once, above the questions",
+            )
         for column in self.missing:
             if not any(column in {*q.sums, *q.means} for q in questions):
                 what = f"missing names {column!r}"

@@ -1,0 +1,46 @@
+"""Whether a row rule is that of its draw: nobody adds more by it than the noise is made for, also in saved plans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gaussmith.domains import People
+from gaussmith.errors import PlanError
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.plans.row_rule import MEAN, ROW_SUM, ROWS, TOTAL, VALUES, RowRule
+
+if TYPE_CHECKING:
+    from gaussmith.plans.draw import Draw
+
+
+def check_rule(draw: Draw) -> None:
+    """Refuse a row rule by which one person could add more than the domain and the groups of its draw say."""
+    rule = draw.row_rule
+    if rule is None:
+        return
+    if rule.form:
+        raise _unfit("a table of plain data", "a request says what a person is")
+    if rule.unit is not None and draw.groups is not None and rule.groups_per_unit > draw.groups.at_most:
+        raise _unfit("people in more groups than planned", "the noise is made for so many groups of a person")
+    if not _fits(draw, rule, [kind for kind, _ in rule.features]):
+        raise _unfit("other numbers of a person than planned", "each coordinate is made as the plan says")
+    public = draw.neighbours != ADD_REMOVE and draw.block.public_count and draw.tie is None
+    if public and rule.where is not None and (draw.block.answers.count or draw.block.domain.marks_at_most is None):
+        raise _unfit("a public number of those who pass a filter", "only the number of all people is public")
+
+
+def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
+    """Whether the coordinates are made of what the domain is about: totals or means, marks, or rows of people."""
+    domain = draw.block.domain
+    if kinds == [VALUES]:
+        most = domain.marks_at_most
+        return draw.groups is None and most is not None and (rule.unit is None or rule.values_per_unit <= most)
+    if not isinstance(domain, People):
+        return set(kinds) <= {TOTAL, MEAN} and domain.marks_at_most is None and len(kinds) == domain.dimension
+    own, over, last = domain.parts
+    right = set(kinds[own]) <= {TOTAL, MEAN} and set(kinds[over]) <= {ROW_SUM} and kinds[last:] == [ROWS]
+    return right and len(kinds) == domain.dimension and rule.rows_per_unit == domain.rows_per_unit
+
+
+def _unfit(what: str, rule: str) -> PlanError:
+    return PlanError(f"a row rule of {what}", rule, "plan again")

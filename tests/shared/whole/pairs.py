@@ -1,0 +1,116 @@
+"""From the rows of many tables to the integers that noise is added to, of every noise of a plan, and how far apart the
+integers of neighbours are.
+
+All tables go through one query for each draw, their number a further key; `total_alone` takes a table the way a release
+does, and gives the same integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+import gaussmith as gm
+from gaussmith import mechanism
+from gaussmith.domains import Groups, Records
+from gaussmith.engines.engine import Totals
+from gaussmith.plans import Draw, Plan
+from gaussmith.plans.certified_grid import NOISE_BITS
+from gaussmith.plans.tie import Tie
+from gaussmith.totals.opened import open_data, total
+
+Found = list[list[Totals]]
+"""The totals of one table: of every draw those of its groups."""
+
+
+def total_tables(plan: Plan, tables: Sequence[Sequence[dict[str, Any]]], schema: dict[str, Any]) -> list[Found]:
+    """The totals of every table."""
+    rows = []
+    for number, table in enumerate(tables):
+        for row in table:
+            person = row.get("person")
+            rows.append({**row, "person": None if person is None else f"{number} {person}", "table": number})
+    frame = pl.DataFrame(rows, schema={**schema, "table": pl.Int64})
+    each = [_total_draw(draw, frame, len(tables)) for draw in plan.draws]
+    return [[of_draw[number] for of_draw in each] for number in range(len(tables))]
+
+
+def _total_draw(draw: Draw, frame: pl.DataFrame, tables: int) -> Found:
+    rule = draw.row_rule
+    assert rule is not None
+    if rule.histogram is not None:  # as a release does it: declared values are groups, and then everybody
+        values = draw.block.domain.declared_values
+        assert values is not None
+        keys = [{rule.histogram: value} for value in values]
+        counted = _grouped(draw, frame, tables, keys, rule.values_per_unit, plain=True)
+        people = _grouped(draw, frame, tables, None, 1, plain=True)
+        return [[Totals([t.records for t in c], p[0].records)] for c, p in zip(counted, people, strict=True)]
+    if draw.groups is None:
+        return _grouped(draw, frame, tables, None, 1)
+    keys = [dict(zip(draw.groups.columns, label, strict=True)) for label in draw.groups.labels]
+    return _grouped(draw, frame, tables, keys, rule.groups_per_unit)
+
+
+def _grouped(
+    draw: Draw, frame: pl.DataFrame, tables: int, keys: list[dict[str, Any]] | None, most: int, plain: bool = False
+) -> Found:
+    """The totals of every table, by these keys in each; `plain`: of people alone, without their numbers."""
+    assert draw.row_rule is not None
+    labels: list[dict[str, Any]] = [{"table": number} for number in range(tables)]
+    if keys is not None:
+        labels = [{**table, **key} for table in labels for key in keys]
+    block = draw.block
+    if plain:
+        block = gm.plan(Records(), gm.Guarantee(mu=1), count=True).block
+    by = Groups(labels, block.domain, most)
+    features = () if plain else draw.row_rule.features
+    rule = replace(draw.row_rule, by=by.columns, features=features, groups_per_unit=most)
+    found = total(open_data(frame, replace(draw, block=block, row_rule=rule, groups=by)))
+    size = len(labels) // tables
+    return [found[i * size : (i + 1) * size] for i in range(tables)]
+
+
+def total_alone(plan: Plan, table: Sequence[dict[str, Any]], schema: dict[str, Any]) -> Found:
+    """The totals of one table, as a release finds them."""
+    frame = pl.DataFrame(list(table), schema=schema)
+    return [total(source) for source in mechanism.prepare_request(plan, frame).sources]
+
+
+def lifted(plan: Plan, totals: Found) -> list[list[int]]:
+    """The integers to which noise is added, of every noise of a plan: what `release_totals` makes of totals."""
+    found = []
+    for noise in plan.noises:
+        if isinstance(noise, Tie):
+            found.append(mechanism.lift_members(noise, [(plan.draws[i], totals[i]) for i in noise.members]))
+            continue
+        at = next(i for i, draw in enumerate(plan.draws) if draw is noise)
+        block = noise.block
+        vectors = [block.grid.lifted(block.codes, each.sums, each.records) for each in totals[at]]
+        found.append([int(y) for vector in vectors for y in vector])
+    return found
+
+
+def room(noise: Draw | Tie) -> Fraction:
+    """(μ 2^52)²: noise of round(2^52 Z) hides any difference of at most this square."""
+    return (Fraction(noise.guarantee.mu) * 2**NOISE_BITS) ** 2
+
+
+def distances(plan: Plan, one: Found, other: Found) -> list[Fraction]:
+    """Squared distances of neighbours' integers, of each noise in units of what its guarantee leaves room for."""
+    found = []
+    for noise, a, b in zip(plan.noises, lifted(plan, one), lifted(plan, other), strict=True):
+        square = sum((y - z) ** 2 for y, z in zip(a, b, strict=True))
+        found.append(Fraction(square) / room(noise))
+    return found
+
+
+def spent(plan: Plan, found: Sequence[Fraction]) -> Fraction:
+    """What a pair of neighbours takes of the whole plan's μ², all noises together."""
+    shares = (Fraction(noise.guarantee.mu) ** 2 for noise in plan.noises)
+    return sum((d * share for d, share in zip(found, shares, strict=True)), Fraction(0)) / (
+        Fraction(plan.guarantee.mu) ** 2
+    )

@@ -1,0 +1,189 @@
+"""Noise that several questions share is what the plan states: in each answer, between groups and between questions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from laws import rejects, verdict
+from planting import plant
+
+import gaussmith as gm
+from gaussmith import mechanism
+from gaussmith.plans import Draw, Plan
+from gaussmith.plans.draw import tied_sum
+from gaussmith.plans.tie import Tie
+from gaussmith.plans.tied_features import feature_rows
+from gaussmith.plans.tied_people import counts_everybody
+from gaussmith.totals.opened import total
+
+G = gm.Guarantee(epsilon=1, delta=1e-6)
+REGIONS, MONTHS = ["north", "south", "east", "west"], list(range(1, 13))
+SCHEMA = {
+    "person": pl.String,
+    "region": pl.String,
+    "kind": pl.String,
+    "month": pl.Int64,
+    "x": pl.Float64,
+    "y": pl.Float64,
+}
+SCHEMA |= {"f": pl.Int64}
+
+CASES: dict[str, dict[str, Any]] = {
+    "groups, filters, a histogram and everybody": {
+        "questions": [
+            {"name": "regions", "sums": {"x": (0, 60)}, "count": True, "by": {"region": REGIONS}, "groups_per_unit": 3},
+            {"name": "few", "count": True, "where": "f == 1"},
+            {"name": "some", "count": True, "where": "f == 2"},
+            {"name": "kinds", "histograms": {"kind": ["a", "b", "c"]}, "count": True},
+            {"name": "all", "sums": {"x": (-20, 60)}, "means": {"y": (5, 9)}, "mean_of": "units"},
+        ],
+    },
+    "months and a filtered mean": {
+        "questions": [
+            {"name": "months", "count": True, "by": {"month": MONTHS}, "groups_per_unit": 12},
+            {"name": "mean", "means": {"y": (0, 90)}, "sums": {"x": (0, 1)}, "where": "f == 1", "mean_of": "units"},
+        ],
+    },
+    "more than can be listed": {
+        "questions": [
+            {"name": "months", "sums": {"x": (0, 9)}, "count": True, "by": {"month": MONTHS}, "groups_per_unit": 9},
+            {"name": "both", "sums": {"x": (0, 9), "y": (2, 3)}, "count": True, "by": {"region": REGIONS}, "groups_per_unit": 4},
+            {"name": "kinds", "histograms": {"kind": list("abcdefgh")}, "values_per_unit": 5},
+            {"name": "few", "sums": {"x": (0, 60), "y": (5, 9)}, "where": "f == 1"},
+        ],
+    },
+    "regions replaced": {
+        "questions": [
+            {"name": "regions", "sums": {"x": (0, 60)}, "count": True, "by": {"region": REGIONS}, "groups_per_unit": 2},
+            {"name": "few", "means": {"y": (5, 9)}, "count": True, "where": "f == 1", "mean_of": "units"},
+        ],
+        "neighbours": "replace-one",
+    },
+}  # fmt: skip
+
+
+def plan_of(name: str) -> Plan:
+    return gm.Request("table", unit="person", guarantee=G, **CASES[name]).plan
+
+
+def release_nobody(plan: Plan, times: int) -> np.ndarray:
+    """What is released from an empty table: noise alone, all features of all draws one after another, a row each time."""
+    sources = mechanism.prepare_request(plan, pl.DataFrame(schema=SCHEMA)).sources
+    totals = [total(source) for source in sources]
+    releases = (mechanism.release_totals(plan, totals) for _ in range(times))
+    return np.array([np.concatenate([noisy.ravel() for noisy in release.noisy]) for release in releases])
+
+
+def _reads(draw: Draw, tie: Tie) -> tuple[np.ndarray, bool]:
+    """What the features of a group are of its core, and whether the number of people is among what they are read from."""
+    if draw.block.domain.marks_at_most is not None:
+        return np.eye(1), False
+    return feature_rows(draw.block.problem), counts_everybody(draw, tie.where)
+
+
+def stated(plan: Plan) -> np.ndarray:
+    """The covariance of all of that, as the lift of each noise states it: own, between groups, between questions."""
+    sizes = [draw.size * draw.block.shape.features.shape[0] for draw in plan.draws]
+    starts = np.cumsum([0, *sizes])
+    found = np.zeros((starts[-1], starts[-1]))
+    for at, draw in zip(starts, plan.draws, strict=False):
+        if draw.tie is None:
+            F = draw.block.shape.features.dense()
+            C = np.kron(np.eye(draw.size), F @ F.T) * draw.block.noise_scale**2
+            found[at : at + len(C), at : at + len(C)] = C
+    for tie in plan.ties:
+        for a in tie.members:
+            for b in tie.members:
+                C = _between(plan.draws[a], plan.draws[b], tie) * tie.noise_scale**2
+                found[starts[a] : starts[a] + len(C), starts[b] : starts[b] + C.shape[1]] = C
+    return found
+
+
+def _between(one: Draw, other: Draw, tie: Tie) -> np.ndarray:
+    """The covariance of the features of two draws at unit noise: (groups × features) of one with those of the other."""
+    left, right = _cores(one, tie), _cores(other, tie)
+    parts = range(len(tie.body.parts))
+    noise = {(p, q): tie.lift.covariance(p, q) for p in parts for q in parts}
+    C = np.zeros((len(left), len(right)))
+    for i, (p, g, column) in enumerate(left):
+        for j, (q, h, row) in enumerate(right):
+            if p is None and q is None:
+                C[i, j] = tie.lift.people_variance
+            elif p is None or q is None:
+                part, place = (q, row) if p is None else (p, column)
+                C[i, j] = tie.lift.people_covariance(part)[place]
+            else:
+                own, between = noise[p, q]
+                C[i, j] = (own if p == q and g == h else between)[column, row]
+    return _maps(one, tie) @ C @ _maps(other, tie).T
+
+
+def _cores(draw: Draw, tie: Tie) -> list[tuple[int | None, int, int]]:
+    """Part, group and place of each number that the features of a draw are read from; people are of no part."""
+    place, people = draw.place, [(None, 0, 0)]
+    assert place is not None
+    if draw.block.domain.marks_at_most is not None:
+        cells: list[Any] = [(place.part, place.start + i, 0) for i in range(draw.block.domain.dimension)]
+        return cells + (people if draw.block.shape.counted else [])
+    rows, everybody = _reads(draw, tie)
+    width = rows.shape[1] - everybody
+    found: list[Any] = []
+    for i in range(draw.size):
+        found += [] if place.part is None else [(place.part, place.start + i, j) for j in range(width)]
+        found += people if everybody else []
+    return found
+
+
+def _maps(draw: Draw, tie: Tie) -> np.ndarray:
+    if draw.block.domain.marks_at_most is not None:
+        return np.eye(draw.block.domain.dimension + draw.block.shape.counted)
+    return np.kron(np.eye(draw.size), _reads(draw, tie)[0])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_released_noise_has_the_stated_covariance(name: str) -> None:
+    plan = plan_of(name)
+    assert plan.ties
+    covariance = stated(plan)
+    errors = release_nobody(plan, 5000)
+    assert not rejects(errors, covariance), verdict(errors, covariance)
+    apart = np.diag(np.diag(covariance))
+    assert rejects(errors, apart), "answers taken for independent are caught"
+
+
+def test_noise_that_is_two_percent_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of("groups, filters, a histogram and everybody")
+    plant(monkeypatch, mechanism._release_tie, "noise = normal_integers(len(lifted), NOISE_BITS)",
+          "noise = (normal_integers(len(lifted), NOISE_BITS) * 0.98).astype(int)")  # fmt: skip
+    assert rejects(release_nobody(plan, 9000), stated(plan))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_errors_of_questions_and_of_groups_added_up_are_those_of_the_whole(name: str) -> None:
+    plan, covariance = plan_of(name), stated(plan_of(name))
+    starts = np.cumsum([0, *(draw.size * draw.block.shape.features.shape[0] for draw in plan.draws)])
+    for at, draw in zip(starts, plan.draws, strict=False):
+        size = draw.block.shape.features.shape[0]
+        F = draw.block.shape.features.dense()
+        whole = covariance[at : at + draw.size * size, at : at + draw.size * size].reshape(
+            draw.size, size, draw.size, size
+        )
+        for group in range(draw.size):
+            np.testing.assert_allclose(
+                F @ F.T * draw.block.noise_scale**2, whole[group, :, group], rtol=1e-9, atol=1e-9
+            )
+        if draw.groups is not None and draw.tie is not None:
+            F = tied_sum(draw, draw.size).shape.features.dense()
+            added = whole.sum(axis=(0, 2))
+            np.testing.assert_allclose(F @ F.T * draw.block.noise_scale**2, added, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_totals_are_those_of_the_questions(name: str) -> None:
+    plan = plan_of(name)
+    for tie in plan.ties:
+        apart = sum(plan.draws[i].total_variance for i in tie.members)
+        assert tie.total_variance == pytest.approx(apart, rel=1e-9)
