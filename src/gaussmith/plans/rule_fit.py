@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from gaussmith.domains import People
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.plans.row_rule import MEAN, ROW_SUM, ROWS, TOTAL, VALUES, RowRule
+from gaussmith.plans.row_rule import RowRule
+from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL, VALUES
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw
@@ -19,14 +20,17 @@ def check_rule(draw: Draw) -> None:
     if rule is None:
         return
     if rule.form:
-        raise _unfit("a table of plain data", "a request says what a person is")
+        raise _unfit("a table of plain data", "a request says what a person is", code="rule-of-plain-data")
     if rule.unit is not None and draw.groups is not None and rule.groups_per_unit > draw.groups.at_most:
-        raise _unfit("people in more groups than planned", "the noise is made for so many groups of a person")
+        what, why = "people in more groups than planned", "the noise is made for a fixed number of groups per person"
+        raise _unfit(what, why, code="rule-of-more-groups")
     if not _fits(draw, rule, [kind for kind, _ in rule.features]):
-        raise _unfit("other numbers of a person than planned", "each coordinate is made as the plan says")
+        what, why = "other numbers of a person than planned", "each coordinate must be made as the plan says"
+        raise _unfit(what, why, code="rule-of-other-numbers")
     public = draw.neighbours != ADD_REMOVE and draw.block.public_count and draw.tie is None
     if public and rule.where is not None and (draw.block.answers.count or draw.block.domain.marks_at_most is None):
-        raise _unfit("a public number of those who pass a filter", "only the number of all people is public")
+        what, why = "a public number of those who pass a filter", "only the number of all people is public"
+        raise _unfit(what, why, code="rule-of-public-filter")
 
 
 def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
@@ -39,8 +43,8 @@ def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
         return set(kinds) <= {TOTAL, MEAN} and domain.marks_at_most is None and len(kinds) == domain.dimension
     own, over, last = domain.parts
     right = set(kinds[own]) <= {TOTAL, MEAN} and set(kinds[over]) <= {ROW_SUM} and kinds[last:] == [ROWS]
-    return right and len(kinds) == domain.dimension and rule.rows_per_unit == domain.rows_per_unit
+    return right and len(kinds) == domain.dimension and rule.rows_per_unit == domain.max_rows
 
 
-def _unfit(what: str, rule: str) -> PlanError:
-    return PlanError(f"a row rule of {what}", rule, "plan again")
+def _unfit(what: str, rule: str, code: str) -> PlanError:
+    return PlanError(f"a row rule of {what}", rule, "plan again", code=code)

@@ -72,9 +72,8 @@ class Tie:
         places, people, where, lift = (fields[name] for name in ("places", "people", "where", "lift"))
         check_common(draws, where)
         if where is not None and fields["neighbours"] != ADD_REMOVE:
-            raise PlanError(
-                "a filter of everybody under replace-one", "only the number of all people is public", "plan again"
-            )
+            what, rule = "a filter of everybody under replace-one", "only the number of all people is public"
+            raise PlanError(what, rule, "plan again", code="tie-filtered-under-replace-one")
         body = make_body(draws, places, where)
         if lift.counted != (people is not None):
             raise PlanError(

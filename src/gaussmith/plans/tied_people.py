@@ -183,7 +183,8 @@ def check_common(draws: Sequence[Draw], where: str | None) -> None:
         )
     columns = [dict(rule.columns) for rule in rules]
     if not same_meaning([rule.unit for rule in rules if rule.unit is not None], columns):
-        raise PlanError("a tie of tables with other people", "one column names them in all", "plan again")
+        what, why = "a tie of tables with other people", "one column names them in all"
+        raise PlanError(what, why, "plan again", code="tie-of-other-people")
     if not all(common_filter(where, rule.where, columns) for rule in rules):
         raise PlanError(
             "a tie of draws without a common filter",
