@@ -249,6 +249,7 @@ def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw,
     for fields in saved:
         tie = tie_from_dict(fields, draws)
         for i, place in zip(tie.members, tie.places, strict=True):
+            _check_tied(draws[i], tie)
             if draws[i].block.shape is not UNTOLD:
                 raise PlanError(
                     "a draw in two ties, or in none",

@@ -25,6 +25,7 @@ from gaussmith.numerics.trace_roots import square_down
 from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
+from gaussmith.plans.saved_plan import FORMAT, check_saved
 from gaussmith.plans.tie import Tie
 from gaussmith.problem import Domain
 from gaussmith.problem.law import price_over_bound
@@ -33,9 +34,6 @@ from gaussmith.statistics import Answers
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
     from gaussmith.releases import Release
-
-FORMAT = 3
-"""The version of the JSON form."""
 
 
 @dataclass(frozen=True)
@@ -337,22 +335,7 @@ class Plan(StatedErrors):
     @classmethod
     def from_dict(cls, fields: Any) -> Plan:
         """The plan that `to_dict` described, its privacy certified anew; refuses what it does not know."""
-        expected = {"format", "kind", "guarantee", "neighbours", "draws", "ties", "questions"}
-        kind = fields.get("kind") if isinstance(fields, dict) else None
-        if kind == "certificate":
-            what = "a certificate where a plan is expected"
-            raise PlanError(what, "the plan comes first", "swap the two files", code="certificate-instead-of-plan")
-        if kind == "release":
-            what, rule = "a release where a plan is expected", "its plan is one of its fields"
-            raise PlanError(what, rule, "save that: release.plan", code="release-instead-of-plan")
-        if not isinstance(fields, dict) or fields.get("format") != FORMAT:
-            seen = fields.get("format") if isinstance(fields, dict) else None
-            what, rule = f"plan format = {seen!r}", f"this version reads format {FORMAT}"
-            raise PlanError(what, rule, "plan again with this version", code="unknown-plan-format", format=seen)
-        if set(fields) != expected:
-            odd = sorted(set(fields) ^ expected)
-            rule = "a plan must have exactly the fields it was saved with"
-            raise PlanError(f"plan fields {odd}", rule, "plan again", code="plan-fields-differ", fields=odd)
+        check_saved(fields)
         try:
             plan = cls(
                 Guarantee.from_dict(fields["guarantee"]),

@@ -139,18 +139,18 @@ class Tie:
 
     def certify(self, draws: Sequence[Draw]) -> None:
         """Check in exact arithmetic that the draws of a plan keep the guarantee; raises PlanError otherwise."""
-        members = [draws[i] for i in self.members]
-        if [draw.tie is self for draw in draws] != [i in self.members for i in range(len(draws))]:
-            raise PlanError("a tie of other draws", "it has all that name it", "plan again", code="tie-of-other-draws")
-        check_common(members, self.where)
-        body = make_body(members, self.places, self.where)
-        same = all(same_people(a, b) for a, b in zip(body.parts, self.body.parts, strict=True))
-        extents = extents_of(members, self.places, body)
-        same = same and all(np.array_equal(a, b) for a, b in zip(extents, self.extents, strict=True))
+        same = [draw.tie is self for draw in draws] == [i in self.members for i in range(len(draws))]
+        if same:
+            members = [draws[i] for i in self.members]
+            check_common(members, self.where)
+            body = make_body(members, self.places, self.where)
+            extents = extents_of(members, self.places, body)
+            same = len(body.parts) == len(self.body.parts)
+            same = same and all(same_people(a, b) for a, b in zip(body.parts, self.body.parts, strict=True))
+            same = same and all(np.array_equal(a, b) for a, b in zip(extents, self.extents, strict=True))
         if not same:
-            raise PlanError(
-                "a tie of other draws", "it was made for those it names", "plan again", code="tie-of-other-draws"
-            )
+            what, rule = "a tie of other draws", "it was made for all draws that name it"
+            raise PlanError(what, rule, "plan again", code="tie-of-other-draws")
         self.grid  # noqa: B018 (made here, or refused)
 
     def _largest(self, lift: TiedLift, extents: Sequence[Array] | None) -> float:

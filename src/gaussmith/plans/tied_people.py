@@ -92,9 +92,7 @@ def _columns(problem: Problem[Domain]) -> tuple[Array, Array, Array, float]:
 def make_body(draws: Sequence[Draw], places: Sequence[Place], where: str | None) -> Body:
     """What one person adds to all draws together; refuses places that are not those of the draws."""
     if len(places) != len(draws):
-        raise PlanError(
-            "a tie with places that do not fit", "each draw has one", "plan again", code="tie-places-do-not-fit"
-        )
+        raise _misplaced()
     parts: dict[int, list[tuple[Place, Part]]] = {}
     people_weight = 0.0
     for draw, place in zip(draws, places, strict=True):
@@ -107,21 +105,20 @@ def make_body(draws: Sequence[Draw], places: Sequence[Place], where: str | None)
             )
         part = part_of(draw, where, place.scale)
         if (part is None) != (place.part is None):
-            raise PlanError(
-                "a tie with places that do not fit", "each draw has one", "plan again", code="tie-places-do-not-fit"
-            )
+            raise _misplaced()
         if part is None or (part.columns == 0 and draw.block.answers.count and part.groups == draw.block.domain.width):
             people_weight += place.scale * draw.block.problem.count_weight
         if part is not None and place.part is not None:
             parts.setdefault(place.part, []).append((place, part))
     if sorted(parts) != list(range(len(parts))):
-        raise PlanError(
-            "a tie with places that do not fit",
-            "parts are counted from the first",
-            "plan again",
-            code="tie-places-do-not-fit",
-        )
+        raise _misplaced()
     return Body(tuple(_pooled(parts[q]) for q in range(len(parts))), people_weight)
+
+
+def _misplaced() -> PlanError:
+    """The error for places that are not those of the draws."""
+    what, rule = "a tie with places that do not fit", "each draw has a place, and pooled ones follow each other"
+    return PlanError(what, rule, "plan again", code="tie-places-do-not-fit")
 
 
 def _pooled(members: Sequence[tuple[Place, Part]]) -> Part:
@@ -131,12 +128,7 @@ def _pooled(members: Sequence[tuple[Place, Part]]) -> Part:
     for place, part in members:
         alike = len(members) == 1 or (part.fewest == 0 and are_alike(part, first))
         if place.start != at or not alike:
-            raise PlanError(
-                "a tie with places that do not fit",
-                "pooled draws follow each other",
-                "plan again",
-                code="tie-places-do-not-fit",
-            )
+            raise _misplaced()
         at += part.groups
     if len(members) == 1:
         return first
@@ -161,12 +153,7 @@ def extents_of(draws: Sequence[Draw], places: Sequence[Place], body: Body) -> tu
         if place.part is not None and draw.block.domain.marks_at_most is None:
             columns = draw.block.codes.extents
             if place.start and not np.array_equal(found[place.part], columns):
-                raise PlanError(
-                    "a tie with places that do not fit",
-                    "pooled draws are coded alike",
-                    "plan again",
-                    code="tie-places-do-not-fit",
-                )
+                raise _misplaced()
             found[place.part] = columns
     return tuple(found)
 

@@ -19,6 +19,7 @@ from gaussmith.errors import PlanError
 from gaussmith.expressions import common_filter
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.doubles import require_finite, too_far, within_doubles
 from gaussmith.numerics.tied.ladder import Solution, solve
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.plans.block import Block
@@ -59,6 +60,15 @@ class Questions:
         mu = self.guarantee.mu
         roots = [math.sqrt(s * draw.total_variance) * mu for draw, s in zip(self.alone, self.scales, strict=True)]
         ties = [each for each in self._joined() if each.root**2 < each.apart(roots) ** 2 * (1.0 - WORTHWHILE)]
+        try:
+            return self._shared(ties, roots)
+        except PlanError:  # doubles cannot hold the lift of all together
+            if not ties:
+                raise
+            return self._shared([], roots)
+
+    def _shared(self, ties: Sequence[_Joined], roots: Sequence[float]) -> list[Draw]:
+        """The draws at their shares of the guarantee, some of them tied."""
         own = [i for i in range(len(roots)) if not any(i in each.members for each in ties)]
         noises = [*(each.root for each in ties), *(roots[i] for i in own)]
         shares = self.guarantee.split(noises) if len(noises) > 1 else (self.guarantee,)
@@ -86,12 +96,20 @@ class Questions:
             bundles = [found] if several or any(self.alone[i].groups is not None for i, _ in found) else []
         else:
             bundles = [[(i, part)] for i, part in found if part is not None and self.alone[i].hides_membership]
-        return [self._solved(bundle) for bundle in bundles]
+        solved = map(self._solved, bundles)
+        return [each for each in solved if each is not None]
 
-    def _solved(self, found: Sequence[tuple[int, Part | None]]) -> _Joined:
+    def _solved(self, found: Sequence[tuple[int, Part | None]]) -> _Joined | None:
+        """The best noise found for some draws; None where doubles cannot hold it."""
         members, places = placed(found, self.scales)
-        body = make_body([self.alone[i] for i in members], places, self.everybody.where)
-        return _Joined(members, places, body, solve(body, self.neighbours))
+        try:
+            with within_doubles():
+                body = make_body([self.alone[i] for i in members], places, self.everybody.where)
+                solution = solve(body, self.neighbours)
+                require_finite(solution.total)
+        except (PlanError, ValueError):
+            return None
+        return _Joined(members, places, body, solution)
 
     def _tie(self, draws: list[Draw], joined: _Joined, share: Guarantee, apart: float) -> None:
         """Tie some draws of a list; one more that counts their people is added where they need it."""
@@ -103,6 +121,8 @@ class Questions:
                 draws.append(_count_people(self.everybody, self.guarantee))
                 people = len(members)
                 members, places = (*members, len(draws) - 1), (*places, Place(None, 0, 1.0))
+        with within_doubles():
+            law = kept_law(joined.body, self.neighbours, found.law)
         tie = Tie.of(
             [draws[i] for i in members],
             members=members,
@@ -113,11 +133,15 @@ class Questions:
             guarantee=share,
             neighbours=self.neighbours,
             how=found.how,
-            law=kept_law(joined.body, self.neighbours, found.law),
+            law=law,
             apart=apart**2 / share.mu**2,
         )
-        for i, place in zip(members, places, strict=True):
-            draws[i] = tied(draws[i], tie, place)
+        with within_doubles():
+            if not tie.lift.is_undone:
+                raise too_far()
+            for i, place in zip(members, places, strict=True):
+                draws[i] = tied(draws[i], tie, place)
+                require_finite(draws[i].block.standard_errors, draws[i].total_variance)
 
 
 @dataclass(frozen=True, eq=False)

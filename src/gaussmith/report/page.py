@@ -7,7 +7,6 @@ page forbids scripts and remote content, so a hostile column name stays a name.
 from __future__ import annotations
 
 import html
-import math
 import os
 import re
 from collections.abc import Sequence
@@ -21,10 +20,10 @@ from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.standard_gaussian import compare_block, compare_release, standard_scale
-from gaussmith.plans.tied_features import NAME
 from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
+from gaussmith.report.reasons import reasons
 from gaussmith.report.spectra import errors_spec, spectrum_spec
 from gaussmith.texts import printable
 from gaussmith.words.blocks import (
@@ -43,7 +42,6 @@ from gaussmith.words.tables import html_table
 if TYPE_CHECKING:
     from gaussmith.plans import Block, Draw, Plan
     from gaussmith.plans.standard_gaussian import Comparison
-    from gaussmith.plans.tie import Tie
     from gaussmith.releases import Release
 
 _OF = {TOTAL: "a person’s total", MEAN: "a person’s mean", ROW_SUM: "each row", ROWS: "rows"}
@@ -132,7 +130,7 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
         ("noise", "Noise compared with the standard Gaussian", noise),
         ("shape", "The shape of the noise", _shape(block, columns)),
         ("covers", "What the intervals cover", _covers(release)),
-        ("why", "Why this noise", _why(block)),
+        ("why", "Why this noise", reasons(block)),
         ("bounds", "Bounds and missing values", _bounds(block, release.row_rule)),
     ]
     said = [_plain_unit(block)] if release.row_rule is None else release.row_rule.notes()
@@ -301,51 +299,6 @@ def _covers(release: Release) -> str:
         "clipped values.</li>"
         "<li>Sampling: how well the people in the data represent others.</li>"
         f"<li>Missing values and their substitutes (below).</li>{together}</ul></div>\n</div>"
-    )
-
-
-def _why(block: Block) -> str:
-    if block.tie is not None:
-        return _why_tied(block.tie)
-    together = " of this question and those planned together with it" if block.whole is not None else ""
-    block = block.whole[0] if block.whole is not None else block
-    weighting = {
-        "equal": "",
-        "relative": ", each relative to what one person can change",
-        "given": ", weighted as given",
-    }[block.answers.weighting]
-    worst = block.problem.features.targets is not None
-    aim = "to minimise the sum of squared errors"
-    if worst:
-        aim = "to minimise the squared error of the worst answer, relative to its squared target"
-    prices = [(block.shape.name, block.price, "chosen")]
-    prices += [
-        (name, price * block.noise_scale**2, "") for name, price in sorted(block.alternatives, key=lambda p: p[1])
-    ]
-    rows = [
-        [describe_shape(name) + (f" ({note})" if note else ""), f"{price / block.price:.2f} ×"]
-        for name, price, note in prices
-    ]
-    if math.isfinite(block.optimality):
-        least = f"{1 / block.optimality:.2f} ×"
-        rows.append(["lower bound for any Gaussian noise with this guarantee", least])
-    return (
-        f"<p>The noise was chosen {aim}{together}{weighting}. The choice used only the bounds and the guarantee, "
-        "never the data.</p>\n"
-        f"{_table(['noise', 'largest squared error' if worst else 'total squared error'], rows)}"
-    )
-
-
-def _why_tied(tie: Tie) -> str:
-    rows = [
-        [f"{describe_shape(NAME)} (chosen)", "1.00 ×"],
-        ["noise of its own for each question or group, at the best shares", f"{tie.apart / tie.total_variance:.2f} ×"],
-        ["the least that any Gaussian noise with this guarantee could have", f"{1 / tie.optimality:.2f} ×"],
-    ]
-    return (
-        "<p>The noise was chosen for the least sum of squared errors of all answers that share it, each relative to "
-        "what one person can change: from the bounds and the guarantee alone, never from the data.</p>\n"
-        f"{_table(['noise', 'total squared error'], rows)}"
     )
 
 

@@ -126,8 +126,8 @@ class TiedLift:
         return tuple(_right_inverse(own) for own in self.own)
 
     @cached_property
-    def _system(self) -> Array:
-        """R with (U_1, …, n) = R · (ΣY_1, …, y_0): it undoes what the sums of the parts' rows are of the sums."""
+    def _sums(self) -> Array:
+        """What the sums of the parts' rows, and the last row, are of the sums: (ΣY_1, …, y_0) = M · (U_1, …, n)."""
         M = np.zeros((self.row_starts[-1] + (self.last is not None), self.ties.shape[1]))
         for q, (g, own) in enumerate(zip(self.groups, self.own, strict=True)):
             at = self.rows_of(q)
@@ -135,7 +135,19 @@ class TiedLift:
             M[at, self.columns_of(q)] += own
         if self.last is not None:
             M[-1] = self.last
-        return _right_inverse(M)
+        return M
+
+    @cached_property
+    def _system(self) -> Array:
+        """R with M · R = I: it undoes what the sums of the rows are of the sums."""
+        return _right_inverse(self._sums)
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether doubles can undo the lift: what comes back differs by less than a part in 10⁸ from what went in."""
+        pairs = [(self._sums, self._system), *zip(self.own, self._backs, strict=True)]
+        size = [float(np.abs(matrix @ inverse - np.eye(len(matrix))).max(initial=0.0)) for matrix, inverse in pairs]
+        return max(size) < 1e-8
 
     def undone(self, noisy: Array) -> tuple[list[Array], float | None]:
         """The cores of each part, groups × width, and the number of people where it takes part, from all rows."""
