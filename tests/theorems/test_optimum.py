@@ -257,7 +257,7 @@ def test_an_unknown_wish_is_refused() -> None:
 
 @pytest.mark.parametrize("gap", [0.0, -1e-3, 1e-11, float("nan")])
 def test_an_impossible_gap_is_refused(gap: float) -> None:
-    with refused("number-out-of-range", PlanError, name="gap"):
+    with refused("gap-out-of-range", PlanError):
         solve([[1.0]], gap=gap)
 
 

@@ -19,8 +19,10 @@ from gaussmith.plans import Plan, Slot
 from gaussmith.plans.certificate import verify
 
 ASKED = [{"name": "spending", "sums": {"spent": (0, 500)}}, {"name": "north", "count": True, "where": "region == 'n'"}]
-JOINT = gm.Request("visits.csv", unit="person", questions=ASKED, guarantee=gm.Guarantee(mu=5)).plan
+SHARES = [{**question, "share": 1} for question in ASKED]  # so that each draw has noise of its own
+JOINT = gm.Request("visits.csv", unit="person", questions=SHARES, guarantee=gm.Guarantee(mu=5)).plan
 DRAW = JOINT.draws[0]
+TIED = gm.Request("visits.csv", unit="person", questions=ASKED, guarantee=gm.Guarantee(mu=5)).plan
 
 
 def joint(total: float, mus: Sequence[float]) -> Plan:
@@ -82,15 +84,29 @@ def test_draws_keep_the_guarantee_together() -> None:
         ("spent > Fraction(self.guarantee.mu) ** 2", "False"),
         ("spent > Fraction(self.guarantee.mu) ** 2", "spent >= Fraction(self.guarantee.mu) ** 2"),
         ("spent > Fraction(self.guarantee.mu) ** 2", "float(spent) > self.guarantee.mu ** 2"),
-        ("Fraction(draw.guarantee.mu) ** 2 for draw in self.draws)",
-         "Fraction(draw.guarantee.mu) ** 2 for draw in self.draws[1:])"),
-        ("Fraction(draw.guarantee.mu) ** 2 for", "Fraction(draw.guarantee.mu ** 2) for"),
+        ("for draw in self.draws if draw.tie is None", "for draw in self.draws[1:] if draw.tie is None"),
+        ("Fraction(each.mu) ** 2 for", "Fraction(each.mu ** 2) for"),
     ],
 )  # fmt: skip
 def test_planted_faults_are_found(right: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, Plan.certify, right, wrong)
     with pytest.raises((AssertionError, PlanError)):
         check_sums()
+
+
+def test_a_tie_spends_its_guarantee_once_beside_the_draws() -> None:
+    TIED.certify()
+    (tie,) = TIED.ties
+    assert tie.guarantee.mu == TIED.guarantee.mu and len(TIED.draws) == 2
+    beside = replace(DRAW, guarantee=gm.Guarantee(mu=1e-3), block=replace(DRAW.block, guarantee=gm.Guarantee(mu=1e-3)))
+    with refused("draws-spend-too-much"):
+        replace(TIED, draws=(*TIED.draws, beside)).certify()
+
+
+def test_a_tie_that_is_not_counted_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, Plan.certify, "*(tie.guarantee for tie in self.ties)", "*()")
+    with pytest.raises(pytest.fail.Exception):
+        test_a_tie_spends_its_guarantee_once_beside_the_draws()
 
 
 def test_what_was_planned_is_kept_and_verified() -> None:

@@ -38,8 +38,8 @@ def grouped() -> gm.Release:
     return gm.release(gm.Request(frame, sums={"a": (0, 1)}, by={"r": ["x", "y"]}, guarantee=G))
 
 
-def two_questions() -> gm.Plan:
-    asked: list[Any] = [{"name": "a", "count": True}, {"name": "b", "count": True, "where": "age > 20"}]
+def two_questions(**own: Any) -> gm.Plan:
+    asked: list[Any] = [{"name": "a", "count": True, **own}, {"name": "b", "count": True, "where": "age > 20", **own}]
     return gm.Request("nowhere.csv", questions=asked, guarantee=G).plan
 
 
@@ -76,7 +76,7 @@ CASES: dict[str, tuple[Callable[[], object], Expected]] = {
         refusal("not-a-ledger", type="int"),
     ),
     "a record without a draw": (lambda: gm.read(without_a_draw()), "release-of-other-draws"),
-    "one proof of two": (lambda: two_questions().certificate.proof, refusal("several-proofs", draws=2)),
+    "one proof of two": (lambda: two_questions(share=1).certificate.proof, refusal("several-proofs", draws=2)),
     "a question that is no list": (
         lambda: gm.Request.from_dict({"source": "x.csv", "guarantee": {"mu": 1}, "question": {"count": True}}),
         "question-not-a-list",

@@ -127,9 +127,9 @@ REFUSED = {
         {"count": True, "columns": ["a"]},
         refusal("expressions-not-a-mapping", which="columns", texts=("a",)),
     ),
-    "replace-one with a filter": (
-        {"count": True, "where": "a > 1", "sums": {"a": (0, 1)}, "neighbours": "replace-one"},
-        "where-under-replace-one",
+    "the count of a filtered histogram, replaced": (
+        {"count": True, "where": "a > 1", "histograms": {"b": ["x", "y"]}, "neighbours": "replace-one"},
+        "filtered-histogram-count-under-replace-one",
     ),
     "missing outside": (
         {"sums": {"a": (5, 9)}, "unit": "p", "missing": {"a": 10}},

@@ -25,13 +25,13 @@ def three_questions(**fields: Any) -> Plan:
     return gm.Request("visits.csv", unit="person", questions=asked, guarantee=G, **fields).plan
 
 
-def test_questions_are_compared_with_the_standard_that_answers_them_all() -> None:
+def test_questions_planned_together_are_compared_with_the_standard_that_answers_both() -> None:
     """The same two answers as one question have the same ratios: the budget is counted once."""
     from gaussmith.plans.standard_gaussian import compare_block, share_of_standard
 
-    plan = three_questions()
-    mu = plan.draws[0].guarantee.mu
-    alone = gm.Request("a.csv", unit="p", sums={"spent": (0, 500)}, count=True, guarantee=gm.Guarantee(mu=mu)).plan
+    asked = [{"name": "spending", "sums": {"spent": (0, 500)}}, {"name": "people", "count": True}]
+    plan = gm.Request("visits.csv", unit="person", questions=asked, guarantee=G).plan
+    alone = gm.Request("a.csv", unit="p", sums={"spent": (0, 500)}, count=True, guarantee=G).plan
     spent, count = compare_block(alone.block)
     assert compare_block(plan["spending"].block) == [spent] and compare_block(plan["people"].block) == [count]
     shares = [share_of_standard(plan[name].block) for name in ("spending", "people")]
@@ -41,6 +41,22 @@ def test_questions_are_compared_with_the_standard_that_answers_them_all() -> Non
     assert text.count("planned together, as good as any Gaussian noise can be") == 2 and "108 %" not in text
     assert plan["people"].optimality == plan.draws[0].optimality < 1.001
     assert "Considered and not chosen" in plan["people"].explain()  # of the plan that its noise is of
+
+
+def test_tied_questions_are_compared_with_the_standard_at_its_best_shares() -> None:
+    from gaussmith.plans.standard_gaussian import standard_block, standard_scale
+
+    plan = three_questions()
+    (tie,) = plan.ties
+    members = [plan.draws[i] for i in tie.members]
+    roots = [np.sqrt(standard_block(each.block).total_variance * each.size) for each in members]
+    for slot in plan.slots:
+        scale = standard_scale(plan[slot.name])
+        assert scale == pytest.approx(np.sqrt(sum(roots) / roots[tie.members.index(slot.draw)]))
+    text = str(plan)
+    assert text.count("one noise for everything asked, as good as any Gaussian noise can be") == 3
+    assert "all answers together are as good as any Gaussian noise can be" in text
+    assert "Considered and not chosen" not in plan["people"].explain()
 
 
 def test_questions_over_rows_are_compared_within_the_whole_too() -> None:
@@ -63,30 +79,40 @@ def test_a_plan_of_questions_has_errors_bounds_and_a_certificate() -> None:
         plan.standard_errors  # noqa: B018
     with refused("no-such-question", says="did you mean 'people'"):
         plan["peopel"]
-    assert plan.total_variance == pytest.approx(sum(draw.total_variance for draw in plan.draws))
-    mu = plan.guarantee.mu
-    at_full = [draw.lower_bound * draw.guarantee.mu**2 / mu**2 for draw in plan.draws]
-    assert plan.lower_bound == pytest.approx(sum(at_full))  # as if each draw had the whole guarantee
-    assert plan.optimality == pytest.approx(plan.total_variance / plan.lower_bound) and plan.optimality > 1
-    assert f"within a factor {plan.optimality:.3g}" in plan.explain()
-    assert f"total error: within a factor {plan.optimality:.3g} of the lower bound for any Gaussian noise" in str(plan)
-    assert "count: at its share of μ, as good as any Gaussian noise can be" in str(plan)  # of one draw among several
-    assert len(plan.certificate.proofs) == 2
+    (tie,) = plan.ties
+    assert plan.total_variance == pytest.approx(sum(draw.total_variance for draw in plan.draws)) == tie.total_variance
+    assert plan.lower_bound == tie.lower_bound and 1 <= plan.optimality == tie.optimality < 1.001
+    assert f"{tie.apart:.6g}" in plan.explain() and tie.apart > 1.3 * tie.total_variance
+    assert len(plan.certificate.proofs) == 1
+    shares = [{"name": name, "count": True, "where": f"{name} > 1", "share": 1} for name in ("a", "b")]
+    apart = gm.Request("visits.csv", unit="person", questions=shares, guarantee=G).plan
+    mu = apart.guarantee.mu
+    at_full = [draw.lower_bound * draw.guarantee.mu**2 / mu**2 for draw in apart.draws]
+    assert apart.lower_bound == pytest.approx(sum(at_full)) == pytest.approx(2 / mu**2)  # each with all of μ
+    assert apart.optimality == pytest.approx(2) and "within a factor 2 of" in apart.explain()
+    assert "all answers together are within a factor 2 of the lower bound for any Gaussian noise" in str(apart)
+    assert "count: at its share of μ, as good as any Gaussian noise can be" in str(apart)  # of one draw among several
     html = plan._repr_html_()
     assert html.count("<table>") == 3 and f"{100 * plan.shares()['people']:.3g} % of the budget" in html
     assert repr(plan) == str(plan)
     assert plan["spending"].chart() and plan["regions"].chart()
 
 
-def test_groups_say_how_good_they_are_at_their_share() -> None:
+def test_groups_say_how_good_they_are() -> None:
     one = gm.plan(gm.Groups({"region": ["a", "b", "c"]}, Box({"x": (0, 1)})), G, count=True)
     assert "lifted box: as good as any" in str(one) and one.optimality == pytest.approx(1)
-    two = gm.plan(gm.Groups({"region": ["a", "b", "c"]}, Box({"x": (0, 1)}), at_most=2), G, count=True)
-    assert "lifted box: at its share of μ, as good as any Gaussian noise can be" in str(two)
-    assert two.optimality == pytest.approx(two.total_variance / two.lower_bound) == pytest.approx(2)
-    assert "within a factor 2" in two.explain()
-    assert two.certificate.plan_hash == two.hash and two.chart() and repr(two) == str(two)
-    assert "at its share of μ" in two._repr_html_() and "all groups together" in two._repr_html_()
+    by = gm.Groups({"region": ["a", "b", "c"]}, Box({"x": (0, 1)}), at_most=2)
+    two = gm.plan(by, G, count=True)
+    assert "tied: one noise for everything asked, as good as any Gaussian noise can be" in str(two)
+    assert two.optimality == pytest.approx(1)
+    apart = gm.plan(by, G, count=True, shape="lifted")
+    assert "lifted box: at its share of μ, as good as any Gaussian noise can be" in str(apart)
+    assert apart.total_variance == pytest.approx(two.draws[0].tie.apart)
+    gain = apart.total_variance / two.total_variance
+    assert apart.optimality == pytest.approx(gain, rel=1e-3) and gain > 1.05
+    assert f"within a factor {apart.optimality:.3g}" in apart.explain()
+    assert apart.certificate.plan_hash == apart.hash and apart.chart() and repr(apart) == str(apart)
+    assert "at its share of μ" in apart._repr_html_() and "all groups together" in apart._repr_html_()
     assert np.array_equal(two.covariance(), two.block.covariance())
 
 
@@ -94,7 +120,7 @@ def test_groups_are_compared_with_a_standard_at_its_own_share() -> None:
     """Under replace-one the share depends on the shape: the standard Gaussian's may be larger than the plan's."""
     by = gm.Groups({"region": ["a", "b"]}, Box([0] * 16, [1] * 16))
     mu = 1.0
-    plan = gm.plan(by, gm.Guarantee(mu=mu), neighbours="replace-one")
+    plan = gm.plan(by, gm.Guarantee(mu=mu), neighbours="replace-one", shape="lifted")
     # 16 ones leave one group and enter another: √2 · √16 in all; a change within a group is less, √16.
     standard = np.sqrt(2) * np.sqrt(16) / mu
     row = str(plan).splitlines()[2].split()

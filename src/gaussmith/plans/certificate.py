@@ -207,7 +207,7 @@ def verify(plan: Plan, certificate: Certificate) -> Verdict:
     """
     noises = plan.provable
     if len(certificate.proofs) != len(noises):
-        return Verdict(0.0, np.inf, np.inf, ("there is not one proof for each draw of the plan",))
+        return Verdict(0.0, np.inf, np.inf, ("the certificate needs one proof for each draw of the plan",))
     found = tuple(_verify(noise, proof) for noise, proof in zip(noises, certificate.proofs, strict=True))
     several = len(found) > 1
     problems = [

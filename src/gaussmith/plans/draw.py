@@ -190,7 +190,8 @@ class Draw:
                 "plan again",
                 code="draw-not-understood",
             )
-        block = Block.from_dict(fields["block"], UNTOLD if fields["block"]["shape"] is None else None)
+        untold = isinstance(fields["block"], dict) and fields["block"].get("shape", "") is None
+        block = Block.from_dict(fields["block"], UNTOLD if untold else None)
         return cls(
             block,
             Guarantee.from_dict(fields["guarantee"]),

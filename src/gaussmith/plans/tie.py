@@ -112,14 +112,14 @@ class Tie:
                 "the guarantee must leave room for rounding: μ·2^52 must exceed twice the square root of their number",
                 "use a larger ε or δ, or fewer questions",
                 mu=self.guarantee.mu,
-                code="mu-too-small-for-tied-lift",
+                code="guarantee-too-small-for-rounding",
             )
         if not (np.isfinite(norm) and norm > 0):
             raise PlanError(
                 "a lift without a largest difference",
                 "its entries must be finite numbers",
                 "plan again",
-                code="tied-lift-without-norm",
+                code="lift-without-largest-difference",
             )
         units = [
             np.append(1.0 / each, np.ones(part.width - part.columns))
@@ -134,7 +134,7 @@ class Tie:
             "the lift could not be certified",
             "its largest difference must stay within the guarantee after rounding",
             "plan again; if this persists, the scales of the questions lie too far apart",
-            code="tied-lift-not-certified",
+            code="lift-not-certified",
         )
 
     def certify(self, draws: Sequence[Draw]) -> None:

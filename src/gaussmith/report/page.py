@@ -120,7 +120,7 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
     """The name, title and body of each section about one question."""
     block, draw = release.block, release.plan.draw
     several, scale = len(release.plan.provable) > 1, standard_scale(release.plan)
-    if release.labels:  # all groups are alike
+    if release.labels:  # all groups have the same noise
         compared = compare_block(block, most=MAX_ROWS, standard_scale=scale)
         noise = _noise(block, compared, several, scale, draw)
     else:
@@ -230,9 +230,9 @@ def _noise(
     label = "Bars: each error in percent of the standard Gaussian's; the numbers are in the table."
     table = _table(["answer", "± error", "standard Gaussian", "ratio"], rows)
     gain = describe_gain(block, scale)
-    lead = f"Taken together, {gain}" if gain else "Here the standard Gaussian mechanism does as well"
+    lead = f"Taken together, {gain}" if gain else "Here the standard Gaussian mechanism is just as good"
     together = block.whole is not None or block.tie is not None
-    what = "the plan of all questions planned together" if together else "the plan"
+    what = "the plan of all questions that were planned together" if together else "the plan"
     shared = groups is not None and groups.is_shared
     where = "in each group, at its share of μ, " if shared else "at its share of μ, " if several else ""
     bars = _figure(draw(noise_spec(known), label), "Blue: this release. Grey: the standard Gaussian mechanism.")

@@ -19,7 +19,7 @@ def reasons(block: Block) -> str:
     """Why this noise: what was minimised, what other noise would have cost, and the least there is."""
     if block.tie is not None:
         return _tied_reasons(block.tie)
-    together = " of this question and those planned together with it" if block.whole is not None else ""
+    together = " of this question and the questions planned together with it" if block.whole is not None else ""
     block = block.whole[0] if block.whole is not None else block
     weighting = {
         "equal": "",
@@ -51,12 +51,12 @@ def reasons(block: Block) -> str:
 def _tied_reasons(tie: Tie) -> str:
     rows = [
         [f"{describe_shape(NAME)} (chosen)", "1.00 ×"],
-        ["noise of its own for each question or group, at the best shares", f"{tie.apart / tie.total_variance:.2f} ×"],
-        ["the least that any Gaussian noise with this guarantee could have", f"{1 / tie.optimality:.2f} ×"],
+        ["separate noise for each question or group, with the best shares", f"{tie.apart / tie.total_variance:.2f} ×"],
+        ["lower bound for any Gaussian noise with this guarantee", f"{1 / tie.optimality:.2f} ×"],
     ]
     return (
-        "<p>The noise was chosen for the least sum of squared errors of all answers that share it, each relative to "
-        "what one person can change: from the bounds and the guarantee alone, never from the data.</p>\n"
+        "<p>The noise was chosen to minimise the sum of squared errors of all answers that share it, each relative to "
+        "what one person can change. The choice used only the bounds and the guarantee, never the data.</p>\n"
         f"{_table(['noise', 'total squared error'], rows)}"
     )
 

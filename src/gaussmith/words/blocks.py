@@ -42,9 +42,9 @@ _SHAPES = {
     "two-level": "one noise size on the sum of all counts, and another on their differences",
     "water-filled": "independent noise, more on coordinates that one record can change more",
     "even": "the same noise on every cell",
-    "residuals": "noise of its own size on what each marginal says that no smaller one says",
-    "tied": "one noise for all questions and groups, because one person is in all of them: it hides what a person can "
-    "change in all answers at once, and so less of it will do",
+    "residuals": "a separate noise size for what each marginal adds to the smaller ones",
+    "tied": "one noise shared by all questions and groups: it hides what one person can change in all answers at once, "
+    "which takes less noise than hiding each by itself",
     "isotropic": "the standard Gaussian mechanism: equal noise on every answer, in units of its weight",
 }
 
@@ -70,6 +70,8 @@ def describe_factor(optimality: float) -> str:
     """How close to the limit a price is that is so many times the bound."""
     if not math.isfinite(optimality):
         return "at an unknown distance from the best Gaussian noise"
+    if optimality >= 1.1:
+        return f"within a factor {optimality:.3g} of the lower bound for any Gaussian noise"
     gap = 100 * (optimality - 1)
     return "as good as any Gaussian noise can be" if gap < 0.005 else f"within {gap:.2g} % of the best Gaussian noise"
 
@@ -214,8 +216,9 @@ def block_notes(block: Block, rows: int | None, lead: str = "", protected: str |
         notes = [describe_divided(block)]
     shares = [] if rows is None else [f"{printable(name)} ± {share:.3g} %" for name, share in _shares(block, rows)]
     if shares:
-        notes.append(f"of what {rows:,} records can add up to: {', '.join(shares[:4])}{', …' if shares[4:] else ''}")
-    lead += "one noise for all that is asked, " if block.tie is not None else ""
+        told = f"{', '.join(shares[:4])}{', …' if shares[4:] else ''}"
+        notes.append(f"relative to the largest possible total of {rows:,} records: {told}")
+    lead += "one noise for everything asked, " if block.tie is not None else ""
     lead += "planned together, " if block.whole is not None and block.tie is None else ""
     optimal = f"{block.shape.name}: {lead}{describe_optimality(block)}"
     undeclared = [text for text in (block.domain.undeclared,) if text]

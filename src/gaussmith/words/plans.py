@@ -75,7 +75,7 @@ def _about(plan: Plan) -> tuple[list[str], str, list[str]]:
     """What stands above the errors of a question, before how good they are, and below."""
     draw = plan.draw
     alone = len(plan.provable) == 1
-    lead = "" if alone or draw.tie is not None else "at its share of μ "
+    lead = "" if alone or draw.tie is not None else "at its share of μ, "
     if draw.groups is None:
         return [], lead, []
     before = [f"{draw.groups.size:,} groups, each person in {held(draw)}; in each group:"]
@@ -103,7 +103,7 @@ def _left_out(block: Block) -> list[str]:
 def describe_saving(tie: Tie) -> str:
     """What one noise saves against noise of its own for every question, in plain words."""
     share = 100 * (1 - tie.total_variance / tie.apart)
-    return f"; their total squared error is {share:.2g} % less than with noise of its own for each" if share > 0 else ""
+    return f"; their total squared error is {share:.2g} % less than with separate noise for each" if share > 0 else ""
 
 
 def noise_names(plan: Plan) -> list[tuple[list[str], Guarantee, bool]]:
@@ -169,7 +169,7 @@ def _explain_tie(tie: Tie, protects: str) -> str:
         f"Protected: {protects}. How well: {tie.guarantee}.\n"
         f"Chosen: {describe_shape(NAME)}.\n"
         f"Its total squared error (each error taken relative to what one person can change) is "
-        f"{tie.total_variance:.6g}; with noise of its own for each question or group it would be {tie.apart:.6g}. No "
+        f"{tie.total_variance:.6g}; with separate noise for each question or group it would be {tie.apart:.6g}. No "
         f"Gaussian noise with this guarantee can go below {tie.lower_bound:.6g}: the plan is "
         f"{describe_factor(tie.optimality)}.\n"
         "The choice used the bounds and the guarantee, never the data."
