@@ -169,8 +169,7 @@ groups_per_unit = 4
 def test_several_questions_are_one_charge_and_one_folder(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     Path("request.toml").write_text(QUESTIONS)
     _, plan, _ = run(capsys, "plan", "request.toml", "--ledger", "study.ledger")
-    assert "spending: 20 % of the budget (μ=0.1059)" in plan  # √1 and √16: each group has a quarter of μ²
-    assert "regions: 80 % of the budget (μ=0.2117)" in plan
+    assert "spending, regions: one noise for all, 100 % of the budget (μ=0.2367)" in plan
     assert "takes 13.4 % of the budget" in " ".join(plan.split())
     words = ["release", "request.toml", "--ledger", "study.ledger", "--id", "both", "--out", "out"]
     code, out, _ = run(capsys, *words)

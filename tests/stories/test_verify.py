@@ -94,24 +94,36 @@ def test_several_questions_are_verified_draw_by_draw(here: Path, capsys: pytest.
     assert (code, err) == (0, "")
     code, out, err = run(capsys, "verify", "plan.json", "proof.json")
     assert (code, err) == (0, "")
-    assert "\nspending, people\n" in out and "\nregions\n" in out and "add up to no more than the guarantee" in out
+    assert "\nspending, people, regions\nOne noise for all groups and questions:\n" in out
     assert max(map(len, out.splitlines())) <= 80
     found = json.loads(run(capsys, "verify", "plan.json", "proof.json", "--json")[1])
-    assert [part["questions"] for part in found["draws"]] == [["spending", "people"], ["regions"]]
+    assert [part["questions"] for part in found["draws"]] == [["spending", "people", "regions"]]
     proof = json.loads(Path("proof.json").read_text())
-    proof["proofs"][1]["lower_bound"] *= 1.01
+    proof["proofs"][0]["lower_bound"] *= 1.01
     Path("forged.json").write_text(json.dumps(proof))
-    assert "draw 2: the law proves" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
+    assert "the law proves" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
     proof["proofs"].pop()
     Path("forged.json").write_text(json.dumps(proof))
     assert "one proof for each draw" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
     run(capsys, "plan", *ASKED, "--certificate", "one.json")
-    assert "one proof for each draw" in " ".join(run(capsys, "verify", "plan.json", "one.json")[2].split())
+    assert "the law proves nothing" in " ".join(run(capsys, "verify", "plan.json", "one.json")[2].split())
     plan = json.loads(Path("plan.json").read_text())
     plan["guarantee"] = {"mu": 0.2}
     Path("forged.json").write_text(json.dumps(plan))
     code, out, err = run(capsys, "verify", "forged.json", "proof.json")
     assert (code, out) == (2, "") and "draws that spend too much" in err
+
+
+def test_questions_with_shares_are_verified_draw_by_draw(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("q.toml").write_text(QUESTIONS.replace("count = true", "count = true\nshare = 1"))
+    run(capsys, "plan", "q.toml", "--save", "plan.json", "--certificate", "proof.json")
+    code, out, err = run(capsys, "verify", "plan.json", "proof.json")
+    assert (code, err) == (0, "")
+    assert "\nspending\n" in out and "\nregions\n" in out and "add up to no more than the guarantee" in out
+    proof = json.loads(Path("proof.json").read_text())
+    proof["proofs"][1]["lower_bound"] *= 1.01
+    Path("forged.json").write_text(json.dumps(proof))
+    assert "draw 2: the law proves" in " ".join(run(capsys, "verify", "plan.json", "forged.json")[2].split())
 
 
 def test_files_in_the_wrong_order_are_told_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

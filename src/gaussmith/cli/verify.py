@@ -84,7 +84,7 @@ def _describe(draw: Draw | None, neighbours: str, found: Verdict) -> str:
     if draw is None:
         where = "One noise for all groups and questions:\n"
     elif draw.groups is not None:
-        where = f"In each of {draw.groups.size:,} groups, of which a person is in {held(draw)}:\n"
+        where = f"In each of {draw.groups.size:,} groups (each person is in {held(draw)}):\n"
         kept = "group's share of the guarantee" if draw.is_shared else "guarantee"
     bound = (
         f"no Gaussian noise with this {kept} can go below {found.lower_bound:.9g}: within "
@@ -94,7 +94,7 @@ def _describe(draw: Draw | None, neighbours: str, found: Verdict) -> str:
     )
     return (
         f"{where}Private: no difference of neighbours exceeds the {kept} ({protects(neighbours)}); the largest "
-        f"reaches {100 * found.reach:.6f} % of it.\n"
+        f"is {100 * found.reach:.6f} % of it.\n"
         f"Optimal: the plan's {what} is at most {found.price:.9g}, and {bound}."
     )
 
