@@ -46,9 +46,13 @@ REQUESTS: dict[str, dict[str, Any]] = {
         {"name": "ages", "histograms": {"age group": AGES}},
         {"name": "classes", "histograms": {"class": values("class", 5)}}]},
     "health: a trial by arm": {"questions": [
-        {"name": "outcome", "sums": {"score": (0, 10)}, "count": True, "by": {"arm": ["a", "b", "c"]}},
+        {"name": "outcome", "sums": {"score": (0, 10), "pain": (0, 10), "days": (1, 90)}, "count": True,
+         "by": {"arm": ["a", "b", "c"]}},
         {"name": "events", "count": True, "by": {"site": values("site", 25)}, "where": "event == 1"},
         {"name": "dropouts", "count": True, "where": "dropout == 1"},
+        {"name": "old", "means": {"score": (0, 10), "pain": (0, 10)}, "count": True, "where": "age >= 65"},
+        {"name": "laboratory", "means": {"glucose": (40, 400), "sodium": (120, 160), "albumin": (1, 6)},
+         "where": "measured == 1"},
         {"name": "severity", "histograms": {"severity": values("grade", 5)}}]},
     "health: prescriptions": {"unit": "patient", "questions": [
         {"name": "drugs", "histograms": {"drug": values("drug", 200)}, "values_per_unit": 8},
@@ -128,11 +132,21 @@ REQUESTS: dict[str, dict[str, Any]] = {
         {"name": "vacant", "count": True, "where": "vacant == 1"},
         {"name": "households", "count": True}]},
     "telecom: calls and data": {"unit": "subscriber", "questions": [
-        {"name": "cells", "count": True, "by": {"cell": values("cell", 500)}, "groups_per_unit": 12},
-        {"name": "data", "sums": {"gigabytes": (0, 100), "minutes": (0, 2_000)}, "count": True},
-        {"name": "months", "sums": {"gigabytes": (0, 20)}, "by": {"month": MONTHS}, "groups_per_unit": 12},
-        {"name": "roaming", "count": True, "where": "roaming == 1"},
-        {"name": "plans", "histograms": {"plan": values("plan", 8)}}]},
+        {"name": "cells", "sums": {"minutes": (0, 600), "gigabytes": (0, 50)}, "count": True,
+         "by": {"cell": values("cell", 1000)}, "groups_per_unit": 12},
+        {"name": "use", "sums": {"gigabytes": (0, 100), "minutes": (0, 2_000), "messages": (0, 3_000)}, "count": True},
+        {"name": "months", "sums": {"gigabytes": (0, 20), "minutes": (0, 300)}, "count": True,
+         "by": {"month": MONTHS}, "groups_per_unit": 12},
+        {"name": "roaming", "sums": {"minutes": (0, 300), "gigabytes": (0, 10)}, "count": True,
+         "where": "roaming == 1"},
+        {"name": "prepaid", "means": {"minutes": (0, 2_000)}, "count": True, "where": "prepaid == 1",
+         "mean_of": "units"},
+        {"name": "countries", "count": True, "by": {"country": values("country", 60)}, "groups_per_unit": 4},
+        {"name": "plans", "histograms": {"plan": values("plan", 8)}},
+        {"name": "devices", "histograms": {"device": values("device", 40)}, "values_per_unit": 3},
+        {"name": "complaints", "count": True, "where": "complaint == 1"},
+        {"name": "tests", "means": {"speed": (0, 1_000), "latency": (0, 200)}, "by": {"region": REGIONS},
+         "mean_of": "units", "groups_per_unit": 2}]},
     "energy: smart meters": {"unit": "meter", "questions": [
         {"name": "months", "sums": {"kwh": (0, 900)}, "by": {"month": MONTHS}, "groups_per_unit": 12},
         {"name": "tariffs", "sums": {"kwh": (0, 9_000)}, "count": True, "by": {"tariff": values("tariff", 6)}},
@@ -165,6 +179,10 @@ FIFTY: dict[str, Any] = {"unit": "person", "questions": [
 """Fifty questions of one table."""
 
 
+ROUNDS = 3
+"""Plans of each request; the quickest counts, so that other work on the machine does not."""
+
+
 @dataclass(frozen=True)
 class Planned:
     """What the plan of a request is like: totals at μ = 1, and processor seconds."""
@@ -185,9 +203,11 @@ class Planned:
 
 def plan_request(fields: dict[str, Any]) -> Planned:
     """Plan a request, and its questions one by one."""
-    guarantee = gm.Guarantee(mu=1)
-    start = time.process_time()
-    plan = gm.Request("table.parquet", guarantee=guarantee, **fields).plan
+    seconds = []
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        plan = gm.Request("table.parquet", guarantee=gm.Guarantee(mu=1), **fields).plan
+        seconds.append(time.process_time() - start)
     planned = time.process_time()
     optimality = plan.optimality
     bounded = time.process_time()
@@ -199,7 +219,7 @@ def plan_request(fields: dict[str, Any]) -> Planned:
         plan.total_variance,
         plan.lower_bound,
         optimality,
-        planned - start,
+        min(seconds),
         bounded - planned,
         sum(total**0.5 for total in asked) ** 2,
         len(asked) * sum(asked),
