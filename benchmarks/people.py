@@ -40,7 +40,7 @@ SCORE = (RowSum("score", coding(0, 100)), RowCount())
 TASKS = {
     "sum, 1 group per person": (Contribution((SPENT,), "person"), 1),
     "sum, 3 groups per person": (Contribution((SPENT,), "person"), 3),
-    "sum and mean, 1 group per person": (Contribution((SPENT, *SCORE), "person", rows_per_unit=12), 1),
+    "sum and mean, 1 group per person": (Contribution((SPENT, *SCORE), "person", max_rows=12), 1),
     "each row a person": (Contribution((SPENT,)), 1),
 }
 

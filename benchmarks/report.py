@@ -95,14 +95,15 @@ def readme_speed(results: Results) -> str:
     found = {one["what"]: one["found"] for one in results["engines"]["figures"]}
     spark, duckdb = (found[f"{engine}, box: elapsed time / its plain sum's"] for engine in ("Spark", "DuckDB"))
     rounds = len(cases[LARGE][OURS]["runs"])
-    when = f"{peers['when'][LARGE]['date']}, {peers['machine']['cores']} cores that had other work too"
+    when = f"{peers['when'][LARGE]['date']}, {peers['machine']['cores']} cores with other work running"
     return (
-        f"It is quick, too: a release of 20 000 000 rows × 16 columns from Parquet took {large:.2f} times as long as"
-        f" the plain sum in Polars,\nwith every guard for odd values; sums on Spark and DuckDB {spark:.2f} and"
-        f" {duckdb:.2f} times as long as their own plain ones.\nAgainst OpenDP's Context the same sums came"
-        f" {figure(faster[SMALL])} times sooner at 1M × 16 and {figure(faster[WIDE])} times at 100k × 128,\n"
-        f"with {less[SMALL]:.1f} and {less[WIDE]:.1f} times less variance (medians of at most {rounds} rounds in turn;"
-        f" {when}:\n[all figures](benchmarks/results/results.md)). `./run bench peers` measures it on yours."
+        f"It is also fast: a release of 20 000 000 rows × 16 columns from Parquet took {large:.2f} times as long as"
+        f" the plain sum in Polars,\nincluding all checks for odd values; sums on Spark and DuckDB took {spark:.2f} and"
+        f" {duckdb:.2f} times as long as their own plain sums.\nCompared with OpenDP's Context, the same sums were"
+        f" {figure(faster[SMALL])} times faster at 1M × 16 and {figure(faster[WIDE])} times at 100k × 128,\n"
+        f"with {less[SMALL]:.1f} and {less[WIDE]:.1f} times less variance (medians of at most {rounds} alternating"
+        f" rounds; {when}:\n[all figures](benchmarks/results/results.md)). `./run bench peers` measures this on your"
+        " machine."
     )
 
 

@@ -1,9 +1,9 @@
-"""Trips with many rows per rider: what is protected is the rider, not the trip.
+"""Trips with many rows per rider: the rider is protected, not the single trip.
 
     python examples/trips.py [FOLDER]
 
-The trips are made up, so that the truth can be printed beside the release. Some riders make hundreds of trips: with
-`unit` and `rows_per_unit` they are protected like anyone else. Without, one of them could be found in the answers.
+The trips are made up, so the true values can be printed next to the release. Some riders make hundreds of trips: with
+`unit` and `rows_per_unit` they are protected like anyone else. Without these, the answers could reveal one of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RIDERS, ZONES = 20_000, ["centre", "harbour", "hills", "airport"]
 
 
 def make_trips(file: Path) -> pl.DataFrame:
-    """Trips of riders who ride once or a hundred times, most of them in a zone of their own."""
+    """Write made-up trips: riders make from one to a hundred trips, most of them in their home zone."""
     rng = np.random.default_rng()
     trips = 1 + rng.geometric(0.15, RIDERS) * (1 + 9 * (rng.random(RIDERS) < 0.02))
     rider = np.repeat(np.arange(RIDERS), trips)
@@ -47,9 +47,9 @@ def main(folder: Path) -> None:
     request = gm.Request(
         str(file),
         unit="rider",  # everything a rider did is protected together
-        rows_per_unit=20,  # of a rider 20 trips count for the mean; those with more are scaled down
-        sums={"fare": (0, 1000)},  # what one rider paid in all
-        means={"km": (0, 30)},  # of one trip
+        rows_per_unit=20,  # at most 20 trips per rider count in the mean; riders with more are scaled down
+        sums={"fare": (0, 1000)},  # bounds on what one rider paid in total
+        means={"km": (0, 30)},  # bounds on one trip
         count=True,  # riders
         guarantee=guarantee,
     )
@@ -63,8 +63,8 @@ def main(folder: Path) -> None:
         str(file),
         unit="rider",
         rows_per_unit=20,
-        groups_per_unit=2,  # a rider counts in the two zones with most of the rider's trips
-        by={"zone": [*ZONES, "islands"]},  # nobody rides on the islands: answered all the same
+        groups_per_unit=2,  # a rider counts in the two zones with the most of that rider's trips
+        by={"zone": [*ZONES, "islands"]},  # nobody rides on the islands, but the group is answered anyway
         means={"km": (0, 30)},
         count="rows",
         where="fare > 0",

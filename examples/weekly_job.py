@@ -1,10 +1,10 @@
-"""A release every week, charged to a ledger that refuses the week that would overdraw it.
+"""Release every week, charged to a ledger that refuses any week that would exceed the budget.
 
     python examples/weekly_job.py FOLDER [WEEK]
 
-Makes FOLDER with a ledger for the whole year and a table for every week, and releases week after week until the ledger
-says no; with a WEEK (such as 2024-W05) that one alone. The job may be started again at any time: a week that was
-released gives the same bytes and costs nothing, one that crashed goes on under its charge.
+Creates FOLDER with a ledger for the whole year and a table for every week, and releases week after week until the
+ledger refuses. With a WEEK (such as 2024-W05), releases only that one. The job can be restarted at any time: a week
+that was released returns the same bytes and costs nothing, and a week that crashed continues under its charge.
 Exit code: 0 done, 3 refused, as on the command line.
 """
 
@@ -20,11 +20,11 @@ import gaussmith as gm
 from gaussmith.errors import BudgetError
 
 YEAR = gm.Guarantee(epsilon=3, delta=1e-6)  # promised to the people in the data, for all releases together
-WEEK = gm.Guarantee(epsilon=1, delta=1e-6)  # what one of them takes
+WEEK = gm.Guarantee(epsilon=1, delta=1e-6)  # what one release takes
 
 
 def make_week(file: Path) -> None:
-    """The visits of a week, made up. The same people come back: that is why releases add up."""
+    """Write one week of made-up visits. The same people come back every week, so the releases add up."""
     rng = np.random.default_rng()
     rows = 5_000
     person = rng.integers(0, 2_000, rows)
@@ -33,7 +33,7 @@ def make_week(file: Path) -> None:
 
 
 def release_week(folder: Path, week: str) -> int:
-    """Release one week and write it to a file; 3 if the ledger refuses, which reads and charges nothing."""
+    """Release one week and write it to a file. Return 3 if the ledger refuses; nothing is then read or charged."""
     data = folder / "visits" / f"{week}.parquet"
     if not data.exists():
         make_week(data)

@@ -1,15 +1,43 @@
 """Hypothesis: fresh examples on every run, a modest number of them, and no deadline on a busy machine.
 
 Solved noise is not kept on disk: a test must not find what another run left there.
+With GAUSSMITH_RAISED=FILE the codes of all errors that the tests make are written to that file, for
+`tests/sentences/record.py --raised FILE`.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import settings
+
+from gaussmith.errors import GaussmithError
 
 os.environ["GAUSSMITH_CACHE"] = "off"
 
 settings.register_profile("gaussmith", deadline=None, derandomize=False, max_examples=60)
 settings.load_profile("gaussmith")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _record_codes() -> Iterator[None]:
+    """Every process of the tests adds its codes to the file at its end."""
+    if "GAUSSMITH_RAISED" not in os.environ:
+        yield
+        return
+    codes: set[str] = set()
+    make = GaussmithError.__init__
+
+    def record(self: GaussmithError, *parts: str, code: str, **fields: Any) -> None:
+        codes.add(code)
+        make(self, *parts, code=code, **fields)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GaussmithError, "__init__", record)
+        yield
+    with Path(os.environ["GAUSSMITH_RAISED"]).open("a", encoding="utf-8") as file:
+        file.writelines(f"{code}\n" for code in sorted(codes))

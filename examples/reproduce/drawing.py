@@ -1,4 +1,4 @@
-"""What the reproductions share: checking numbers aloud, and writing a chart."""
+"""Shared code of the reproductions: check and print numbers, and write a chart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Numbers = dict[str, float]
 
 
 def check(found: Numbers, published: Numbers, within: float) -> Numbers:
-    """Each number beside the one expected (published, or computed elsewhere); stops where they differ."""
+    """Print each number with the expected one (published, or computed elsewhere); stop if they differ."""
     for name, wanted in published.items():
         value = found[name]
         print(f"{name:<44} {value:>12.5g}   expected {wanted:g}")
@@ -35,7 +35,7 @@ def draw(path: Path, values: list[dict[str, Any]], x: str, y: str, log: str = ""
 
 
 def run(main: Callable[[Path, bool], Numbers], name: str) -> None:
-    """The command line of a reproduction: where the chart goes, and whether fewer points will do."""
+    """The command line of a reproduction: where to write the chart, and whether to use fewer points."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--out", type=Path, default=Path(f"{name}.svg"), help="the chart: .svg, .png or .html")
     parser.add_argument("--fast", action="store_true", help="fewer points")

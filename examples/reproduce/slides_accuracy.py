@@ -1,4 +1,4 @@
-"""The slides' last exercise put right: how many rows k counting queries need, exactly and by the slides' bounds."""
+"""The slides' last exercise corrected: how many rows k counting queries need, exactly and by the slides' bounds."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ with Gaussian noise forged to the shape of the data.
 
 A tour in four steps:
 
-1. Say what one record can be.
+1. Declare what one record can be.
 
 >>> import gaussmith as gm
 >>> people = gm.Box({"age": (0, 100), "visits": (0, 80)})

@@ -1,7 +1,7 @@
-"""The order of a release: validate → charge → data → noise → store once → return what is stored.
+"""The steps of a release: validate → charge → open data → add noise → store once → return what is stored.
 
-Nothing is read before it is paid for, and nothing is shown that is not stored: a crash after the charge keeps the
-charge, and asking again under the same id goes on under it and returns the same bytes ever after.
+No data is read before the charge, and only stored results are shown. A crash after the charge keeps the charge;
+asking again with the same id continues under it and then always returns the same bytes.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def release(
     engine: str | None = None,
     master: str | None = None,
 ) -> Release:
-    """Release what a request asks, charged to a ledger if one is given (a path, a URL or a `Ledger`).
+    """Release the answers to a request, charged to a ledger if one is given (a path, a URL or a `Ledger`).
 
-    A request may be named by its .toml file. The source's column names and types are public and are checked before
-    anything is charged. Several questions are charged together, once. Files are read by `engine`: "polars" unless said,
-    "duckdb", or "spark" at `master`; the answers are the same, and so is what an id stands for.
+    A request may be given as its .toml file. The source's column names and types are public and are checked before
+    anything is charged. Several questions are charged together, once. Files are read by `engine`: "polars" (default),
+    "duckdb", or "spark" at `master`; answers and release ids do not depend on it.
     """
     from gaussmith import mechanism
 
@@ -58,7 +58,7 @@ def _release(
     progress: Progress | None,
     unit: str | Sequence[str] | None,
 ) -> Release:
-    """What was prepared, released; charged and stored first where there is a ledger."""
+    """Release what was prepared; with a ledger, charge first and store the result."""
     from gaussmith import mechanism
 
     if book is None:
@@ -68,7 +68,7 @@ def _release(
 
 
 def read_request(request: Any) -> Request:
-    """A request itself, or the one in a .toml file; refuses, in words, what else there is to release."""
+    """The request itself, or the one in a .toml file; refuses anything else with an error."""
     if isinstance(request, Request):
         return request
     example = "gaussmith.release(gaussmith.Request({}, count=True, guarantee=…))"
@@ -81,19 +81,19 @@ def read_request(request: Any) -> Request:
     else:
         what = f"{type(request).__name__} instead of a request"
         remedy = "plan.release(data)" if hasattr(request, "release") else example.format('"people.parquet"')
-    raise RequestError(what, "a request says what is asked of which source", f"write {remedy}")
+    raise RequestError(what, "a request says what is asked of which source", f"write {remedy}", code="not-a-request")
 
 
 def check_source(request: Request) -> bool:
-    """Whether the source is on this machine; then its columns fit the request, or it is refused as a release would.
+    """Whether the source is on this machine; if so, its columns are checked and refused as in a release.
 
-    Reads names and types of columns, no data value. Stores are not asked.
+    Reads column names and types, no data values. Object stores are not contacted.
     """
     return read_schema(request) is not None
 
 
 def read_schema(request: Request) -> tuple[RowRule | None, ...] | None:
-    """The row rules of a request with what its source's schema says of them; None where it is not on this machine."""
+    """The row rules of a request, completed from the source's schema; None if the source is not on this machine."""
     from gaussmith import mechanism
 
     data = read_source(request.source).data
@@ -129,13 +129,13 @@ def charged(
     make: Callable[[], Release],
     unit: str | Sequence[str] | None = None,
 ) -> bytes:
-    """The bytes stored for one release: charge first, then `make` it from data, store it once, return the stored.
+    """The stored bytes of one release: charge first, then `make` it from data, store once, return the stored bytes.
 
-    `unit` is the column that names the person; None: each row is one person.
+    `unit` is the column that identifies the person; None: each row is one person.
     """
     from gaussmith.ledger.failpoints import failpoint
 
-    if isinstance(read_source(data).data, str | os.PathLike):  # a frame has no name: whoever passes it vouches for it
+    if isinstance(read_source(data).data, str | os.PathLike):  # a frame has no name and cannot be checked
         book.check_dataset(source_name(data))
     reservation = book.reserve(
         id, asked, plan.guarantee, plan_hash=plan.hash, neighbours=plan.neighbours, unit=ledger_unit(unit)
@@ -149,10 +149,11 @@ def charged(
 
 
 def open_ledger(ledger: Any, id: str | None) -> Ledger | None:
-    """The ledger that a path, a URL or a ledger names; None for none."""
+    """The ledger given by a path, a URL or a `Ledger`; None if none is given."""
     if ledger is None:
         if id is not None:
-            raise LedgerError(f"id={id!r} without a ledger", "ids are kept by a ledger", "give ledger= too")
+            what = f"id={id!r} without a ledger"
+            raise LedgerError(what, "ids are kept by a ledger", "give ledger= too", code="id-without-ledger", id=id)
         return None
     from gaussmith.ledger import Ledger
 
@@ -160,20 +161,19 @@ def open_ledger(ledger: Any, id: str | None) -> Ledger | None:
         return ledger
     if isinstance(ledger, str | os.PathLike):
         return Ledger(ledger)
-    raise LedgerError(
-        f"ledger of type {type(ledger).__name__}", "it is a path, a URL or a gaussmith.Ledger", 'write "study.ledger"'
-    )
+    what, rule = f"ledger of type {type(ledger).__name__}", "it is a path, a URL or a gaussmith.Ledger"
+    raise LedgerError(what, rule, 'write "study.ledger"', code="not-a-ledger", type=type(ledger).__name__)
 
 
 def ledger_unit(unit: str | Sequence[str] | None) -> str | Sequence[str]:
-    """The unit of a request as a ledger is told it: without one, each row is one person."""
+    """The unit of a request in the form a ledger uses; without a unit, each row is one person."""
     from gaussmith.ledger import EACH_ROW
 
     return EACH_ROW if unit is None else unit
 
 
 def source_name(data: Any) -> str:
-    """What a source is called in a ledger: its path without secrets, or the kind of thing it is."""
+    """The name of a source in a ledger: its path without secrets, or its type."""
     data = read_source(data).data
     if isinstance(data, str | os.PathLike):
         return without_secrets(os.fspath(data))
@@ -181,14 +181,14 @@ def source_name(data: Any) -> str:
 
 
 def request_hash(request: Request) -> str:
-    """SHA-256 of all that a request asks: the same id with another request is refused."""
+    """SHA-256 of everything in a request: the same id with another request is refused."""
     return hash_of(
         request.plan.hash, request.source, [draw.row_rule and draw.row_rule.to_dict() for draw in request.plan.draws]
     )
 
 
 def hash_of(plan_hash: str, data: Any, read: Any) -> str:
-    """SHA-256 of a plan, of the whole address of the source (one path can answer many queries) and how it is read."""
+    """SHA-256 of a plan, the full address of the source (one path can serve many queries) and how it is read."""
     told = read_source(data)
     named = isinstance(told.data, str | os.PathLike)
     address = without_password(os.fspath(told.data)) if named else source_name(told.data)

@@ -1,14 +1,14 @@
-"""Checks of arguments, shared by every module: what is accepted, and one form of message.
+"""Argument checks shared by all modules, with one form of message.
 
     check_whole              a whole number within limits                  → int
     check_number             a finite number within limits                 → float
     check_probability        a number strictly between 0 and 1             → float
-    check_coordinate_names   one name per coordinate, none of them twice   → tuple, or None
+    check_coordinate_names   one name per coordinate, no name twice        → tuple, or None
     is_whole, is_number      what counts as a number, for callers that write their own message
 
-True and False are not numbers here: Python takes them for 1 and 0, which as an argument is a mistake. Numpy's numbers
-are accepted and come back as Python's own, so callers keep what is returned, not what was given.
-A message reads `name=value · the rule · what to do`. `rule` and `remedy` replace the usual sentences where a caller can
+True and False are not numbers here: Python treats them as 1 and 0, but as an argument they are a mistake. Numpy
+numbers are accepted and returned as Python numbers, so callers keep the returned value.
+A message reads `name=value · the rule · what to do`. `rule` and `remedy` replace the usual sentences if a caller can
 be more specific.
 """
 
@@ -22,11 +22,11 @@ from typing import Any, TypeGuard
 from gaussmith.errors import DomainError, GaussmithError, RequestError
 
 MAX_SHOWN = 100
-"""Limit on the characters of a value in a message."""
+"""Limit on the length of a value in a message."""
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether this is an integer of Python or numpy; True and False are not.
+    """Whether this is a Python or numpy integer; True and False are not.
 
     >>> is_whole(3), is_whole(3.0), is_whole(True)
     (True, False, False)
@@ -58,7 +58,7 @@ def check_whole(
     remedy: str = "",
     error: type[GaussmithError] = RequestError,
 ) -> int:
-    """The value as an int; refuses what is not a whole number from `low` to `high`, both included.
+    """The value as an int; refuses anything but an integer from `low` to `high`, inclusive.
 
     >>> check_whole("rows_per_unit", 0, 1)
     Traceback (most recent call last):
@@ -67,7 +67,17 @@ def check_whole(
     if is_whole(value) and low <= value and (high is None or value <= high):
         return int(value)
     usual = f"of at least {low}" if high is None else f"from {low} to {high}"
-    raise error(f"{name}={_text(value)}", rule or f"it is a whole number {usual}", remedy or f"write {name}={low}")
+    rule, remedy = rule or f"it is a whole number {usual}", remedy or f"write {name}={low}"
+    raise error(
+        f"{name}={_text(value)}",
+        rule,
+        remedy,
+        code="whole-number-out-of-range",
+        name=name,
+        value=value,
+        low=low,
+        high=high,
+    )
 
 
 def check_number(
@@ -81,10 +91,11 @@ def check_number(
     rule: str = "",
     remedy: str = "",
     error: type[GaussmithError] = RequestError,
+    code: str = "number-out-of-range",
 ) -> float:
-    """The value as a float; refuses what is not a finite number between the limits.
+    """The value as a float; refuses anything but a finite number between the limits.
 
-    `above` and `below` are excluded, `low` and `high` included. The limits hold for the float that is returned.
+    `above` and `below` are excluded, `low` and `high` included. The limits apply to the returned float.
 
     >>> check_number("error", float("nan"), above=0, remedy="write error=0.01")
     Traceback (most recent call last):
@@ -98,26 +109,28 @@ def check_number(
     limits = (("above", above), ("of at least", low), ("below", below), ("of at most", high))
     usual = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
     rule = rule or f"it is a finite number {usual}".rstrip()
-    raise error(f"{name}={_text(value)}", rule, remedy or "give such a number")
+    remedy = remedy or "give such a number"
+    raise error(f"{name}={_text(value)}", rule, remedy, code=code, name=name, value=value)
 
 
 def check_probability(
     name: str, value: object, *, rule: str = "", remedy: str = "", error: type[GaussmithError] = RequestError
 ) -> float:
-    """The value as a float; refuses what is not a number strictly between 0 and 1.
+    """The value as a float; refuses anything but a number strictly between 0 and 1.
 
     >>> check_probability("confidence", 95)
     Traceback (most recent call last):
     gaussmith.errors.RequestError: confidence=95 · a confidence lies strictly between 0 and 1 · write 0.95
     """
     rule = rule or f"a {name} lies strictly between 0 and 1"
-    return check_number(name, value, above=0, below=1, rule=rule, remedy=remedy or "write 0.95", error=error)
+    remedy, code = remedy or "write 0.95", "probability-out-of-range"
+    return check_number(name, value, above=0, below=1, rule=rule, remedy=remedy, error=error, code=code)
 
 
 def check_coordinate_names(
     names: Sequence[Any] | None, size: int, *, error: type[GaussmithError] = DomainError
 ) -> tuple[Any, ...] | None:
-    """The names as a tuple, None if there are none; refuses any number but `size`, and a name that occurs twice.
+    """The names as a tuple, or None if there are none; refuses a wrong number of names and duplicate names.
 
     >>> check_coordinate_names(["a", "b", "a"], 3)
     Traceback (most recent call last):
@@ -128,17 +141,24 @@ def check_coordinate_names(
     rule = "every coordinate has its own name"
     if len(names) != size:
         what = f"{len(names)} name{'' if len(names) == 1 else 's'} for {size} coordinate{'' if size == 1 else 's'}"
-        raise error(what, rule, "give one name per coordinate")
+        raise error(
+            what,
+            rule,
+            "give one name per coordinate",
+            code="names-do-not-match-coordinates",
+            names=len(names),
+            coordinates=size,
+        )
     known: set[Any] = set()
     for name in names:
         if name in known:
-            raise error(f"name {_text(name)} occurs twice", rule, "rename one")
+            raise error(f"name {_text(name)} occurs twice", rule, "rename one", code="coordinate-name-twice", name=name)
         known.add(name)
     return tuple(names)
 
 
 def _text(value: object) -> str:
-    """A value as Python writes it; long ones are cut."""
+    """A value as Python writes it; long ones are truncated."""
     try:
         text = repr(value)
     except ValueError:  # Python does not write out integers of several thousand digits

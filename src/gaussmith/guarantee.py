@@ -1,15 +1,15 @@
-"""How well a release protects: stated as (ε, δ), as ρ or as μ, computed with μ.
+"""Privacy guarantees: stated as (ε, δ), as ρ or as μ, computed with μ.
 
 A release is μ-GDP when telling two neighbouring datasets apart from it is at least as hard as telling N(0, 1) from
-N(μ, 1) by one draw. Gaussian noise is exactly that, so μ is the library's currency: μ² adds up over releases, and
-every (ε, δ) that holds can be read off one curve (`gaussmith.numerics.curve`).
+N(μ, 1) from one draw. For Gaussian noise this is exact, so the library computes with μ: μ² adds up over releases, and
+every (ε, δ) that holds follows from one curve (`gaussmith.numerics.curve`).
 
-    ρ = μ²/2 (of Gaussian releases)        μ_total = √(μ₁² + μ₂² + …)        δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)
+    ρ = μ²/2 (Gaussian releases)            μ_total = √(μ₁² + μ₂² + …)        δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)
 
-Sides. What noise is made from (`mu`, `split`, `scaled`) is rounded down; what is said of a release (`rho`, `delta_at`,
-`epsilon_at`, `+`, `for_group`) is rounded up. So no statement is better than the truth.
-Readings. A typed ε, δ or ρ is read as its double or as its decimal, whichever is smaller, and what is said of a release
-is true under both readings; μ is its double.
+Rounding. Values that noise is made from (`mu`, `split`, `scaled`) are rounded down; statements about a release (`rho`,
+`delta_at`, `epsilon_at`, `+`, `for_group`) are rounded up. So no statement is better than the truth.
+Decimals. A given ε, δ or ρ is taken as its double or as its decimal, whichever is smaller, and statements about a
+release are true for both; μ is its double.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from numbers import Rational, Real
 from typing import Any
 
@@ -38,10 +38,10 @@ _FORMS = "state exactly one of: (epsilon, delta), mu, rho"
 
 @dataclass(frozen=True, init=False, repr=False)
 class Guarantee:
-    """A guarantee, stated in one of three forms. A value: equal when stated equally, hashable, never changed.
+    """A guarantee, stated in one of three forms. An immutable, hashable value; equal if stated equally.
 
-    Guarantee: a release planned for it is μ-GDP with μ = `mu`, hence satisfies what is stated; `mu` is the largest
-    double for which that is so, confirmed with 60 digits.
+    Guarantee: a release planned for it is μ-GDP with μ = `mu`, and so satisfies what is stated; `mu` is the largest
+    double for which this is true, checked with 60 digits.
     Requires (checked): exactly one form; 1e-90 ≤ ε ≤ 100, 0 < δ < 1; μ and √(2ρ) between 1e-100 and 1e100.
     Rounding: `mu` down, statements up (see the module).
 
@@ -74,9 +74,9 @@ class Guarantee:
         for field, name in {"epsilon": "epsilon", "delta": "delta", "stated_mu": "mu", "stated_rho": "rho"}.items():
             object.__setattr__(self, field, number[name])
 
-    @property
+    @cached_property
     def mu(self) -> float:
-        """The Gaussian-DP parameter: the largest double that keeps what is stated (rounded down)."""
+        """The Gaussian-DP parameter: the largest double that satisfies what is stated (rounded down)."""
         if self.stated_mu is not None:
             return self.stated_mu
         if self.stated_rho is not None:
@@ -92,11 +92,11 @@ class Guarantee:
 
     @property
     def mu_squared(self) -> Fraction:
-        """The square of the double `mu`, exactly: what adds up over releases."""
+        """The exact square of the double `mu`, which adds up over releases."""
         return Fraction(self.mu) ** 2
 
     def charge(self) -> Fraction:
-        """What a ledger is charged for a release under this guarantee: exactly μ².
+        """The charge to a ledger for a release under this guarantee: exactly μ².
 
         >>> Guarantee(mu=0.5).charge()
         Fraction(1, 4)
@@ -117,7 +117,7 @@ class Guarantee:
         return answer if holds_in_decimal else math.nextafter(answer, math.inf)
 
     def log_delta_at(self, epsilon: float) -> float:
-        """ln of the smallest δ for which a release is (epsilon, δ)-DP, to the nearest; for δ that no double can hold.
+        """ln of the smallest δ for which a release is (epsilon, δ)-DP, rounded to nearest; for δ below the doubles.
 
         >>> round(Guarantee(mu=0.05).log_delta_at(epsilon=10), 3)
         -20009.512
@@ -137,15 +137,15 @@ class Guarantee:
         return answer if holds_in_decimal else math.nextafter(answer, math.inf)
 
     def __add__(self, other: object) -> Guarantee:
-        """Both releases together: μ² adds, rounded up. `compose` adds many with one rounding."""
+        """The guarantee of both releases together: μ² adds up, rounded up. `compose` adds many with one rounding."""
         return compose((self, other)) if isinstance(other, Guarantee) else NotImplemented
 
     def __radd__(self, other: object) -> Guarantee:
-        """So that `sum` works, which starts from 0."""
+        """Support for `sum`, which starts from 0."""
         return self if other == 0 else NotImplemented
 
     def for_group(self, size: int) -> Guarantee:
-        """What the same release gives to `size` people together: size·μ, exactly so for Gaussian noise; rounded up.
+        """The guarantee for `size` people together: size·μ, exact for Gaussian noise; rounded up.
 
         >>> Guarantee(mu=0.25).for_group(4)
         Guarantee(mu=1.0)
@@ -162,13 +162,12 @@ class Guarantee:
         """
         number = _double("factor", factor)
         if not 0 < number < math.inf:
-            raise GuaranteeError(
-                f"factor={number:g}", "μ is multiplied by a finite number above 0", "give such a number, say 0.5"
-            )
+            what, rule = f"factor={number:g}", "μ is multiplied by a finite number above 0"
+            raise GuaranteeError(what, rule, "give such a number, say 0.5", code="factor-out-of-range", factor=number)
         return Guarantee(mu=fraction_down(Fraction(number) * Fraction(self.mu)))
 
     def split(self, parts: Sequence[float]) -> tuple[Guarantee, ...]:
-        """One guarantee per part, by its weight, to be spent one after another; together never more than this one.
+        """One guarantee per part, in proportion to its weight; together they never exceed this one.
 
             μ_i² = μ² · parts_i / Σ parts,   each rounded down
 
@@ -181,12 +180,14 @@ class Guarantee:
                 f"parts={weights}",
                 "a guarantee is split into one or more parts, each with a finite weight above 0",
                 "leave out parts of weight 0",
+                code="parts-out-of-range",
+                parts=weights,
             )
         total = sum(map(Fraction, weights))
         return tuple(Guarantee(mu=sqrt_downward(self.mu_squared * Fraction(weight) / total)) for weight in weights)
 
     def to_dict(self) -> dict[str, float]:
-        """The stated form alone, for JSON; `from_dict` gives back an equal guarantee, to the last bit.
+        """The stated form, for JSON; `from_dict` returns an equal guarantee, exact to the last bit.
 
         >>> Guarantee(epsilon=1, delta=1e-6).to_dict()
         {'epsilon': 1.0, 'delta': 1e-06}
@@ -196,19 +197,19 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, stated: Mapping[str, Any]) -> Guarantee:
-        """The guarantee whose stated form is given; unknown names are refused.
+        """The guarantee with this stated form; refuses unknown names.
 
         >>> Guarantee.from_dict({"rho": 0.5}).mu
         1.0
         """
         if not isinstance(stated, Mapping):
-            raise GuaranteeError(f"guarantee={stated!r}", "a guarantee is a table of names and numbers", _FORMS)
+            rule = "a guarantee is a table of names and numbers"
+            raise GuaranteeError(f"guarantee={stated!r}", rule, _FORMS, code="guarantee-not-a-table", guarantee=stated)
         for name in stated:
             if name not in ("epsilon", "delta", "mu", "rho"):
                 hint = nearest(str(name), ("epsilon", "delta", "mu", "rho"))
-                raise GuaranteeError(
-                    f"guarantee has a field {name!r}", "its fields are epsilon and delta, or mu, or rho", hint
-                )
+                what, rule = f"guarantee has a field {name!r}", "its fields are epsilon and delta, or mu, or rho"
+                raise GuaranteeError(what, rule, hint, code="unknown-guarantee-field", field=name)
         return cls(**stated)
 
     def __repr__(self) -> str:
@@ -222,50 +223,51 @@ class Guarantee:
         return f"(ε={_plain(self.epsilon)}, δ={_plain(self.delta)}), that is μ={self.mu:.4g} or ρ={self.rho:.4g}"
 
     def describe(self) -> str:
-        """What the guarantee means, in plain words; its numbers are rounded up.
+        """The meaning of the guarantee in plain words; its numbers are rounded up.
 
         >>> print(Guarantee(mu=0.5).describe())
-        Guessing from the release whether one person's record was used is right at most 59.9 % of the time (a coin: 50).
+        Guessing from the release whether one person's record was used
+        is right at most 59.9 % of the time (a coin flip: 50 %).
         >>> Guarantee(epsilon=1, delta=1e-6).describe().split(". ")[0]
-        "One person's record makes no result more than 2.72 times as likely, but for an added chance of at most 1e-06"
+        "One person's record makes no result more than 2.72 times as likely, plus at most 1e-06 in probability"
         """
         # Φ(μ/2): how often the best test between N(0, 1) and N(μ, 1) is right. The factor covers the rounding of erfc.
         right = _three_digits_up(min(100.0, 50 * math.erfc(-self.mu / math.sqrt(8)) * (1 + 2.0**-48)))
         guess = (
             "Guessing from the release whether one person's record was used "
-            f"is right at most {right} % of the time (a coin: 50)."
+            f"is right at most {right} % of the time (a coin flip: 50 %)."
         )
         if self.epsilon is None:
             return guess
         odds = _three_digits_up(math.exp(self.epsilon))
         return (
             f"One person's record makes no result more than {odds} times as likely, "
-            f"but for an added chance of at most {_plain(self.delta)}. {guess}"
+            f"plus at most {_plain(self.delta)} in probability. {guess}"
         )
 
     def _reading_of_epsilon(self, epsilon: float) -> Fraction:
         number = _double("epsilon", epsilon)
         if not 0 <= number < math.inf:
-            raise GuaranteeError(
-                f"epsilon={number:g}", "the curve is read at a finite ε of 0 or more", "give such an ε, say 1"
-            )
+            what, rule = f"epsilon={number:g}", "the curve is read at a finite ε of 0 or more"
+            raise GuaranteeError(what, rule, "give such an ε, say 1", code="curve-epsilon-out-of-range", epsilon=number)
         return smaller_reading(number)
 
 
 def compose(guarantees: Iterable[Guarantee]) -> Guarantee:
-    """What one or more releases give together, rounded up once.
+    """The guarantee of several releases together, rounded up once.
 
         μ = √(μ₁² + μ₂² + …)
 
-    Guarantee: releases of the same people, each with its own fresh noise, are together μ-GDP, also when a later one is
-    chosen after seeing the earlier. Rounding: up to the next double.
+    Guarantee: releases of the same people, each with its own fresh noise, are together μ-GDP, even if a later one is
+    chosen after seeing the earlier ones. Rounding: up to the next double.
 
     >>> compose([Guarantee(mu=3), Guarantee(mu=4)])
     Guarantee(mu=5.0)
     """
     squares = [guarantee.mu_squared for guarantee in guarantees]
     if not squares:
-        raise GuaranteeError("guarantees=[]", "a composition has at least one release", "give one guarantee or more")
+        rule = "a composition has at least one release"
+        raise GuaranteeError("guarantees=[]", rule, "give one guarantee or more", code="empty-composition")
     return Guarantee(mu=sqrt_upward(sum(squares, start=Fraction(0))))
 
 
@@ -275,30 +277,32 @@ def _calibrated(epsilon: float, delta: float) -> float:
 
 
 def _double(name: str, value: object) -> float:
-    """A number as a double; whole numbers and fractions that no double holds are rounded down."""
-    if not isinstance(value, bool):  # True is the whole number 1 to Python, and a mistake here
+    """A number as a double; integers and fractions that are not doubles are rounded down."""
+    if not isinstance(value, bool):  # True is the integer 1 in Python, but a mistake here
         if isinstance(value, Rational):
             return fraction_down(Fraction(int(value.numerator), int(value.denominator)))
         if isinstance(value, Real):
             return float(value)
-    raise GuaranteeError(
-        f"{name}={value!r}", f"{name} is a number", f"write {name}= and a plain number, without quotes"
-    )
+    what, rule, remedy = f"{name}={value!r}", f"{name} is a number", f"write {name}= and a plain number, without quotes"
+    raise GuaranteeError(what, rule, remedy, code="guarantee-number-not-a-number", name=name, value=value)
 
 
 def _check_one_form(names: set[str]) -> None:
     if not names:
-        raise GuaranteeError("a guarantee without numbers", _FORMS, "write for example epsilon=1, delta=1e-6")
+        what = "a guarantee without numbers"
+        raise GuaranteeError(what, _FORMS, "write for example epsilon=1, delta=1e-6", code="guarantee-without-numbers")
     if names == {"epsilon"}:
         raise GuaranteeError(
             "epsilon without delta",
             "Gaussian noise gives no (ε, 0); " + _FORMS,
             "add delta=, far below 1/(number of people)",
+            code="epsilon-without-delta",
         )
     if names == {"delta"}:
-        raise GuaranteeError("delta without epsilon", _FORMS, "add epsilon=, say 1")
+        raise GuaranteeError("delta without epsilon", _FORMS, "add epsilon=, say 1", code="delta-without-epsilon")
     if names not in ({"epsilon", "delta"}, {"mu"}, {"rho"}):
-        raise GuaranteeError(f"a guarantee stated twice ({', '.join(sorted(names))})", _FORMS, "leave out the others")
+        what = f"a guarantee stated twice ({', '.join(sorted(names))})"
+        raise GuaranteeError(what, _FORMS, "leave out the others", code="guarantee-stated-twice", names=sorted(names))
 
 
 def _check_ranges(epsilon: float | None, delta: float | None, mu: float | None, rho: float | None) -> None:
@@ -314,48 +318,58 @@ def _check_ranges(epsilon: float | None, delta: float | None, mu: float | None, 
 
 def _check_epsilon(epsilon: float) -> None:
     if not math.isfinite(epsilon):
-        raise GuaranteeError(f"epsilon={epsilon}", "ε is a finite number", "give a number, say epsilon=1")
+        what, rule = f"epsilon={epsilon}", "ε is a finite number"
+        raise GuaranteeError(what, rule, "give a number, say epsilon=1", code="epsilon-not-finite", epsilon=epsilon)
     if epsilon <= 0:
-        raise GuaranteeError(
-            f"epsilon={_plain(epsilon)}", "rule ε > 0: at 0 nothing could be learnt", "give a number, say epsilon=1"
-        )
+        what, rule = f"epsilon={_plain(epsilon)}", "rule ε > 0: at 0 nothing could be learnt"
+        raise GuaranteeError(what, rule, "give a number, say epsilon=1", code="epsilon-not-positive", epsilon=epsilon)
     if epsilon > LARGEST_EPSILON:
         raise GuaranteeError(
             f"epsilon={_plain(epsilon)}",
             "rule ε ≤ 100: a factor of e^100 in likelihood means nothing",
             "give a smaller number; 0.1 to 10 is usual",
+            code="epsilon-too-large",
+            epsilon=epsilon,
         )
     if epsilon < SMALLEST_EPSILON:
         raise GuaranteeError(
             f"epsilon={_plain(epsilon)}",
             "rule ε ≥ 1e-90: no noise of such a size can be drawn",
             "give a larger number; 0.1 to 10 is usual",
+            code="epsilon-too-small",
+            epsilon=epsilon,
         )
 
 
 def _check_delta(delta: float) -> None:
     if not 0 < delta < 1:
-        raise GuaranteeError(
-            f"delta={_plain(delta)}",
-            "rule 0 < δ < 1: δ is a probability",
-            "give one far below 1/(number of people), say delta=1e-9",
-        )
+        rule, remedy = "rule 0 < δ < 1: δ is a probability", "give one far below 1/(number of people), say delta=1e-9"
+        raise GuaranteeError(f"delta={_plain(delta)}", rule, remedy, code="delta-out-of-range", delta=delta)
 
 
 def _check_parameter(name: str, value: float, smallest: float, largest: float) -> None:
     if not math.isfinite(value):
-        raise GuaranteeError(f"{name}={value}", f"{name} is a finite number", f"give a number, say {name}=0.5")
+        what, rule, remedy = f"{name}={value}", f"{name} is a finite number", f"give a number, say {name}=0.5"
+        raise GuaranteeError(what, rule, remedy, code="guarantee-number-not-finite", name=name, value=value)
     if value <= 0:
         raise GuaranteeError(
             f"{name}={_plain(value)}",
             f"rule {name} > 0: at 0 nothing could be learnt",
             f"give a number, say {name}=0.5",
+            code="guarantee-number-not-positive",
+            name=name,
+            value=value,
         )
     if not smallest <= value <= largest:
         raise GuaranteeError(
             f"{name}={_plain(value)}",
             f"rule {smallest:g} ≤ {name} ≤ {largest:g}: beyond that there is no privacy, or no noise of such a size",
             f"give a number in the usual range, say {name}=0.5",
+            code="guarantee-number-out-of-range",
+            name=name,
+            value=value,
+            smallest=smallest,
+            largest=largest,
         )
 
 

@@ -49,6 +49,8 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             f"a plan of {len(plan.slots)} questions, of which one is chosen",
             "they are released together",
             "release the request it came from: gaussmith.release(request)",
+            code="question-released-alone",
+            questions=len(plan.slots),
         )
     block = draw.block
     block.domain.check_plain()
@@ -57,6 +59,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
             'form="pairs" under replace-one',
             "there the number of people is public, and in pairs a person without items has no row to be counted by",
             'plan with neighbours="add-remove", or pass one row per person and one column per item',
+            code="pairs-under-replace-one",
         )
     rules = (plain_rule(draw, columns, form), *(RowRule(()) for _ in plan.draws[1:]))  # others count people for a tie
     return Prepared(plan, tuple(_open(data, replace(d, row_rule=r)) for d, r in zip(plan.draws, rules, strict=True)))
@@ -112,9 +115,19 @@ def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
 def _check_sums(draw: Draw, totals: Sequence[Totals]) -> None:
     """Refuse sums of other groups or other coordinates."""
     if len(totals) != draw.size:
-        raise PlanError("sums that do not fit the groups", "there is one for every declared group", "sum by group")
+        raise PlanError(
+            "sums that do not fit the groups",
+            "there is one for every declared group",
+            "sum by group",
+            code="sums-do-not-match-groups",
+        )
     if any(len(found.sums) != draw.block.codes.width for found in totals):
-        raise PlanError("sums that do not fit the plan", "there is one per coordinate", "sum with the plan's codes")
+        raise PlanError(
+            "sums that do not fit the plan",
+            "there is one per coordinate",
+            "sum with the plan's codes",
+            code="sums-do-not-match-plan",
+        )
 
 
 def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | None]:

@@ -1,7 +1,7 @@
-"""Which datasets are neighbours: what a guarantee protects.
+"""Neighbouring datasets: what a guarantee protects.
 
-Under *add-remove* one record more or less makes a neighbour, so the number of people is secret too.
-Under *replace-one* one record is changed, so the number of people is public.
+Under *add-remove*, neighbours differ by adding or removing one record, so the number of people is secret too.
+Under *replace-one*, neighbours differ by changing one record, so the number of people is public.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PLURALS = {"person": "people"}
 
 
 def check(neighbours: str) -> str:
-    """One of `NEIGHBOURS`, whatever the capitals and the dash (`Add_Remove`, `add/remove`); refuses anything else.
+    """One of `NEIGHBOURS`, ignoring case and separators (`Add_Remove`, `add/remove`); refuses anything else.
 
     >>> check("Add_Remove")
     'add-remove'
@@ -34,11 +34,13 @@ def check(neighbours: str) -> str:
         f"neighbours={neighbours!r}",
         "neighbours are 'add-remove' (the number of people is secret) or 'replace-one' (it is public)",
         nearest(name, NEIGHBOURS),
+        code="unknown-neighbours",
+        neighbours=neighbours,
     )
 
 
 def choose(neighbours: str, neighbors: str | None) -> str:
-    """One of `NEIGHBOURS`, in whichever spelling it was given; both must not say different things.
+    """One of `NEIGHBOURS`, from the British or the American argument; the two must not contradict each other.
 
     >>> choose("add-remove", "replace-one")
     'replace-one'
@@ -46,12 +48,19 @@ def choose(neighbours: str, neighbors: str | None) -> str:
     chosen = check(neighbours)
     other = chosen if neighbors is None else check(neighbors)
     if other != chosen != ADD_REMOVE:
-        raise PlanError(f"neighbours={chosen!r} and neighbors={other!r}", "they are one and the same", "leave one out")
+        raise PlanError(
+            f"neighbours={chosen!r} and neighbors={other!r}",
+            "they are one and the same",
+            "leave one out",
+            code="neighbours-spelled-twice",
+            neighbours=chosen,
+            neighbors=other,
+        )
     return other
 
 
 def protects(neighbours: str, unit: str = "person") -> str:
-    """What is protected, in plain words, for reports and printouts.
+    """What is protected, in plain words, for reports and printed text.
 
     >>> protects("add-remove")
     'adding or removing one person; the number of people is secret'

@@ -1,8 +1,8 @@
-"""How text that others wrote (names, keys, ids, notes) is put where it could do more than be read.
+"""Escaping of external text (names, keys, ids, notes) for places where it could have side effects.
 
-- `printable`: a terminal, a table, an error, a page. Control characters are spelled out.
+- `printable`: a terminal, a table, an error, a page. Control characters are escaped.
 - `printable_json`: a JSON document on a terminal.
-- `spreadsheet_text`: a cell of a CSV file, which spreadsheets may take for a formula.
+- `spreadsheet_text`: a cell of a CSV file, which spreadsheets may treat as a formula.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import re
 
 
 def printable(text: str) -> str:
-    r"""Text with control characters spelled out, so that a name cannot move the cursor, hide or turn what is beside it.
+    r"""Text with control characters escaped, so that a name cannot move the cursor or hide or reverse nearby text.
 
     Control characters of ASCII (escape, line breaks, delete) and of Latin-1, marks that change the direction of text,
-    marks and blanks that cannot be seen, lone surrogates: as \x1b, \n, \u202e.
+    invisible marks and blanks, lone surrogates: as \x1b, \n, \u202e.
 
     >>> print(printable("age\x1b[2J"), printable("na\u202eme"))
     age\x1b[2J na\u202eme
@@ -24,7 +24,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    r"""As `printable`, but line breaks stay: for text that was put together in lines.
+    r"""Like `printable`, but keeps line breaks: for text of several lines.
 
     >>> printable_lines("one\ntwo\x07")
     'one\ntwo\\x07'
@@ -33,7 +33,7 @@ def printable_lines(text: str) -> str:
 
 
 def printable_json(text: str) -> str:
-    r"""A JSON document that a terminal shows as it is, and that means the same: the escapes are those of JSON.
+    r"""An equivalent JSON document that is safe on a terminal: escapes are JSON escapes.
 
     >>> print(printable_json('{"na\u202eme": "\x9b"}'))
     {"na\u202eme": "\u009b"}
@@ -46,13 +46,13 @@ def _spelled(sign: str) -> str:
 
 
 _FORMULA = re.compile(r"'*\s*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-"""What spreadsheets begin to compute at: = + - @, also in full width, a tab or a line break; blanks before are lost."""
+"""Characters that start a formula in spreadsheets: = + - @, also full-width, a tab, a line break, after any blanks."""
 
 
 def spreadsheet_text(text: str) -> str:
-    """A text cell that no spreadsheet computes: an apostrophe in front of what could be a formula, `printable`.
+    """A text cell that no spreadsheet evaluates: `printable`, with an apostrophe before anything like a formula.
 
-    Whoever takes one apostrophe from cells that begin with apostrophes and one of = + - @ has the text as it was.
+    Removing one apostrophe from cells that begin with apostrophes and one of = + - @ restores the text.
 
     >>> spreadsheet_text("=1+1"), spreadsheet_text("-5"), spreadsheet_text("north"), spreadsheet_text("'t Veld")
     ("'=1+1", "'-5", 'north', "'t Veld")

@@ -2,12 +2,12 @@
 
     identity(n)              every cell
     prefix(n)                the first cell, the first two, … all of them
-    ranges(n)                every run of neighbouring cells
-    tree(n, branching)       all cells, their parts, the parts of these … down to single cells
+    ranges(n)                every range of adjacent cells
+    tree(n, branching)       the sum of all cells, of their parts, of the parts of these … down to single cells
     marginals(shape, ways)   tables of some attributes of a product of categories
-    matrix(W)                anything: one row per answer, one column per cell
+    matrix(W)                any linear answers: one row per answer, one column per cell
 
-All answers of a workload are read from one noisy vector, so that parts add up to their whole.
+All answers of a workload are read from one noisy vector, so parts add up to their whole.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Way = tuple[int, ...]
 Labels = Callable[[int], str]
 
 MAX_ANSWERS = 50_000_000
-"""Limit on the answers over single cells that are planned at once."""
+"""Limit on the number of answers planned at once."""
 
 
 class NamedCells(Protocol):
-    """What the names of a workload's answers are spelled from."""
+    """The parts from which the names of a workload's answers are built."""
 
     def name(self, j: int) -> str: ...
 
@@ -46,7 +46,7 @@ class NamedCells(Protocol):
 
 
 class Names(Sequence[str]):
-    """Names of answers that are spelled when they are looked at: a workload may have millions.
+    """Names of answers, built on access: a workload may have millions.
 
     >>> names = Names(3, lambda i: f"cell {i}")
     >>> names[1], list(names[1:])
@@ -78,7 +78,7 @@ class Names(Sequence[str]):
 
 @dataclass(frozen=True)
 class Runs:
-    """Answers that add up runs of neighbouring cells: identity, prefix, ranges or tree."""
+    """Answers that sum ranges of adjacent cells: identity, prefix, ranges or tree."""
 
     kind: str
     cells: int
@@ -86,7 +86,7 @@ class Runs:
 
     @cached_property
     def places(self) -> tuple[Places, Places]:
-        """Where each run starts, and where it stops (one beyond its last cell)."""
+        """The start and the stop of each range (one past its last cell)."""
         n = self.cells
         if self.kind == "identity":
             return np.arange(n), np.arange(1, n + 1)
@@ -100,38 +100,38 @@ class Runs:
 
     @property
     def size(self) -> int:
-        """How many answers there are."""
+        """The number of answers."""
         return len(self.places[0])
 
     @property
     def weighted(self) -> int:
-        """How many weights are given: one for each answer."""
+        """The number of weights given: one for each answer."""
         return self.size
 
     @property
     def given_at(self) -> slice:
-        """Where those weights stand among the weights of all answers."""
+        """The positions of those weights among the weights of all answers."""
         return slice(None)
 
     def spread_weights(self, weights: Array, equal: bool) -> Array:
-        """The weight of every answer from those that are given."""
+        """The weight of every answer, from the given weights."""
         return weights
 
     @property
     def rows(self) -> Array:
-        """Every run as a row of zeros and ones."""
+        """Every range as a row of zeros and ones."""
         starts, stops = self.places
         at = np.arange(self.cells)
         return ((at >= starts[:, None]) & (at < stops[:, None])).astype(float)
 
     def row(self, i: int) -> Array:
-        """One run as a row."""
+        """One range as a row."""
         starts, stops = self.places
         at = np.arange(self.cells)
         return np.asarray(((at >= starts[i]) & (at < stops[i])).astype(float))
 
     def names(self, label: Labels) -> Names:
-        """A single cell has its own name, a run those of its ends."""
+        """The name of a single cell, or the names of both ends of a range."""
         starts, stops = self.places
 
         def spell(i: int) -> str:
@@ -145,7 +145,7 @@ class Runs:
         return self.names(cells.name)
 
     def check_cells(self, sizes: tuple[int, ...]) -> None:
-        """Refuse cells of another number than these answers are over."""
+        """Refuse a number of cells that does not fit these answers."""
         _check_number(self.cells, sizes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -174,38 +174,39 @@ class Marginals:
 
     @cached_property
     def offsets(self) -> list[int]:
-        """Where the cells of each marginal begin among all answers."""
+        """The position of the first cell of each marginal among all answers."""
         return [0, *itertools.accumulate(self.sizes)][:-1]
 
     @property
     def weighted(self) -> int:
-        """How many weights are given: one for each marginal."""
+        """The number of weights given: one for each marginal."""
         return len(self.ways)
 
     @property
     def given_at(self) -> list[int]:
-        """Where those weights stand among the weights of all answers."""
+        """The positions of those weights among the weights of all answers."""
         return self.offsets
 
     def spread_weights(self, weights: Array, equal: bool) -> Array:
-        """The weight of every answer from those that are given."""
+        """The weight of every answer, from the given weights."""
         return np.broadcast_to(1.0, (self.size,)) if equal else np.repeat(weights, self.sizes)
 
     @property
     def rows(self) -> Array:
-        raise PlanError("marginals as a matrix", "their cells are too many to be written down", "use fewer cells")
+        rule = "their cells are too many to be written down"
+        raise PlanError("marginals as a matrix", rule, "use fewer cells", code="marginals-as-matrix")
 
     def row(self, i: int) -> Array:
         return self.rows
 
-    def weighted_ways(self, weights: Array, with_count: bool) -> tuple[list[Way], Array]:
-        """The marginals and the weight of each, from those of all answers; with the count it is one more of them."""
+    def weighted_ways(self, weights: Array, count_weight: float) -> tuple[list[Way], Array]:
+        """The marginals and the weight of each, from those of all answers; a count of some weight is one more."""
         ways, each = list(self.ways), np.array([float(weights[start]) for start in self.offsets])
-        if with_count:
+        if count_weight:
             if () in ways:
-                each[ways.index(())] += 1.0  # asked as a marginal and as the count: its error matters twice
+                each[ways.index(())] += count_weight  # asked as a marginal and as the count: its error matters twice
             else:
-                ways, each = [*ways, ()], np.append(each, 1.0)
+                ways, each = [*ways, ()], np.append(each, count_weight)
         return ways, each
 
     def answer_names(self, cells: NamedCells) -> Names:
@@ -220,13 +221,12 @@ class Marginals:
         return ", ".join(f"{cells.attribute_name(j)}={cells.value_name(j, int(v))}" for j, v in pairs) or "all"
 
     def check_cells(self, sizes: tuple[int, ...]) -> None:
-        """Refuse cells of another shape than these answers are over."""
+        """Refuse a shape of cells that does not fit these answers."""
         if self.shape != sizes:
-            raise PlanError(
-                f"marginals of shape {list(self.shape)[:8]}",
-                f"the cells have shape {list(sizes)[:8]}",
-                "give the shape of the cells",
-            )
+            own, cells = list(self.shape)[:8], list(sizes)[:8]
+            what, rule = f"marginals of shape {own}", f"the cells have shape {cells}"
+            remedy = "give the shape of the cells"
+            raise PlanError(what, rule, remedy, code="marginals-do-not-match-cells", shape=own, cells=cells)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "marginals", "shape": list(self.shape), "ways": [list(way) for way in self.ways]}
@@ -247,7 +247,7 @@ class Rows:
         return len(self.matrix)
 
     def check_cells(self, sizes: tuple[int, ...]) -> None:
-        """Refuse cells of another number than these answers are over."""
+        """Refuse a number of cells that does not fit these answers."""
         _check_number(self.cells, sizes)
 
 
@@ -256,15 +256,14 @@ Workload = Runs | Marginals | Rows
 
 def _check_number(cells: int, sizes: tuple[int, ...]) -> None:
     if cells != math.prod(sizes):
-        raise PlanError(
-            f"a workload over {cells} cells",
-            f"the domain has {math.prod(sizes)} of them",
-            "give as many cells as the domain has",
-        )
+        what = f"a workload over {cells} cells"
+        rule = f"the domain has {math.prod(sizes)} of them"
+        remedy = "give as many cells as the domain has"
+        raise PlanError(what, rule, remedy, code="workload-does-not-match-cells", cells=cells, wanted=math.prod(sizes))
 
 
 def identity(cells: int) -> Runs:
-    """Every cell by itself.
+    """Every single cell.
 
     >>> identity(3).size
     3
@@ -282,19 +281,20 @@ def prefix(cells: int) -> Runs:
 
 
 def ranges(cells: int) -> Runs:
-    """Every run of neighbouring cells.
+    """Every range of adjacent cells.
 
     >>> ranges(4).size
     10
     """
     n = _cells(cells)
     if n * (n + 1) // 2 > MAX_ANSWERS:
-        raise PlanError(f"ranges over {n} cells", f"at most {MAX_ANSWERS:,} answers are planned", "use a tree")
+        rule = f"at most {MAX_ANSWERS:,} answers are planned"
+        raise PlanError(f"ranges over {n} cells", rule, "use a tree", code="too-many-ranges", cells=n)
     return Runs("ranges", n)
 
 
 def tree(cells: int, branching: int = 2) -> Runs:
-    """All cells together, split into `branching` parts, these again, down to single cells.
+    """The sum of all cells, of `branching` parts, of the parts of these, down to single cells.
 
     >>> list(tree(4).names("abcd".__getitem__))
     ['a to d', 'a to b', 'a', 'b', 'c to d', 'c', 'd']
@@ -304,7 +304,7 @@ def tree(cells: int, branching: int = 2) -> Runs:
 
 
 def marginals(shape: Sequence[int], ways: int | Sequence[int | Sequence[int]]) -> Marginals:
-    """Tables over some attributes: `ways` says how many at a time (a number, or several), or lists the attributes.
+    """Tables over some attributes: `ways` is how many at a time (a number, or several), or lists the attributes.
 
     >>> marginals([10, 5, 2], 2).ways
     ((0, 1), (0, 2), (1, 2))
@@ -317,19 +317,22 @@ def marginals(shape: Sequence[int], ways: int | Sequence[int | Sequence[int]]) -
     except (TypeError, ValueError):
         sizes, whole = (), False
     if not sizes or not whole:
-        raise PlanError(f"shape={shape!r}"[:120], "it lists how many values each attribute has", "write [10, 5, 2]")
+        rule = "it lists how many values each attribute has"
+        raise PlanError(f"shape={shape!r}"[:120], rule, "write [10, 5, 2]", code="shape-malformed", shape=shape)
     listed: list[Way] = []
     for way in [ways] if isinstance(ways, int) else list(ways):
         if is_whole(way):
             if not 0 <= way <= len(sizes):
-                raise PlanError(f"ways={way}", f"there are {len(sizes)} attributes", f"write 0 … {len(sizes)}")
+                rule, remedy = f"there are {len(sizes)} attributes", f"write 0 … {len(sizes)}"
+                raise PlanError(f"ways={way}", rule, remedy, code="ways-out-of-range", ways=way, attributes=len(sizes))
             listed += itertools.combinations(range(len(sizes)), int(way))
         else:
             listed.append(_way(way, len(sizes)))
     if not listed:
-        raise PlanError("no marginals", "a workload has at least one answer", "write ways=2, or list attributes")
+        rule = "a workload has at least one answer"
+        raise PlanError("no marginals", rule, "write ways=2, or list attributes", code="no-marginals")
     if len(set(listed)) < len(listed):
-        raise PlanError("a marginal asked twice", "each is asked once", "leave one out")
+        raise PlanError("a marginal asked twice", "each is asked once", "leave one out", code="marginal-twice")
     return Marginals(sizes, tuple(listed))
 
 
@@ -344,16 +347,16 @@ def matrix(rows: npt.ArrayLike) -> Rows:
     except (TypeError, ValueError):
         W = np.zeros((0, 0, 0))
     if W.ndim != 2 or 0 in W.shape or not np.isfinite(W).all():
-        raise PlanError(
-            f"a workload of shape {W.shape}", "one row per answer, one column per cell, finite numbers", "pass k × n"
-        )
+        rule = "one row per answer, one column per cell, finite numbers"
+        raise PlanError(f"a workload of shape {W.shape}", rule, "pass k × n", code="workload-malformed", shape=W.shape)
     if not W.any(axis=1).all():
-        raise PlanError("an answer that is always zero", "every row must use some cell", "leave that row out")
+        what = "an answer that is always zero"
+        raise PlanError(what, "every row must use some cell", "leave that row out", code="workload-answer-always-zero")
     return Rows(W)
 
 
 def workload_from_dict(fields: dict[str, Any]) -> Runs | Marginals:
-    """The workload that `to_dict` described; refuses what it does not know. (A matrix is kept by the answers.)"""
+    """The workload described by `to_dict`; refuses unknown kinds. (A matrix is stored with the answers.)"""
     kind = fields.get("kind")
     if kind in ("identity", "prefix", "ranges"):
         return {"identity": identity, "prefix": prefix, "ranges": ranges}[str(kind)](fields["cells"])
@@ -362,7 +365,8 @@ def workload_from_dict(fields: dict[str, Any]) -> Runs | Marginals:
     if kind == "marginals":
         return marginals(fields["shape"], [tuple(way) for way in fields["ways"]])
     known = ["identity", "prefix", "ranges", "tree", "marginals"]
-    raise PlanError(f"workload kind = {kind!r}", "this version does not know it", nearest(str(kind), known))
+    what, rule = f"workload kind = {kind!r}", "this version does not know it"
+    raise PlanError(what, rule, nearest(str(kind), known), code="unknown-workload-kind", kind=kind)
 
 
 def _cells(cells: Any) -> int:
@@ -376,9 +380,8 @@ def _way(way: Any, attributes: int) -> Way:
     except (TypeError, ValueError):
         chosen = (-1,)
     if len(set(chosen)) < len(chosen) or any(not 0 <= i < attributes for i in chosen):
-        raise PlanError(
-            f"marginal {way!r}"[:120], f"it lists different attributes among 0 … {attributes - 1}", "write (0, 2)"
-        )
+        rule = f"it lists different attributes among 0 … {attributes - 1}"
+        raise PlanError(f"marginal {way!r}"[:120], rule, "write (0, 2)", code="marginal-malformed", marginal=way)
     return chosen
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from refusals import refused
 from summing import total_groups, total_people, total_records
 
 import gaussmith as gm
@@ -57,7 +58,7 @@ def test_columns_under_two_spellings_in_some_file_cannot_be_asked(tmp_path: Path
     pl.DataFrame({"b": [1.0], "a": [5.0]}).write_parquet(tmp_path / "0.parquet")
     pl.DataFrame({"A": [2.0], "b": [2.0], "a": [1.0]}).write_parquet(tmp_path / "1.parquet")
     for engine in (None, "duckdb"):
-        with pytest.raises(SourceError, match="column='a'"):
+        with refused("column-differs-between-files", column="a"):
             add(tmp_path, engine)
 
 
@@ -74,11 +75,11 @@ def test_a_column_called_n_is_not_the_number_of_people() -> None:
 
 
 def test_names_that_differ_in_capital_letters_alone() -> None:
-    with pytest.raises(SourceError, match="columns 'a' and 'A' of the relation · DuckDB does not tell capital letters"):
+    with refused("columns-differ-only-in-case-duckdb", other="a", column="A"):
         open_source(duckdb.connect().sql("select 1 a, 2 A"))
     assert answers(pl.DataFrame({"a": [1.0], "A": [2.0]}), sums={"A": (0, 10)}) == [2]
     for columns in ({"Age": "age * 2"}, {"x": "age + 1", "X": "age + 2"}):
-        with pytest.raises(ExpressionError, match="some engines do not tell capital letters apart"):
+        with refused("derived-name-differs-only-in-case"):
             plan_derivation(columns, None, {"age": "number"})
 
 
@@ -89,7 +90,7 @@ def test_names_that_are_patterns(name: str, tmp_path: Path) -> None:
     frame.write_csv(tmp_path / "a.csv")
     sources = (frame, frame.to_arrow(), frame.to_pandas(), tmp_path / "a.parquet", tmp_path / "a.csv")
     for source in (*sources, duckdb.connect().from_arrow(frame.to_arrow())):
-        with pytest.raises(SourceError, match="Polars takes such a name for a pattern of names · rename it"):
+        with refused("column-name-is-a-pattern"):
             open_source(source)
 
 
@@ -98,8 +99,9 @@ def test_names_that_spark_reads_as_expressions(name: str, spark: Any) -> None:
     frame = spark.createDataFrame([(1.0, "x")], "p double, k string").toDF(name, "k")
     assert answers(frame, sums={name: (0, 10)}) == [1]  # plain sums quote it
     for asked in ({"unit": name}, {"by": {name: [1]}}, {"where": f"`{name.replace('`', '``')}` > 0"}):
-        with pytest.raises((SourceError, ExpressionError), match=r"Spark reads dots, backticks and stars|'`' is not"):
+        with pytest.raises((SourceError, ExpressionError)) as caught:
             gm.release(gm.Request(frame, count=True, guarantee=G, **asked))
+        assert caught.value.code in ("column-name-is-an-expression", "sign-not-in-language")
 
 
 # ---- what is equal ---------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from engines import plain_pandas
+from refusals import refused
 
 import gaussmith as gm
 from gaussmith import mechanism
@@ -73,5 +74,5 @@ def test_a_pandas_frame_is_not_read_before_it_is_charged() -> None:
 
     frame = pd.DataFrame({"person": pd.Series([Watched()], dtype=object), "x": [1.0]})
     request = gm.Request(frame, sums={"x": (0, 1)}, unit="persn", guarantee=gm.Guarantee(mu=1))
-    with pytest.raises(gm.errors.SourceError, match="did you mean 'person'"):
+    with refused("no-such-column", says="did you mean 'person'"):
         gm.release(request)

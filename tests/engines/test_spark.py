@@ -14,7 +14,7 @@ from gaussmith.domains.sparse import SparseCodes
 from gaussmith.engines.engine import Totals, Unsteady
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.spark import total_frame
-from gaussmith.engines.spark_codes import BLOCK_COLUMNS, read_numbers, spell_codes
+from gaussmith.engines.spark_codes import BLOCK_COLUMNS, read_numbers
 from gaussmith.problem.codes import BallCodes, BoxCodes
 
 EDGES = [0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan, 1.0, 2.0**53 + 1]
@@ -39,7 +39,7 @@ def code_on(spark: Any, rows: Any, codes: Any) -> list[list[int]]:
     ]
     frame = spark.createDataFrame(records, ", ".join(["i long", *(f"{name} double" for name in names)]))
     frame = frame.selectExpr("i", *read_numbers(names, ["number"] * len(names)))
-    for step in spell_codes(codes, range(codes.width)):
+    for step in codes.spell(range(codes.width)):
         frame = frame.selectExpr("i", *step)
     return [list(row)[1:] for row in frame.orderBy("i").collect()]
 

@@ -84,8 +84,8 @@ def test_a_record_is_in_one_cell_of_each_marginal_or_in_none(data):
     codes = CellCodes(sizes, ways, others)
     found = codes.encode(np.array(places))
     added, weighed = np.zeros(codes.width, np.int64), np.zeros(codes.width, np.int64)
-    codes.add_counts(added, np.array(places))
-    codes.add_counts(weighed, np.array(places), np.array(weights))
+    codes.add_places(added, np.array(places))
+    codes.add_places(weighed, np.array(places), np.array(weights))
     assert added.tolist() == found.sum(axis=0).tolist()
     assert weighed.tolist() == (np.array(weights) @ found).tolist()
     for place, row in zip(places, found.tolist(), strict=True):

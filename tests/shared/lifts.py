@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from gaussmith.numerics.factored import Factored
+from gaussmith.numerics.headed import Headed
 from gaussmith.numerics.linear import Bordered, Dense, Diagonal, Exchangeable, Matrix
 
 Vector = list[Fraction]
@@ -57,6 +59,28 @@ def unbordered(rng: np.random.Generator, width: int) -> Bordered:
     return Bordered(found.index, found.inner, np.zeros(len(found.index)), width)
 
 
+def factored(rng: np.random.Generator, width: int) -> Factored:
+    """A few rows over the columns: any numbers, or small whole ones, with columns in a plane, parallel, or zero."""
+    p = int(rng.integers(1, 4))
+    inner = rng.integers(-2, 3, (p, width)).astype(float) if rng.random() < 0.5 else numbers(rng, p, width)
+    if p > 2 and rng.random() < 0.3:
+        inner[2] = inner[0] - inner[1]
+    return Factored(numbers(rng, int(rng.integers(1, 4)), p), inner, numbers(rng, width))
+
+
+def headed(rng: np.random.Generator, width: int) -> Headed:
+    """Some rows take several columns, the others one each of the rest, or the last."""
+    rows, wide = int(rng.integers(1, 4)), int(rng.integers(1, width))
+    columns = rng.permutation(width - 1)
+    index = np.append(columns[wide:], [width - 1]).astype(np.int64)
+    inner, border = numbers(rng, 2, rows + len(index))
+    inner[:rows], border[-1] = 0.0, 0.0
+    places = rng.permutation(rows + len(index))  # rows in any order
+    rest = Bordered(np.append(np.zeros(rows, np.int64), index), inner, border, width)
+    at = np.array([int(np.flatnonzero(places == i)[0]) for i in range(rows)])
+    return Headed(rest.picked(places.tolist()), at, columns[:wide], numbers(rng, rows, wide))
+
+
 def exchangeable(rng: np.random.Generator, size: int, counted: bool) -> Exchangeable:
     inner, shared, border, first, second = numbers(rng, 5).tolist()
     tail = (first, second) if rng.random() < 0.6 else None
@@ -77,6 +101,21 @@ def entries(lift: Matrix) -> list[Vector]:
         rows = [[b + a * (i == j) for j in range(d)] + last for i in range(d)]
         if lift.tail is not None:
             rows.append([Fraction(lift.tail[0])] * d + [Fraction(lift.tail[1])] * len(last))
+        return rows
+    if isinstance(lift, Factored):
+        inner = [[Fraction(x) * Fraction(c) for x, c in zip(row, lift.columns, strict=True)] for row in lift.inner]
+        return [
+            [
+                sum((Fraction(a) * x for a, x in zip(row, column, strict=True)), Fraction(0))
+                for column in zip(*inner, strict=True)
+            ]
+            for row in lift.left
+        ]
+    if isinstance(lift, Headed):
+        rows = entries(lift.rest)
+        for i, head in zip(lift.at, lift.head, strict=True):
+            for j, x in zip(lift.over, head, strict=True):
+                rows[i][j] += Fraction(x)
         return rows
     return [[Fraction(x) for x in row] for row in lift.dense().tolist()]
 

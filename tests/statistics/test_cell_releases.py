@@ -40,7 +40,8 @@ CASES = {
 
 def answers_of(plan: gm.Plan, rows: np.ndarray) -> np.ndarray:
     """What the records add up to, by plain counting."""
-    domain, work = plan.domain, plan.answers.workload
+    domain, features = plan.domain, plan.block.problem.features
+    work = features.workload
     if isinstance(domain, gm.Points):
         return np.array(
             [domain.points[np.abs((domain.points - r) / domain.ranges).sum(axis=1).argmin()] for r in rows]
@@ -51,7 +52,7 @@ def answers_of(plan: gm.Plan, rows: np.ndarray) -> np.ndarray:
         if min(at) >= 0 or not domain.or_none:
             table[tuple(max(i, 0) for i in at)] += 1  # the first value stands in
     if work is None:
-        matrix = np.eye(table.size) if plan.answers.matrix is None else plan.answers.matrix
+        matrix = np.eye(table.size) if features.matrix is None else features.matrix
         return matrix @ table.ravel()
     if isinstance(domain.sizes, tuple) and hasattr(work, "ways"):
         axes = range(len(domain.sizes))

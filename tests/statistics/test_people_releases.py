@@ -91,8 +91,7 @@ def test_errors_are_as_claimed(name: str, without_noise: Callable[[Callable[[], 
     assert not rejects(errors, claimed), verdict(errors, claimed)
     assert np.sqrt(np.diag(claimed)) == pytest.approx(truth.standard_errors, rel=1e-9)
     # what the plan said beforehand: exactly so for sums and counts; for means wherever in their range they may lie
-    plain = ~(plan.answers.means | plan.answers.ratios)[: plan.answers.visible]
-    plain = np.append(plain, np.ones(int(plan.answers.count), bool))
+    plain = ~plan.answers.divided
     assert truth.standard_errors[plain] == pytest.approx(plan.standard_errors[plain], rel=1e-9)
 
 

@@ -55,7 +55,7 @@ def test_a_release_is_charged_and_a_retry_gives_the_same_bytes(capsys: pytest.Ca
     assert record.encode().removesuffix(b"\n") == gm.Ledger("study.ledger").result("march")
     code, out, _ = run(capsys, "ledger", "verify", "study.ledger", "--record", "out/release.json")
     assert code == 0
-    assert "is in order" in out and "entries 3 · releases 1 · pending 0" in out
+    assert "is valid" in out and "entries 3 · releases 1 · pending 0" in out
     receipt = json.loads(record)["receipt"]
     assert run(capsys, "ledger", "verify", "study.ledger", "--receipt", receipt, "--json")[0] == 0
     (here / "out" / "release.json").write_text("another")
@@ -114,9 +114,9 @@ def test_rows_give_the_errors_of_means(capsys: pytest.CaptureFixture[str], here:
     assert "n is the number of rows" in out
     assert "of a person 5 rows count" in out
     _, out, _ = run(capsys, *words, "--rows", "1000")
-    assert "means of 1,000 rows" in out
+    assert "means over 1,000 rows" in out
     _, out, _ = run(capsys, "plan", "--sum", "smokes:0:1", "--count", "--mu", "1", "--rows", "1000")
-    assert "of what 1,000 records can add up to: smokes_sum ± 0.108 %, count ± 0.12 %" in out
+    assert "relative to the largest possible total of 1,000 records: smokes_sum ± 0.108 %, count ± 0.12 %" in out
     found = json.loads(run(capsys, *words, "--rows", "1000", "--json")[1])
     request = gm.Request(
         "x", means={"spent": (0, 200)}, count="rows", unit="p", rows_per_unit=5,
@@ -235,7 +235,7 @@ def test_a_ledger_keeps_to_one_unit_and_tells_it(capsys: pytest.CaptureFixture[s
         (["--unit", "person"], ["person"], "unit: all rows with the same person are one person"),
         (["--unit", "person", "--unit", "house"], ["house", "person"], "unit: all rows with the same house and person"),
         (["--each-row"], [], "unit: each row is one person"),
-        ([], None, "unit: not told yet"),
+        ([], None, "unit: not set yet"),
     ):
         name = f"{len(flags)}{flags[-1:]}.ledger"
         code, out, _ = run(capsys, "ledger", "init", name, "--mu", "1", *flags)
@@ -261,7 +261,7 @@ def test_delta_can_be_set_aside_for_found_keys(capsys: pytest.CaptureFixture[str
     whole = ["--epsilon", "3", "--delta", "1e-6", "--keys-delta", "1e-7"]
     code, out, _ = run(capsys, "ledger", "init", "keys.ledger", *whole)
     assert code == 0
-    assert "keys.ledger may spend ε = 3 at δ = 1e-06, of which δ = 1e-07 is set aside for keys found in" in out
+    assert "keys.ledger may spend ε = 3 at δ = 1e-06, of which δ = 1e-07 is reserved for keys found in" in out
     ledger = gm.Ledger("keys.ledger")
     ledger.reserve("a", "hash", gm.Guarantee(epsilon=1, delta=1e-6), keys_delta=1e-7 / 4)
     for action in ("show", "verify"):
@@ -269,7 +269,7 @@ def test_delta_can_be_set_aside_for_found_keys(capsys: pytest.CaptureFixture[str
         assert found["keys_left"] == pytest.approx(0.75e-7)
     assert json.loads(run(capsys, "ledger", "show", "keys.ledger", "--json")[1])["keys_delta"] == 1e-7
     _, out, _ = run(capsys, "ledger", "init", "mu.ledger", "--mu", "1", "--keys-delta", "1e-7")
-    assert "may spend μ=1, that is ρ=0.5; beside it δ = 1e-07 is set aside for keys found in the data" in out
+    assert "may spend μ=1, that is ρ=0.5; in addition, δ = 1e-07 is reserved for keys found in the data" in out
     assert json.loads(run(capsys, "ledger", "show", "study.ledger", "--json")[1])["keys_left"] == 0
 
 

@@ -8,58 +8,90 @@ import warnings
 from pathlib import Path
 
 import pytest
+from refusals import refusal
 from terminal import GUARANTEE, SUM, run, unread
 
 from gaussmith import mechanism
 
 REFUSALS = {
-    "lower above upper": (["--sum", "age:100:0", *GUARANTEE], "the lower bound must be below the upper bound"),
-    "equal bounds": (["--sum", "age:5:5", *GUARANTEE], "the bounds must differ"),
-    "bound that is not a number": (["--sum", "age:nan:5", *GUARANTEE], "both bounds must be numbers"),
-    "bound in letters": (["--mean", "age:low:5", *GUARANTEE], "both bounds must be numbers"),
-    "infinite bound": (["--sum", "age:0:inf", *GUARANTEE], "both bounds must be finite"),
-    "no bounds": (["--sum", "age", *GUARANTEE], "every column needs two bounds, known without looking at the data"),
-    "one bound": (["--mean", "age:5", *GUARANTEE], "write --mean age:0:100"),
-    "unknown column": (["--sum", "agee:0:100", *GUARANTEE], "did you mean 'age'?"),
-    "text column": (["--sum", "city:0:1", *GUARANTEE], "numbers are needed"),
-    "epsilon zero": ([*SUM, "--epsilon", "0", "--delta", "1e-6"], "ε > 0"),
-    "epsilon negative": ([*SUM, "--epsilon", "-1", "--delta", "1e-6"], "ε > 0"),
-    "epsilon in letters": ([*SUM, "--epsilon", "one", "--delta", "1e-6"], "it takes a number"),
-    "delta zero": ([*SUM, "--epsilon", "1", "--delta", "0"], "0 < δ < 1"),
-    "delta one": ([*SUM, "--epsilon", "1", "--delta", "1"], "0 < δ < 1"),
-    "epsilon alone": ([*SUM, "--epsilon", "1"], "epsilon without delta"),
-    "stated twice": ([*SUM, *GUARANTEE, "--mu", "1"], "stated twice"),
-    "no guarantee": (SUM, "add --epsilon 1 --delta 1e-6"),
-    "unknown neighbours": ([*SUM, *GUARANTEE, "--neighbours", "add-removed"], "did you mean 'add-remove'?"),
-    "nothing asked": (GUARANTEE, "nothing is asked"),
-    "nothing private": (["--count", "--neighbours", "replace-one", *GUARANTEE], "public there, and needs no noise"),
-    "asked twice": ([*SUM, "--sum", "age:0:9", *GUARANTEE], "--sum age twice"),
-    "missing of another column": ([*SUM, "--missing", "agee=1", *GUARANTEE], "did you mean 'age'?"),
-    "missing without value": ([*SUM, "--missing", "age", *GUARANTEE], "write --missing age=40"),
-    "missing outside the bounds": ([*SUM, "--missing", "age=200", *GUARANTEE], "between the bounds"),
-    "weights that do not fit": ([*SUM, "--weights", "1,2", *GUARANTEE], "one per answer"),
-    "unknown weights": ([*SUM, "--weights", "even", *GUARANTEE], "weights are"),
-    "unknown option": ([*SUM, "--epsilonn", "1", *GUARANTEE], "did you mean '--epsilon'?"),
-    "option without value": ([*SUM, "--epsilon"], "expected one argument"),
-    "percent": ([*SUM, "--epsilon", "1", "--delta", "5%"], "write for example --delta 1e-6"),
-    "people and rows": (["--count", "--count-rows", *GUARANTEE], "--count beside --count-rows"),
-    "missing in letters": ([*SUM, "--missing", "age=x", *GUARANTEE], "write --missing age=40"),
-    "delta left out": ([*SUM, "--epsilon", "1"], "add --delta, far below"),
+    "lower above upper": (["--sum", "age:100:0", *GUARANTEE], refusal("bounds-reversed")),
+    "equal bounds": (["--sum", "age:5:5", *GUARANTEE], refusal("bounds-equal")),
+    "bound that is not a number": (["--sum", "age:nan:5", *GUARANTEE], refusal("flag-bounds-not-numbers")),
+    "bound in letters": (["--mean", "age:low:5", *GUARANTEE], refusal("flag-bounds-not-numbers")),
+    "infinite bound": (["--sum", "age:0:inf", *GUARANTEE], refusal("bounds-not-finite")),
+    "no bounds": (["--sum", "age", *GUARANTEE], refusal("flag-without-two-bounds")),
+    "one bound": (["--mean", "age:5", *GUARANTEE], refusal("flag-without-two-bounds", says="write --mean age:0:100")),
+    "unknown column": (["--sum", "agee:0:100", *GUARANTEE], refusal("no-such-column", says="did you mean 'age'?")),
+    "text column": (["--sum", "city:0:1", *GUARANTEE], refusal("column-of-text")),
+    "epsilon zero": ([*SUM, "--epsilon", "0", "--delta", "1e-6"], refusal("epsilon-not-positive")),
+    "epsilon negative": ([*SUM, "--epsilon", "-1", "--delta", "1e-6"], refusal("epsilon-not-positive")),
+    "epsilon in letters": ([*SUM, "--epsilon", "one", "--delta", "1e-6"], refusal("flag-not-a-number")),
+    "delta zero": ([*SUM, "--epsilon", "1", "--delta", "0"], refusal("delta-out-of-range")),
+    "delta one": ([*SUM, "--epsilon", "1", "--delta", "1"], refusal("delta-out-of-range")),
+    "epsilon alone": ([*SUM, "--epsilon", "1"], refusal("epsilon-without-delta")),
+    "stated twice": ([*SUM, *GUARANTEE, "--mu", "1"], refusal("guarantee-stated-twice")),
+    "no guarantee": (SUM, refusal("no-guarantee-flags", says="add --epsilon 1 --delta 1e-6")),
+    "unknown neighbours": (
+        [*SUM, *GUARANTEE, "--neighbours", "add-removed"],
+        refusal("unknown-neighbours", says="did you mean 'add-remove'?"),
+    ),
+    "nothing asked": (GUARANTEE, refusal("nothing-asked")),
+    "nothing private": (
+        ["--count", "--neighbours", "replace-one", *GUARANTEE],
+        refusal("count-alone-under-replace-one"),
+    ),
+    "asked twice": ([*SUM, "--sum", "age:0:9", *GUARANTEE], refusal("flag-column-twice", says="--sum age twice")),
+    "missing of another column": (
+        [*SUM, "--missing", "agee=1", *GUARANTEE],
+        refusal("missing-of-unasked-column", says="did you mean 'age'?"),
+    ),
+    "missing without value": (
+        [*SUM, "--missing", "age", *GUARANTEE],
+        refusal("missing-flag-without-column", says="write --missing age=40"),
+    ),
+    "missing outside the bounds": ([*SUM, "--missing", "age=200", *GUARANTEE], refusal("missing-outside-bounds")),
+    "weights that do not fit": ([*SUM, "--weights", "1,2", *GUARANTEE], refusal("weights-malformed")),
+    "unknown weights": ([*SUM, "--weights", "even", *GUARANTEE], refusal("unknown-weights")),
+    "unknown option": (
+        [*SUM, "--epsilonn", "1", *GUARANTEE],
+        refusal("unknown-argument", says="did you mean '--epsilon'?"),
+    ),
+    "option without value": ([*SUM, "--epsilon"], refusal("malformed-arguments", says="expected one argument")),
+    "percent": (
+        [*SUM, "--epsilon", "1", "--delta", "5%"],
+        refusal("flag-not-a-number", says="write for example --delta 1e-6"),
+    ),
+    "people and rows": (
+        ["--count", "--count-rows", *GUARANTEE],
+        refusal("count-beside-count-rows", says="--count beside --count-rows"),
+    ),
+    "missing in letters": (
+        [*SUM, "--missing", "age=x", *GUARANTEE],
+        refusal("missing-flag-not-a-number", says="write --missing age=40"),
+    ),
+    "delta left out": ([*SUM, "--epsilon", "1"], refusal("epsilon-without-delta", says="add --delta, far below")),
     "rows of people": (
         ["--mean", "age:0:100", "--unit", "city", *GUARANTEE],
-        "write --rows-per-unit 12, or --mean-of units for",
+        refusal("rows-per-unit-missing", says="write --rows-per-unit 12, or --mean-of units for"),
     ),
     "too many groups": (
         ["--count", "--by", "city=a,b", "--unit", "age", "--groups-per-unit", "3", *GUARANTEE],
-        "write --groups-per-unit 2, or less",
+        refusal("limit-exceeds-declared", says="write --groups-per-unit 2, or less"),
+    ),
+    "no groups at all": (
+        ["--count", "--by", "city=a,b", "--unit", "age", "--groups-per-unit", "0", *GUARANTEE],
+        refusal("whole-number-out-of-range", name="groups_per_unit"),
     ),
     "a key that is no whole number": (
         ["--count", "--by", "age=18,19.5", *GUARANTEE],
-        "its keys are numbers, and '19.5' is a text",
+        refusal("keys-do-not-fit-column", says="its keys are numbers, and '19.5' is a text"),
     ),
-    "an id alone": ([*SUM, "--id", "a", *GUARANTEE], "give --ledger too"),
-    "a master alone": ([*SUM, "--master", "local", *GUARANTEE], "add --engine spark"),
-    "several sources": (["other.parquet", *SUM, *GUARANTEE], "quote the pattern"),
+    "an id alone": ([*SUM, "--id", "a", *GUARANTEE], refusal("id-without-ledger", says="give --ledger too")),
+    "a master alone": (
+        [*SUM, "--master", "local", *GUARANTEE],
+        refusal("master-without-spark", says="add --engine spark"),
+    ),
+    "several sources": (["other.parquet", *SUM, *GUARANTEE], refusal("several-sources", says="quote the pattern")),
 }
 
 
@@ -68,24 +100,25 @@ def test_a_wrong_request_is_refused_before_any_data_is_read(
     story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mechanism, "total", unread)
-    words, message = REFUSALS[story]
+    words, expected = REFUSALS[story]
     code, out, err = run(capsys, "release", "people.parquet", *words, "--out", "out")
     assert (code, out) == (2, "")
-    assert err.startswith("Error: ") and message in err
+    assert err.startswith("Error: ") and expected.says in err
     assert len(err.splitlines()) <= 3
     assert not (here / "out").exists()
     code, out, err = run(capsys, "release", "people.parquet", *words, "--json")
     assert (code, out) == (2, "")
     error = json.loads(err)
     assert error["exit_code"] == 2
-    assert message in " ".join(error["error"].values())
+    assert error["error"]["code"] == expected.code
+    assert expected.says in " ".join(error["error"].values())
 
 
 SOURCES = {
-    "a file that does not exist": ("nowhere.parquet", "there is no such file"),
-    "an empty pattern": ("nothing-*.parquet", "no file matches"),
-    "a file that is not what its name says": ("broken.parquet", "cannot be opened as Parquet"),
-    "a file of unknown kind": ("people.xyz", "suffix"),
+    "a file that does not exist": ("nowhere.parquet", refusal("no-such-file")),
+    "an empty pattern": ("nothing-*.parquet", refusal("no-such-file")),
+    "a file that is not what its name says": ("broken.parquet", refusal("file-damaged")),
+    "a file of unknown kind": ("people.xyz", refusal("unknown-file-suffix")),
 }
 
 
@@ -96,10 +129,12 @@ def test_a_source_that_cannot_be_opened_is_refused(
     monkeypatch.setattr(mechanism, "total", unread)
     Path("broken.parquet").write_bytes(b"PAR1 this is not Parquet")
     Path("people.xyz").write_bytes(b"?")
-    source, message = SOURCES[story]
+    source, expected = SOURCES[story]
     code, out, err = run(capsys, "release", source, *SUM, *GUARANTEE)
     assert (code, out) == (2, "")
-    assert message.lower() in err.lower() and source in err
+    assert source in err
+    _, _, err = run(capsys, "release", source, *SUM, *GUARANTEE, "--json")
+    assert json.loads(err)["error"]["code"] == expected.code
 
 
 def test_an_unreadable_file_is_refused(
@@ -113,17 +148,21 @@ def test_an_unreadable_file_is_refused(
 
 TOML = 'source = "people.parquet"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
 REQUESTS = {
-    "an unknown key": (TOML + "summs = { age = [0, 100] }", "did you mean 'sums'?"),
-    "an unknown key of the guarantee": (
-        'source = "p"\ncount = true\nguarantee = { epsilonn = 1 }', "did you mean 'epsilon'?",
+    "an unknown key": (
+        TOML + "summs = { age = [0, 100] }",
+        refusal("unknown-key-in-request", says="did you mean 'sums'?"),
     ),
-    "bounds in the wrong order": (TOML + "sums = { age = [100, 0] }", "the lower bound must be below"),
-    "bounds that are missing": (TOML + "sums = { age = 100 }", "every column needs two numbers"),
-    "no source": ("count = true\nguarantee = { mu = 1 }", "a request names its data"),
-    "no guarantee": ('source = "p"\ncount = true', "no guarantee"),
-    "not TOML": ("source = ", "it is not TOML"),
-    "nothing asked": (TOML, "nothing is asked"),
-}  # fmt: skip
+    "an unknown key of the guarantee": (
+        'source = "p"\ncount = true\nguarantee = { epsilonn = 1 }',
+        refusal("unknown-key-in-guarantee", says="did you mean 'epsilon'?"),
+    ),
+    "bounds in the wrong order": (TOML + "sums = { age = [100, 0] }", refusal("bounds-reversed")),
+    "bounds that are missing": (TOML + "sums = { age = 100 }", refusal("request-bounds-not-two-numbers")),
+    "no source": ("count = true\nguarantee = { mu = 1 }", refusal("request-without-source")),
+    "no guarantee": ('source = "p"\ncount = true', refusal("request-without-guarantee")),
+    "not TOML": ("source = ", refusal("request-file-not-toml")),
+    "nothing asked": (TOML, refusal("nothing-asked")),
+}
 
 
 @pytest.mark.parametrize("story", REQUESTS)
@@ -131,12 +170,14 @@ def test_a_wrong_request_file_is_refused(
     story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mechanism, "total", unread)
-    text, message = REQUESTS[story]
+    text, expected = REQUESTS[story]
     Path("r.toml").write_text(text)
     for command in ("plan", "release"):
         code, out, err = run(capsys, command, "r.toml")
         assert (code, out) == (2, "")
-        assert message in err
+        assert expected.says in err
+        _, _, err = run(capsys, command, "r.toml", "--json")
+        assert json.loads(err)["error"]["code"] == expected.code
 
 
 def test_flags_beside_a_request_file_are_refused(capsys: pytest.CaptureFixture[str], here: Path) -> None:

@@ -14,8 +14,9 @@ from functools import partial
 from typing import Any
 
 import pytest
+from refusals import refusal, refused
 
-from gaussmith.errors import BudgetError, DataError, LedgerError
+from gaussmith.errors import LedgerError
 from gaussmith.guarantee import Guarantee
 from gaussmith.ledger import EACH_ROW, Ledger
 from gaussmith.ledger.postgres import split
@@ -51,9 +52,9 @@ def test_the_same_protocol(ledger: Ledger, postgres_location: str) -> None:
     assert again.reserve("r", "request", EIGHTH).payload == again.result("r") == b"\0first"
     assert again.dataset == "visits"
     assert json.loads(again.entries()[1].body)["note"] == {"a": "ü%?"}
-    with pytest.raises(LedgerError, match="id='r' belongs to another request"):
+    with refused("id-of-another-request", id="r"):
         again.reserve("r", "another", EIGHTH)
-    with pytest.raises(BudgetError, match=r"what fits: mu=0.216506 at most"):
+    with refused("budget-exceeded", mu=0.21650635094610965):
         again.reserve("s", "request", Guarantee(mu=0.3))
     found = again.verify(expect_head=str(ledger.head), records=[b"\0first"])
     assert (found.entries, found.releases, found.spent) == (3, 1, 2 ** (256 - 6))
@@ -65,16 +66,16 @@ def test_one_unit_and_two_caps(ledger: Ledger, postgres_location: str) -> None:
     entries = ledger.entries()
     again = Ledger(postgres_location)
     for other in ("person", EACH_ROW):
-        with pytest.raises(LedgerError, match=r"unit=.* is charged to ledger=postgresql://.*, whose unit is"):
+        with refused("ledger-of-another-unit"):
             again.reserve("b", "request", EIGHTH, unit=other)
-    with pytest.raises(BudgetError, match=r"more than is left for it in .* what fits: no release that finds keys"):
+    with refused("keys-budget-exceeded", says="no release that finds keys"):
         again.reserve("b", "request", EIGHTH, unit=("house \ud800", "person"), keys_delta=Fraction(1, 2**999))
     assert again.entries() == entries
     found = again.verify()
     assert (found.unit, found.keys_spent) == (("house \ud800", "person"), ledger.keys_budget)
     told = Ledger.create(postgres_location + "-rows", EIGHTH, unit=EACH_ROW)
     assert told.unit == EACH_ROW
-    with pytest.raises(LedgerError, match="whose unit is each row · "):
+    with refused("ledger-of-another-unit", kept="each row"):
         told.reserve("a", "request", EIGHTH, unit="person")
 
 
@@ -88,15 +89,10 @@ def test_tables_of_the_first_format_are_refused_in_words(postgres: Any) -> None:
         with psycopg.connect(address, autocommit=True) as connection:
             connection.execute("ALTER TABLE gaussmith_entries DROP COLUMN keys_charge, DROP COLUMN keys_spent")
             connection.execute("UPDATE gaussmith_ledgers SET format = 1")
-        with pytest.raises(LedgerError, match="has format=1 · this version of Gaussmith reads format 2 · use the"):
+        with refused("ledger-of-other-format", format=1):
             Ledger(f"{address}&ledger=first")
-        with pytest.raises(LedgerError) as error:
+        with refused("postgres-tables-of-other-version", ledger="postgresql:///older?ledger=second"):
             Ledger.create(f"{address}&ledger=second", EIGHTH)
-        assert str(error.value) == (
-            "ledger=postgresql:///older?ledger=second is in a database whose tables another version of Gaussmith made "
-            "· this version reads and writes ledgers of format 2 · "
-            "use the version that made them, or another database or schema"
-        )
     finally:
         run(postgres, "DROP DATABASE older")
 
@@ -111,18 +107,15 @@ def test_several_ledgers_share_a_database(postgres: Any, ledger: Ledger, postgre
 
 
 def test_missing_and_existing(postgres: Any, ledger: Ledger, postgres_location: str) -> None:
-    with pytest.raises(LedgerError) as error:
+    where = "postgresql:///postgres?ledger=nowhere"
+    with refused("no-such-ledger", says=f"gaussmith ledger init '{where}' --epsilon 3 --delta 1e-6", ledger=where):
         Ledger(f"{postgres.address}&ledger=nowhere")
-    assert str(error.value) == (
-        "no ledger at postgresql:///postgres?ledger=nowhere · a release is charged to a ledger that exists · "
-        "create it: gaussmith ledger init 'postgresql:///postgres?ledger=nowhere' --epsilon 3 --delta 1e-6"
-    )
-    with pytest.raises(LedgerError, match="exists already · a ledger is never overwritten"):
+    with refused("ledger-exists"):
         Ledger.create(postgres_location, EIGHTH)
 
 
 def test_a_database_without_tables(postgres: Any) -> None:
-    with pytest.raises(LedgerError, match=r"no ledger at postgresql:///template1\?ledger=default"):
+    with refused("no-such-ledger", ledger="postgresql:///template1?ledger=default"):
         Ledger(postgres.address.replace("/postgres?", "/template1?"))
 
 
@@ -153,12 +146,10 @@ def test_no_password_in_any_message(postgres: Any, postgres_location: str) -> No
     for location, attempt in itertools.product((wrong, nowhere, odd), (open_it, create_it)):
         with pytest.raises(LedgerError) as error:
             attempt(location)
-        assert "wr0ng" not in str(error.value)
+        assert "wr0ng" not in f"{error.value} {error.value.fields}"
         assert error.value.__cause__ is None
         assert error.value.__suppress_context__
-    with pytest.raises(
-        LedgerError, match=r"ledger=postgresql://127.0.0.1:1/x\?ledger=y cannot be reached · the server"
-    ):
+    with refused("postgres-not-reached", ledger="postgresql://127.0.0.1:1/x?ledger=y"):
         Ledger(nowhere, timeout=3)
     assert "s3cret" not in repr(Ledger.create(postgres_location, EIGHTH))
 
@@ -172,11 +163,9 @@ def test_a_locked_ledger(postgres: Any, ledger: Ledger, postgres_location: str) 
         name = name_of(postgres_location)
         connection.execute("SELECT 1 FROM gaussmith_ledgers WHERE name = %s FOR UPDATE", (name,))
         assert impatient.spent > 0  # reading goes on
-        with pytest.raises(
-            LedgerError, match=r"is locked by another process since 0.1 s or more · charges are made one"
-        ):
+        with refused("ledger-locked", timeout=0.1):
             impatient.reserve("r", "request", EIGHTH)
-        with pytest.raises(DataError, match=r"the release id='before' could not be stored: .* is locked"):
+        with refused("release-not-stored", id="before", cause="ledger-locked"):
             impatient.store("before", b"bytes")
     assert impatient.store("before", b"bytes") == b"bytes"
 
@@ -186,9 +175,7 @@ def test_the_rights_that_suffice_and_those_that_do_not(postgres: Any, ledger: Le
     run(postgres, "CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
     location = postgres_location.replace("postgres:s3cret-Passw0rd@", "clerk:clerk@")
     try:
-        with pytest.raises(
-            LedgerError, match="may not be written by this user, or its server only reads · the user needs"
-        ):
+        with refused("postgres-not-permitted"):
             Ledger(location)
         run(postgres, "GRANT SELECT, INSERT ON gaussmith_entries, gaussmith_results TO clerk")
         run(postgres, "GRANT SELECT, UPDATE ON gaussmith_ledgers TO clerk")
@@ -196,7 +183,7 @@ def test_the_rights_that_suffice_and_those_that_do_not(postgres: Any, ledger: Le
         clerk.reserve("r", "request", EIGHTH)
         assert clerk.store("r", b"bytes") == b"bytes"
         assert clerk.verify().releases == 1
-        with pytest.raises(LedgerError, match="may not be written"):
+        with refused("postgres-not-permitted"):
             Ledger.create(location + "-new", EIGHTH)
     finally:
         run(postgres, "DROP OWNED BY clerk")
@@ -222,7 +209,7 @@ def test_a_server_that_does_not_flush_is_refused(postgres: Any, ledger: Ledger) 
     run(postgres, "SELECT pg_reload_conf()")
     try:
         # The server takes a moment to read its settings again.
-        with pytest.raises(LedgerError, match="is on a server with fsync=off · a charge must survive a power failure"):
+        with refused("postgres-without-fsync"):
             for _ in range(1000):
                 ledger.reserve("r", "request", EIGHTH)
     finally:
@@ -238,9 +225,9 @@ def test_charges_survive_a_crash_of_the_server(postgres: Any, ledger: Ledger) ->
     head = ledger.reserve("b", "request", EIGHTH).receipt
     postgres.stop(signal.SIGQUIT)
     try:
-        with pytest.raises(LedgerError, match="cannot be reached"):
+        with refused("postgres-not-reached"):
             ledger.reserve("c", "request", EIGHTH)
-        with pytest.raises(DataError, match=r"the release id='b' could not be stored: .* cannot be reached"):
+        with refused("release-not-stored", id="b", cause="postgres-not-reached"):
             ledger.store("b", b"bytes")
     finally:
         postgres.start()
@@ -249,23 +236,35 @@ def test_charges_survive_a_crash_of_the_server(postgres: Any, ledger: Ledger) ->
 
 
 EDITS = {
-    "edited": ("UPDATE gaussmith_entries SET charge = '0' WHERE ledger = %s AND seq = 1", "entry 1 was changed"),
-    "truncated": ("DELETE FROM gaussmith_entries WHERE ledger = %s AND seq = 3", "was truncated or rolled back"),
+    "edited": (
+        "UPDATE gaussmith_entries SET charge = '0' WHERE ledger = %s AND seq = 1",
+        refusal("ledger-entry-changed", entry=1),
+    ),
+    "truncated": ("DELETE FROM gaussmith_entries WHERE ledger = %s AND seq = 3", "ledger-rolled-back"),
     "release changed": (
         "UPDATE gaussmith_results SET payload = 'x' WHERE ledger = %s",
-        "the stored release id='a' is missing or was changed",
+        refusal("stored-release-changed", id="a"),
     ),
     "release gone": (
         "DELETE FROM gaussmith_results WHERE ledger = %s",
-        "the stored release id='a' is missing or was changed",
+        refusal("stored-release-changed", id="a"),
     ),
     "unit changed": (
         """UPDATE gaussmith_entries SET body = replace(body, '["person"]', '[]') WHERE ledger = %s AND seq = 1""",
-        "entry 1 was changed",
+        refusal("ledger-entry-changed", entry=1),
     ),
-    "κ erased": ("UPDATE gaussmith_entries SET keys_charge = '0' WHERE ledger = %s AND seq = 1", "entry 1 was changed"),
-    "newer format": ("UPDATE gaussmith_ledgers SET format = 3 WHERE name = %s", "has format=3 · this version of"),
-    "older format": ("UPDATE gaussmith_ledgers SET format = 1 WHERE name = %s", "has format=1 · this version of"),
+    "κ erased": (
+        "UPDATE gaussmith_entries SET keys_charge = '0' WHERE ledger = %s AND seq = 1",
+        refusal("ledger-entry-changed", entry=1),
+    ),
+    "newer format": (
+        "UPDATE gaussmith_ledgers SET format = 3 WHERE name = %s",
+        refusal("ledger-of-other-format", format=3),
+    ),
+    "older format": (
+        "UPDATE gaussmith_ledgers SET format = 1 WHERE name = %s",
+        refusal("ledger-of-other-format", format=1),
+    ),
 }
 
 
@@ -275,11 +274,10 @@ def test_an_edited_ledger(postgres: Any, ledger: Ledger, postgres_location: str,
     ledger.store("a", b"bytes")
     ledger.reserve("b", "request", EIGHTH)
     ledger.verify()
-    statement, message = EDITS[edit]
+    statement, expected = EDITS[edit]
     run(postgres, statement, name_of(postgres_location))
-    with pytest.raises(LedgerError) as error:
+    with refused(expected, LedgerError):
         ledger.verify()
-    assert message in str(error.value)
 
 
 def test_a_ledger_rolled_back_with_its_head_is_shown_by_receipts(
@@ -292,19 +290,14 @@ def test_a_ledger_rolled_back_with_its_head_is_shown_by_receipts(
     statement = "UPDATE gaussmith_ledgers SET head_seq = %s, head_hash = %s WHERE name = %s"
     run(postgres, statement, older.seq, older.hash, name)
     assert ledger.verify(expect_head=str(older)).entries == 2
-    with pytest.raises(
-        LedgerError, match="the expected head is entry 2, its last is entry 1: it was truncated or rolled"
-    ):
+    with refused("ledger-rolled-back", entry=2, last=1):
         ledger.verify(expect_head=str(newer))
 
 
 def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(LedgerError) as error:
+    with refused("psycopg-not-installed", says="pip install gaussmith[postgres]"):
         Ledger("postgresql://db.example/study")
-    assert str(error.value) == (
-        "psycopg is not installed · a ledger on PostgreSQL needs it · pip install gaussmith[postgres]"
-    )
 
 
 @pytest.mark.parametrize(
@@ -321,17 +314,14 @@ def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_address_that_cannot_be_read(address: str) -> None:
-    with pytest.raises(LedgerError) as error:
+    with refused("postgres-address-malformed", LedgerError) as error:
         Ledger(address)
-    assert str(error.value) == (
-        "the ledger's address cannot be read · it reads postgresql://USER@HOST/DATABASE?ledger=NAME · "
-        "correct it; in a password write @ as %40, / as %2F, ? as %3F, # as %23"
-    )
+    assert "secret" not in str(error.value) and not error.value.fields
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 65, "ü", "a;b"])
 def test_a_name_that_no_ledger_may_have(name: str) -> None:
-    with pytest.raises(LedgerError, match=r"is no name for a ledger · letters, digits, _, . and -, at most 64 of them"):
+    with refused("postgres-ledger-name-malformed"):
         split(f"postgresql://db/study?ledger={name}")
 
 

@@ -74,9 +74,9 @@ def test_the_page_says_all_that_a_reader_needs(text: str) -> None:
         "The shape of the noise",
         "(ε, δ)-differential privacy with ε = 1 and δ = 10",
         "Why this noise",
-        "never from the data",
-        "Clipping: values beyond the bounds",
-        "Sampling: how far",
+        "never the data",
+        "Clipping: values outside the bounds",
+        "Sampling: how well",
         "a missing value becomes",
         "a small count can be negative",
     ):
@@ -211,7 +211,7 @@ def test_the_error_of_a_mean_in_groups_is_told_over_n() -> None:
     assert "n is the number of rows:" in words
     assert "n × age_mean" in words
     assert "#d9730d" in text.split('id="shape"')[1].split("</svg>")[0]  # what one person can change is drawn
-    assert "The division of a mean" in words
+    assert "For means, the division" in words
 
 
 def questions(**fields: object) -> gm.Release:
@@ -226,9 +226,9 @@ def test_a_question_is_compared_within_what_it_was_planned_with() -> None:
     assert re.findall(r"<td>income_sum</td><td>[^<]*</td><td>[^<]*</td><td>(\d+ %)</td>", text) == ["77 %"]
     assert re.findall(r"<td>count</td><td>[^<]*</td><td>[^<]*</td><td>(\d+ %)</td>", text) == ["85 %"]
     words = " ".join(" ".join(Tags(text).words).split())
-    assert words.count("all questions planned together is as good as any Gaussian noise can be") == 2
-    assert "of this question and those planned together with it" in words
-    assert "The division of a mean" not in words
+    assert words.count("all questions that were planned together is as good as any Gaussian noise can be") == 2
+    assert "of this question and the questions planned together with it" in words
+    assert "For means, the division" not in words
     assert text.count("<td>income</td>") == 1  # bounds: not of what another question asks
     assert "no column is read" in words
 

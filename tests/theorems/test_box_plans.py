@@ -172,8 +172,8 @@ def test_linear_answers_beat_adding_up_sums():
 def test_linear_answers_of_replaced_records_are_solved_where_small_and_closed_beyond():
     """Replace-one, T = Σ √ω_j Δ_j; the solver is never above it, nor it above π/2 times the solver."""
     rng = np.random.default_rng(9)
-    for d in (3, 6, 14):
-        W = rng.normal(size=(4, d))
+    for k, d in ((4, 3), (4, 6), (12, 40)):
+        W = rng.normal(size=(k, d))
         domain = gm.Box(-rng.random(d), 1 + rng.random(d))
         plan = gm.plan(domain, UNIT, answers=W, neighbours="replace-one")
         closed = gm.plan(domain, UNIT, answers=W, neighbours="replace-one", shape="lifted")
@@ -193,8 +193,8 @@ def test_linear_answers_of_replaced_records_are_solved_where_small_and_closed_be
 def test_linear_answers_use_the_master_formula():
     """Add-remove: ω_j = (WᵀW)_jj and E = cᵀWᵀWc + 1 for the count give T = Σ √ω_j r_j + √E."""
     rng = np.random.default_rng(10)
-    W = rng.normal(size=(5, 14))
-    domain = gm.Box(-rng.random(14), 1 + rng.random(14))
+    W = rng.normal(size=(12, 40))
+    domain = gm.Box(-rng.random(40), 1 + rng.random(40))
     plan = gm.plan(domain, UNIT, answers=W, count=True)
     omega, c = (W * W).sum(axis=0), domain.centre
     T = float(np.sqrt(omega) @ domain.radius) + math.sqrt(float((W @ c) @ (W @ c)) + 1)

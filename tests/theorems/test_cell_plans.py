@@ -36,7 +36,7 @@ def test_workloads_are_at_their_optimum(kind, n, least, most, identity):
     assert plan.lower_bound <= most
     assert plan.optimality <= 1.00101
     cells = gm.plan(gm.Cells(n), UNIT)
-    from_cells = plan.answers.workload.places
+    from_cells = plan.block.problem.features.workload.places
     assert (
         sum(stop - start for start, stop in zip(*from_cells, strict=True))
         == identity

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from refusals import refused
 from scipy import optimize, stats
 
-from gaussmith.errors import DomainError
 from gaussmith.numerics import quadratic_forms, scaling
 from gaussmith.numerics.clipping import ClippingLoss, ClippingShift, conditional_squares, marked_tail
 
@@ -124,7 +124,7 @@ def test_chebyshev_shares_meet_their_constraint_and_are_the_optimum() -> None:
 
     found = optimize.minimize(price, np.zeros(8), method="BFGS")
     assert math.log(level * float((values / shares).sum())) == pytest.approx(found.fun, abs=1e-7)
-    with pytest.raises(DomainError, match="between 0 and 1"):
+    with refused("fraction-out-of-range", fraction=1.0):
         scaling.chebyshev_shares(values, fraction=1.0)
 
 

@@ -25,6 +25,12 @@ UNIT = gm.Guarantee(mu=1)
 PLANS: dict[str, tuple[Any, dict[str, Any]]] = {
     "box": (gm.Box([0, -1, 2], [1, 3, 4]), {"count": True}),
     "box replaced": (gm.Box([0, -1, 2], [1, 3, 4]), {"neighbours": "replace-one"}),
+    "few answers": (gm.Box([0] * 11, [1] * 11), {"answers": [[1] * 11, list(range(11))], "count": True}),
+    "few answers replaced": (
+        gm.Box([0] * 11, [1] * 11), {"answers": [[1] * 11, list(range(11))], "neighbours": "replace-one"},
+    ),
+    "wide": (gm.Box([0] * 11, [1, 1] + [0.01] * 9), {}),
+    "ball": (gm.Ball(3, 2, [1, 0, 2]), {"answers": [[1, 2, 0], [0, 1, 1]], "count": True}),
     "counts": (gm.Counts(5, at_most=2), {"weights": [1, 2, 3, 4, 5]}),
     "even counts": (gm.Counts(6, at_most=5), {}),
     "cells": (gm.Cells(5), {"count": True}),

@@ -9,16 +9,21 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import gaussmith as gm
 from gaussmith.domains import Box, People
+from gaussmith.errors import PlanError
 from gaussmith.numerics.cone import best_share
 from gaussmith.numerics.optimum import solve
 from gaussmith.plans import Block, Draw, Plan
+from gaussmith.plans.certificate import verify
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.choice import plan_problem
-from gaussmith.problem import Problem
-from gaussmith.problem.answers import Answers
+from gaussmith.problem import Domain, Problem
+from gaussmith.problem.features import of_coordinates
+from gaussmith.statistics import Answers, Count, Means, Statistic, Sums
+from gaussmith.statistics.asking import ask, ground_of
 
 UNIT = gm.Guarantee(mu=1)
 OWN = {"none": None, "centred": Box([-5], [5]), "apart": Box([0, 2], [10, 3])}
@@ -28,19 +33,23 @@ def asked(domain: People, count: bool, rows_shown: bool = False, scale: float = 
     """Sums of the own numbers, means over rows, each relative to what one person can change."""
     own, over, last = domain.parts
     weights = scale / (2 * domain.radius[:last]) ** 2
-    below = float(weights[over] @ domain.spread[over]) + (1 / domain.rows_per_unit**2 if rows_shown else 0.0)
-    return Answers(
-        (*(f"a{i}" for i in range(last)), "count"),
-        np.arange(last + 1),
-        np.zeros(last + 1, bool),
-        None,
-        count,
-        np.append(weights, below),
-        "relative",
-        np.array([-1] * own.stop + [last] * (last - own.stop) + [-1]),
-        np.concatenate([np.zeros(own.stop), domain.row_centres, [0.0]]),
-        0 if rows_shown else 1,
-    )
+    features = of_coordinates(np.arange(last + 1), np.zeros(last + 1, bool))
+    ground = ground_of(domain, features)
+    places = np.column_stack([np.arange(last), np.full(last, last)])
+    names = tuple(f"a{i}" for i in range(last))
+    statistics: list[Statistic] = [
+        Sums(names[own], places[own, :1], weights[own]),
+        Means.placed(names[over], places[over], weights[over], ground),
+    ]
+    if rows_shown:
+        statistics.append(Count(("count",), np.array([[last]]), np.array([1 / domain.rows_per_unit**2])))
+    if count:
+        statistics.append(Count.of_records())
+    return Answers.of(features, statistics, "relative")
+
+
+def plan_asked(domain: Domain, answers: Answers, neighbours: str) -> Block:
+    return plan_problem(Problem(domain, answers.features, neighbours), answers, UNIT)
 
 
 def corners(domain: People, private: bool) -> np.ndarray:
@@ -50,7 +59,7 @@ def corners(domain: People, private: bool) -> np.ndarray:
         np.array([*x, *(t * np.array(y)), t, 1.0])
         for x in itertools.product((-1, 1), repeat=own.stop)
         for y in itertools.product((-1, 1), repeat=last - own.stop)
-        for t in (1.0, 1 / domain.rows_per_unit)
+        for t in (1.0, 1 / domain.max_rows)
     ]
     if private:
         return np.array(people)
@@ -68,7 +77,7 @@ CASES = [
 
 def planned(neighbours: str, k: int, own: str, count: bool) -> tuple[Block, People]:
     domain = People(OWN[own], Box([0, -1], [4, 1]), k)
-    return plan_problem(Problem(domain, asked(domain, count), neighbours), UNIT), domain
+    return plan_asked(domain, asked(domain, count), neighbours), domain
 
 
 @pytest.mark.parametrize(("neighbours", "k", "own", "count"), CASES)
@@ -106,7 +115,7 @@ def test_no_difference_leaves_the_unit_ball(neighbours: str, k: int, own: str, c
 def test_a_general_solver_finds_nothing_better(k: int, own: str) -> None:
     """The same cone given to the solver for arbitrary points: its certified bound and ours agree."""
     plan, domain = planned("add-remove", k, own, count=True)
-    answers = plan.answers
+    answers = plan.problem.features
     rows = np.zeros((answers.size + 1, domain.dimension + 1))
     rows[np.arange(answers.size), answers.index] = domain.radius[answers.index]
     rows[:-1, -1] = domain.centre[answers.index]
@@ -126,7 +135,7 @@ def test_dense_and_structured_lifts_are_bounded_alike(k: int, own: str) -> None:
     from gaussmith.shapes.people import lifted_people
 
     domain = People(OWN[own], Box([0, -1], [4, 1]), k)
-    lift = lifted_people(Problem(domain, asked(domain, True), "add-remove")).lift
+    lift = lifted_people(Problem(domain, asked(domain, True).features, "add-remove")).lift
     assert domain.largest(Dense(lift.dense()), "add-remove") == pytest.approx(domain.largest(lift, "add-remove"))
     change = domain.largest_change(Dense(lift.dense()))
     assert change <= domain.largest_change(lift) * (1 + 1e-9)
@@ -139,13 +148,10 @@ def test_dense_and_structured_lifts_are_bounded_alike(k: int, own: str) -> None:
 def test_a_cone_needs_less_noise_than_the_box_around_it(k: int) -> None:
     domain = People(None, Box([0], [4]), k)
     answers = asked(domain, count=True)
-    plan = plan_problem(Problem(domain, answers, "add-remove"), UNIT)
+    plan = plan_asked(domain, answers, "add-remove")
     box = Box([-2 * k, 0], [2 * k, k])
-    around = Answers(
-        ("y", "rows"), np.arange(2), np.zeros(2, bool), None, True, answers.weights, "given",
-        np.array([-1, -1]), np.zeros(2), 0,
-    )  # fmt: skip
-    assert plan.total_variance < 0.96 * plan_problem(Problem(box, around, "add-remove"), UNIT).total_variance
+    around = ask(box, count=True, weights=answers.features.weights)
+    assert plan.total_variance < 0.96 * plan_asked(box, around, "add-remove").total_variance
 
 
 def test_means_over_rows_alone_cost_k_times_as_much_as_over_people() -> None:
@@ -173,21 +179,35 @@ def test_the_domain_is_saved_and_read() -> None:
 
 @pytest.mark.parametrize("k", [1, 0, True, 2.0, "2"])
 def test_a_limit_that_is_none_is_refused(k: object) -> None:
-    with pytest.raises(gm.errors.DomainError, match="rows_per_unit"):
+    with refused("whole-number-out-of-range", gm.errors.DomainError, name="rows_per_unit"):
         People(None, Box([0], [1]), k)  # type: ignore[arg-type]
 
 
 def test_lifts_that_do_not_fit_are_refused() -> None:
     plan, domain = planned("add-remove", 7, "none", True)
-    with pytest.raises(gm.errors.PlanError, match="columns"):
+    with refused("people-lift-does-not-match-domain"):
         domain.largest(plan.shape.lift, "replace-one")
     from gaussmith.numerics.linear import Bordered, Dense
 
     many = People(None, Box([0] * 20, [1] * 20), 7)
-    with pytest.raises(gm.errors.PlanError, match="too many to visit"):
+    with refused("too-many-corners-of-people"):
         many.largest(Dense(np.eye(22)), "add-remove")
-    with pytest.raises(gm.errors.PlanError, match="not known"):
+    with refused("unknown-lift-of-people"):
         domain.largest(Dense(np.eye(3)), "replace-one")
     tied = Bordered(np.arange(3), np.ones(3), np.ones(3), 3)
-    with pytest.raises(gm.errors.PlanError, match="ties"):
+    with refused("people-lift-ties-columns"):
         domain.largest(tied, "replace-one")
+
+
+def test_a_matrix_of_answers_is_read_from_the_coordinates_that_it_names() -> None:
+    """Each answer takes from every coordinate what its row says; where that cannot be planned it is refused."""
+    domain, rows = People(Box([0], [1]), Box([0], [2]), 3), np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
+    plan = gm.plan(domain, UNIT, answers=rows, count=True)
+    shape = plan.block.shape
+    wanted = np.column_stack([rows * domain.radius, rows @ domain.centre])
+    assert (shape.features.dense() @ shape.lift.dense())[:2] == pytest.approx(wanted, abs=1e-9)
+    assert verify(plan, plan.certificate).problems == ()
+    with pytest.raises(PlanError, match="choose one of: best, solved"):
+        gm.plan(domain, UNIT, answers=rows, shape="lifted")
+    with pytest.raises(PlanError, match="under replace-one · it is solved under add-remove"):
+        gm.plan(domain, UNIT, answers=rows, neighbours="replace-one")

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from mpmath import mp
+from refusals import refused
 
-from gaussmith.errors import PlanError
 from gaussmith.numerics.traces import trace_sqrt_lower
 
 Array = npt.NDArray[np.float64]
@@ -65,13 +65,13 @@ def test_boxes_of_any_dimension_are_within_their_stated_distance_of_the_optimum(
 
 def test_what_means_nothing_is_refused() -> None:
     ones = np.ones((2, 1))
-    with pytest.raises(PlanError, match="shapes"):
+    with refused("trace-shapes-do-not-match"):
         trace_sqrt_lower([1.0, 1.0, 1.0], ones, [[1.0]])
-    with pytest.raises(PlanError, match="core of size 4"):
+    with refused("trace-core-too-large", size=4):
         trace_sqrt_lower(np.ones(5), np.ones((5, 4)), np.eye(4))
-    with pytest.raises(PlanError, match="negative"):
+    with refused("trace-entries-out-of-range"):
         trace_sqrt_lower([1.0, -1.0], ones, [[1.0]])
-    with pytest.raises(PlanError, match="finite"):
+    with refused("trace-entries-out-of-range"):
         trace_sqrt_lower([1.0, np.nan], ones, [[1.0]])
-    with pytest.raises(PlanError, match="symmetric"):
+    with refused("trace-core-not-symmetric"):
         trace_sqrt_lower([1.0, 1.0], np.ones((2, 2)), [[1.0, 2.0], [0.0, 1.0]])

@@ -212,5 +212,5 @@ def test_no_error_and_no_record_shows_a_secret(address: str, tmp_path: Path, mon
         with pytest.raises((GaussmithError, OSError)) as caught:
             attempt()
         assert isinstance(caught.value, GaussmithError), caught.value
-        said.append(str(caught.value))
+        said += [str(caught.value), repr(caught.value.fields)]
     assert not [text for text in said if "hush" in text]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
 import gaussmith as gm
-from gaussmith.errors import DomainError, LedgerError, PlanError, RequestError, SourceError
+from gaussmith.errors import DomainError, PlanError, RequestError
 
 UNIT = gm.Guarantee(mu=1)
 
@@ -27,7 +28,7 @@ def test_no_records_are_records_of_any_width(dimension: int, rows: Any) -> None:
 @pytest.mark.parametrize("rows", [np.empty((5, 0)), [[], []]])
 @pytest.mark.parametrize("dimension", [1, 2])
 def test_records_without_columns_are_refused_before_they_are_read(dimension: int, rows: Any) -> None:
-    with pytest.raises(SourceError, match="0 columns"):
+    with refused("columns-do-not-match-domain", columns=0):
         gm.plan(gm.Box([0] * dimension, [1] * dimension), UNIT).release(rows)
 
 
@@ -45,17 +46,17 @@ def test_a_request_shown_in_a_terminal_shows_no_data() -> None:
 def test_a_column_named_count_beside_the_count_is_refused() -> None:
     """`release["count"]` could mean either."""
     box = gm.Box({"count": (0, 1), "x": (0, 5)})
-    with pytest.raises(PlanError, match="'count'"):
+    with refused("column-named-count"):
         gm.plan(box, UNIT, count=True)
     assert gm.plan(box, UNIT).answers.names == ("count", "x")
-    assert gm.Request("f.csv", sums={"count": (0, 1)}, count=True, guarantee=UNIT).plan.answers.names == ("count_sum",)
+    assert gm.Request("f.csv", sums={"count": (0, 1)}, count=True, guarantee=UNIT).plan.names == ("count_sum", "count")
 
 
 @pytest.mark.parametrize(
     "column", ["question", "answer", "value", "standard_error", "lower", "upper", "status", "note"]
 )
 def test_key_columns_named_like_those_of_the_table_are_refused(column: str) -> None:
-    with pytest.raises(DomainError, match=column):
+    with refused("key-column-reserved", column=column):
         gm.Groups({column: ["a", "b"]}, gm.Box([0], [1]))
 
 
@@ -104,7 +105,7 @@ def test_whole_numbers_beyond_doubles_are_refused_in_words(make: Any, kind: type
 
 @pytest.mark.parametrize("bounds", [(-1e300, 1e300), (0, 1e100), (-1e200, 0), (0, 1e-110)])
 def test_bounds_whose_squares_no_double_holds_are_refused(bounds: tuple[float, float]) -> None:
-    with pytest.raises(DomainError, match="rescale the column"):
+    with refused("bounds-out-of-scale"):
         gm.Box({"x": bounds})
 
 
@@ -121,7 +122,7 @@ def test_bounds_as_wide_as_allowed_still_have_right_answers(answers: str, weight
 
 
 def test_weights_beyond_all_measure_are_refused() -> None:
-    with pytest.raises(PlanError, match="1e-100"):
+    with refused("weights-malformed"):
         gm.plan(gm.Box([0, 0], [1, 1]), UNIT, weights=[1e-320, 1e300])
 
 
@@ -142,7 +143,7 @@ def test_a_ledger_for_a_dataset_takes_frames_and_refuses_other_files(tmp_path: P
     frame.write_parquet(tmp_path / "others.parquet")
     assert plan.release(tmp_path / "visits.parquet", ledger=ledger, id="two").id == "two"
     spent = ledger.spent
-    with pytest.raises(LedgerError, match="which is for dataset='visits'"):
+    with refused("ledger-of-another-dataset", dataset="visits"):
         plan.release(tmp_path / "others.parquet", ledger=ledger, id="three")
     assert ledger.spent == spent
 

@@ -130,7 +130,7 @@ def test_printable_json_is_the_same_document(value: Any) -> None:
 
 @given(st.text(), st.text(), st.text())
 def test_errors_are_printable(what: str, rule: str, remedy: str) -> None:
-    error = GaussmithError(what, rule, remedy)
+    error = GaussmithError(what, rule, remedy, code="any")
     assert not steering(str(error) + error.what + error.rule + error.remedy)
 
 
@@ -177,4 +177,4 @@ def test_json_on_a_terminal_means_what_it_says(table: str, capsys: pytest.Captur
     assert main(["release", table, "--sum", f"{EVIL}:0:10", "--count", "--mu", "1", "--json"]) == 0
     shown = capsys.readouterr().out
     assert not steering(shown)
-    assert gm.read(shown).plan.answers.names == (f"{EVIL}_sum",)
+    assert gm.read(shown).plan.names == (f"{EVIL}_sum", "count")

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 import gaussmith
-from gaussmith.errors import LedgerError
 from gaussmith.guarantee import Guarantee
 from gaussmith.ledger import Ledger
 from gaussmith.ledger.failpoints import VARIABLE
@@ -116,7 +116,7 @@ def test_nothing_is_removed_while_another_writes(path: Path) -> None:
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     path.with_name(".study.ledger.head.new").write_text("being written")
-    with pytest.raises(LedgerError, match="is locked by another process"):
+    with refused("ledger-locked"):
         Ledger(path, timeout=0.05).reserve("a", "request", EIGHTH)
     assert Ledger(path).verify().entries == 1
     assert ".study.ledger.head.new" in names(path)
@@ -136,6 +136,6 @@ def test_a_creation_whose_draft_was_taken_away_says_that_another_was_first(
         link(source, target)
 
     monkeypatch.setattr(os, "link", be_late)
-    with pytest.raises(LedgerError, match="exists already · a ledger is never overwritten"):
+    with refused("ledger-exists"):
         Ledger.create(path, Guarantee(mu=1))
     assert Ledger(path).guarantee == Guarantee(mu=2)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import Expected, refusal, refused
 
 from gaussmith.errors import LedgerError
 from gaussmith.guarantee import Guarantee
@@ -78,59 +79,62 @@ def test_accidents_are_stopped_by_the_file_itself(path: Path) -> None:
 def test_an_edited_field(path: Path, seq: int, column: str) -> None:
     change = f"{column} + 1" if column == "time" else "'1'" if column in AMOUNTS else f"{column} || 'x'"
     run(path, f"UPDATE gaussmith_entries SET {column} = {change} WHERE seq = {seq}")
-    with pytest.raises(LedgerError, match=f"fails verification: entry {seq} was changed: its hash does not fit"):
+    with refused("ledger-entry-changed", entry=seq):
         Ledger(path).verify()
 
 
 EDITS: dict[str, tuple[tuple[str, ...], str]] = {
-    "first entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 0",), "there is no entry at all"),
-    "middle entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 2",), "entry 2 is missing"),
-    "last entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 5",), "truncated or rolled back"),
+    "first entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 0",), "ledger-without-entries"),
+    "middle entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 2",), refusal("ledger-entry-missing", entry=2)),
+    "last entry gone": (("DELETE FROM gaussmith_entries WHERE seq = 5",), "ledger-rolled-back"),
     "last entry gone, row set back": (
         (
             "DELETE FROM gaussmith_entries WHERE seq = 5",
             "UPDATE gaussmith_ledgers SET head_seq = 4, head_hash = (SELECT hash FROM gaussmith_entries WHERE seq = 4)",
         ),
-        "its head is entry 5, its last is entry 4: it was truncated or rolled back",
+        refusal("ledger-rolled-back", entry=5, last=4),
     ),
-    "all entries gone": (("DELETE FROM gaussmith_entries",), "there is no entry at all"),
+    "all entries gone": (("DELETE FROM gaussmith_entries",), "ledger-without-entries"),
     "entries swapped": (
         (
             "UPDATE gaussmith_entries SET seq = 99 WHERE seq = 1",
             "UPDATE gaussmith_entries SET seq = 1 WHERE seq = 3",
             "UPDATE gaussmith_entries SET seq = 3 WHERE seq = 99",
         ),
-        "entry 1 was changed",
+        refusal("ledger-entry-changed", entry=1),
     ),
-    "charge erased": (("UPDATE gaussmith_entries SET charge = '0' WHERE seq = 1",), "entry 1 was changed"),
+    "charge erased": (
+        ("UPDATE gaussmith_entries SET charge = '0' WHERE seq = 1",),
+        refusal("ledger-entry-changed", entry=1),
+    ),
     "unit edited": (
         ("UPDATE gaussmith_entries SET body = replace(body, 'person', 'house') WHERE seq = 3",),
-        "entry 3 was changed",
+        refusal("ledger-entry-changed", entry=3),
     ),
-    "charge no number": (("UPDATE gaussmith_entries SET charge = 'x' WHERE seq = 1",), "is damaged"),
+    "charge no number": (("UPDATE gaussmith_entries SET charge = 'x' WHERE seq = 1",), "ledger-damaged"),
     "head row set back": (
         ("UPDATE gaussmith_ledgers SET head_seq = 4, head_hash = (SELECT hash FROM gaussmith_entries WHERE seq = 4)",),
-        "its head is entry 4, and more entries were put behind it",
+        refusal("ledger-entries-behind-head", entry=4),
     ),
-    "head row wrong": (("UPDATE gaussmith_ledgers SET head_seq = 4",), "entry 4 is not the one its head names"),
-    "head row ahead": (("UPDATE gaussmith_ledgers SET head_seq = 6",), "truncated or rolled back"),
-    "ledger row gone": (("DELETE FROM gaussmith_ledgers",), "is damaged"),
-    "table gone": (("DROP TABLE gaussmith_results",), "is damaged"),
+    "head row wrong": (("UPDATE gaussmith_ledgers SET head_seq = 4",), refusal("ledger-history-rewritten", entry=4)),
+    "head row ahead": (("UPDATE gaussmith_ledgers SET head_seq = 6",), "ledger-rolled-back"),
+    "ledger row gone": (("DELETE FROM gaussmith_ledgers",), "ledger-damaged"),
+    "table gone": (("DROP TABLE gaussmith_results",), "ledger-damaged"),
     "release changed": (
         ("UPDATE gaussmith_results SET payload = x'00' WHERE release_id = 'a'",),
-        "the stored release id='a' is missing or was changed",
+        refusal("stored-release-changed", id="a"),
     ),
     "release gone": (
         ("DELETE FROM gaussmith_results WHERE release_id = 'b'",),
-        "the stored release id='b' is missing or was changed",
+        refusal("stored-release-changed", id="b"),
     ),
     "release renamed": (
         ("UPDATE gaussmith_results SET release_id = 'd' WHERE release_id = 'b'",),
-        "the stored release id='b' is missing or was changed",
+        refusal("stored-release-changed", id="b"),
     ),
     "release slipped in": (
         ("INSERT INTO gaussmith_results SELECT ledger, 'd', payload FROM gaussmith_results WHERE release_id = 'b'",),
-        "the stored release id='d' is not in the chain",
+        refusal("stored-release-not-in-chain", id="d"),
     ),
 }
 
@@ -139,16 +143,15 @@ EDITS: dict[str, tuple[tuple[str, ...], str]] = {
 def test_an_edited_ledger(path: Path, edit: str) -> None:
     statements, message = EDITS[edit]
     run(path, *statements)
-    with pytest.raises(LedgerError) as error:
+    with refused(message):
         Ledger(path).verify()
-    assert message in str(error.value)
 
 
 def test_changed_bytes_are_never_returned(path: Path) -> None:
     run(path, "UPDATE gaussmith_results SET payload = x'00' WHERE release_id = 'a'")
     ledger = Ledger(path)
     for attempt in (lambda: ledger.result("a"), lambda: ledger.reserve("a", "request a", EIGHTH)):
-        with pytest.raises(LedgerError, match="the stored release id='a' is missing or was changed"):
+        with refused("stored-release-changed", id="a"):
             attempt()
 
 
@@ -172,16 +175,16 @@ def rolled_back(path: Path, tmp_path: Path) -> Callable[..., Any]:
 def test_an_older_copy_is_behind_its_head_and_gets_no_charge(path: Path, rolled_back: Callable[..., Any]) -> None:
     rolled_back("")
     for attempt in (lambda: Ledger(path), lambda: Ledger(path).verify()):
-        with pytest.raises(LedgerError, match="its head is entry 7, its last is entry 5: it was truncated or rolled"):
+        with refused("ledger-rolled-back", entry=7, last=5):
             attempt()
 
 
 def test_an_open_ledger_notices_the_older_copy_too(path: Path, rolled_back: Callable[..., Any]) -> None:
     ledger = Ledger(path)
     rolled_back("")
-    with pytest.raises(LedgerError, match="truncated or rolled back"):
+    with refused("ledger-rolled-back"):
         ledger.reserve("e", "request e", EIGHTH)
-    with pytest.raises(LedgerError, match="truncated or rolled back"):
+    with refused("ledger-rolled-back"):
         ledger.reserve("a", "request a", EIGHTH)
 
 
@@ -192,14 +195,14 @@ def test_ledger_and_head_rolled_back_together_are_shown_by_receipts_and_records(
     ledger = Ledger(path)
     ledger.verify(records=[b"release a", b"release b"])  # by itself it is a ledger like any other: docs/ledger.md
     for expected in (str(receipt), str(head), [str(ledger.head), str(head)]):
-        with pytest.raises(LedgerError, match="its last is entry 5: it was truncated or rolled back"):
+        with refused("ledger-rolled-back", last=5):
             ledger.verify(expect_head=expected)
-    with pytest.raises(LedgerError, match="does not contain the expected head"):
+    with refused("expected-head-not-in-ledger"):
         ledger.verify(expect_head=head.hash)
-    with pytest.raises(LedgerError, match="record 2 was not stored in it: the ledger was rolled back, or"):
+    with refused("record-not-in-ledger", record=2):
         ledger.verify(records=[b"release a", record])
     ledger.reserve("e", "another request", EIGHTH)
-    with pytest.raises(LedgerError, match="entry 6 is not the one the expected head names"):
+    with refused("ledger-history-rewritten", entry=6):
         ledger.verify(expect_head=str(receipt))
 
 
@@ -208,7 +211,7 @@ def test_another_ledger_in_its_place(path: Path, tmp_path: Path) -> None:
     for _ in range(8):
         other.reserve(None, "request", EIGHTH)
     copy(tmp_path / "other", path, "")
-    with pytest.raises(LedgerError, match="entry 5 is not the one its head names: the history was rewritten"):
+    with refused("ledger-history-rewritten", entry=5):
         Ledger(path)
 
 
@@ -260,77 +263,83 @@ def last(entries: list[Entry], **fields: Any) -> list[Entry]:
     return [*entries[:5], changed(entries[5], **fields)]
 
 
-FORGERIES: dict[str, tuple[Callable[[list[Entry]], list[Entry]], str]] = {
+FORGERIES: dict[str, tuple[Callable[[list[Entry]], list[Entry]], Expected]] = {
     "honest": (lambda e: e, ""),
-    "charge made small": (lambda e: [*e[:5], changed(e[5], charge=1, spent=2 * UNIT + 1)], "another amount than"),
-    "charge made negative": (lambda e: [*e[:5], changed(e[5], charge=-UNIT, spent=UNIT)], "another amount than"),
-    "total not moved": (lambda e: [*e[:5], changed(e[5], spent=2 * UNIT)], "entry 5 has a wrong total"),
+    "charge made small": (lambda e: [*e[:5], changed(e[5], charge=1, spent=2 * UNIT + 1)], "ledger-charge-wrong"),
+    "charge made negative": (lambda e: [*e[:5], changed(e[5], charge=-UNIT, spent=UNIT)], "ledger-charge-wrong"),
+    "total not moved": (lambda e: [*e[:5], changed(e[5], spent=2 * UNIT)], refusal("ledger-total-wrong", entry=5)),
     "mu made small": (
         lambda e: [
             *e[:5],
             changed(e[5], charge=UNIT // 4, spent=2 * UNIT + UNIT // 4, body=canonical(
                 body(0.0625, guarantee={"mu": 0.125}))),
         ],
-        "entry 5 records another μ than its guarantee has",
+        refusal("ledger-mu-wrong", entry=5),
     ),
     "budget exceeded": (
         lambda e: [*e, follow(e[5], "reserve", body(0.25, keys_delta="0"), charge=4 * UNIT)],
-        "entry 6 exceeds the budget",
+        refusal("ledger-overdrawn", entry=6),
     ),
     "budget for keys exceeded": (
         lambda e: [*e, follow(e[5], "reserve", body(0.125, keys_delta="2/4194304"), charge=UNIT, keys_charge=2 * KEYS)],
-        "entry 6 exceeds the budget",
+        refusal("ledger-overdrawn", entry=6),
     ),
-    "keys charge made small": (lambda e: last(e, keys_charge=1, keys_spent=2 * KEYS + 1), "another amount than"),
-    "keys total not moved": (lambda e: last(e, keys_spent=2 * KEYS), "entry 5 has a wrong total"),
+    "keys charge made small": (lambda e: last(e, keys_charge=1, keys_spent=2 * KEYS + 1), "ledger-charge-wrong"),
+    "keys total not moved": (lambda e: last(e, keys_spent=2 * KEYS), refusal("ledger-total-wrong", entry=5)),
     "keys taken from a store": (
         lambda e: [*e[:4], changed(e[4], keys_charge=-KEYS, keys_spent=KEYS), changed(e[5], keys_spent=2 * KEYS)],
-        "entry 4 charges another amount than",
+        refusal("ledger-charge-wrong", entry=4),
     ),
-    "keys negative": (lambda e: last(e, body=canonical(body(0.125, keys_delta="-1"))), "a body that cannot be read"),
+    "keys negative": (lambda e: last(e, body=canonical(body(0.125, keys_delta="-1"))), "ledger-entry-not-readable"),
     "keys forgotten": (
         lambda e: last(e, body=canonical({k: v for k, v in body(0.125).items() if k != "keys_delta"})),
-        "entry 5 has a body that cannot be read",
+        refusal("ledger-entry-not-readable", entry=5),
     ),
     "budget for keys raised": (
         lambda e: [changed(e[0], body=e[0].body.replace(str(4 * KEYS), str(8 * KEYS))), *e[1:]],
-        "its budget for found keys is not what was set aside for them",
+        "ledger-keys-budget-changed",
     ),
     "another unit": (
-        lambda e: last(e, body=canonical(body(0.125, unit=[]))), "entry 5 has another unit than those before it",
+        lambda e: last(e, body=canonical(body(0.125, unit=[]))), refusal("ledger-units-differ", entry=5),
     ),
     "unit of the ledger changed": (
         lambda e: [changed(e[0], body=e[0].body.replace('["person"]', '["household"]')), *e[1:]],
-        "entry 1 has another unit than those before it",
+        refusal("ledger-units-differ", entry=1),
     ),
-    "unit no list": (lambda e: last(e, body=canonical(body(0.125, unit=7))), "entry 5 has a unit that cannot be read"),
+    "unit no list": (
+        lambda e: last(e, body=canonical(body(0.125, unit=7))),
+        refusal("ledger-unit-not-readable", entry=5),
+    ),
     "budget raised": (
         lambda e: [changed(e[0], body=e[0].body.replace(str(4 * UNIT), str(40 * UNIT))), *e[1:]],
-        "its budget is not that of its guarantee",
+        "ledger-budget-changed",
     ),
     "guarantee raised": (
         lambda e: [changed(e[0], body=e[0].body.replace('"mu":0.25', '"mu":2.5')), *e[1:]],
-        "entry 0 records another μ than its guarantee has",
+        refusal("ledger-mu-wrong", entry=0),
     ),
-    "body unreadable": (lambda e: [*e[:5], changed(e[5], body="{")], "entry 5 has a body that cannot be read"),
-    "body empty": (lambda e: [*e[:5], changed(e[5], body="[]")], "entry 5 has a body that cannot be read"),
+    "body unreadable": (lambda e: [*e[:5], changed(e[5], body="{")], refusal("ledger-entry-not-readable", entry=5)),
+    "body empty": (lambda e: [*e[:5], changed(e[5], body="[]")], refusal("ledger-entry-not-readable", entry=5)),
     "mu no number": (
         lambda e: [*e[:5], changed(e[5], body=e[5].body.replace('"mu":0.125,"note"', '"mu":-1,"note"'))],
-        "entry 5 has a body that cannot be read",
+        refusal("ledger-entry-not-readable", entry=5),
     ),
     "a charge dropped": (
         lambda e: [*e[:3], *(changed(x, spent=x.spent - UNIT, keys_spent=x.keys_spent - KEYS) for x in e[4:])],
-        "entry 3 stores what was not charged",
+        refusal("ledger-stores-uncharged", entry=3),
     ),
     "stored for another request": (
         lambda e: [*e[:4], changed(e[4], request_hash="other"), e[5]],
-        "entry 4 stores what was not charged, or was stored before",
+        refusal("ledger-stores-uncharged", entry=4),
     ),
     "a second beginning": (
         lambda e: [*e, changed(e[0], release_id="x", spent=3 * UNIT)],
-        "entry 6 is of a kind that cannot stand",
+        refusal("ledger-entry-out-of-place", entry=6),
     ),
-    "an unknown kind": (lambda e: [*e[:5], changed(e[5], kind="refund")], "entry 5 is of a kind that cannot stand"),
+    "an unknown kind": (
+        lambda e: [*e[:5], changed(e[5], kind="refund")],
+        refusal("ledger-entry-out-of-place", entry=5),
+    ),
 }  # fmt: skip
 
 
@@ -343,9 +352,8 @@ def test_a_forged_ledger(path: Path, forgery: str) -> None:
     if not message:
         assert ledger.verify(expect_head=str(head)).entries == 6
         return
-    with pytest.raises(LedgerError) as error:
+    with refused(message):
         ledger.verify()
-    assert message in str(error.value)
     with pytest.raises(LedgerError):
         ledger.verify(expect_head=str(head))
 
@@ -353,7 +361,7 @@ def test_a_forged_ledger(path: Path, forgery: str) -> None:
 def test_a_forged_beginning_is_not_opened(path: Path) -> None:
     entries = Ledger(path).entries()
     forge(path, [changed(entries[0], body="{}"), *entries[1:]])
-    with pytest.raises(LedgerError, match="is damaged and cannot be read"):
+    with refused("ledger-damaged"):
         Ledger(path)
 
 

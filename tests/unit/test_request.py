@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from refusals import refusal, refused
 
 import gaussmith as gm
-from gaussmith.errors import GaussmithError
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 
 
 def test_answers_are_named_by_column_and_kind():
     request = gm.Request("x.csv", sums={"visits": (0, 80)}, means={"age": (0, 100)}, count=True, guarantee=G)
-    assert request.plan.answers.names == ("visits_sum", "age_mean")
+    assert request.plan.answers.names == request.plan.names == ("visits_sum", "age_mean", "count")
     assert request.plan.answers.count
     assert request.plan.draws[0].row_rule.names == ("visits", "age")
 
@@ -52,55 +52,65 @@ TOML = 'source = "x.csv"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (TOML, "nothing is asked"),
-        (TOML + "cuont = true", "unknown key 'cuont' · a request has no such key · did you mean 'count'?"),
-        (TOML + "count = 1", "count=1"),
-        (TOML + "sums = { age = [0] }", "bounds of 'age' = [0]"),
-        (TOML + 'sums = { age = ["0", "9"] }', "needs two numbers"),
-        (TOML + "sums = { age = [nan, 1] }", "needs two numbers"),
-        (TOML + "sums = { age = [9, 0] }", "the lower bound must be below"),
-        (TOML + "sums = { age = [9, 9] }", "must differ"),
-        (TOML + "sums = { age = [0, inf] }", "finite"),
-        (TOML + "sums = 3", "sums=3"),
-        (TOML + "count = true\nmissing = 3", "missing=3"),
-        (TOML + "count = true\nmissing = { age = 3 }", "missing names 'age'"),
-        (TOML + "sums = { age = [0, 9] }\nmissing = { age = 30 }", "between the bounds 0 and 9"),
-        (TOML + "sums = { age = [0, 9] }\nmeans = { age = [0, 9] }", "asked both as a sum and as a mean"),
-        (TOML + 'count = true\nneighbours = "replace"', "replace"),
-        (TOML + 'sums = { age = [0, 9] }\nweights = "none"', "weights='none'"),
-        ("count = true\nguarantee = { epsilon = 1, delta = 1e-6 }", "no source"),
-        ('source = "x.csv"\ncount = true', "no guarantee"),
-        ('source = "x.csv"\ncount = true\nguarantee = 1', "guarantee=1"),
-        ('source = "x.csv"\ncount = true\nguarantee = { eps = 1 }', "unknown key 'eps' in guarantee"),
-        ('source = "x.csv"\ncount = true\nguarantee = { epsilon = 0, delta = 1e-6 }', "epsilon"),
-        ('source = "x.csv"\ncount = true\nguarantee = { epsilon = 1, delta = 1 }', "delta"),
-        ("source = ", "not TOML"),
+        (TOML, "nothing-asked"),
+        (TOML + "cuont = true", refusal("unknown-key-in-request", says="did you mean 'count'", key="cuont")),
+        (TOML + "count = 1", refusal("unknown-count", count=1)),
+        (TOML + "sums = { age = [0] }", refusal("request-bounds-not-two-numbers", column="age", bounds=(0,))),
+        (TOML + 'sums = { age = ["0", "9"] }', "request-bounds-not-two-numbers"),
+        (TOML + "sums = { age = [nan, 1] }", "request-bounds-not-two-numbers"),
+        (TOML + "sums = { age = [9, 0] }", "bounds-reversed"),
+        (TOML + "sums = { age = [9, 9] }", "bounds-equal"),
+        (TOML + "sums = { age = [0, inf] }", "bounds-not-finite"),
+        (TOML + "sums = 3", refusal("bounds-not-a-mapping", which="sums", bounds=3)),
+        (TOML + "count = true\nmissing = 3", refusal("missing-not-a-mapping", missing=3)),
+        (TOML + "count = true\nmissing = { age = 3 }", refusal("missing-of-unasked-column", column="age")),
+        (
+            TOML + "sums = { age = [0, 9] }\nmissing = { age = 30 }",
+            refusal("missing-outside-bounds", column="age", low=0, high=9),
+        ),
+        (TOML + "sums = { age = [0, 9] }\nmeans = { age = [0, 9] }", "request-sum-and-mean-without-missing"),
+        (TOML + 'count = true\nneighbours = "replace"', refusal("unknown-neighbours", neighbours="replace")),
+        (TOML + 'sums = { age = [0, 9] }\nweights = "none"', refusal("unknown-weights", weights="none")),
+        ("count = true\nguarantee = { epsilon = 1, delta = 1e-6 }", "request-without-source"),
+        ('source = "x.csv"\ncount = true', "request-without-guarantee"),
+        ('source = "x.csv"\ncount = true\nguarantee = 1', refusal("request-guarantee-not-a-table", guarantee=1)),
+        ('source = "x.csv"\ncount = true\nguarantee = { eps = 1 }', refusal("unknown-key-in-guarantee", key="eps")),
+        ('source = "x.csv"\ncount = true\nguarantee = { epsilon = 0, delta = 1e-6 }', "epsilon-not-positive"),
+        ('source = "x.csv"\ncount = true\nguarantee = { epsilon = 1, delta = 1 }', "delta-out-of-range"),
+        ("source = ", "request-file-not-toml"),
         (
             'source = "x.csv"\ncount = true\nepsilon = 2',
-            "unknown key 'epsilon' · how well people are protected is said in one table · "
-            "write guarantee = { epsilon = 2, delta = 1e-06 }",
+            refusal("unknown-key-in-request", says="write guarantee = { epsilon = 2, delta = 1e-06 }", key="epsilon"),
         ),
-        ('source = "x.csv"\ncount = true\nmu = 0.5', "write guarantee = { mu = 0.5 }"),
-        (TOML + "count = true\nledger = 'a'", "write gaussmith release REQUEST.toml --ledger …"),
-        (TOML + "count = true\nid = 'a'", "said when it is released"),
-        (TOML + "zzz = 1", "unit, guarantee, neighbours, question"),
-        (TOML + 'count = true\nneighbors = "add-remove"\nneighbours = "add-remove"', "leave one out"),
+        (
+            'source = "x.csv"\ncount = true\nmu = 0.5',
+            refusal("unknown-key-in-request", says="write guarantee = { mu = 0.5 }", key="mu"),
+        ),
+        (
+            TOML + "count = true\nledger = 'a'",
+            refusal("unknown-key-in-request", says="write gaussmith release REQUEST.toml --ledger …", key="ledger"),
+        ),
+        (TOML + "count = true\nid = 'a'", "unknown-key-in-request"),
+        (TOML + "zzz = 1", refusal("unknown-key-in-request", says="unit, guarantee, neighbours, question")),
+        (
+            TOML + 'count = true\nneighbors = "add-remove"\nneighbours = "add-remove"',
+            "request-neighbours-spelled-twice",
+        ),
     ],
 )
 def test_wrong_requests_are_refused_in_words(tmp_path, text, words):
     file = tmp_path / "r.toml"
     file.write_text(text)
-    with pytest.raises(GaussmithError) as caught:
+    with refused(words) as caught:
         gm.Request.from_toml(file)
-    assert words in str(caught.value)
     assert caught.value.exit_code == 2
 
 
 def test_a_request_file_that_is_not_there_or_not_text_is_refused(tmp_path):
-    with pytest.raises(GaussmithError, match="does not exist"):
+    with refused("no-such-request-file"):
         gm.Request.from_toml(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(GaussmithError, match="cannot be read as text"):
+    with refused("request-file-not-text"):
         gm.Request.from_toml(tmp_path / "bytes.toml")
 
 
@@ -121,14 +131,13 @@ def test_either_spelling_of_neighbours(tmp_path):
 
 @pytest.mark.parametrize("guarantee", [(1, 1e-6), 1, {"epsilon": 1, "delta": 1e-6}])
 def test_what_is_no_guarantee_is_named(guarantee):
-    with pytest.raises(GaussmithError) as caught:
+    with refused("request-without-guarantee", says="gaussmith.Guarantee(epsilon=1, delta=1e-6)") as caught:
         gm.Request("x.csv", count=True, guarantee=guarantee)
-    assert f"guarantee of type {type(guarantee).__name__}" in str(caught.value)
-    assert "gaussmith.Guarantee(epsilon=1, delta=1e-6)" in str(caught.value)
+    assert type(guarantee).__name__ in caught.value.what
 
 
 def test_groups_without_columns_say_how_they_are_written():
-    with pytest.raises(GaussmithError, match=r'keys are listed by column, or in combinations · write \{"region"'):
+    with refused("groups-malformed"):
         gm.Groups(["a", "b"], gm.Box([0], [1]))
 
 
@@ -139,13 +148,12 @@ def test_a_release_takes_a_request_or_its_file(tmp_path, monkeypatch):
     for file in ("r.toml", tmp_path / "r.toml"):
         assert round(gm.release(file)["count"].value) == 2
     plan = gm.plan(gm.Box([0], [1]), G)
-    for thing, words in (
-        ("x.csv", "source 'x.csv' without a question"),
-        ("x.csv", "write gaussmith.release(gaussmith.Request('x.csv', count=True, guarantee=…))"),
-        (plan, "Plan instead of a request · a request says what is asked of which source · write plan.release(data)"),
-        ({"source": "x.csv"}, "dict instead of a request"),
-        (None, "NoneType instead of a request"),
+    for thing, says in (
+        ("x.csv", "gaussmith.release(gaussmith.Request('x.csv', count=True, guarantee=…))"),
+        (plan, "plan.release(data)"),
+        ({"source": "x.csv"}, "dict"),
+        (None, "NoneType"),
     ):
-        with pytest.raises(GaussmithError) as caught:
+        with refused("not-a-request", says=says) as caught:
             gm.release(thing)
-        assert words in str(caught.value) and caught.value.exit_code == 2
+        assert caught.value.exit_code == 2

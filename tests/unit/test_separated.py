@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 from summing import total_records
 
 import gaussmith as gm
 from gaussmith.engines.csv_files import header_of, look_at, scan_line_by_line, scan_lines, splitter
 from gaussmith.engines.files import find_files, names_of, scan_files
 from gaussmith.engines.registry import open_source
-from gaussmith.errors import SourceError
 from gaussmith.problem.codes import BoxCodes
 
 ONE = BoxCodes.for_bounds([0], [8], [0])
@@ -154,7 +154,7 @@ def test_columns_of_json_lines_come_from_the_request(tmp_path: Path) -> None:
     absent = gm.release(gm.Request(str(path), sums={"nowhere": (0, 8)}, count=True, guarantee=guarantee))
     assert absent["count"].value == pytest.approx(3, abs=0.1)
     plan = gm.plan(gm.Box([0], [8]), guarantee)
-    with pytest.raises(SourceError, match="columns of JSON lines · they are those that are asked for"):
+    with refused("json-columns-not-named"):
         plan.release(path)
     assert plan.release(path, columns=["a"]).values[0] == pytest.approx(3, abs=0.1)
 
@@ -177,7 +177,7 @@ def test_a_source_may_say_that_each_line_is_a_record(tmp_path: Path) -> None:
     request = gm.Request(
         {"path": str(tmp_path / "a.parquet"), "line_per_record": True}, count=True, guarantee=guarantee
     )
-    with pytest.raises(SourceError, match="line_per_record for Parquet files · it is about the lines of CSV"):
+    with refused("line-per-record-of-other-format", format="Parquet"):
         gm.release(request)
 
 

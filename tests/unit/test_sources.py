@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from adding import PAIR, STEP, add
 from pyarrow import dataset
+from refusals import Expected, refusal, refused
 from summing import total_records
 
 import gaussmith as gm
@@ -40,52 +41,49 @@ def people(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("nowhere.parquet", "source='nowhere.parquet' · there is no such file or directory · check the path; relative"),
-        ("none-*.csv", "source='none-*.csv' · no file matches this pattern · check the path"),
+        ("nowhere.parquet", refusal("no-such-file", source="nowhere.parquet")),
+        ("none-*.csv", refusal("no-such-file", source="none-*.csv")),
         (
             "ftp://host/a.parquet",
-            "addresses begin with duckdb, file or a store: s3, s3a, gs",
+            "unknown-address-scheme",
         ),
-        (3.5, "source of type float · this type of data is not known · pass a numpy array, a list of rows, a path"),
+        (3.5, refusal("unknown-source-type", type="float")),
         (
             {"age": [1]},
-            "unknown key 'age' in source · a source has no such key · choose one of",
+            refusal("unknown-source-key", key="age"),
         ),
-        (np.array([["a"]]), "array of dtype <U1 · an array must hold numbers: integers, floats or booleans · convert"),
-        (np.array([[None]]), "array of dtype object · an array must hold numbers"),
-        (np.zeros((2, 2), complex), "array of dtype complex128 · an array must hold numbers"),
-        (np.zeros(2, "M8[s]"), "array of dtype datetime64[s] · an array must hold numbers"),
+        (np.array([["a"]]), refusal("array-not-numbers", dtype="<U1")),
+        (np.array([[None]]), refusal("array-not-numbers", dtype="object")),
+        (np.zeros((2, 2), complex), refusal("array-not-numbers", dtype="complex128")),
+        (np.zeros(2, "M8[s]"), refusal("array-not-numbers", dtype="datetime64[s]")),
         (
             np.zeros((2, 2, 2)),
-            "array with 3 dimensions · an array has one row per record and one column per coordinate",
+            refusal("array-not-two-dimensional", dimensions=3),
         ),
-        (np.float64(1), "array with 0 dimensions"),
-        ([[1, 2], [3]], "rows of different lengths · every record has the same number of coordinates"),
-        (pa.scalar(1), "source of type Int64Scalar · this type of data is not known"),
-        (pd.Timestamp(0), "source of type Timestamp · this type of data is not known"),
-        (pl.col("a"), "source of type Expr · this type of data is not known"),
-        (pl.scan_parquet("nowhere.parquet"), "source of type LazyFrame whose columns cannot be told"),
+        (np.float64(1), refusal("array-not-two-dimensional", dimensions=0)),
+        ([[1, 2], [3]], "rows-of-different-lengths"),
+        (pa.scalar(1), refusal("unknown-source-type", type="Int64Scalar")),
+        (pd.Timestamp(0), refusal("unknown-source-type", type="Timestamp")),
+        (pl.col("a"), refusal("unknown-source-type", type="Expr")),
+        (pl.scan_parquet("nowhere.parquet"), refusal("columns-not-told", type="LazyFrame")),
     ],
 )
-def test_what_cannot_be_opened_is_refused(source: object, message: str) -> None:
-    with pytest.raises(SourceError) as caught:
+def test_what_cannot_be_opened_is_refused(source: object, message: Expected) -> None:
+    with refused(message) as caught:
         open_source(source)
-    assert message in str(caught.value)
     assert caught.value.__context__ is None
 
 
 def test_unknown_suffix(tmp_path: Path) -> None:
     for name in ("data.xlsx", "data", "data.parquet.gz"):
         (tmp_path / name).write_text("x")
-        with pytest.raises(
-            SourceError, match=r"has an unknown suffix · a file's suffix tells its format: .parquet, .pq"
-        ):
+        with refused("unknown-file-suffix"):
             open_source(tmp_path / name)
 
 
 def test_mixed_formats(tmp_path: Path, people: Path) -> None:
     (tmp_path / "more.csv").write_text("age\n1\n")
-    with pytest.raises(SourceError, match="matches files of CSV and Parquet · one source has one format · narrow"):
+    with refused("files-of-several-formats", formats=("CSV", "Parquet")):
         open_source(str(tmp_path / "*"))
 
 
@@ -97,23 +95,22 @@ def test_files_that_are_not_what_they_say(suffix: str, tmp_path: Path) -> None:
         if suffix == "csv" and content:
             assert open_source(path).width == 1  # any line is a header
             continue
-        with pytest.raises(SourceError) as caught:
+        with refused("file-damaged", SourceError) as caught:
             open_source(path)
-        assert "cannot be opened as" in str(caught.value)
-        said = str(caught.value).replace(str(path), "")
+        said = f"{caught.value} {caught.value.fields}".replace(str(path), "")
         assert "secret" not in said and "42" not in said
         assert caught.value.__context__ is None
 
 
 def test_truncated_parquet(people: Path) -> None:
     people.write_bytes(people.read_bytes()[:-20])
-    with pytest.raises(SourceError, match="cannot be opened as Parquet · its beginning or end is missing, damaged"):
+    with refused("file-damaged", format="Parquet"):
         open_source(people)
 
 
 def test_unreadable_file(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(SourceError, match="may not be read · the file must be readable by the user who runs this"):
+    with refused("file-not-permitted"):
         open_source(people)
 
 
@@ -129,7 +126,7 @@ def test_directories(tmp_path: Path) -> None:
     assert add(source, ["a", "b"]) == [47.0, 2.0]
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(SourceError, match=r"a directory must hold Parquet files · for another format give a pattern"):
+    with refused("folder-without-parquet"):
         open_source(empty)
 
 
@@ -146,15 +143,15 @@ def test_schema_is_read_and_no_value(people: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (["age", "incom"], "column='incom' · .*people.parquet' has no such column · did you mean 'income'?"),
-        (["age", "zzz"], "has no such column · choose one of: age, income, name"),
-        (["age", "name"], "column='name' is text · numbers are needed · cast it to a number first"),
-        (["age"], "1 column named · the domain has 2 coordinates · name as many columns as the domain has"),
-        (None, "people.parquet' has 3 columns · the domain has 2 coordinates"),
+        (["age", "incom"], refusal("no-such-column", says="did you mean 'income'", column="incom")),
+        (["age", "zzz"], refusal("no-such-column", says="choose one of: age, income, name")),
+        (["age", "name"], refusal("column-of-text", column="name")),
+        (["age"], refusal("columns-do-not-match-domain", columns=1, coordinates=2)),
+        (None, refusal("columns-do-not-match-domain", columns=3, coordinates=2)),
     ],
 )
-def test_wrong_columns(columns: list[str] | None, message: str, people: Path) -> None:
-    with pytest.raises(SourceError, match=message):
+def test_wrong_columns(columns: list[str] | None, message: Expected, people: Path) -> None:
+    with refused(message):
         check_columns(open_source(people), columns, 2)
 
 
@@ -170,9 +167,9 @@ def test_a_column_may_be_summed_twice_under_different_bounds_and_records_counted
 def test_arrays_have_a_width_and_no_names() -> None:
     source = open_source(np.zeros((4, 3)))
     assert (source.engine.name, source.names, source.width, source.types) == ("numpy", None, 3, {})
-    with pytest.raises(SourceError, match="the array has 3 columns · the domain has 2 coordinates"):
+    with refused("columns-do-not-match-domain", columns=3, coordinates=2):
         check_columns(source, None, 2)
-    with pytest.raises(SourceError, match=r"columns=\['a'\] for an array · an array's columns have no names · leave"):
+    with refused("columns-of-array", columns=("a",)):
         check_columns(source, ["a"], 3)
     assert check_columns(source, None, 3) == ()
     assert check_columns(open_source([]), None, 7) == ()
@@ -195,13 +192,13 @@ ODD_TYPES: dict[str, Any] = {
 @pytest.mark.parametrize("name", ODD_TYPES)
 def test_types_that_are_no_numbers(name: str) -> None:
     source = open_source(pl.DataFrame(schema={name: ODD_TYPES[name]}))
-    with pytest.raises(SourceError, match=f"column='{name}' is of type .* · numbers are needed: integers, floats"):
+    with refused("column-not-numbers", column=name):
         check_columns(source, [name], 1)
 
 
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["a"])])
 def test_text_is_no_number_in_a_typed_source(kind: Any) -> None:
-    with pytest.raises(SourceError, match="column='x' is text"):
+    with refused("column-of-text", column="x"):
         check_columns(open_source(pl.DataFrame(schema={"x": kind})), ["x"], 1)
 
 
@@ -213,7 +210,7 @@ def test_duplicate_names(tmp_path: Path) -> None:
         pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]),
     ]
     for source in sources:
-        with pytest.raises(SourceError, match=r"column='a' occurs twice in .* · names of columns are distinct"):
+        with refused("column-twice", column="a"):
             open_source(source)
 
 
@@ -233,9 +230,11 @@ def test_columns_of_pandas_that_cannot_be_typed_are_in_nobodys_way(column: Any) 
     assert add(frame, ["a", "a"]) == [3.0, 3.0]
     counted = total_records(open_source(frame), BoxCodes.for_bounds([], [], []), [])
     assert counted.records == 2  # told from the first column
-    with pytest.raises(SourceError, match=r"column='note' (is text|holds Python objects|is of a type)") as caught:
+    with pytest.raises(SourceError) as caught:
         check_columns(open_source(frame), ["note"], 1)
-    assert "42" not in str(caught.value) and caught.value.__context__ is None
+    assert caught.value.code in ("column-of-text", "column-of-objects", "column-not-numbers")
+    assert caught.value.fields["column"] == "note"
+    assert "42" not in f"{caught.value} {caught.value.fields}" and caught.value.__context__ is None
 
 
 def test_categories_that_are_objects_are_matched_by_what_they_are() -> None:
@@ -322,6 +321,7 @@ def test_failures_after_opening_say_one_thing(case: int, tmp_path: Path, capfd: 
     with pytest.raises(DataError) as caught:
         total_records(source, PAIR, ["a", "b"])
     assert str(caught.value) == str(data_error())
+    assert (caught.value.code, dict(caught.value.fields)) == ("data-not-readable", {})
     assert str(caught.value).startswith("the data could not be read to its end · nothing more is said, because")
     assert caught.value.__context__ is None and caught.value.__cause__ is None
     assert "secret" not in "".join(capfd.readouterr())
@@ -342,7 +342,7 @@ def test_records_are_not_counted_in_32_bits(people: Path, monkeypatch: pytest.Mo
 def test_views_in_a_dataset(kind: Any) -> None:
     table = pa.table({"a": [1.0, 2.0, 4.0], "k": pa.array(["x", "y", None]).cast(kind)})
     if has_unreadable_views([kind]):  # of an old PyArrow
-        with pytest.raises(SourceError, match="a table with views"):
+        with refused("views-with-old-pyarrow"):
             open_source(dataset.dataset(table))
         return
     for asked in ({"unit": "k"}, {"where": "is_null(k) or k == 'x'"}):

@@ -1,64 +1,62 @@
-"""Statistics read from noisy features; and a new one, added as docs/architecture.md says: one class, four duties."""
+"""Statistics: what they read from noisy features, and what the features are worth to them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array, Dense
-from gaussmith.statistics import Count, Means, Noisy, Statistic, Sums
+from gaussmith.numerics.linear import Dense
+from gaussmith.problem.features import of_coordinates
+from gaussmith.statistics import ONE, Answers, Count, Means, Noisy, Statistic, Sums
 from gaussmith.statistics.mean import check_method
 
 ROWS = np.array([[2.0, 0.0, 0.0], [1.0, 3.0, 0.0], [0.0, 1.0, 1.0]])
 """Three features of independent noises: two sums and the number of records."""
 
 TWO_GROUPS = Noisy(np.array([[30.0, 50.0, 10.0], [4.0, 8.0, 2.0]]), Dense(ROWS), unit=0.01, counted=True)
-ONE = Noisy(np.array([30.0, 50.0, 10.0]), Dense(ROWS), unit=0.01, counted=True)
+SINGLE = Noisy(np.array([30.0, 50.0, 10.0]), Dense(ROWS), unit=0.01, counted=True)
 C = ROWS @ ROWS.T * 0.01
-FIRST, BOTH = np.array([0]), np.array([0, 1])
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The first feature less the second: a toy."""
+class Differences(Statistic):
+    """The first feature less the second."""
 
-    def values(self, noisy: Noisy) -> Array:
-        return noisy.features[..., :1] - noisy.features[..., 1:2]
-
-    def errors(self, noisy: Noisy) -> Array:
-        variance = noisy.variances[0] + noisy.variances[1] - 2 * noisy.covariances(1)[0]
-        return np.full((*noisy.features.shape[:-1], 1), np.sqrt(variance))
-
-    def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
-        values, half = self.values(noisy), width * self.errors(noisy)
-        return values - half, values + half
-
-    def gradient(self, noisy: Noisy) -> Array:
-        return np.array([[1.0, -1.0, 0.0]])
+    kind = "difference"
+    coefficients = (1.0, -1.0)
 
 
+def means(*places: list[int], middles: list[float]) -> Means:
+    size = len(places)
+    return Means(NAMES[:size], np.array(places), np.ones(size), np.array(middles), np.full(size, 4.0))
+
+
+NAMES = ("a", "b")
 STATISTICS: dict[str, Statistic] = {
-    "sums": Sums(BOTH),
-    "count": Count(),
-    "means over records": Means(BOTH, np.array([-1, -1]), np.array([5.0, 0.0])),
-    "a mean over another feature": Means(FIRST, np.array([1]), np.array([5.0])),
-    "a new one": Difference(),
+    "sums": Sums(NAMES, np.array([[0], [1]]), np.ones(2)),
+    "count": Count.of_records(),
+    "means over records": means([0, ONE], [1, ONE], middles=[5.0, 0.0]),
+    "a mean over another feature": means([0, 1], middles=[5.0]),
+    "a difference": Differences(NAMES[:1], np.array([[0, 1]]), np.ones(1)),
 }
+
+
+def answers_of(statistic: Statistic) -> Answers:
+    return Answers.of(of_coordinates(np.arange(2), np.zeros(2, bool)), [statistic], "given")
 
 
 @pytest.mark.parametrize("name", STATISTICS)
 def test_errors_follow_from_the_gradient(name: str) -> None:
     """Of every statistic: the error is that of its gradient, and the gradient that of its value."""
     statistic = STATISTICS[name]
-    J = statistic.gradient(ONE)
-    assert np.sqrt(np.diag(J @ C @ J.T)) == pytest.approx(statistic.errors(ONE), rel=1e-12)
+    J = answers_of(statistic).gradient(SINGLE)
+    assert np.sqrt(np.diag(J @ C @ J.T)) == pytest.approx(statistic.errors(SINGLE), rel=1e-12)
     for j in range(3):
         step = np.zeros(3)
         step[j] = 1e-6
-        moved = [statistic.values(Noisy(ONE.features + s * step, ONE.rows, ONE.unit, True)) for s in (-1, 1)]
+        moved = [statistic.values(Noisy(SINGLE.features + s * step, SINGLE.rows, SINGLE.unit, True)) for s in (-1, 1)]
         assert (moved[1] - moved[0]) / 2e-6 == pytest.approx(J[:, j], abs=1e-6)
 
 
@@ -78,12 +76,13 @@ def test_groups_are_read_as_each_would_be(name: str) -> None:
 
 def test_a_public_number_of_records_has_no_noise() -> None:
     public = Noisy(np.array([30.0, 50.0]), Dense(ROWS[:2]), unit=0.01, counted=False, records=10)
-    assert Count().values(public).tolist() == [10.0] and Count().errors(public).tolist() == [0.0]
-    means = STATISTICS["means over records"]
-    assert means.values(public).tolist() == [8.0, 5.0]
-    assert means.errors(public) == pytest.approx(np.sqrt(np.diag(C)[:2]) / 10)
-    low, high = means.intervals(public, 1.96, "fieller")
-    assert (high - low) / 2 == pytest.approx(1.96 * means.errors(public))
+    count, ratios = STATISTICS["count"], STATISTICS["means over records"]
+    assert count.values(public).tolist() == [10.0] and count.errors(public).tolist() == [0.0]
+    assert ratios.values(public).tolist() == [8.0, 5.0]
+    assert ratios.errors(public) == pytest.approx(np.sqrt(np.diag(C)[:2]) / 10)
+    low, high = ratios.intervals(public, 1.96, "fieller")
+    assert (high - low) / 2 == pytest.approx(1.96 * ratios.errors(public))
+    assert ratios.planned_variances(public) == pytest.approx(np.diag(C)[:2])
 
 
 def test_a_mean_over_nobody_is_unknown() -> None:
@@ -92,6 +91,43 @@ def test_a_mean_over_nobody_is_unknown() -> None:
     assert np.isneginf(low).all() and np.isposinf(high).all()
 
 
+@pytest.mark.parametrize("name", STATISTICS)
+def test_features_are_worth_what_the_planned_errors_make_of_them(name: str) -> None:
+    """With independent noise the weighted total over features is that over answers."""
+    statistic = STATISTICS[name]
+    apart = Noisy(np.zeros(3), Dense(np.diag([2.0, 3.0, 5.0])), unit=0.01, counted=True)
+    answers = answers_of(replace(statistic, weights=np.linspace(1, 2, len(statistic.weights))))
+    over_features = answers.features.weights @ apart.variances[:2] + answers.features.count_weight * apart.variances[2]
+    assert answers.planned_total(apart) == pytest.approx(over_features, rel=1e-12)
+    planned = answers.planned_covariance(apart)
+    assert np.diag(planned) == pytest.approx(answers.planned_variances(apart), rel=1e-12)
+
+
+def test_a_mean_is_planned_for_anywhere_in_its_range() -> None:
+    """Var N + spread · Var D: the delta method's error, averaged over where the mean may lie."""
+    statistic = STATISTICS["means over records"]
+    assert statistic.planned_variances(SINGLE) == pytest.approx(np.diag(C)[:2] + 4.0 * C[2, 2])
+    assert statistic.worth() == pytest.approx(np.array([[1.0, 4.0], [1.0, 4.0]]))
+
+
+def test_some_answers_need_some_of_the_features() -> None:
+    """Of a sum, two means and the count: the second mean alone keeps its features and what these are worth to it."""
+    statistics = [
+        Sums(("s",), np.array([[0]]), np.array([3.0])),
+        Means(("m", "n"), np.array([[1, 2], [3, 2]]), np.array([5.0, 7.0]), np.zeros(2), np.array([2.0, 11.0])),
+        Count.of_records(),
+    ]
+    answers = Answers.of(of_coordinates(np.arange(4), np.zeros(4, bool)), statistics, "given")
+    assert answers.names == ("s", "m", "n", "count") and answers.size == 3 and answers.count
+    assert answers.features.weights.tolist() == [3, 5, 5 * 2 + 7 * 11, 7] and answers.features.count_weight == 1
+    one, kept = answers.picked([2])
+    assert one.names == ("n",) and kept == [3, 2] and one.features.index.tolist() == [3, 2]
+    assert one.features.weights.tolist() == [7, 77] and one.features.count_weight == 0
+    assert one.statistics[0].places.tolist() == [[0, 1]]
+    swapped, kept = answers.picked([3, 2, 0])
+    assert swapped.names == ("count", "n", "s") and kept == [3, 0, 2]
+
+
 def test_unknown_methods_are_refused() -> None:
-    with pytest.raises(PlanError, match=r"method='fieler' · .* · did you mean 'fieller'"):
+    with refused("unknown-interval-method", says="did you mean 'fieller'", method="fieler"):
         check_method("fieler")

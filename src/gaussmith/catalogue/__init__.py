@@ -1,13 +1,13 @@
-"""The literature: each published mechanism as published, with what it claims, what is true of it, and its error.
+"""The catalogue: mechanisms exactly as published, with their claims, their true guarantees and their errors.
 
-One file per mechanism, one function of keywords each; what comes back is an entry with the same few words:
+One file per mechanism, each with one function of keyword arguments. It returns an entry with these members:
 
     entry.claimed            the guarantee its authors state        entry.sound           "yes", "no" or "corrected"
-    entry.true_delta(ε)      the smallest δ that truly holds        entry.holds           whether here the claim is kept
-    entry.total_variance     the total squared error of the noise   entry.sample(size)    draws of the noise
+    entry.true_delta(ε)      the smallest δ that truly holds        entry.holds           whether the claim holds here
+    entry.total_variance     the total squared error of the noise   entry.sample(size)    samples of the noise
     entry.theorem            the statement, in words                entry.reference       who, where
 
-"corrected": true as it is computed here, after an error of the source was put right; `docs/errata.md` says which.
+"corrected": true as computed here, after an error in the source was corrected; see `docs/errata.md`.
 
 >>> import gaussmith as gm
 >>> entry = gm.catalogue.rank_one(dimension=100, epsilon=1, delta=1e-5, sensitivity=1)

@@ -12,7 +12,7 @@ from gaussmith.guarantee import Guarantee
 def analytic(
     *, dimension: int, epsilon: float, delta: float, sensitivity: float = 1.0, neighbours: str = "add-remove"
 ) -> GaussianEntry:
-    """The least noise of equal size that is (ε, δ)-DP; errs upward by rounding only.
+    """The least noise of equal size that is (ε, δ)-DP, rounded up.
 
         σ = Δ₂/μ,   μ the largest with Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) ≤ δ
 

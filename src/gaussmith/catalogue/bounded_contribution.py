@@ -27,12 +27,12 @@ def bounded_contribution(
     bound: float = 1.0,
     neighbours: str = "add-remove",
 ) -> GaussianEntry:
-    """The best Gaussian noise for people who contribute to few coordinates; errs upward by rounding only.
+    """The best Gaussian noise for people who contribute to few coordinates, rounded up.
 
         counts, k ≤ d/2:   total (k/d)(√k + √((d−k)(d−1)))²/μ²          votes:  (‖w₁‖ + ‖w₂‖√(d−1))²/μ²
         sums of at most k values up to b:   equal noise √k·b, total d·k·b²/μ²  (twice the noise under replace-one)
 
-    The paper has counts up to k = d/2 and add-remove; the optimum for every k and for replace-one is used beyond it.
+    The paper covers counts up to k = d/2 and add-remove; outside this range, our optimum for k and replace-one is used.
 
     >>> entry = bounded_contribution(dimension=100, at_most=10, epsilon=1, delta=1e-6)
     >>> round(entry.total_variance * entry.claimed.mu**2, 6)
@@ -40,7 +40,8 @@ def bounded_contribution(
     """
     d = check_dimension(dimension, least=2)
     if kind not in KINDS:
-        raise DomainError(f"kind={kind!r}", "it is counts, votes or sums", nearest(str(kind), KINDS))
+        what, rule = f"kind={kind!r}", "it is counts, votes or sums"
+        raise DomainError(what, rule, nearest(str(kind), KINDS), code="unknown-contribution-kind", kind=kind)
     neighbours = check(neighbours)
     k = d if kind == "votes" and at_most is None else _check_most(at_most, d)
     claimed = Guarantee(epsilon=epsilon, delta=delta)
@@ -83,11 +84,11 @@ def _check_most(at_most: int | None, d: int) -> int:
 
 
 def _largest_cost(kind: str, d: int, k: int, neighbours: str, a1: float, a2: float) -> float:
-    """max sᵀΣ⁺s over all differences, by going through every (size, sum) there is."""
+    """max sᵀΣ⁺s over all differences, by checking every possible (size, sum)."""
     if kind == "votes":
         if neighbours == ADD_REMOVE:
             size, total = np.array([(d - 1) * d * (2 * d - 1) / 6]), np.array([d * (d - 1) / 2])
-        else:  # a ranking turned round is the farthest
+        else:  # the reversed ranking is the farthest
             size, total = np.array([d * (d * d - 1) / 3]), np.zeros(1)
     elif neighbours == ADD_REMOVE:
         size = total = np.arange(1.0, k + 1)

@@ -45,18 +45,20 @@ class Asked:
 
 
 def candidates(domain: Any, asked: Asked) -> dict[str, Make]:
-    """Every entry that fits the domain, by name, to be made; one that refuses says why when it is made."""
+    """Factories for every entry that fits the domain, by name; an entry that refuses says why when it is made."""
     if not isinstance(domain, Domain) or domain.kind not in _KINDS:
         raise PlanError(
             f"domain of type {type(domain).__name__}",
             "published mechanisms are compared on boxes, balls, counts, sparse sums, votes and Gaussian data",
             "give a gaussmith.Box, for example",
+            code="domain-not-compared",
+            type=type(domain).__name__,
         )
     return _KINDS[domain.kind](domain, asked)
 
 
 def _plain(dimension: int, sensitivity: float, asked: Asked) -> dict[str, Make]:
-    """What needs nothing but a Euclidean sensitivity."""
+    """Entries that need only a Euclidean sensitivity."""
     numbers: dict[str, Any] = {"dimension": dimension, "sensitivity": sensitivity, **asked.stated}
     return {
         "classic Gaussian": lambda: classic(neighbours=asked.neighbours, **numbers),
@@ -89,7 +91,7 @@ def _ball(domain: Ball, asked: Asked) -> dict[str, Make]:
 
 
 def _gaussian(domain: GaussianData, asked: Asked) -> dict[str, Make]:
-    """Around the centre: the papers know no private number of records."""
+    """Entries measured from the centre: the papers do not cover a secret number of records."""
     numbers: dict[str, Any] = {"sd": domain.sd, "rows": domain.rows, "neighbours": asked.neighbours, **asked.stated}
     return {
         "clipped sum": lambda: gaussian_data(scaling="round", **numbers),

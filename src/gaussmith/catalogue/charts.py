@@ -29,7 +29,7 @@ _CONFIG: Spec = {
 
 
 def comparison_spec(comparison: Comparison) -> Spec:
-    """A bar per mechanism: its total error over the best; the unsound are struck through and show their true δ."""
+    """A bar per mechanism: its total error over the best; unsound mechanisms are struck through, with their true δ."""
     values: list[Spec] = []
     for row in comparison.rows:
         if row.total_error is None or row.ratio_to_best is None:
@@ -79,7 +79,7 @@ def comparison_spec(comparison: Comparison) -> Spec:
 
 
 def sweep_spec(sweep: Sweep, field: str = "standard_error") -> Spec:
-    """A line per mechanism along the number that is swept; what is not private as claimed is dashed."""
+    """A line per mechanism over the swept parameter; mechanisms that are not private as claimed are dashed."""
     values = []
     for record in sweep.table():
         wrong = record["sound"] == "no"
@@ -120,7 +120,7 @@ def line_spec(values: list[Spec], x: Spec, y: Spec, title: str = "") -> Spec:
 
 
 def render(spec: Spec, suffix: str, page: str = "") -> str | bytes:
-    """A spec as a picture (.png, .svg), or inside a page (.html) that needs nothing else."""
+    """Save a spec as a picture (.png, .svg) or as a self-contained page (.html)."""
     import vl_convert
 
     if suffix == ".png":

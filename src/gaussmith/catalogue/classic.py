@@ -1,4 +1,4 @@
-"""The classic Gaussian mechanism: the calibration of the textbook, proved for ε below 1."""
+"""The classic Gaussian mechanism: the textbook calibration, proved for ε below 1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gaussmith.guarantee import Guarantee
 def classic(
     *, dimension: int, epsilon: float, delta: float, sensitivity: float = 1.0, neighbours: str = "add-remove"
 ) -> GaussianEntry:
-    """Noise of the classic theorem; sound, and larger than it need be.
+    """Noise of the classic theorem; sound, but larger than necessary.
 
         σ = Δ₂ √(2 ln(1.25/δ)) / ε,   0 < ε < 1
 
@@ -33,6 +33,8 @@ def classic(
             f"epsilon={epsilon:g}",
             "the classic theorem is proved for ε < 1 only",
             "use gaussmith.catalogue.analytic, which is exact for every ε and never noisier",
+            code="epsilon-beyond-classic-theorem",
+            epsilon=epsilon,
         )
     sigma = sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon * UP
     return GaussianEntry(
@@ -48,5 +50,5 @@ def classic(
 
 
 def unchecked_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """The formula of the theorem at any ε, also where it is not proved: for showing where it fails."""
+    """The formula of the theorem at any ε, even where it is not proved, to show where it fails."""
     return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon

@@ -1,4 +1,4 @@
-"""The clipped sum: records shortened to norm C, equal noise on every coordinate."""
+"""The clipped sum: records clipped to norm C, equal noise on every coordinate."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def clipped(
     neighbours: str = "add-remove",
     as_published: bool = False,
 ) -> GaussianEntry:
-    """Noise on a sum of records clipped to norm C; errs upward by rounding only.
+    """Noise on a sum of records clipped to norm C, rounded up.
 
         σ = C/μ under add-remove, 2C/μ under replace-one;   `as_published`: C/μ under replace-one, which is half of it
 
-    The report defines neighbours by replacement and takes C for the sensitivity: clipping two different records to C
-    lets their difference be 2C long (errata, 1).
+    The report defines neighbours by replacement and uses C as the sensitivity, but two records clipped to C can differ
+    by 2C (errata, 1).
 
     >>> right = clipped(dimension=3, radius=2, epsilon=1, delta=1e-5, neighbours="replace-one")
     >>> wrong = clipped(dimension=3, radius=2, epsilon=1, delta=1e-5, as_published=True)

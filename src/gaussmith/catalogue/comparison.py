@@ -34,12 +34,12 @@ OURS = "gaussmith"
 
 @dataclass(frozen=True)
 class Row:
-    """One mechanism. Numbers are None where it does not apply, and `note` says why."""
+    """One mechanism. Numbers are None if it does not apply, and `note` says why."""
 
     mechanism: str
     sound: str
     standard_error: float | None = None
-    """Of a typical answer: the root of the mean variance."""
+    """The standard error of a typical answer: the square root of the mean variance."""
     least_error: float | None = None
     largest_error: float | None = None
     total_error: float | None = None
@@ -52,13 +52,13 @@ class Row:
 
     @property
     def usable(self) -> bool:
-        """Whether what it says of its privacy is true."""
+        """Whether its privacy claim is true."""
         return self.total_error is not None and self.sound in ("yes", "corrected")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `gaussmith.compare` returns: rows from best to worst, the unusable last."""
+    """The result of `gaussmith.compare`: rows from best to worst, unusable mechanisms last."""
 
     rows: tuple[Row, ...]
     domain: str
@@ -73,7 +73,8 @@ class Comparison:
         for row in self.rows:
             if row.mechanism == mechanism:
                 return row
-        raise PlanError(f"mechanism {mechanism!r}", "it is not in the comparison", ", ".join(self.mechanisms))
+        what, rule = f"mechanism {mechanism!r}", "it is not in the comparison"
+        raise PlanError(what, rule, ", ".join(self.mechanisms), code="mechanism-not-compared", mechanism=mechanism)
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
@@ -81,12 +82,12 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        """What is compared, in a line."""
+        """What is compared, in one line."""
         return f"{self.domain}, (ε={self.epsilon:g}, δ={self.delta:g}), {protects(self.neighbours)}"
 
     @property
     def remarks(self) -> list[str]:
-        """What has to be said beside the table."""
+        """Remarks that go with the table."""
         return [*(f"{row.mechanism}: {row.note}" for row in self.rows if row.note), *self.notes]
 
     def __str__(self) -> str:
@@ -94,7 +95,7 @@ class Comparison:
         return "\n".join([self.title, "", table, "", *self.remarks]).rstrip()
 
     def cells(self, row: Row, strike: Callable[[str], str] = lambda text: f"~~{text}~~") -> list[str]:
-        """One line of the table; what is not private as claimed is struck through."""
+        """One line of the table; a mechanism that is not private as claimed is struck through."""
         name = row.mechanism if row.sound != "no" else strike(row.mechanism)
         if row.total_error is None:
             return [name, "", "", "", "", row.sound]
@@ -122,7 +123,7 @@ class Comparison:
         return write_csv([asdict(row) for row in self.rows])
 
     def chart(self) -> Any:
-        """Total errors as bars, the unsound struck through (an Altair chart)."""
+        """Total errors as bars, unsound mechanisms struck through (an Altair chart)."""
         import altair
 
         from gaussmith.catalogue.charts import comparison_spec
@@ -147,9 +148,9 @@ def compare(
     domain: Any, guarantee: Guarantee | None = None, *, epsilon: float | None = None, delta: float | None = None,
     neighbours: str = "add-remove",
 ) -> Comparison:  # fmt: skip
-    """Every mechanism that applies to sums over a domain, at one (ε, δ), beside Gaussmith's plan for it.
+    """Compare every mechanism that applies to sums over a domain, at one (ε, δ), with Gaussmith's own plan.
 
-    Errors are those of the sums; for Gaussian data clipping is counted too, if the data are as expected.
+    Errors are those of the sums; for Gaussian data they include clipping, if the data are as expected.
 
     >>> import gaussmith as gm
     >>> found = gm.compare(gm.Box([0] * 16, [1] * 16), epsilon=1, delta=1e-6)
@@ -164,6 +165,8 @@ def compare(
             f"guarantee {guarantee}",
             "published mechanisms are compared at an ε and a δ, of which their theorems speak",
             "write epsilon=1, delta=1e-6",
+            code="comparison-without-epsilon-and-delta",
+            guarantee=guarantee,
         )
     asked = Asked(guarantee.epsilon, guarantee.delta, check(neighbours))
     makers = candidates(domain, asked)
@@ -200,7 +203,7 @@ def _entry(name: str, make: Callable[[], Entry], asked: Asked) -> Row:
     if sound == "no":
         note = "not private as claimed; its error is shown as claimed"
         if entry.holds:
-            note += "; with these numbers the claim happens to hold, yet no proof of it stands"
+            note += "; with these numbers the claim happens to hold, but there is no valid proof of it"
     return _row(name, sound, entry.standard_errors, total, true, note, entry.reference)
 
 
@@ -224,7 +227,7 @@ def _with_ratios(row: Row, best: float, bound: float | None) -> Row:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Comparisons along one number: d, ε, k or n."""
+    """Comparisons over a range of one parameter: d, ε, k or n."""
 
     over: str
     values: tuple[float, ...]
@@ -265,7 +268,7 @@ class Sweep:
         return text_table([*head, *(f"{value:g}" for value in self.values)], rows)
 
     def chart(self) -> Any:
-        """Standard errors along the number, a line per mechanism, the unsound dashed (an Altair chart)."""
+        """Standard errors over the parameter, a line per mechanism, unsound ones dashed (an Altair chart)."""
         import altair
 
         from gaussmith.catalogue.charts import sweep_spec
@@ -281,7 +284,7 @@ class Sweep:
 
 
 def sweep(over: str, values: Sequence[float], case: Callable[[Any], Comparison]) -> Sweep:
-    """Comparisons along one number: `case` makes the comparison at each value.
+    """Comparisons over a range of one parameter: `case` makes the comparison at each value.
 
     >>> import gaussmith as gm
     >>> found = gm.catalogue.sweep("d", [4, 16], lambda d: gm.compare(gm.Box([0] * d, [1] * d), epsilon=1, delta=1e-6))
@@ -289,7 +292,9 @@ def sweep(over: str, values: Sequence[float], case: Callable[[Any], Comparison])
     [1.78, 2.56]
     """
     if not values:
-        raise PlanError("no values", "a sweep goes along one value or more", "write values=[2, 4, 8]")
+        raise PlanError(
+            "no values", "a sweep goes along one value or more", "write values=[2, 4, 8]", code="sweep-without-values"
+        )
     return Sweep(over, tuple(values), tuple(case(value) for value in values))
 
 
@@ -297,7 +302,7 @@ def sweep(over: str, values: Sequence[float], case: Callable[[Any], Comparison])
 
 
 def write_csv(records: Sequence[dict[str, Any]]) -> str:
-    """Records as CSV, a header first."""
+    """Records as CSV with a header."""
     file = io.StringIO()
     writer = csv.DictWriter(file, list(records[0]), lineterminator="\n")
     writer.writeheader()
@@ -306,7 +311,7 @@ def write_csv(records: Sequence[dict[str, Any]]) -> str:
 
 
 def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict[str, Any]], page: str) -> Path:
-    """The file that a suffix asks for."""
+    """Write the file in the format of its suffix."""
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix == ".json":
@@ -322,6 +327,8 @@ def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict
             f"file {without_secrets(target.name)!r}",
             "its suffix says what to write: .png, .svg, .html, .json or .csv",
             "rename it, for example to comparison.png",
+            code="unknown-chart-suffix",
+            file=without_secrets(target.name),
         )
     try:
         if isinstance(content, bytes):
@@ -330,7 +337,13 @@ def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict
             target.write_text(content, encoding="utf-8")
     except OSError as error:
         said = f"file {without_secrets(target)!r}"
-        raise PlanError(said, f"it cannot be written: {error.strerror}", "name another") from None
+        raise PlanError(
+            said,
+            f"it cannot be written: {error.strerror}",
+            "name another",
+            code="chart-not-written",
+            reason=error.strerror,
+        ) from None
     return target
 
 
@@ -339,7 +352,7 @@ def _ratio(ratio: float) -> str:
 
 
 def _rough(total: float | None) -> float:
-    """A total without its last digits, so that equals stay equal after rounding to the grid."""
+    """A total without its last digits, so that equal totals stay equal after rounding to the grid."""
     return float(f"{total or 0.0:.6g}")
 
 

@@ -14,7 +14,7 @@ from gaussmith.errors import DomainError
 from gaussmith.guarantee import Guarantee
 
 MAX_CORNERS = 1 << 12
-"""Limit on the corners that are visited."""
+"""Limit on the corners that are checked."""
 
 
 def correlated(
@@ -32,8 +32,8 @@ def correlated(
         sum_j + z_j + η,  n + 2η:     Var z_j = (d + √d)/4,  Var η = (√d + 1)/4      (at μ = 1)
         any box:  T = Σ r_j + ‖c‖,  Var z_j = r_j T,  n̂ = n + η₀ with Var η₀ = T/‖c‖,  sum_j + z_j + c_j η₀
 
-    Guarantee: with the count exactly μ; without it at most μ. `as_printed` takes Var η = √(d+1)/4, as the poster's text
-    has it: not private (errata, 5).
+    Guarantee: with the count exactly μ; without it at most μ. `as_printed` uses Var η = √(d+1)/4, as in the poster's
+    text: not private (errata, 5).
 
     >>> entry = correlated(dimension=16, epsilon=1, delta=1e-6)
     >>> (entry.standard_errors * entry.claimed.mu)[:2].round(6)
@@ -42,7 +42,8 @@ def correlated(
     d = check_dimension(dimension)
     low, high = (_bounds(name, value, d) for name, value in (("lower", lower), ("upper", upper)))
     if not (low < high).all():
-        raise DomainError("lower and upper", "each lower bound is below its upper bound", "swap or widen the bounds")
+        rule = "each lower bound is below its upper bound"
+        raise DomainError("lower and upper", rule, "swap or widen the bounds", code="lower-bound-not-below-upper")
     claimed = Guarantee(epsilon=epsilon, delta=delta)
     c, r = (low + high) / 2, (high - low) / 2
     length = math.sqrt(math.fsum(c * c))
@@ -50,13 +51,15 @@ def correlated(
     scales, share = np.sqrt(r * T), math.sqrt(T / length) if length else 0.0
     if as_printed:
         if low.any() or (high != 1).any():
-            raise DomainError("as_printed=True with bounds", "the poster has [0, 1]^d only", "leave out the bounds")
+            what, rule = "as_printed=True with bounds", "the poster has [0, 1]^d only"
+            raise DomainError(what, rule, "leave out the bounds", code="printed-form-with-bounds")
         share = 2 * math.sqrt(math.sqrt(d + 1) / 4)
     if count and not share:
         raise DomainError(
             "count=True for a box around zero",
             "its noise has no part that the count shares",
             "use gaussmith.plan(…, count=True)",
+            code="count-of-box-around-zero",
         )
     scales, share = scales / claimed.mu * UP, share / claimed.mu * UP
     shares = c * share
@@ -82,21 +85,29 @@ def correlated(
 def _bounds(name: str, value: Any, d: int) -> Array:
     vector = check_vector(name, value, positive=False)
     if len(vector) not in (1, d):
-        raise DomainError(f"{len(vector)} numbers in {name}", f"there are {d} coordinates", "give one, or one each")
+        raise DomainError(
+            f"{len(vector)} numbers in {name}",
+            f"there are {d} coordinates",
+            "give one, or one each",
+            code="numbers-do-not-match-coordinates",
+            numbers=len(vector),
+            name=name,
+            coordinates=d,
+        )
     return np.full(d, vector[0]) if len(vector) == 1 else vector
 
 
 def _largest_cost(low: Array, high: Array, scales: Array, shares: Array, share: float) -> float:
     """max sᵀΣ⁻¹s over the corners of the box (a convex function is largest at one); Σ = diag(scales²) + shares sharesᵀ.
 
-    By levels where all coordinates are alike, corner by corner where these are few; else the bound with the count
-    released too, which is never below the truth and hardly above it.
+    By levels if all coordinates are equal, corner by corner if there are few; otherwise the bound with the count also
+    released, which is never below the true value and barely above it.
     """
     d = len(low)
     a, g = 1 / scales**2, shares / scales**2
     bend = 1 / (1 + float(shares @ g))
     if np.ptp(low) == np.ptp(high) == 0:
-        j = np.arange(d + 1)  # so many coordinates at their upper bound
+        j = np.arange(d + 1)  # the number of coordinates at their upper bound
         total = j * high[0] + (d - j) * low[0]
         squares = j * high[0] ** 2 + (d - j) * low[0] ** 2
         return float((squares * a[0] - (g[0] * total) ** 2 * bend).max())

@@ -11,7 +11,7 @@ from gaussmith.catalogue.entry import UP, GaussianEntry, check_dimension, check_
 from gaussmith.catalogue.laws import Independent
 from gaussmith.errors import DomainError
 from gaussmith.guarantee import Guarantee
-from gaussmith.numerics.exact import sqrt_upward, sum_squares_upward
+from gaussmith.numerics.exact import norm_upward
 
 
 def elliptical(
@@ -22,12 +22,12 @@ def elliptical(
     dimension: int | None = None,
     neighbours: str = "replace-one",
 ) -> GaussianEntry:
-    """Noise in proportion to the root of each coordinate's sensitivity; sound, errs upward by rounding only.
+    """Noise proportional to the square root of each coordinate's sensitivity; sound, rounded up.
 
         σ_j² = Δ_j ‖Δ‖₁ / μ²,    total ‖Δ‖₁²/μ²   (equal noise: d ‖Δ‖₂²/μ²)
 
     `sensitivity` is Δ_j, the most that coordinate j of the sum changes: the width of its bounds under replace-one, the
-    largest absolute value under add-remove. One number with `dimension=` stands for all coordinates.
+    largest absolute value under add-remove. One number with `dimension=` applies to all coordinates.
 
     >>> entry = elliptical(sensitivity=[9, 1], epsilon=1, delta=1e-5)
     >>> (entry.standard_errors * entry.claimed.mu).round(3), round(entry.total_variance * entry.claimed.mu**2, 6)
@@ -38,13 +38,18 @@ def elliptical(
         d = check_dimension(dimension)
         if len(widths) not in (1, d):
             raise DomainError(
-                f"dimension={d} beside {len(widths)} sensitivities", "they must agree", "leave out dimension="
+                f"dimension={d} beside {len(widths)} sensitivities",
+                "they must agree",
+                "leave out dimension=",
+                code="dimension-differs-from-sensitivities",
+                dimension=d,
+                sensitivities=len(widths),
             )
         widths = np.full(d, widths[0]) if len(widths) == 1 else widths
     claimed = Guarantee(epsilon=epsilon, delta=delta)
     sigma = np.sqrt(widths * math.fsum(widths)) / claimed.mu * UP
     # The largest difference has every coordinate at its bound: sᵀΣ⁻¹s = Σ Δ_j²/σ_j².
-    true_mu = sqrt_upward(sum_squares_upward(widths / sigma))
+    true_mu = norm_upward(widths / sigma)
     return GaussianEntry(
         name="elliptical Gaussian",
         reference="Pagh and Lebeda, Private Vector Aggregation when Coordinates have Different Sensitivity (2022)",

@@ -1,4 +1,4 @@
-"""What every entry of the catalogue offers, and the entry that serves all mechanisms with Gaussian noise."""
+"""The interface of all catalogue entries, and the entry for mechanisms with Gaussian noise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 Sound = Literal["yes", "no", "corrected"]
 
 UP = 1.0 + 2.0**-48
-"""Standard deviations are enlarged by this much, so that their rounding never costs privacy."""
+"""Relative increase of standard deviations, so that rounding never costs privacy."""
 
 
 class Entry(Protocol):
@@ -61,7 +61,7 @@ class GaussianEntry:
     """A mechanism that adds Gaussian noise of a fixed shape.
 
     `true_mu` is computed from the noise and from the differences of neighbours, not from the paper's formula: it is
-    max √(sᵀΣ⁺s) over all differences s, so that `true_delta` is the whole truth (theory, statement 3).
+    max √(sᵀΣ⁺s) over all differences s, so `true_delta` is exact (theory, statement 3).
     """
 
     name: str
@@ -75,7 +75,7 @@ class GaussianEntry:
 
     @cached_property
     def true_guarantee(self) -> Guarantee:
-        """What the noise truly gives."""
+        """The true guarantee of the noise."""
         return Guarantee(mu=self.true_mu)
 
     def true_delta(self, epsilon: float) -> float:
@@ -87,7 +87,7 @@ class GaussianEntry:
 
     @property
     def holds(self) -> bool:
-        """Whether what is claimed is true with these numbers."""
+        """Whether the claim is true with these numbers."""
         return claim_holds(self)
 
     @property
@@ -101,11 +101,11 @@ class GaussianEntry:
         return float(self.noise.variances.sum())
 
     def covariance(self) -> Array:
-        """The covariance of the noise, written out."""
+        """The covariance of the noise as a full matrix."""
         return self.noise.covariance()
 
     def sample(self, size: int) -> Array:
-        """`size` independent draws of the noise, one a row, from fresh randomness."""
+        """`size` independent samples of the noise, one per row, from fresh randomness."""
         return self.noise.apply(normals(check_size(size), self.noise.sources))
 
 
@@ -137,18 +137,23 @@ def check_positive(name: str, value: Any) -> float:
 
 
 def check_vector(name: str, values: Any, positive: bool = True) -> Array:
-    """Finite numbers, one per coordinate; above 0 if asked."""
+    """Finite numbers, one per coordinate; optionally required to be above 0."""
     try:
         vector = np.atleast_1d(np.array(values, dtype=float))
     except (TypeError, ValueError):
         vector = np.zeros((0, 0))
     if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
-        raise DomainError(f"{name}={values!r}"[:120], f"{name} holds a finite number per coordinate", "give a list")
+        what, rule = f"{name}={values!r}"[:120], f"{name} holds a finite number per coordinate"
+        raise DomainError(what, rule, "give a list", code="not-a-finite-vector", name=name, values=values)
     if positive and not (vector > 0).all():
         j = int(np.argmin(vector))
         raise DomainError(
             f"{name}[{j}]={vector[j]:g}",
             f"each number in {name} is above 0",
             "leave out coordinates that never vary: they need no noise",
+            code="vector-entry-not-positive",
+            name=name,
+            index=j,
+            value=vector[j],
         )
     return vector

@@ -24,12 +24,12 @@ LEVELS = {
     "chebyshev": tail_bounds.chebyshev,
     "truncated-bernstein": tail_bounds.truncated_bernstein,
 }
-"""Ways to find an α with P(‖x̃‖² > α) ≤ 1/n; all but the first are bounds, each with its own range."""
+"""Methods to find an α with P(‖x̃‖² > α) ≤ 1/n; all but the first are bounds, each with its own range."""
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianDataEntry(GaussianEntry):
-    """Algorithm 3 with its numbers: what is clipped, and what that costs beside the noise."""
+    """Algorithm 3 with its numbers: what is clipped, and what that costs in addition to the noise."""
 
     sd: Array
     rows: float
@@ -45,7 +45,7 @@ class GaussianDataEntry(GaussianEntry):
 
     @property
     def clipped_fraction(self) -> float:
-        """How many records are clipped if they are normal as stated."""
+        """The fraction of records that are clipped if they are normal as stated."""
         return quadratic_forms.tail(self.shares, self.level)
 
     @property
@@ -58,7 +58,7 @@ class GaussianDataEntry(GaussianEntry):
 
     @property
     def expected_error(self) -> float:
-        """Noise and clipping together, as the report defines the error: against the true sum."""
+        """Noise and clipping together, as the report defines the error: relative to the true sum."""
         return self.total_variance + self.clipping_loss
 
 
@@ -89,10 +89,12 @@ def gaussian_data(
     sigma = check_vector("sd", sd)
     n = check_positive("rows", rows)
     if n <= 1:
-        raise DomainError(f"rows={n:g}", "a clip of one record in n needs n above 1", "give the number of records")
+        rule = "a clip of one record in n needs n above 1"
+        raise DomainError(f"rows={n:g}", rule, "give the number of records", code="too-few-rows-for-clip", rows=n)
     for name, value, known in (("scaling", scaling, SCALINGS), ("bound", bound, tuple(LEVELS))):
         if value not in known:
-            raise DomainError(f"{name}={value!r}", f"it is one of {', '.join(known)}", nearest(str(value), known))
+            rule, remedy = f"it is one of {', '.join(known)}", nearest(str(value), known)
+            raise DomainError(f"{name}={value!r}", rule, remedy, code="unknown-gaussian-option", name=name, value=value)
     neighbours = "replace-one" if as_published else check(neighbours)
     claimed = Guarantee(epsilon=epsilon, delta=delta)
     shares, level = _shares(sigma, 1 / n, scaling)
@@ -119,7 +121,7 @@ def gaussian_data(
 
 
 def _shares(sd: Array, tail: float, way: str) -> tuple[Array, float | None]:
-    """Shares with sum 1, and the level where the way of scaling brings its own."""
+    """Shares with sum 1, and the level if the scaling method defines one."""
     values = sd * sd
     if way == "chebyshev":
         return scalings.chebyshev_shares(values)
@@ -131,7 +133,7 @@ def _shares(sd: Array, tail: float, way: str) -> tuple[Array, float | None]:
 def theorem_five_bound(sd: Any, rows: float) -> float:
     """The report's bound on the noise at σ_{ε,δ} = 1: Σσ (√(8 ln n Σσ²) + Σσ); refused outside its true range.
 
-    Holds for ln n ≤ Σσ²/(8 max σ²); neither condition that the report prints is right (errata, 3).
+    Holds for ln n ≤ Σσ²/(8 max σ²); neither condition printed in the report is correct (errata, 3).
 
     >>> round(theorem_five_bound([1.0] * 100, 1000) / 100**2, 4)
     1.7434

@@ -1,8 +1,8 @@
-"""The few forms that published Gaussian noise takes, each as a function of independent standard normals.
+"""The forms of published Gaussian noise, each as a function of independent standard normals.
 
 Independent(scales)         noise_j = scales_j · Z_j
-Shared(scales, shares)      noise_j = scales_j · Z_j + shares_j · Z₀        (one draw is common to all answers)
-Even(dimension, a1, a2)     a₂ across the direction 1, a₁ along it
+Shared(scales, shares)      noise_j = scales_j · Z_j + shares_j · Z₀        (one draw is shared by all answers)
+Even(dimension, a1, a2)     a₂ orthogonal to the direction 1, a₁ along it
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class NoiseLaw(Protocol):
 
 
 def normals(size: int, columns: int) -> Array:
-    """Standard normals from the library's own source, as doubles: for study, not for release."""
+    """Standard normals from the library's own source, as doubles: for experiments, not for releases."""
     return normal_integers(size * columns).astype(float).reshape(size, columns) * 2.0**-52
 
 
@@ -83,7 +83,7 @@ class Shared:
 
 @dataclass(frozen=True, eq=False)
 class Even:
-    """Noise that looks the same from every coordinate: Σ = a₂² (I − 11ᵀ/d) + a₁² 11ᵀ/d."""
+    """Noise that is symmetric in all coordinates: Σ = a₂² (I − 11ᵀ/d) + a₁² 11ᵀ/d."""
 
     dimension: int
     a1: float

@@ -1,4 +1,4 @@
-"""Small facts that the published proofs rest on, each as something to compute."""
+"""Lemmas used in the published proofs, as functions."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ def hockey_stick(first: npt.ArrayLike, second: npt.ArrayLike, epsilon: float) ->
     """
     p, q = np.asarray(first, float), np.asarray(second, float)
     if p.shape != q.shape or p.ndim != 1 or (p < 0).any() or (q < 0).any():
-        raise DomainError("two laws", "they are lists of probabilities of the same outcomes", "give equal lengths")
+        rule = "they are lists of probabilities of the same outcomes"
+        raise DomainError("two laws", rule, "give equal lengths", code="laws-of-different-outcomes")
     return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
 
 
 def expected_quadratic_form(form: npt.ArrayLike, covariance: npt.ArrayLike, mean: npt.ArrayLike | None = None) -> float:
-    """E[xᵀAx] = tr(AΣ) + mᵀAm, whatever the law of x: the report's theorem 2.
+    """E[xᵀAx] = tr(AΣ) + mᵀAm, for any distribution of x: the report's theorem 2.
 
     >>> expected_quadratic_form(np.eye(2), np.diag([4.0, 9.0]), [1.0, 0.0])
     14.0

@@ -1,6 +1,6 @@
 """R1SMG, the rank-one singular mechanism: a random length in one random direction. Not private as claimed.
 
-It is here to be studied, compared and attacked. Nothing can be released with it.
+It is included to be studied, compared and attacked. Nothing can be released with it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,9 @@ from gaussmith.errors import DomainError, PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics import singular
 
-REFUSAL = (
-    "the rank-one singular mechanism is not private as claimed",
-    "its noise, averaged over directions, is so peaked that the nearer of two candidate answers is almost surely the "
-    "true one in high dimension; at its claimed (1, 1e-5) the true δ is 0.18 for 10 coordinates and 0.97 for 100",
-    "use gaussmith.plan(domain, guarantee): calibrated to the truth this mechanism has millions of times more error",
-)
-"""What is said to whoever tries to release with it."""
-
 
 def rank_one(*, dimension: int, epsilon: float, delta: float, sensitivity: float = 1.0) -> RankOne:
-    """Noise z·u of the claimed variance, with its true δ; the claim is false for all but three coordinates.
+    """Noise z·u of the claimed variance, with its true δ; the claim is false except for three coordinates.
 
         z ~ N(0, σ²), u uniform on the sphere,  σ² = 2Δ²/(εψ),  ψ = (δ Γ((M−1)/2) / (√π Γ(M/2)))^{2/(M−2)}
 
@@ -45,6 +37,7 @@ def rank_one(*, dimension: int, epsilon: float, delta: float, sensitivity: float
             f"dimension={M}",
             "the rank-one mechanism is defined for more than 2 coordinates: its exponent is 2/(M−2)",
             "use gaussmith.catalogue.analytic, which needs none of this",
+            code="rank-one-dimension-too-small",
         )
     sensitivity = check_positive("sensitivity", sensitivity)
     claimed = Guarantee(epsilon=epsilon, delta=delta)
@@ -66,13 +59,15 @@ def claimed_factor(dimension: int, epsilon: float, delta: float) -> float:
             f"delta={delta:g} for {M} coordinates",
             "the variance that the rank-one mechanism claims is beyond the doubles",
             "use a larger δ, or gaussmith.catalogue.analytic",
+            code="rank-one-variance-too-large",
+            delta=delta,
         )
     return 2 / epsilon * math.exp(exponent)
 
 
 @dataclass(frozen=True, eq=False)
 class RankOne:
-    """The rank-one singular mechanism with some variance of its length."""
+    """The rank-one singular mechanism with a given variance of its length."""
 
     dimension: int
     claimed: Guarantee
@@ -86,7 +81,7 @@ class RankOne:
         "For M > 2, noise z·u with z ~ N(0, 2Δ₂²/(εψ)) and u uniform on the sphere is (ε, δ)-DP, with expected squared "
         "error C_R Δ₂², C_R = 2/(εψ), which falls towards 2/ε as M grows."
     )
-    neighbours = "add-remove"  # the paper leaves them open: it has a sensitivity, whatever it comes from
+    neighbours = "add-remove"  # the paper does not define them: it only has a sensitivity
 
     @property
     def sigma(self) -> float:
@@ -95,7 +90,7 @@ class RankOne:
 
     @property
     def total_variance(self) -> float:
-        """E‖z·u‖² = σ²: of the whole vector, not of one coordinate."""
+        """E‖z·u‖² = σ²: for the whole vector, not for one coordinate."""
         return self.variance
 
     @property
@@ -108,7 +103,7 @@ class RankOne:
         return np.eye(self.dimension) * self.variance / self.dimension
 
     def true_delta(self, epsilon: float) -> float:
-        """The smallest δ that truly holds at ε, by quadrature, to about 1e-9 of itself (theory, statement 17).
+        """The smallest δ that truly holds at ε, by quadrature, to a relative error near 1e-9 (theory, statement 17).
 
         δ(ε) = E[(1 − e^{ε−L})₊],   L = (‖y−s‖² − ‖y‖²)/2σ² + (M−1) ln(‖y−s‖/‖y‖)
         """
@@ -120,17 +115,17 @@ class RankOne:
 
     @cached_property
     def holds(self) -> bool:
-        """Whether the claim is true with these numbers: with three coordinates it is."""
+        """Whether the claim is true with these numbers: only with three coordinates."""
         return claim_holds(self)
 
     def sample(self, size: int) -> Array:
-        """`size` draws of the noise, one a row."""
+        """`size` samples of the noise, one per row."""
         draws = normals(check_size(size), self.dimension + 1)
         directions = draws[:, :-1] / np.linalg.norm(draws[:, :-1], axis=1, keepdims=True)
         return np.asarray(self.sigma * draws[:, -1:] * directions)
 
     def calibrated(self) -> RankOne:
-        """The same mechanism with the variance that its claim truly needs.
+        """The same mechanism with the variance that its claim actually needs.
 
         >>> true = rank_one(dimension=10, epsilon=1, delta=1e-5).calibrated()
         >>> 0.999e-5 < true.true_delta(1) <= 1e-5, true.sound
@@ -155,7 +150,7 @@ class RankOne:
     def _delta(self, epsilon: float, log_scale: float) -> float:
         return singular.true_delta(self.dimension, epsilon, math.exp(log_scale))
 
-    # -- its law, beside the Gaussian's, because the abstract argues by it ------------------------------------------
+    # -- its law compared with the Gaussian's, which the abstract argues with ---------------------------------------
 
     def error_law(self, tails: tuple[float, ...] = (0.5, 0.1, 0.01, 0.001)) -> dict[str, SquaredErrorLaw]:
         """The law of ‖noise‖²: σ²χ²₁ here, σ_a²χ²_M for the analytic Gaussian; mean, quantiles, skewness, kurtosis."""
@@ -189,13 +184,21 @@ class RankOne:
     # -- no release ---------------------------------------------------------------------------------------------------
 
     @property
-    def refusal(self) -> tuple[str, str, str]:
-        """Why nothing is released with it: read by the planner."""
-        return REFUSAL
+    def refusal(self) -> PlanError:
+        """The error for attempts to release with it; the planner raises it too."""
+        return PlanError(
+            "the rank-one singular mechanism is not private as claimed",
+            "its noise, averaged over directions, is so peaked that the nearer of two candidate answers is almost "
+            "surely the true one in high dimension; at its claimed (1, 1e-5) the true δ is 0.18 for 10 coordinates and "
+            "0.97 for 100",
+            "use gaussmith.plan(domain, guarantee): calibrated to the truth this mechanism has millions of times more "
+            "error",
+            code="rank-one-not-private",
+        )
 
     def release(self, *data: Any, **options: Any) -> NoReturn:
-        """Refuses, and says why."""
-        raise PlanError(*REFUSAL)
+        """Refuse, with the reason."""
+        raise self.refusal
 
 
 @dataclass(frozen=True)
@@ -205,10 +208,10 @@ class SquaredErrorLaw:
     mean: float
     skewness: float
     kurtosis: float
-    """Above the normal's, which counts as 0."""
+    """Excess over the normal distribution, which has 0."""
     relative_spread: float
     quantiles: dict[float, float]
-    """By the chance of exceeding them."""
+    """Quantiles by the probability of exceeding them."""
 
     @classmethod
     def of_chi_square(cls, scale: float, degrees: int, tails: tuple[float, ...]) -> SquaredErrorLaw:

@@ -23,7 +23,7 @@ def slides(
     sensitivity: float = 1.0,
     neighbours: str = "replace-one",
 ) -> GaussianEntry:
-    """Noise of variance Δ₂²/ρ, for any ρ; sound, since its ε is a bound on a Gaussian tail.
+    """Noise of variance Δ₂²/ρ, for any ρ; sound, because its ε comes from a Gaussian tail bound.
 
         ε = ρ/2 + √(2ρ ln(1/δ));     given ε instead:  √ρ = √(2 ln(1/δ) + 2ε) − √(2 ln(1/δ))
 
@@ -36,7 +36,8 @@ def slides(
     d = check_dimension(dimension)
     sensitivity = check_positive("sensitivity", sensitivity)
     if (epsilon is None) == (rho is None):
-        raise GuaranteeError("epsilon and rho", "the slides take one of the two", "give rho=, or epsilon=, not both")
+        rule = "the slides take one of the two"
+        raise GuaranteeError("epsilon and rho", rule, "give rho=, or epsilon=, not both", code="epsilon-and-rho")
     if rho is None:
         assert epsilon is not None
         claimed = Guarantee(epsilon=epsilon, delta=delta)
@@ -64,19 +65,19 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 
 def rho_for(epsilon: float, delta: float) -> float:
-    """The ρ whose ε is as given: the root of ρ/2 + √(2ρ ln(1/δ)) = ε, without cancellation."""
+    """The ρ with the given ε: the root of ρ/2 + √(2ρ ln(1/δ)) = ε, without cancellation."""
     L = -2 * math.log(delta)
     return (2 * epsilon / (math.sqrt(L + 2 * epsilon) + math.sqrt(L))) ** 2
 
 
 def approximate_rho(epsilon: float, delta: float) -> float:
-    """What the slides write beside the exact statement, ρ ≈ ε²/ln(1/δ): twice too large (errata, 8)."""
+    """The slides' approximation ρ ≈ ε²/ln(1/δ): twice too large (errata, 8)."""
     return epsilon * epsilon / -math.log(delta)
 
 
 @dataclass(frozen=True)
 class CountingQueries:
-    """k counting queries (fractions of n rows) under replace-one: the exact error law beside the slides' bounds.
+    """k counting queries (fractions of n rows) under replace-one: the exact error distribution and the slides' bounds.
 
     `maximum_error` is the exact quantile of the largest error over all queries with the best calibration;
     `union_bound` what 2k·e^{−t²/2σ²} ≤ β gives with the slides' ρ.
@@ -94,7 +95,7 @@ class CountingQueries:
 
 
 def counting_queries(*, queries: int, rows: int, epsilon: float, delta: float, failure: float) -> CountingQueries:
-    """How far off k counting queries over n rows are: exactly, and by the slides' bounds.
+    """The error of k counting queries over n rows: exactly, and by the slides' bounds.
 
         Δ₂ ≤ √k/n,    exact: (2Φ(t/σ) − 1)^k = 1 − β, σ = Δ₂/μ,    slides: t = σ′√(2 ln(2k/β)), σ′ = Δ₂/√ρ
 
@@ -132,7 +133,7 @@ def counting_sensitivity(queries: int, rows: int) -> float:
 def rows_needed(
     *, queries: int, error: float, epsilon: float, delta: float, failure: float, bound: str = "exact"
 ) -> int:
-    """The least n with P(largest error ≥ error) ≤ failure; by the exact law, or by the slides' bounds put right.
+    """The least n with P(largest error ≥ error) ≤ failure; by the exact law, or by the slides' corrected bounds.
 
         exact: n = √k · w/(μ·error), w the simultaneous width      slides: n = √(2k ln(2k/β)) / (√ρ·error)
 
@@ -142,6 +143,7 @@ def rows_needed(
     """
     error = check_positive("error", error)
     if bound not in ("exact", "slides"):
-        raise PlanError(f"bound={bound!r}", 'it is "exact" or "slides"', 'write bound="exact"')
+        rule = 'it is "exact" or "slides"'
+        raise PlanError(f"bound={bound!r}", rule, 'write bound="exact"', code="unknown-slides-bound", bound=bound)
     at_one = counting_queries(queries=queries, rows=1, epsilon=epsilon, delta=delta, failure=failure)
     return math.ceil((at_one.maximum_error if bound == "exact" else at_one.union_bound) / error)

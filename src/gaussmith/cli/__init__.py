@@ -1,7 +1,7 @@
-"""The command line: a skin over the library, one file per command.
+"""The command line: a thin layer over the library, one file per command.
 
 To add a command, write `cli/NAME.py` with `add_flags(parser)` and `run(arguments) -> int`, and add it to `COMMANDS`.
-Nothing but the command that is called is imported, so that `gaussmith --help` comes at once.
+Only the command that is called is imported, so that `gaussmith --help` is fast.
 
 Exit codes: 0 done · 2 wrong request (no data value read, nothing spent) · 3 budget refused · 4 engine or data failure.
 With `--json` stdout holds one JSON document, the result; an error is one JSON object on stderr, and stdout stays empty.
@@ -19,7 +19,7 @@ COMMANDS = {
     "calibrate": "what a guarantee means, and how much noise it needs",
     "plan": "the errors of a release, before any data is touched",
     "release": "answers with exact noise, from a file or a request",
-    "ledger": "make, show and verify the book of what was spent",
+    "ledger": "create, show and verify the record of what was spent",
     "verify": "check a plan against its certificate",
     "compare": "published mechanisms: their errors, and whether they are private",
 }
@@ -39,11 +39,11 @@ usage: gaussmith COMMAND [OPTION…]
 Every command takes --json. Start with: gaussmith demo
 """
 
-UNFORESEEN = "something unforeseen; what it says is not shown, because it could hold data"
+UNFORESEEN = "unexpected error; details are hidden because they could contain data"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code. Prints no traceback, and no data but what is released."""
+    """Run the command line and return its exit code. Prints no traceback, and no data except released values."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -58,17 +58,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of a pipe has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except SystemExit:
         raise
-    except BaseException as error:  # panics of an engine are no Exception
+    except BaseException as error:  # an engine's panic is not an Exception
         return _refuse(error, words)
 
 
 def _say_nothing(*_: object, **__: object) -> None:
-    """Warnings are for programmers; and an engine's words could hold data."""
+    """Drop a warning: warnings are for programmers, and an engine's text could contain data."""
 
 
 def _run(words: list[str]) -> int:
@@ -85,9 +85,8 @@ def _run(words: list[str]) -> int:
         from gaussmith.engines.addresses import without_secrets
         from gaussmith.errors import RequestError, nearest
 
-        raise RequestError(
-            f"command {without_secrets(name)!r}", "gaussmith has no such command", nearest(name, COMMANDS)
-        )
+        what, rule = f"command {without_secrets(name)!r}", "gaussmith has no such command"
+        raise RequestError(what, rule, nearest(name, COMMANDS), code="unknown-command", command=without_secrets(name))
     from importlib import import_module
 
     from gaussmith.cli.parser import Parser
@@ -100,7 +99,7 @@ def _run(words: list[str]) -> int:
 
 
 def _refuse(error: BaseException, words: list[str]) -> int:
-    """Say what went wrong on stderr, in the words of the command line, and return the exit code."""
+    """Print the error on stderr, in terms of command-line flags, and return the exit code."""
     from gaussmith.cli.terminal import error_text, in_flags
     from gaussmith.errors import ExpressionError, GaussmithError, InternalError, RequestError
 
@@ -112,7 +111,10 @@ def _refuse(error: BaseException, words: list[str]) -> int:
         traceback.print_exception(error)
     if not isinstance(error, GaussmithError):
         error = InternalError(
-            UNFORESEEN, "", "set GAUSSMITH_DEBUG=1 to see it, where nobody else can: it is not private"
+            UNFORESEEN,
+            "",
+            "set GAUSSMITH_DEBUG=1 to see it, where nobody else can: it is not private",
+            code="unexpected-error",
         )
     if isinstance(error, RequestError) and not isinstance(error, ExpressionError):
         error.remedy = in_flags(error.remedy, request_file=any(word.endswith(".toml") for word in words))
@@ -121,7 +123,13 @@ def _refuse(error: BaseException, words: list[str]) -> int:
 
         from gaussmith.texts import printable_json
 
-        fields = {"kind": type(error).__name__, "what": error.what, "rule": error.rule, "remedy": error.remedy}
+        fields = {
+            "kind": type(error).__name__,
+            "code": error.code,
+            "what": error.what,
+            "rule": error.rule,
+            "remedy": error.remedy,
+        }
         document = json.dumps({"error": fields, "exit_code": error.exit_code}, ensure_ascii=False)
         print(printable_json(document), file=sys.stderr)
     else:

@@ -37,7 +37,7 @@ def run(arguments: Namespace) -> int:
 
 
 def calibration(guarantee: Guarantee) -> dict[str, Any]:
-    """μ, ρ, the noise of an answer that one record changes by at most 1, what other rules need, the curve."""
+    """μ, ρ, the noise for an answer that one record changes by at most 1, the noise by other rules, the curve."""
     found: dict[str, Any] = {
         "guarantee": guarantee.to_dict(),
         "mu": guarantee.mu,
@@ -51,7 +51,7 @@ def calibration(guarantee: Guarantee) -> dict[str, Any]:
 
 
 def elsewhere(epsilon: float, delta: float) -> dict[str, float]:
-    """The noise that two common rules ask for, at sensitivity 1.
+    """The noise that two common rules require at sensitivity 1.
 
         classic theorem:  √(2 ln(1.25/δ)) / ε,  proved for ε < 1 only
         zCDP tail bound:  1/√(2ρ)  with  ρ + 2√(ρ ln(1/δ)) = ε
@@ -65,7 +65,7 @@ def elsewhere(epsilon: float, delta: float) -> dict[str, float]:
 
 
 def _curve(guarantee: Guarantee) -> list[tuple[float, float]]:
-    """Some (ε, δ) that hold for the same noise."""
+    """Some (ε, δ) pairs that hold for the same noise."""
     if guarantee.epsilon is not None:
         return [(m * guarantee.epsilon, guarantee.delta_at(epsilon=m * guarantee.epsilon)) for m in MULTIPLES]
     return [(guarantee.epsilon_at(delta=delta), delta) for delta in DELTAS]
@@ -95,7 +95,7 @@ def _text(guarantee: Guarantee, found: dict[str, Any]) -> str:
 
 
 def _up(number: float) -> str:
-    """Three digits, rounded up: what is said of a guarantee is never better than the truth.
+    """Three digits, rounded up: a stated guarantee is never better than the true one.
 
     >>> _up(0.0018901), _up(1e-06)
     ('0.0019', '1e-6')

@@ -1,4 +1,4 @@
-"""Published mechanisms beside ours: their errors, and whether claims are true.
+"""Compare published mechanisms with ours: errors, and whether claims are true.
 
 examples:
   gaussmith compare --box 0:1 --dimension 16 --epsilon 1 --delta 1e-6
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 KINDS = ("box", "ball", "sd", "counts", "sparse", "votes")
 SWEPT = ("dimension", "epsilon", "delta", "at_most", "rows", "radius")
 MAX_VALUES = 40
-"""Limit on the values that a comparison goes along."""
+"""Limit on the number of values in a sweep."""
 
 
 def add_flags(parser: Parser) -> None:
     group = parser.add_argument_group("what one record can be (one of these)")
     group.add_argument(
-        "--box", action="append", metavar="LOW:HIGH", help="bounds of every coordinate, or once for each"
+        "--box", action="append", metavar="LOW:HIGH", help="bounds for all coordinates; repeat for one each"
     )
     group.add_argument("--ball", metavar="RADIUS", help="vectors of at most this length")
-    group.add_argument("--sd", metavar="S,S,…", help="Gaussian data: expected deviations, or power:A for j^-A")
-    group.add_argument("--counts", metavar="K", help="zeros and at most K ones")
+    group.add_argument("--sd", metavar="S,S,…", help="Gaussian data: standard deviations, or power:A for j^-A")
+    group.add_argument("--counts", metavar="K", help="0/1 vectors with at most K ones")
     group.add_argument("--sparse", metavar="K:BOUND", help="at most K non-zeros, each up to BOUND")
     group.add_argument("--votes", action="store_true", help="rankings of the candidates")
-    parser.add_argument("--dimension", metavar="D", help="how many coordinates")
-    parser.add_argument("--rows", metavar="N", help="Gaussian data: a guess of the number of records")
+    parser.add_argument("--dimension", metavar="D", help="the number of coordinates")
+    parser.add_argument("--rows", metavar="N", help="Gaussian data: an estimate of the number of records")
     parser.add_argument("--epsilon", metavar="E", help="with --delta: the guarantee")
     parser.add_argument("--delta", metavar="D", help="such as 1e-6")
     parser.add_argument("--neighbours", "--neighbors", metavar="N", help="add-remove (the default) or replace-one")
-    parser.add_argument("--over", metavar="NAME=V,V,…", help=f"go along a number: {', '.join(SWEPT)}")
+    parser.add_argument("--over", metavar="NAME=V,V,…", help=f"compare over a range of one of: {', '.join(SWEPT)}")
     parser.add_argument(
         "--out", action="append", metavar="FILE", help="write .png, .svg, .html, .csv or .json; repeatable"
     )
@@ -53,7 +53,8 @@ def add_flags(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     if arguments.csv and arguments.json:
-        raise RequestError("--csv beside --json", "one form at a time is printed", "leave one out, or use --out")
+        what = "--csv beside --json"
+        raise RequestError(what, "one form at a time is printed", "leave one out, or use --out", code="csv-beside-json")
     numbers = _numbers(arguments)
     compare = _comparer(arguments)
     found: Comparison | Sweep
@@ -110,12 +111,12 @@ def _over(text: str) -> tuple[str, list[float]]:
     name, equals, values = text.partition("=")
     name = {"d": "dimension", "k": "at_most", "n": "rows"}.get(name, name.replace("-", "_"))
     if name not in SWEPT or not equals:
-        raise RequestError(
-            f"--over {text}", f"it names a number and its values: {', '.join(SWEPT)}", nearest(name, SWEPT)
-        )
+        rule = f"it names a number and its values: {', '.join(SWEPT)}"
+        raise RequestError(f"--over {text}", rule, nearest(name, SWEPT), code="unknown-sweep", over=text)
     found = [number("--over", value) for value in values.split(",") if value]
     if not 1 <= len(found) <= MAX_VALUES:
-        raise RequestError(f"--over {text}", f"it goes along 1 to {MAX_VALUES} values", "write --over dimension=2,4,8")
+        what, rule = f"--over {text}", f"it goes along 1 to {MAX_VALUES} values"
+        raise RequestError(what, rule, "write --over dimension=2,4,8", code="sweep-length-out-of-range", over=text)
     return name, found
 
 
@@ -126,6 +127,7 @@ def _comparer(arguments: Namespace) -> Callable[[dict[str, float]], Comparison]:
             " ".join(f"--{kind}" for kind in chosen) or "no domain",
             "a comparison is about one kind of record",
             "write for example --box 0:1 --dimension 16",
+            code="not-one-domain-compared",
         )
     make = {"box": _box, "ball": _ball, "sd": _gaussian, "counts": _counts, "sparse": _sparse, "votes": _votes}
 
@@ -134,7 +136,8 @@ def _comparer(arguments: Namespace) -> Callable[[dict[str, float]], Comparison]:
 
         for name in ("epsilon", "delta"):
             if name not in numbers:
-                raise RequestError(f"no {name}", "a comparison needs ε and δ", "add --epsilon 1 --delta 1e-6")
+                rule, remedy = "a comparison needs ε and δ", "add --epsilon 1 --delta 1e-6"
+                raise RequestError(f"no {name}", rule, remedy, code="comparison-guarantee-missing", name=name)
         domain = make[chosen[0]](arguments, numbers)
         return compare(
             domain,
@@ -149,10 +152,13 @@ def _comparer(arguments: Namespace) -> Callable[[dict[str, float]], Comparison]:
 def _whole(numbers: dict[str, float], name: str) -> int:
     flag = {"at_most": "--counts or --sparse"}.get(name, f"--{name}")
     if name not in numbers:
-        raise RequestError(f"no {flag}", "this kind of record needs it", f"add {flag} 16")
+        raise RequestError(
+            f"no {flag}", "this kind of record needs it", f"add {flag} 16", code="size-flag-missing", flag=flag
+        )
     value = numbers[name]
     if value != int(value) or not 1 <= value <= 1e7:
-        raise RequestError(f"{flag} {value:g}", "it is a whole number from 1 to 1e7", f"write {flag} 16")
+        what, rule = f"{flag} {value:g}", "it is a whole number from 1 to 1e7"
+        raise RequestError(what, rule, f"write {flag} 16", code="size-flag-out-of-range", flag=flag, value=value)
     return int(value)
 
 
@@ -163,7 +169,9 @@ def _box(arguments: Namespace, numbers: dict[str, float]) -> Any:
     for text in arguments.box:
         low, colon, high = text.partition(":")
         if not colon:
-            raise RequestError(f"--box {text}", "it takes two bounds", "write --box 0:1")
+            raise RequestError(
+                f"--box {text}", "it takes two bounds", "write --box 0:1", code="box-flag-without-two-bounds", box=text
+            )
         pairs.append((number("--box", low), number("--box", high)))
     if len(pairs) == 1:
         pairs = pairs * _whole(numbers, "dimension")
@@ -172,6 +180,8 @@ def _box(arguments: Namespace, numbers: dict[str, float]) -> Any:
             f"--dimension beside {len(pairs)} boxes",
             "several --box are one for each coordinate",
             "leave out --dimension",
+            code="dimension-beside-boxes",
+            boxes=len(pairs),
         )
     return Box([low for low, _ in pairs], [high for _, high in pairs])
 
@@ -195,19 +205,22 @@ def _gaussian(arguments: Namespace, numbers: dict[str, float]) -> Any:
 
 
 def _counts(arguments: Namespace, numbers: dict[str, float]) -> Any:
-    from gaussmith.domains import Counts
-
-    return Counts(_whole(numbers, "dimension"), at_most=_whole(numbers, "at_most"))
+    fields = {"items": _whole(numbers, "dimension"), "at_most": _whole(numbers, "at_most")}
+    return _counted("counts", fields)
 
 
 def _sparse(arguments: Namespace, numbers: dict[str, float]) -> Any:
-    from gaussmith.domains import SparseSum
-
     bound = arguments.sparse.partition(":")[2] or "1"
-    return SparseSum(_whole(numbers, "dimension"), at_most=_whole(numbers, "at_most"), bound=number("--sparse", bound))
+    fields = {"coordinates": _whole(numbers, "dimension"), "at_most": _whole(numbers, "at_most")}
+    return _counted("sparse", {**fields, "bounds": number("--sparse", bound)})
 
 
 def _votes(arguments: Namespace, numbers: dict[str, float]) -> Any:
-    from gaussmith.domains import Votes
+    return _counted("votes", {"candidates": _whole(numbers, "dimension")})
 
-    return Votes(_whole(numbers, "dimension"))
+
+def _counted(kind: str, fields: dict[str, Any]) -> Any:
+    """A domain by the words of a saved plan."""
+    from gaussmith.domains import domain_from_dict
+
+    return domain_from_dict({"kind": kind, **fields})

@@ -1,7 +1,7 @@
 """A real release on the bundled health data, with a report.
 
-The data: the RAND Health Insurance Experiment, one record per person and year,
-taken here as if every record were one person.
+The data are from the RAND Health Insurance Experiment, one record per person
+and year; here every record is treated as one person.
 
 examples:
   gaussmith demo
@@ -27,7 +27,7 @@ FOLDER = "gaussmith-demo"
 
 SUMS = {"mdvis": (0, 80), "idp": (0, 1), "hlthf": (0, 1), "hlthp": (0, 1)}
 MEANS = {"disea": (0, 60), "physlm": (0, 1)}
-"""Bounds known without looking at the data: docs/bounds.md says from where."""
+"""Bounds known without looking at the data: docs/bounds.md gives their sources."""
 
 MEANINGS = {
     "mdvis_sum": "visits to a doctor",
@@ -35,7 +35,7 @@ MEANINGS = {
     "hlthf_sum": "in fair health",
     "hlthp_sum": "in poor health",
     "disea_mean": "chronic diseases, 0–60",
-    "physlm_mean": "limited in moving, 0–1",
+    "physlm_mean": "physical limitation, 0–1",
     "count": "people",
 }
 
@@ -51,7 +51,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def demo_request() -> Request:
-    """What the demo asks."""
+    """The request of the demo."""
     from importlib import resources
 
     from gaussmith.guarantee import Guarantee
@@ -95,7 +95,7 @@ def _text(release: Release) -> str:
     return "\n".join(
         [
             bold("A private release of health data"),
-            dim("The RAND Health Insurance Experiment, every record taken as one person."),
+            dim("The RAND Health Insurance Experiment, with every record treated as one person."),
             "",
             labelled("Promise", promise + "."),
             labelled("Protected", release.plan.protects + "."),
@@ -106,8 +106,8 @@ def _text(release: Release) -> str:
             wrapped(
                 "± noise is the standard deviation of the noise; standard is what the standard Gaussian mechanism "
                 f"would have added for the same promise. Taken together, {describe_gain(release.block)}: "
-                f"{describe_optimality(release.block)}. The ± covers the noise; not clipping to the bounds, and not "
-                "the sampling of people into the data."
+                f"{describe_optimality(release.block)}. The ± covers the noise. It does not cover clipping to the "
+                "bounds or the sampling of people into the data."
             ),
         ]
     )

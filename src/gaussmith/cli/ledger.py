@@ -1,7 +1,7 @@
-"""The book of what was spent on a dataset: made, shown, verified.
+"""Create, show or verify the record of what was spent on a dataset.
 
-init makes a ledger that may spend so much and no more; show lists every charge
-and what is left; verify recomputes all of it.
+init creates a ledger with a fixed budget; show lists every charge and what is
+left; verify recomputes everything.
 
 examples:
   gaussmith ledger init study.ledger --epsilon 3 --delta 1e-6 \\
@@ -32,7 +32,7 @@ OF_ACTIONS = {
     "dataset": "init", "unit": "init", "each-row": "init", "keys-delta": "init",
     "chart": "show", "receipt": "verify", "record": "verify",
 }  # fmt: skip
-"""The flags that belong to one action."""
+"""Flags that belong to a single action."""
 BAR = 16
 
 
@@ -40,20 +40,20 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("action", metavar="ACTION", help="init, show or verify")
     parser.add_argument("ledger", metavar="LEDGER", help="a file, or postgresql://…")
     add_guarantee_flags(parser)
-    parser.add_argument("--dataset", metavar="NAME", help="init: the only dataset that may be charged to it")
+    parser.add_argument("--dataset", metavar="NAME", help="init: the only dataset that may be charged")
     parser.add_argument(
-        "--unit", action="append", metavar="NAME", help="init: the column that names the person, in every release"
+        "--unit", action="append", metavar="NAME", help="init: the column that identifies the person in every release"
     )
-    parser.add_argument("--each-row", action="store_true", help="init: each row is one person, in every release")
+    parser.add_argument("--each-row", action="store_true", help="init: each row is one person in every release")
     parser.add_argument(
-        "--keys-delta", metavar="D", help="init: the part of δ set aside for keys found in the data (default: 0)"
+        "--keys-delta", metavar="D", help="init: the part of δ reserved for keys found in the data (default: 0)"
     )
-    parser.add_argument("--chart", metavar="FILE", help="show: draw the spending over time into an .svg file")
+    parser.add_argument("--chart", metavar="FILE", help="show: write a chart of spending over time, .svg")
     parser.add_argument(
-        "--receipt", action="append", metavar="R", help="verify: a receipt kept elsewhere, which must be in it"
+        "--receipt", action="append", metavar="R", help="verify: a receipt kept elsewhere that the ledger must contain"
     )
     parser.add_argument(
-        "--record", action="append", metavar="FILE", help="verify: a release.json that must have been stored in it"
+        "--record", action="append", metavar="FILE", help="verify: a release.json that the ledger must contain"
     )
 
 
@@ -64,16 +64,22 @@ def run(arguments: Namespace) -> int:
             f"gaussmith ledger {without_secrets(arguments.action)}",
             "a ledger is made, shown or verified",
             nearest(arguments.action, ACTIONS),
+            code="unknown-ledger-action",
+            action=without_secrets(arguments.action),
         )
     for flag, action in OF_ACTIONS.items():
         if getattr(arguments, flag.replace("-", "_")) and arguments.action != action:
             raise RequestError(
-                f"--{flag} with {arguments.action}", f"it belongs to gaussmith ledger {action}", "leave it out"
+                f"--{flag} with {arguments.action}",
+                f"it belongs to gaussmith ledger {action}",
+                "leave it out",
+                code="flag-of-another-ledger-action",
+                flag=flag,
+                action=arguments.action,
             )
     if arguments.action != "init" and any(getattr(arguments, n) for n in ("epsilon", "delta", "mu", "rho")):
-        raise RequestError(
-            f"a guarantee with {arguments.action}", "it belongs to gaussmith ledger init", "leave it out"
-        )
+        what, rule = f"a guarantee with {arguments.action}", "it belongs to gaussmith ledger init"
+        raise RequestError(what, rule, "leave it out", code="guarantee-with-ledger-action", action=arguments.action)
     found, text = actions[arguments.action](arguments)
     print(printable_json(json.dumps(found, ensure_ascii=False)) if arguments.json else text)
     return 0
@@ -83,7 +89,9 @@ def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.ledger import EACH_ROW, Ledger
 
     if arguments.unit and arguments.each_row:
-        raise RequestError("--unit and --each-row", "one of them says who is one person", "leave one out")
+        raise RequestError(
+            "--unit and --each-row", "one of them says who is one person", "leave one out", code="unit-beside-each-row"
+        )
     unit = EACH_ROW if arguments.each_row else arguments.unit
     keys_delta = number("--keys-delta", arguments.keys_delta) if arguments.keys_delta else 0
     ledger = Ledger.create(
@@ -95,7 +103,7 @@ def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _document(ledger: Ledger) -> dict[str, Any]:
-    """What a ledger was made for."""
+    """What a ledger was created for, as a document."""
     unit = ledger.unit
     return {
         "ledger": ledger.where,
@@ -107,19 +115,19 @@ def _document(ledger: Ledger) -> dict[str, Any]:
 
 
 def _terms(ledger: Ledger) -> list[str]:
-    """The same in plain words, one a line."""
+    """What a ledger was created for, in plain words, one item per line."""
     from gaussmith.ledger.protection import describe_unit
 
     whole, lines = ledger.guarantee, [f"may spend {ledger.guarantee}"]
     if ledger.keys_delta:
-        budget = f"{lines[0]}; beside it"
+        budget = f"{lines[0]}; in addition,"
         if whole.epsilon is not None and whole.delta is not None:  # "that is μ" would be too much: κ has its part
             budget = f"may spend ε = {whole.epsilon:g} at δ = {whole.delta:g}, of which"
-        lines = [f"{budget} δ = {float(ledger.keys_delta):g} is set aside for keys found in the data"]
+        lines = [f"{budget} δ = {float(ledger.keys_delta):g} is reserved for keys found in the data"]
     if ledger.dataset is not None:
-        lines.append(f"for the dataset {printable(ledger.dataset)} alone")
+        lines.append(f"only for the dataset {printable(ledger.dataset)}")
     unit = ledger.unit
-    lines.append("unit: not told yet" if unit is None else f"unit: {printable(describe_unit(unit))}")
+    lines.append("unit: not set yet" if unit is None else f"unit: {printable(describe_unit(unit))}")
     return lines
 
 
@@ -170,7 +178,7 @@ def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) 
 
 
 def describe_left(ledger: Ledger, epsilon: float | None) -> str:
-    """What is left, in one line; `epsilon` is the ledger's `remaining_epsilon`, which takes time to compute."""
+    """What is left, in one line. `epsilon` is the ledger's `remaining_epsilon`, which is slow to compute."""
     from gaussmith.ledger.units import round_down
 
     rest = f"{100 * ledger.remaining / ledger.budget:.3g} % of the budget"
@@ -183,7 +191,7 @@ def describe_left(ledger: Ledger, epsilon: float | None) -> str:
 
 
 def bar(before: float, after: float) -> str:
-    """What was spent before, and by this release, out of the whole.
+    """A bar with what was spent before this release and by it, out of the whole budget.
 
     >>> bar(0.25, 0.5)
     '━━━━╸╸╸╸────────  50 %'
@@ -197,18 +205,20 @@ def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
 
     said = without_secrets(file)
     if not file.endswith(".svg"):
-        raise RequestError(f"--chart {said}", "the chart is an .svg file", f"write --chart {said}.svg")
+        what, rule = f"--chart {said}", "the chart is an .svg file"
+        raise RequestError(what, rule, f"write --chart {said}.svg", code="ledger-chart-not-svg", chart=said)
     svg = draw(spending_spec(history), "The share of the budget spent so far, over time.")
     try:
         Path(file).write_text(svg + "\n", encoding="utf-8")
     except OSError as error:
+        rule, remedy = f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
         raise RequestError(
-            f"--chart {said}", f"it cannot be written: {error.strerror}", "name a file in a folder of yours"
+            f"--chart {said}", rule, remedy, code="ledger-chart-not-written", reason=error.strerror, chart=said
         ) from None
 
 
 def _part(units: int) -> float:
-    """Units of κ as a probability, erring low."""
+    """Units of κ as a probability, rounded down."""
     from fractions import Fraction
 
     from gaussmith.ledger.units import UNIT_BITS
@@ -237,9 +247,9 @@ def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
     }
     versions = ", ".join(f"{version} ({charges})" for version, charges in found.software.items()) or "none"
     lines = [
-        f"{bold(printable(ledger.where))} is in order: every hash, charge, total and stored release was recomputed",
+        f"{bold(printable(ledger.where))} is valid: every hash, charge, total and stored release was recomputed",
         f"entries {found.entries} · releases {found.releases} · pending {len(found.pending)}",
-        f"unit: {'not told yet' if found.unit is None else printable(describe_unit(found.unit))}",
+        f"unit: {'not set yet' if found.unit is None else printable(describe_unit(found.unit))}",
         f"charged by gaussmith {versions}",
         f"head {found.head}",
     ]
@@ -254,4 +264,7 @@ def _record(file: str) -> bytes:
             f"--record {without_secrets(file)}",
             f"it cannot be read: {error.strerror}",
             "name the release.json of a release",
+            code="record-not-readable",
+            reason=error.strerror,
+            record=without_secrets(file),
         ) from None

@@ -1,4 +1,4 @@
-"""RowRule words into flags: argparse, with errors that read like all others."""
+"""Parsing of command-line words into flags: argparse, with errors in the same form as all others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gaussmith.errors import RequestError, nearest
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of one command; its help is the docstring of the command's module: a summary, then examples."""
+    """The parser of one command. Its help text is the docstring of the command's module: a summary, then examples."""
 
     def __init__(self, command: str, text: str) -> None:
         summary, _, examples = inspect.cleandoc(text).partition("\n\n")
@@ -33,22 +33,26 @@ class Parser(argparse.ArgumentParser):
             rule = f"gaussmith {self.command} has no such {'option' if flag.startswith('-') else 'argument'}"
             flags = [name for name in self._option_string_actions if name.startswith("--")]
             hint = nearest(flag, flags) if flag.startswith("-") else f"see gaussmith {self.command} --help"
-            raise RequestError(repr(flag if flag.startswith("-") else without_secrets(unknown[0])), rule, hint)
+            raise RequestError(
+                repr(flag if flag.startswith("-") else without_secrets(unknown[0])), rule, hint, code="unknown-argument"
+            )
         return arguments
 
     def error(self, message: str) -> NoReturn:
-        raise RequestError(message.removeprefix("argument "), "", f"see gaussmith {self.command} --help")
+        raise RequestError(
+            message.removeprefix("argument "), "", f"see gaussmith {self.command} --help", code="malformed-arguments"
+        )
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Options in one column, their meaning in the other, within 80 columns."""
+    """Options in one column, their help in the other, within 80 characters."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30, width=80)
 
 
 EXAMPLES = {"--delta": "1e-6", "--keys-delta": "1e-7", "--rows": "10000"}
-"""Numbers that make sense where 1 does not."""
+"""Example numbers for flags where 1 makes no sense."""
 
 
 def number(flag: str, text: str) -> float:
@@ -57,4 +61,6 @@ def number(flag: str, text: str) -> float:
         return float(text)
     except ValueError:
         example = f"write for example {flag} {EXAMPLES.get(flag, '1')}"
-        raise RequestError(f"{flag} {text}", "it takes a number", example) from None
+        raise RequestError(
+            f"{flag} {text}", "it takes a number", example, code="flag-not-a-number", flag=flag, text=text
+        ) from None

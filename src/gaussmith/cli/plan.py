@@ -1,8 +1,8 @@
 """The errors of a release, before any data is touched.
 
-REQUEST is a .toml file, or the name of a data file, or nothing. Where the data
-is on this machine, names and types of its columns are checked; no value is
-read. With --ledger: also what the release would leave, charging nothing.
+REQUEST is a .toml file, a data file, or nothing. If the data is on this
+machine, column names and types are checked; no value is read. With --ledger,
+also shows what the release would leave; nothing is charged.
 
 examples:
   gaussmith plan --sum income:0:200000 --mean age:0:100 --count \\
@@ -35,10 +35,14 @@ if TYPE_CHECKING:
 def add_flags(parser: Parser) -> None:
     parser.add_argument("request", nargs="*", metavar="REQUEST", help="a .toml file, or a data file")
     add_request_flags(parser)
-    parser.add_argument("--rows", metavar="N", help="a guess of how many rows (or people) means are over")
-    parser.add_argument("--ledger", metavar="L", help="say what this release would leave there; nothing is charged")
+    parser.add_argument("--rows", metavar="N", help="an estimate of the number of rows (or people) that means are over")
+    parser.add_argument(
+        "--ledger", metavar="L", help="show what this release would leave in a ledger; nothing is charged"
+    )
     parser.add_argument("--save", metavar="FILE", help="write the plan as JSON")
-    parser.add_argument("--certificate", metavar="FILE", help="write how close to the limit it is, for others to check")
+    parser.add_argument(
+        "--certificate", metavar="FILE", help="write a proof of how close to optimal it is, for others to check"
+    )
 
 
 def run(arguments: Namespace) -> int:
@@ -91,7 +95,7 @@ def describe_outlook(outlook: Outlook, book: Ledger) -> str:
 
 
 def _document(plan: Plan, rows: int | None, book: Ledger | None, outlook: Outlook | None) -> str:
-    """The plan with the errors in the answers' own units, and what a ledger would be left with."""
+    """The plan with the errors in the units of the answers, and what would be left in a ledger."""
     errors = {q.questions[0]: q.errors(rows) for q in plan if rows or not q.answers.any_divided}
     document: dict[str, Any] = {"plan": plan.to_dict(), "errors": errors.get("") if len(plan) == 1 else errors}
     if book is not None and outlook is not None:
@@ -110,7 +114,8 @@ def _save_all(plan: Plan, files: dict[str, str | None]) -> None:
     """Write the plan and its certificate, or refuse before either is written."""
     given = {flag: Path(file) for flag, file in files.items() if file}
     if len({file.absolute() for file in given.values()}) < len(given):
-        raise RequestError("--save and --certificate name one file", "each is a file of its own", "rename one")
+        what = "--save and --certificate name one file"
+        raise RequestError(what, "each is a file of its own", "rename one", code="plan-and-certificate-in-one-file")
     for flag, file in given.items():
         place = file if file.exists() else file.absolute().parent
         if file.is_dir() or not os.access(place, os.W_OK):
@@ -125,8 +130,11 @@ def _save_all(plan: Plan, files: dict[str, str | None]) -> None:
 
 
 def _unwritten(flag: str, file: Path, reason: str) -> RequestError:
+    what = f"{flag} {without_secrets(file)}"
+    rule = f"it cannot be written: {reason}"
+    remedy = "name a file in a folder of yours"
     return RequestError(
-        f"{flag} {without_secrets(file)}", f"it cannot be written: {reason}", "name a file in a folder of yours"
+        what, rule, remedy, code="plan-file-not-written", reason=reason, flag=flag, file=without_secrets(file)
     )
 
 
@@ -135,5 +143,6 @@ def _rows(text: str | None) -> int | None:
         return None
     rows = number("--rows", text)
     if not 1 <= rows < 1e18 or rows != int(rows):
-        raise RequestError(f"--rows {text}", "it is a number of records, 1 or more", "give a guess, such as 10000")
+        what, rule = f"--rows {text}", "it is a number of records, 1 or more"
+        raise RequestError(what, rule, "give a guess, such as 10000", code="rows-flag-out-of-range", rows=text)
     return int(rows)

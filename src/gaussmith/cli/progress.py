@@ -1,4 +1,4 @@
-"""A line on a terminal while data is read: elapsed time, and the share of bytes where it is known. Never rows."""
+"""A progress line on a terminal while data is read: elapsed time, and the share of bytes if known. Never rows."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from typing import TextIO
 
 TICK = 0.2
-"""Seconds between two drawings of the line."""
+"""Seconds between updates of the line."""
 
 BAR = 24
 
 
 @contextmanager
 def reading(stream: TextIO | None = None) -> Iterator[Callable[[float | None], None] | None]:
-    """Yields what to call with the share read so far (None: unknown); draws only on a terminal, and leaves no trace."""
+    """Yield a function to call with the share read so far (None: unknown). Draws only on a terminal, then clears it."""
     stream = sys.stderr if stream is None else stream
     if not stream.isatty():
         yield None
@@ -46,15 +46,15 @@ def reading(stream: TextIO | None = None) -> Iterator[Callable[[float | None], N
 
 
 def line(share: float | None, seconds: float) -> str:
-    """What is drawn.
+    """The line that is drawn.
 
     >>> line(0.5, 75)
-    'RowRule  ━━━━━━━━━━━━────────────   50 %  1:15'
+    'Reading  ━━━━━━━━━━━━────────────   50 %  1:15'
     >>> line(None, 3)
-    'RowRule  0:03'
+    'Reading  0:03'
     """
     clock = f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
     if share is None:
-        return f"RowRule  {clock}"
+        return f"Reading  {clock}"
     full = round(BAR * min(max(share, 0.0), 1.0))
-    return f"RowRule  {'━' * full}{'─' * (BAR - full)}  {100 * min(max(share, 0.0), 1.0):3.0f} %  {clock}"
+    return f"Reading  {'━' * full}{'─' * (BAR - full)}  {100 * min(max(share, 0.0), 1.0):3.0f} %  {clock}"

@@ -1,8 +1,8 @@
-"""Answers with exact noise, from a data file or a request file.
+"""Release answers with exact noise, from a data file or a request file.
 
 SOURCE is data (Parquet, CSV, Arrow IPC or JSON lines; a quoted pattern for
 several files; a folder of Parquet files; s3://… and other stores; a table as
-duckdb://FILE?table=NAME), or a .toml file that holds the whole request.
+duckdb://FILE?table=NAME), or a .toml file with the whole request.
 
 examples:
   gaussmith release people.parquet --sum income:0:200000 --mean age:0:100 \\
@@ -34,10 +34,14 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("source", nargs="*", metavar="SOURCE", help="a data file, a quoted pattern, or a .toml file")
     add_request_flags(parser)
     parser.add_argument("--ledger", metavar="L", help="charge this ledger first: a file, or postgresql://…")
-    parser.add_argument("--id", metavar="ID", help="with --ledger: asking again under an id gives the same answers")
-    parser.add_argument("--engine", metavar="E", help="what reads the files: polars (the default), duckdb or spark")
+    parser.add_argument(
+        "--id", metavar="ID", help="with --ledger: asking again with the same id returns the same answers"
+    )
+    parser.add_argument(
+        "--engine", metavar="E", help="the engine that reads the files: polars (default), duckdb or spark"
+    )
     parser.add_argument("--master", metavar="URL", help="with --engine spark: local[2], spark://host:7077, sc://host …")
-    parser.add_argument("--out", metavar="DIR", help="write the record, tables and a report into this folder")
+    parser.add_argument("--out", metavar="DIR", help="write the record, tables and a report to this folder")
 
 
 def run(arguments: Namespace) -> int:
@@ -47,7 +51,7 @@ def run(arguments: Namespace) -> int:
     if arguments.out:
         from gaussmith.report import check_folder
 
-        check_folder(arguments.out)  # refused now, not after the data was read
+        check_folder(arguments.out)  # refuse now, not after the data was read
     with reading() as progress:
         released = release(
             request,
@@ -61,7 +65,7 @@ def run(arguments: Namespace) -> int:
     if arguments.ledger and not arguments.json:
         _print_left(arguments.ledger)
     if arguments.out:
-        sys.stdout.flush()  # what was released is shown even if the folder cannot be written
+        sys.stdout.flush()  # show the release even if the folder cannot be written
         from gaussmith.report import write_folder
 
         files = write_folder(released, arguments.out)
@@ -71,7 +75,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _print_left(where: str) -> None:
-    """What the ledger has left; that it cannot be read now takes nothing from the release, which is done."""
+    """Print what is left in the ledger. If it cannot be read now, print nothing: the release is already done."""
     from gaussmith.cli.ledger import describe_left
     from gaussmith.ledger import Ledger
 

@@ -1,4 +1,4 @@
-"""Text for people: bold and dim where a terminal shows them, lines that fit, errors in three parts."""
+"""Terminal text: bold and dim where supported, wrapped lines, errors in three parts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def red(text: str, stream: TextIO | None = None) -> str:
 
 
 def struck(text: str, stream: TextIO | None = None) -> str:
-    """Struck through on a terminal; elsewhere the ~~ that stands in it shows."""
+    """Text struck through on a terminal; elsewhere its ~~ marks remain visible."""
     return _styled(text, "9", stream)
 
 
@@ -37,7 +37,7 @@ def _styled(text: str, code: str, stream: TextIO | None) -> str:
 
 
 def wrapped(text: str, indent: int = 0) -> str:
-    """Text in lines of at most 80 characters; every line of `text` is a paragraph that keeps its own indentation."""
+    """Text wrapped at 80 characters; every line of `text` is a paragraph that keeps its own indentation."""
     lines = []
     for line in text.splitlines():
         inner = len(line) - len(line.lstrip())
@@ -50,36 +50,34 @@ def wrapped(text: str, indent: int = 0) -> str:
 
 
 def labelled(label: str, text: str, column: int = 11) -> str:
-    """`label`, then text beside it, wrapped in its own column."""
+    """`label`, followed by text wrapped in its own column."""
     body = wrapped(text, column)
     return bold(label.ljust(column)) + body[column:]
 
 
 OF_A_RELEASE = ("ledger", "id", "engine", "master")
-OF_A_REQUEST = (
-    "rows_per_unit", "groups_per_unit", "values_per_unit", "mean_of", "unit", "by", "neighbours",
-    "epsilon", "delta", "mu", "rho",
-)  # fmt: skip
 """Words of the library that are flags here, and write NAME = VALUE where a flag has NAME VALUE."""
 
 
 def in_flags(remedy: str, request_file: bool = False) -> str:
-    """A remedy in flags; what a request file says stays as it is written there.
+    """A remedy in terms of flags; fields of a request file stay as they are written there.
 
     >>> in_flags('write rows_per_unit = 12, or mean_of = "units" for the mean over people')
     'write --rows-per-unit 12, or --mean-of units for the mean over people'
     >>> in_flags("give ledger= too", request_file=True)
     'give --ledger too'
     """
-    names = "|".join(OF_A_RELEASE if request_file else OF_A_RELEASE + OF_A_REQUEST)
+    from gaussmith.cli.flags import SPELLED_ALIKE  # imported where an error is shown
+
+    names = "|".join(OF_A_RELEASE if request_file else OF_A_RELEASE + SPELLED_ALIKE)
     said = re.compile(rf"""(?<![\w?&(.])({names}) ?=(?!=) ?(?:"([^"]*)"|'([^']*)'|([\w.…-]*))""")
     return said.sub(lambda m: f"--{m[1].replace('_', '-')} {m[2] or m[3] or m[4] or ''}".rstrip(), remedy)
 
 
 def error_text(error: GaussmithError) -> str:
-    """What is wrong, with the expression it stands in; then, a line each, the rule and what to do.
+    """What is wrong, with the expression if there is one; then the rule and what to do, one line each.
 
-    Once data was open: one line, always the same.
+    After data was opened: one line that is always the same.
     """
     from gaussmith.texts import printable
 

@@ -1,9 +1,9 @@
 """Check a plan against its certificate, trusting neither.
 
 PLAN and CERTIFICATE are files that `gaussmith plan` wrote with --save and
---certificate. Checked with every rounding on the safe side: that no difference
-of neighbours exceeds the guarantee, that no Gaussian noise can be better than
-the certificate says, and that the plan is as good as it says.
+--certificate. With every rounding on the safe side, this checks that no
+difference of neighbours exceeds the guarantee, that the certificate's lower
+bound holds for all Gaussian noise, and that the plan is as good as it claims.
 
 examples:
   gaussmith plan request.toml --save plan.json --certificate proof.json
@@ -43,7 +43,8 @@ def run(arguments: Namespace) -> int:
     certificate = Certificate.from_json(_read(arguments.certificate))
     found = verify(plan, certificate)
     if found.problems:
-        raise PlanError("a certificate that does not hold", " · ".join(found.problems), "plan again, or ask its author")
+        what, rule = "a certificate that does not hold", " · ".join(found.problems)
+        raise PlanError(what, rule, "plan again, or ask its author", code="certificate-does-not-hold")
     if arguments.json:
         fields: dict[str, Any] = {"holds": True, "plan_hash": plan.hash}
         asked = [[name for name in names if name] for names, _, _ in noise_names(plan)]
@@ -78,7 +79,7 @@ def _describe(draw: Draw | None, neighbours: str, found: Verdict) -> str:
     from gaussmith.words.plans import held
 
     total = draw is None or draw.block.objective == "total"
-    what = "total squared error" if total else "largest squared error over its target squared"
+    what = "total squared error" if total else "largest squared error relative to its squared target"
     where, kept = "", "guarantee"
     if draw is None:
         where = "One noise for all groups and questions:\n"
@@ -86,10 +87,10 @@ def _describe(draw: Draw | None, neighbours: str, found: Verdict) -> str:
         where = f"In each of {draw.groups.size:,} groups, of which a person is in {held(draw)}:\n"
         kept = "group's share of the guarantee" if draw.is_shared else "guarantee"
     bound = (
-        f"no Gaussian noise with this {kept} can be below {found.lower_bound:.9g}: within "
+        f"no Gaussian noise with this {kept} can go below {found.lower_bound:.9g}: within "
         f"{100 * (found.optimality - 1):.2g} % of the best"
         if math.isfinite(found.optimality)
-        else "no bound on that of other noise is known"
+        else "no lower bound for other noise is known"
     )
     return (
         f"{where}Private: no difference of neighbours exceeds the {kept} ({protects(neighbours)}); the largest "
@@ -103,6 +104,7 @@ def _read(file: str) -> str:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
+        what, rule = f"file {without_secrets(file)!r}", f"it cannot be read: {reason}"
         raise RequestError(
-            f"file {without_secrets(file)!r}", f"it cannot be read: {reason}", "check the name"
+            what, rule, "check the name", code="file-not-readable", reason=reason, file=without_secrets(file)
         ) from None

@@ -1,7 +1,7 @@
-"""What one record can be. Each domain says how records become integers, how large their differences are once lifted,
-which noise fits them, what limit all noise has, and how it is told in words and pictures.
+"""Domains: what one record can be. Each domain defines how records become integers, how large their lifted differences
+are, which noise fits them, a lower bound on any noise, and their description in words and pictures.
 
-A new domain is a file here, with a class that has the duties of `gaussmith.problem.Domain`, and a line below.
+A new domain is a file here, with a class that implements `gaussmith.problem.Domain`, and a line below.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 from gaussmith.domains.ball import Ball
 from gaussmith.domains.box import Box
 from gaussmith.domains.cells import Cells
-from gaussmith.domains.counts import CountCodes, Counts
+from gaussmith.domains.counts import Counts
 from gaussmith.domains.gaussian import GaussianData
 from gaussmith.domains.groups import Groups
 from gaussmith.domains.people import People
-from gaussmith.domains.points import PointCodes, Points
+from gaussmith.domains.points import Points
 from gaussmith.domains.records import Records
-from gaussmith.domains.sparse import SparseCodes, SparseSum
-from gaussmith.domains.votes import VoteCodes, Votes
+from gaussmith.domains.sparse import SparseSum
+from gaussmith.domains.votes import Votes
 from gaussmith.errors import PlanError
 from gaussmith.problem import Domain
 
@@ -37,20 +37,18 @@ _DOMAINS: tuple[Any, ...] = (
 
 _KINDS = {domain.kind: domain for domain in _DOMAINS}
 
-RowCodes = CountCodes | VoteCodes | SparseCodes | PointCodes
-"""Codings that read rows of numbers, one record at a time."""
-
 
 def domain_from_dict(fields: dict[str, Any]) -> Domain:
-    """The domain that `to_dict` described; refuses what it does not know."""
+    """The domain described by `to_dict`; refuses unknown kinds."""
     kind = fields.get("kind")
     if kind not in _KINDS:
-        raise PlanError(f"domain kind = {kind!r}", "this version does not know it", "upgrade gaussmith, or plan again")
+        what, rule = f"domain kind = {kind!r}", "this version does not know it"
+        raise PlanError(what, rule, "upgrade gaussmith, or plan again", code="unknown-domain-kind", kind=kind)
     domain: Domain = _KINDS[kind].from_dict(fields)
     return domain
 
 
 __all__ = [
-    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "Groups", "People", "Points", "Records", "RowCodes",
-    "SparseSum", "Votes", "domain_from_dict",
+    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "Groups", "People", "Points", "Records", "SparseSum",
+    "Votes", "domain_from_dict",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""How records become counts of cells: of all cells, or of the cells of some marginals."""
+"""Encodings of records as counts of cells: of all cells, or of the cells of some marginals."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.numerics.linear import Array, Words
-from gaussmith.numerics.products import Integers
+from gaussmith.problem.codes import Codes
 
 
 @dataclass(frozen=True)
-class CellCodes:
+class CellCodes(Codes):
     """Which cell of each of some marginals a record is in. The columns hold the places of values, −1 for undeclared.
 
-    `ways` lists the attributes of each marginal, `others` what an undeclared value counts as; None: it is in no cell.
+    `ways` lists the attributes of each marginal, `others` the substitute of an undeclared value; None: no cell.
 
     >>> CellCodes((3, 2), ((0, 1),), (2, 0)).encode(np.array([[0, 1], [-1, 1]])).tolist()
     [[0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1]]
@@ -44,11 +44,8 @@ class CellCodes:
     def extents(self) -> Array:
         return np.ones(self.width)
 
-    def centred(self, sums: Integers, records: int) -> Integers:
-        return sums
-
-    def add_counts(self, counts: Words, places: Words, weights: Words | None = None) -> None:
-        """Add to `counts` how many records are in each cell; `weights` says how often each row occurs."""
+    def add_places(self, sums: Words, places: Words, weights: Words | None = None) -> None:
+        """Add to `sums` how many records are in each cell; `weights` says how often each row occurs."""
         if self.others is None:
             declared = np.asarray((places >= 0).all(axis=1))
             places, weights = places[declared], None if weights is None else weights[declared]
@@ -60,13 +57,13 @@ class CellCodes:
             for i in way:
                 at = at * self.sizes[i] + places[:, i]
             if weights is None:
-                counts[start : start + width] += np.bincount(at, minlength=width)
+                sums[start : start + width] += np.bincount(at, minlength=width)
             else:
-                np.add.at(counts[start : start + width], at, weights)
+                np.add.at(sums[start : start + width], at, weights)
             start += width
 
     def encode(self, rows: npt.NDArray[np.int64]) -> Words:
         found = np.zeros((len(rows), self.width), np.int64)
         for counts, row in zip(found, rows, strict=True):
-            self.add_counts(counts, row[None])
+            self.add_places(counts, row[None])
         return found

@@ -17,7 +17,7 @@ from gaussmith.domains.uncentred import Uncentred
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
 from gaussmith.numerics.intervals import gram
-from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix, exact_entries
+from gaussmith.numerics.linear import Array, Dense, Diagonal, Matrix, NormBounds
 from gaussmith.numerics.norms import longest_row, widest_pair
 from gaussmith.numerics.residual_maps import ResidualLift
 from gaussmith.problem import Law, Problem
@@ -31,17 +31,17 @@ from gaussmith.texts import printable
 from gaussmith.workloads import Marginals, Runs, Workload
 
 if TYPE_CHECKING:
-    from gaussmith.problem.answers import Answers
+    from gaussmith.problem.features import Features
 
 MAX_SINGLE = 10_000_000
-"""Limit on the cells that are planned and released one by one."""
+"""Limit on the number of cells that are planned and released individually."""
 
 
 @dataclass(frozen=True, init=False)
 class Cells(Uncentred):
-    """Exactly one of d cells for every record: one value of a category column, or one of each of several.
+    """Exactly one of d cells for every record: one value of a category column, or one value of each of several columns.
 
-    A value that is not declared, or missing, counts as `other` (a declared value; the first one unless said), so that
+    A value that is not declared, or missing, counts as `other` (a declared value; by default the first), so that
     the record stays in the domain. With `or_none` such a record is in no cell at all.
 
     >>> Cells({"health": ["excellent", "good", "fair", "poor"]})
@@ -73,6 +73,7 @@ class Cells(Uncentred):
                 "cells given in several ways, or in none",
                 "they are labels, a size, or a shape",
                 'write Cells(["a", "b"]), Cells(size=8) or Cells(shape=(10, 2))',
+                code="cells-not-given-in-one-way",
             )
         attributes: tuple[str, ...] | None = None
         if isinstance(labels, Mapping):
@@ -81,7 +82,8 @@ class Cells(Uncentred):
         else:
             lists = [labels if labels is not None else size] if shape is None else list(shape)
         if not lists:
-            raise DomainError("cells of no attribute", "there is at least one", 'write {"sex": ["f", "m"]}')
+            remedy = 'write {"sex": ["f", "m"]}'
+            raise DomainError("cells of no attribute", "there is at least one", remedy, code="cells-without-attributes")
         read = [read_labels("cell", list(given) if isinstance(given, range) else given) for given in lists]
         object.__setattr__(self, "attributes", attributes)
         object.__setattr__(self, "sizes", tuple(n for n, _ in read))
@@ -90,27 +92,27 @@ class Cells(Uncentred):
         object.__setattr__(self, "others", self._others(other))
 
     def _others(self, other: Label | Mapping[str, Label] | None) -> tuple[int, ...]:
-        """Where what is not declared goes, attribute by attribute."""
+        """The substitute of undeclared values, for each attribute."""
         if other is None:
             return (0,) * len(self.sizes)
         if self.or_none:
-            raise DomainError(
-                f"other={other!r}", "with or_none a value that is not declared is in no cell", "leave one of them out"
-            )
+            what, rule = f"other={other!r}", "with or_none a value that is not declared is in no cell"
+            raise DomainError(what, rule, "leave one of them out", code="other-beside-or-none", other=other)
         given = other if isinstance(other, Mapping) else {(self.attributes or ("",))[0]: other}
         if not isinstance(other, Mapping) and len(self.sizes) > 1:
-            raise DomainError(f"other={other!r}", "there are several attributes", f"write {{'age': {other!r}}}")
+            what, rule = f"other={other!r}", "there are several attributes"
+            raise DomainError(what, rule, f"write {{'age': {other!r}}}", code="other-without-attribute", other=other)
         places = [0] * len(self.sizes)
         for name, label in given.items():
             names = self.attributes or ("",)
             if name not in names:
-                raise DomainError(f"other names {name!r}", "it is no attribute", nearest(str(name), names))
+                what, rule = f"other names {name!r}", "it is no attribute"
+                raise DomainError(what, rule, nearest(str(name), names), code="other-names-no-attribute", name=name)
             i = names.index(name)
             known = self.values[i] or tuple(range(self.sizes[i]))
             if label not in known:
-                raise DomainError(
-                    f"other={label!r}", "it is one of the declared values", nearest(str(label), map(str, known))
-                )
+                rule, remedy = "it is one of the declared values", nearest(str(label), map(str, known))
+                raise DomainError(f"other={label!r}", rule, remedy, code="other-not-declared", other=label)
             places[i] = known.index(label)
         return tuple(places)
 
@@ -126,7 +128,7 @@ class Cells(Uncentred):
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """The columns that hold the values, where they are named."""
+        """The columns that hold the values, if they have names."""
         return self.attributes
 
     @property
@@ -150,14 +152,14 @@ class Cells(Uncentred):
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
+        """The treatment of records, in plain words."""
         what = (
             f"one of {self.sizes[0]} values"
             if len(self.sizes) == 1
             else f"one value of each of {len(self.sizes)} columns"
         )
         if self.or_none:
-            return f"A record has {what}; one with a value that is missing or not declared is in no cell."
+            return f"A record has {what}; a record with a value that is missing or not declared is in no cell."
         stand_ins = [self.value_name(i, v) for i, v in enumerate(self.others)]
         shown = ", ".join(stand_ins[:8]) + (", …" if len(stand_ins) > 8 else "")
         return f"A record has {what}. A value that is missing or not declared counts as: {shown}."
@@ -168,7 +170,7 @@ class Cells(Uncentred):
 
     @property
     def undeclared(self) -> str:
-        """What a value counts as that is none of the declared ones.
+        """The substitute of values that are not declared.
 
         >>> Cells(["a", "b"]).undeclared
         'a value that is missing or not declared counts as: a'
@@ -192,7 +194,7 @@ class Cells(Uncentred):
         return [range(n) if values is None else values for values, n in zip(self.values, self.sizes, strict=True)]
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CellCodes:
-        """How records become counts: of all cells, or of the cells of the marginals asked."""
+        """The encoding of records as counts: of all cells, or of the cells of the requested marginals."""
         every = (tuple(range(len(self.sizes))),)
         ways = workload.ways if isinstance(workload, Marginals) else every
         return CellCodes(self.sizes, ways, None if self.or_none else self.others)
@@ -204,6 +206,8 @@ class Cells(Uncentred):
                 f"all {d:.3g} cells" if d < 1e300 else "all cells of a product",
                 f"at most {MAX_SINGLE:,} are released one by one",
                 "ask for marginals: answers=gaussmith.workloads.marginals(shape, 2)",
+                code="too-many-cells-to-release",
+                cells=d,
             )
 
     def check_workload(self, workload: Workload) -> None:
@@ -213,29 +217,35 @@ class Cells(Uncentred):
         return workload.answer_names(self)
 
     def farthest(self, direction: Array) -> Array:
-        """The cell that goes farthest in a direction, as a record."""
+        """The farthest cell in a direction, as a record."""
         found = np.zeros(len(direction))
         best = int(np.argmax(direction))
         found[best] = 0.0 if self.or_none and direction[best] < 0 else 1.0
         return found
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
 
-        add-remove: a column of the lift, and the last one for the record itself; replace-one: of two columns the
-        difference. With `or_none` one of them may be missing.
+        add-remove: a column of the lift, and the last one for the record itself; replace-one: the difference
+        of two columns. With `or_none` one of them may be missing.
         """
-        if isinstance(lift, ResidualLift):
-            fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
-            if not fits:
-                raise PlanError("residuals of other cells", "they belong to the domain's attributes", "plan again")
-            return lift.largest(neighbours)
-        check_lift(lift, self.dimension, neighbours)
-        if isinstance(lift, Exchangeable):
-            return largest_level(lift, self._levels(neighbours))
-        if isinstance(lift, Diagonal):
-            return largest_few(lift, np.ones(self.dimension), 1 if neighbours == ADD_REMOVE else 2)
-        return largest_cell(exact_entries(lift), self.dimension, neighbours, self.or_none)
+        d, cells = self.dimension, 1 if neighbours == ADD_REMOVE else 2
+        bounds = NormBounds(
+            dense=lambda matrix: largest_cell(matrix, d, neighbours, self.or_none),
+            diagonal=lambda lift: largest_few(lift, np.ones(d), cells),
+            exchangeable=lambda lift: largest_level(lift, self._levels(neighbours)),
+            residual=lambda lift: self._largest_residual(lift, neighbours),
+        )
+        if lift.ways is None:
+            check_lift(lift, d, neighbours)
+        return lift.largest(bounds)
+
+    def _largest_residual(self, lift: ResidualLift, neighbours: str) -> float:
+        fits = lift.residuals.sizes == self.sizes and not (self.or_none and neighbours == REPLACE_ONE)
+        if not fits:
+            rule = "they belong to the domain's attributes"
+            raise PlanError("residuals of other cells", rule, "plan again", code="residuals-of-other-cells")
+        return lift.largest_norm(neighbours)
 
     def _levels(self, neighbours: str) -> list[Level]:
         one, two, none = Fraction(1), Fraction(2), Fraction(0)
@@ -245,40 +255,42 @@ class Cells(Uncentred):
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
-        if isinstance(lift, ResidualLift):  # it sees the cells of marginals, and no number of records beside them
-            moved = lift.largest(REPLACE_ONE)
+        if lift.ways is not None:  # it sees the cells of marginals, and no number of records beside them
+            moved = lift.largest(NormBounds(residual=lambda lift: lift.largest_norm(REPLACE_ONE)))
             return max(moved, self.largest(lift, ADD_REMOVE)) if self.or_none else moved
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
     def check_lift(self, lift: Matrix, codes: Codes) -> None:
         assert isinstance(codes, CellCodes)
-        if isinstance(lift, ResidualLift):
-            if lift.residuals.ways != codes.ways:
-                raise PlanError("residuals of other marginals", "they belong to what is counted", "plan again")
+        if lift.ways is not None:
+            if lift.ways != codes.ways:
+                what = "residuals of other marginals"
+                raise PlanError(what, "they belong to what is counted", "plan again", code="residuals-not-of-answers")
         elif codes.ways != (tuple(range(codes.columns)),):
-            # Of several marginals a record is in a cell each, which the largest column of a lift does not bound.
-            raise PlanError("counts of marginals without residuals", "they are lifted by their residuals", "plan again")
+            # With several marginals a record is in one cell of each, so the largest column of a lift is not a bound.
+            what, rule = "counts of marginals without residuals", "they are lifted by their residuals"
+            raise PlanError(what, rule, "plan again", code="marginals-without-residuals")
 
-    def answer_rows(self, answers: Answers) -> Array:
-        answers.check_written(self.dimension)
-        return super().answer_rows(answers)
+    def feature_rows(self, features: Features) -> Array:
+        features.check_written(self.dimension)
+        return super().feature_rows(features)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
-        work = problem.answers.marginals
+        work = problem.features.marginals
         return in_cells(problem, search) if work is None else of_marginals(problem, work)
 
     def standard_reach(self, problem: Problem[Any]) -> float:
-        extra = 1.0 if problem.asks_secret_count else 0.0
-        answers, secret = problem.answers, problem.secret_count
-        if (work := answers.marginals) is not None:  # a record is in one cell of each
-            asked = [(way, float(answers.weights[at])) for way, at in zip(work.ways, work.offsets, strict=True)]
+        extra = problem.secret_count_weight
+        features, secret = problem.features, problem.secret_count
+        if (work := features.marginals) is not None:  # a record is in one cell of each
+            asked = [(way, float(features.weights[at])) for way, at in zip(work.ways, work.offsets, strict=True)]
             return math.sqrt(sum(w * (1.0 if secret else 2.0 * (way != ())) for way, w in asked) + extra)
-        if (runs := answers.runs) is not None:
-            G = gram(*runs.places, runs.cells, answers.weights)
+        if (runs := features.runs) is not None:
+            G = gram(*runs.places, runs.cells, features.weights)
             sizes = np.diag(G)
             widest = 0.0 if secret else float((sizes[:, None] + sizes - 2 * G).max())
             return math.sqrt(max(float(sizes.max()) if secret or self.or_none else 0.0, widest) + extra)
-        if answers.matrix is None:
+        if features.matrix is None:
             found = self.largest(Diagonal(np.sqrt(problem.coordinate_weights)), problem.neighbours)
         else:
             found = self.largest(Dense(problem.rows * problem.root_weights), problem.neighbours)
@@ -308,7 +320,8 @@ class Cells(Uncentred):
         made = cls(given, or_none=fields["or_none"])
         others = tuple(int(place) for place in fields["others"])
         if len(others) != len(made.sizes) or not all(0 <= v < n for v, n in zip(others, made.sizes, strict=True)):
-            raise DomainError("cells whose stand-ins have no place", "each is a declared value", "plan again")
+            what = "cells whose stand-ins have no place"
+            raise DomainError(what, "each is a declared value", "plan again", code="stored-other-not-declared")
         object.__setattr__(made, "attributes", None if attributes is None else made.attributes)
         object.__setattr__(made, "others", others)
         return made
@@ -320,13 +333,13 @@ class Cells(Uncentred):
 
 
 def largest_cell(matrix: Array, cells: int, neighbours: str, or_none: bool) -> float:
-    """The largest norm over records that fall into one cell, for a dense lift; rounded up."""
+    """The largest norm over records in a single cell, for a dense lift; rounded up."""
     columns = matrix[:, :cells].T
     if neighbours != ADD_REMOVE:
         return widest_pair(np.vstack([columns, np.zeros((1, len(matrix)))]) if or_none else columns)
     if matrix.shape[1] == cells:
         return longest_row(columns)
     last = matrix[:, cells]
-    # The sum of two doubles is off by half a unit in its last place: what is taken is never smaller in size.
+    # The sum of two doubles is off by at most half a unit in the last place: the value used is never smaller in size.
     reach = np.nextafter(np.abs(columns + last), np.inf)
     return longest_row(np.vstack([reach, np.abs(last)]) if or_none else reach)

@@ -24,10 +24,11 @@ from gaussmith.domains.lift_norms import (
 )
 from gaussmith.domains.uncentred import Listed
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix, Words
-from gaussmith.numerics.products import Integers
+from gaussmith.numerics.linear import Array, Exchangeable, Matrix, NormBounds, Words
 from gaussmith.numerics.two_level import replaced_counts
 from gaussmith.problem import Law, Problem
+from gaussmith.problem.codes import Codes
+from gaussmith.problem.sql import INFINITY, Step
 from gaussmith.proofs.exchangeable import proven_levels
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.exchangeable import even_counts, exchangeable
@@ -35,10 +36,10 @@ from gaussmith.workloads import Workload
 
 
 @dataclass(frozen=True)
-class CountCodes:
+class CountCodes(Codes):
     """Which of d items a record has: 1 where the value is above zero, 0 else; missing is 0.
 
-    Of more than `at_most` ones the first in declared order stay.
+    If there are more than `at_most` ones, the first in declared order are kept.
 
     >>> CountCodes(4, 2).encode(np.array([[1.0, 0.0, 1.0, 1.0], [np.nan, -3.0, 0.5, np.inf]])).tolist()
     [[1, 0, 1, 0], [0, 0, 1, 1]]
@@ -55,16 +56,20 @@ class CountCodes:
     def extents(self) -> Array:
         return np.ones(self.columns)
 
-    def centred(self, sums: Integers, records: int) -> Integers:
-        return sums
-
     def encode(self, rows: Array) -> Words:
         ones = rows > 0
         return (ones & (np.cumsum(ones, axis=1) <= self.at_most)).astype(np.int64)
 
-    def sum_rows(self, rows: Array) -> Words:
-        """The summed integers of an array of records."""
-        return np.asarray(self.encode(rows).sum(axis=0))
+    def spell(self, which: range) -> list[Step]:
+        """1 above zero; of more than k ones those stay whose place is not after that of the k-th."""
+        d, k = self.columns, self.at_most
+        above = [f"x{j} > 0D and x{j} <= {INFINITY}" for j in range(d)]
+        if k >= d:
+            return [[f"if({above[j]}, 1L, 0L) c{j}" for j in which]]
+        places = ", ".join(f"if({above[j]}, {j}, null)" for j in range(d))
+        last = f"coalesce(get(array_compact(array({places})), {k - 1}), {d}) last"
+        numbers = [f"x{j}" for j in which]
+        return [[*numbers, last], [f"if({above[j]} and last >= {j}, 1L, 0L) c{j}" for j in which]]
 
 
 @dataclass(frozen=True, init=False)
@@ -96,30 +101,30 @@ class Counts(Listed):
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
+        """The treatment of records, in plain words."""
         rest = "" if self.at_most == self.dimension else (
-            f" Of a record with more than {self.at_most}, the first {self.at_most} in declared order count."
+            f" If a record has more than {self.at_most}, the first {self.at_most} in declared order count."
         )  # fmt: skip
         return (
-            f"A record has some of {self.dimension} items: those whose value is above zero. Missing values and values "
-            f"that are not numbers count as none.{rest}"
+            f"A record has some of {self.dimension} items: those with a value above zero. Missing values and values "
+            f"that are not numbers count as zero.{rest}"
         )
 
     @property
     def person(self) -> str:
-        """Who is one person; of pairs the record does not tell."""
-        return "each row is one person; in pairs of persons and items a person is all rows that name the same one"
+        """Who is one person; for pairs the record does not say."""
+        return "each row is one person; in pairs of persons and items, a person is all rows with the same person"
 
     @property
     def declared_values(self) -> tuple[Label, ...] | None:
         return self.labels
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> CountCodes:
-        """How records become integers."""
+        """The encoding of records as integers."""
         return CountCodes(self.dimension, self.at_most)
 
     def records(self, most: int = MAX_LISTED) -> Array | None:
-        """Every record, one a row; None if there are more than `most`."""
+        """Every record, one per row; None if there are more than `most`."""
         d, k = self.dimension, self.at_most
         if sum(math.comb(d, j) for j in range(k + 1)) > most:
             return None
@@ -133,27 +138,30 @@ class Counts(Listed):
         return listed
 
     def farthest(self, direction: Array) -> Array:
-        """The record that goes farthest in a direction."""
+        """The farthest record in a direction."""
         found = np.zeros(self.dimension)
         best = np.argsort(-direction, kind="stable")[: self.at_most]
         found[best] = direction[best] > 0
         return found
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
 
         add-remove: s = (x, 1), x with j ≤ k ones; replace-one: p ones and q minus ones, p, q ≤ k, p + q ≤ d.
         """
         d, k = self.dimension, self.at_most
         check_lift(lift, d, neighbours)
-        if isinstance(lift, Exchangeable):
-            return largest_level(lift, _added(lift, k) if neighbours == ADD_REMOVE else _replaced(d, k))
-        if isinstance(lift, Diagonal):
-            return largest_few(lift, np.ones(d), k if neighbours == ADD_REMOVE else 2 * k)
-        return largest_listed(lift, self.records(), neighbours)
+        added = neighbours == ADD_REMOVE
+        return lift.largest(
+            NormBounds(
+                dense=lambda matrix: largest_listed(matrix, self.records(), neighbours),
+                diagonal=lambda lift: largest_few(lift, np.ones(d), k if added else 2 * k),
+                exchangeable=lambda lift: largest_level(lift, _added(lift, k) if added else _replaced(d, k)),
+            )
+        )
 
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
@@ -175,7 +183,7 @@ class Counts(Listed):
 
 
 def _added(lift: Exchangeable, k: int) -> list[Level]:
-    """The levels of added records among which the norm is largest: it is a quadratic in the number of ones."""
+    """The levels of added records that can have the largest norm, which is quadratic in the number of ones."""
     a, b, c, e, f = exact_numbers(lift)
     bend = 2 * a * b + lift.size * b * b + e * e
     slope = a * a + 2 * a * c + 2 * lift.size * b * c + 2 * e * f

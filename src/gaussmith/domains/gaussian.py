@@ -1,6 +1,6 @@
-"""Gaussian data: numbers without bounds that are expected to vary around a centre by so much.
+"""Gaussian data: numbers without bounds that are expected to vary around a centre by a known amount.
 
-The expectation chooses where records are clipped; privacy rests on the clip alone and holds for any data.
+The expectation determines where records are clipped; privacy depends only on the clipping and holds for any data.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem import Domain, Problem
 from gaussmith.problem.codes import BallCodes
 from gaussmith.problem.domain import BoundsTable
-from gaussmith.proofs.ball import ellipsoid_bound
+from gaussmith.proofs.ball import round_bound
 from gaussmith.shapes import Shape, price
 from gaussmith.shapes.candidates import BEST, Candidate, Candidates, Search, refuse_shape
 from gaussmith.workloads import Workload
@@ -33,17 +33,17 @@ SCALINGS = ("best", "report", "chebyshev", "round")
 
 @dataclass(frozen=True, eq=False, init=False)
 class GaussianData(Domain):
-    """Records x with coordinate j about normal around mean_j with standard deviation sd_j, independently; all public.
+    """Records x with independent, roughly normal coordinates with mean mean_j and standard deviation sd_j; all public.
 
-    A plan scales the coordinates, shortens records beyond an ellipsoid around `mean` and adds noise of its shape.
+    A plan scales the coordinates, clips records to an ellipsoid around `mean` and adds noise of the same shape.
 
-    rows:        a public guess of the number of records (or their known number under replace-one); the clip balances
-                 noise against what it takes from so many records.
+    rows:        a public estimate of the number of records (under replace-one their known number); the clipping level
+                 balances noise against the loss from clipping that many records.
     clip:        "best", or the fraction of records to clip if they are as expected, say 1e-4.
     scaling:     "best", or for comparison "report" (theorem 4), "chebyshev" (the report's alternative), "round".
-    mean_within: how far the true means are expected to lie from `mean` (their typical distance). Clipping shifts all
-                 records alike where they do, so the clip is then chosen wider. If it is left out, `mean` is trusted
-                 where sums are asked, and means are taken to lie a standard deviation away.
+    mean_within: how far the true means are expected to lie from `mean` (their typical distance). In that case clipping
+                 shifts all records in the same direction, so the clip is wider. By default `mean` is taken as exact
+                 for sums, and the true means are taken to be one standard deviation away for means.
 
     >>> GaussianData(mean=[170, 70], sd=[10, 15])
     GaussianData(2 coordinates around (170, 70), sd (10, 15), for about 10000 records)
@@ -59,7 +59,7 @@ class GaussianData(Domain):
     mean_within: Array | None
     names: tuple[str, ...] | None
     half_axes: Array | None
-    """Of the ellipsoid records are clipped to; None until planned."""
+    """The half axes of the ellipsoid to which records are clipped; None before planning."""
 
     def __init__(
         self,
@@ -81,22 +81,29 @@ class GaussianData(Domain):
                 f"sd[{j}]={spread[j]:g}",
                 "a standard deviation is a number above 0, between 1e-150 and 1e150",
                 "leave out coordinates that never vary; a rough guess of the others will do",
+                code="sd-out-of-range",
+                index=j,
+                sd=spread[j],
             )
         if not (np.abs(centre) < 1e150).all():
-            raise DomainError("mean", "its numbers are finite and below 1e150", "give one number per coordinate")
+            rule = "its numbers are finite and below 1e150"
+            raise DomainError("mean", rule, "give one number per coordinate", code="mean-not-finite")
         within = None if mean_within is None else _spread_out("mean_within", mean_within, d)
         if within is not None and not ((within >= 0) & (within < 1e150)).all():
-            raise DomainError("mean_within", "it holds numbers of 0 or more", "leave it out if it is not known")
+            rule = "it holds numbers of 0 or more"
+            raise DomainError("mean_within", rule, "leave it out if it is not known", code="mean-within-negative")
         rule = "it guesses the number of records: a number from 1 to 1e15"
         rows = check_number("rows", rows, low=1, below=1e15, rule=rule, remedy="write rows=10_000", error=DomainError)
         if isinstance(clip, str):
             if clip != "best":
-                raise DomainError(f"clip={clip!r}", 'it is "best" or a fraction of the records', 'write clip="best"')
+                rule = 'it is "best" or a fraction of the records'
+                raise DomainError(f"clip={clip!r}", rule, 'write clip="best"', code="unknown-clip", clip=clip)
         else:
             rule, remedy = "a fraction lies between 0 and 1", 'write clip="best", or 1e-4'
             clip = check_probability("clip", clip, rule=rule, remedy=remedy, error=DomainError)
         if scaling not in SCALINGS:
-            raise DomainError(f"scaling={scaling!r}", "it names a way of scaling", nearest(str(scaling), SCALINGS))
+            what, rule = f"scaling={scaling!r}", "it names a way of scaling"
+            raise DomainError(what, rule, nearest(str(scaling), SCALINGS), code="unknown-scaling", scaling=scaling)
         names = check_coordinate_names(names, d)
         set_field = object.__setattr__
         for name, array in (("centre", centre), ("sd", spread), ("mean_within", within)):
@@ -110,17 +117,19 @@ class GaussianData(Domain):
         set_field(self, "half_axes", None)
 
     def clipped_to(self, half_axes: Array) -> GaussianData:
-        """The same domain, with the ellipsoid that a plan has chosen."""
+        """The same domain with the ellipsoid chosen by a plan."""
         axes = np.array(half_axes, float)
         if axes.shape != self.sd.shape or not ((axes > 1e-150) & (axes < 1e150)).all():
-            raise DomainError("half_axes", "there is one positive number per coordinate", "plan again")
+            raise DomainError(
+                "half_axes", "there is one positive number per coordinate", "plan again", code="half-axes-damaged"
+            )
         axes.flags.writeable = False
         found = copy(self)
         object.__setattr__(found, "half_axes", axes)
         return found
 
     def off_by(self, within: Array) -> GaussianData:
-        """The same domain, its means this far from the centre."""
+        """The same domain with its means this far from the centre."""
         fields = {**self.to_dict(), "mean_within": within.tolist()}
         return GaussianData.from_dict(fields)
 
@@ -130,72 +139,73 @@ class GaussianData(Domain):
 
     @property
     def radius(self) -> Array:
-        """What core 1 stands for: the half axes once they are chosen, until then a standard deviation."""
+        """The value of one unit of the core: the half axes once they are chosen, before that a standard deviation."""
         return self.sd if self.half_axes is None else self.half_axes
 
     @property
     def spread(self) -> Array:
-        """The square distance of the mean from the centre that is allowed for."""
+        """The squared distance of the mean from the centre that is allowed for."""
         within = self.sd if self.mean_within is None else self.mean_within
         return within * within
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
+        """The treatment of records, in plain words."""
         return (
-            "Records beyond the ellipsoid around the expected mean are shortened to it; a record with a value that is "
+            "Records outside the ellipsoid around the expected mean are clipped to it; a record with a value that is "
             "missing or not finite becomes the expected mean."
         )
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> BallCodes:
-        """How records become integers: each coordinate over its half axis, then as in a ball of radius 1."""
+        """The encoding of records as integers: each coordinate over its half axis, then as in a ball of radius 1."""
         if self.half_axes is None:
-            raise PlanError("Gaussian data without a clip", "the clip is chosen by a plan", "call gaussmith.plan first")
+            what = "Gaussian data without a clip"
+            raise PlanError(what, "the clip is chosen by a plan", "call gaussmith.plan first", code="clip-not-planned")
         return BallCodes(self.centre, self.half_axes)
 
     @cached_property
     def _ball(self) -> Ball:
-        """Cores fill the unit ball: its differences are ours."""
+        """The unit ball, which has the same differences as the cores."""
         return Ball(self.dimension, 1.0)
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s, rounded up; for any data, normal or not."""
+        """An upper bound on ‖lift · s‖ over all differences s, rounded up; for any data, normal or not."""
         return self._ball.largest(lift, neighbours, extent)
 
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         return self._ball.largest_change(lift)
 
     # -- what is expected of the data -----------------------------------------------------------------------------
 
     @cached_property
     def deviation(self) -> Array:
-        """The standard deviation of records around the centre, the uncertainty of the mean included."""
+        """The standard deviation of records around the centre, including the uncertainty of the mean."""
         return self.sd if self.mean_within is None else np.hypot(self.sd, self.mean_within)
 
     @property
     def shares(self) -> Array:
-        """λ_j = (deviation_j/half axis_j)²: a record as expected is clipped when Σ λ_j Z_j² > 1."""
+        """λ_j = (deviation_j/half axis_j)²: a normal record is clipped when Σ λ_j Z_j² > 1."""
         return (self.deviation / self.radius) ** 2
 
     def clipped_fraction(self) -> float:
-        """How many records are clipped if they are as expected."""
+        """The fraction of records that are clipped if the data are as expected."""
         from gaussmith.numerics import quadratic_forms
 
         return quadratic_forms.tail(self.shares, 1.0)
 
     def clipping_loss(self, weights: Array, rows: float | None = None) -> float:
-        """The expected weighted squared error of sums from clipping alone, if records are as expected.
+        """The expected weighted squared error of sums from clipping alone, if the data are as expected.
 
             rows · Σ w_j deviation_j² E[Z_j² (1 − 1/√Q)² ; Q > 1],   Q = Σ λ_j Z_j²
 
-        and rows² · Σ w_j within_j² g_j² where `mean_within` is stated (`numerics.clipping`).
+        plus rows² · Σ w_j within_j² g_j² if `mean_within` is stated (`numerics.clipping`).
         """
         from gaussmith.numerics.scaling import Price
 
         n = self.rows if rows is None else rows
         values = weights * self.deviation**2
-        unit = float(values.max()) or 1.0  # doubles hold what is near 1, whatever the columns are measured in
+        unit = float(values.max()) or 1.0  # scale to numbers near 1, whatever the units of the columns
         drift = None if self.mean_within is None else weights * self.mean_within**2 / unit
         return unit * float(Price(values / unit, 1.0, 0.0, n, drift).losses(self.shares)(np.ones(1))[0])
 
@@ -211,7 +221,7 @@ class GaussianData(Domain):
         chosen, shape = clipped(problem, search.mu, ways[search.shape])
         others: tuple[tuple[str, float], ...] = ()
         if search.shape == BEST:
-            with suppress(PlanError):  # its errors may be too large for doubles where those of the other are not
+            with suppress(PlanError):  # its errors may overflow doubles where those of the other do not
                 plain, standard = clipped(problem, search.mu, "round")
                 cost = price(standard, problem.over(plain))
                 others = (("isotropic", cost),) if np.isfinite(cost) else ()
@@ -226,13 +236,13 @@ class GaussianData(Domain):
         return clipped(problem, mu, "round")
 
     def closed_bound(self, problem: Problem[Any]) -> float:
-        return ellipsoid_bound(problem)
+        return round_bound(problem)
 
     def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
         return centred_outlines(problem, lambda rows: ellipse(rows @ rows.T), first, second)
 
     def note(self, problem: Problem[Any]) -> str:
-        """What clipping is expected to do.
+        """The expected effect of clipping.
 
         >>> import gaussmith as gm
         >>> block = gm.plan(gm.GaussianData(0, [1, 2]), gm.Guarantee(mu=1)).block
@@ -242,7 +252,7 @@ class GaussianData(Domain):
         loss = self.clipping_loss(problem.coordinate_weights)
         return (
             f"If the data are as expected, {100 * self.clipped_fraction():.2g} % of the records are clipped: with "
-            f"{self.rows:.6g} of them this adds about {loss:.3g} to the total squared error. "
+            f"{self.rows:.6g} records this adds about {loss:.3g} to the total squared error. "
             "Privacy does not depend on it."
         )
 
@@ -262,7 +272,7 @@ class GaussianData(Domain):
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable:
         rows = [(self.name(j), [float(each[j]) for each in (self.centre, self.sd, self.radius)]) for j in places]
         note = (
-            f"{self.note(problem)} Records beyond the ellipsoid with these half axes were shortened to it. A record "
+            f"{self.note(problem)} Records outside the ellipsoid with these half axes were clipped to it. A record "
             "with a value that is missing or not finite became the expected mean."
         )
         return BoundsTable(("column", "expected mean", "expected deviation", "clipped to within"), rows, note)
@@ -317,7 +327,8 @@ def _numbers(name: str, values: Any) -> Array:
     except (TypeError, ValueError, OverflowError):
         array = np.zeros((0, 0))
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        raise DomainError(f"{name}={values!r}"[:120], "it holds finite numbers, one per coordinate", "give a list")
+        what, rule = f"{name}={values!r}"[:120], "it holds finite numbers, one per coordinate"
+        raise DomainError(what, rule, "give a list", code="not-numbers-per-coordinate", name=name, values=values)
     return array
 
 
@@ -328,5 +339,9 @@ def _spread_out(name: str, values: Any, dimension: int) -> Array:
             f"{array.size} numbers in {name}",
             f"there are {dimension} standard deviations",
             "give one number per coordinate, or one for all",
+            code="numbers-do-not-match-sd",
+            numbers=array.size,
+            name=name,
+            dimension=dimension,
         )
     return np.full(dimension, array[0]) if array.size == 1 else array

@@ -1,4 +1,4 @@
-"""Groups: the same domain once per declared key, a person in at most so many of them."""
+"""Groups: the same domain once per declared key, with a limit on the groups per person."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gaussmith.problem import Domain
 Key = str | int | bool
 
 MAX_GROUPS = 10_000_000
-"""Limit on the groups that can be declared."""
+"""Limit on the number of declared groups."""
 
 RESERVED = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
-"""Names that stand beside the keys in a table of answers."""
+"""Column names that a table of answers has in addition to the keys."""
 
 
 @dataclass(frozen=True, init=False)
 class Groups:
-    """Every declared key, in order, and what one person adds to each of at most `at_most` of them.
+    """All declared keys, in order, and what one person adds to each of at most `at_most` of them.
 
-    Keys are declared, never found in the data: a group that nobody is in is released too, with fresh noise.
+    Keys are declared, never taken from the data: an empty group is released too, with fresh noise.
 
     >>> import gaussmith as gm
     >>> by = gm.Groups({"region": ["north", "south"], "sex": ["f", "m"]}, gm.Box({"visits": (0, 80)}), at_most=1)
@@ -52,13 +52,16 @@ class Groups:
                     f"key column {column!r}",
                     f"tables of answers have columns of their own: {', '.join(RESERVED)}",
                     "rename the column in the source",
+                    code="key-column-reserved",
+                    column=column,
                 )
         rule = "a person is in a whole number of groups, at least one"
         at_most = check_whole("at_most", at_most, 1, rule=rule, error=DomainError)
         if at_most > len(labels):
-            raise DomainError(
-                f"at_most={at_most}", f"there are only {len(labels)} groups", f"write {len(labels)} or less"
-            )
+            what = f"at_most={at_most}"
+            rule = f"there are only {len(labels)} groups"
+            remedy = f"write {len(labels)} or less"
+            raise DomainError(what, rule, remedy, code="at-most-exceeds-groups", at_most=at_most, groups=len(labels))
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "domain", domain)
@@ -66,11 +69,11 @@ class Groups:
 
     @property
     def size(self) -> int:
-        """How many groups are declared."""
+        """The number of declared groups."""
         return len(self.labels)
 
     def to_dict(self) -> dict[str, Any]:
-        """Without the domain, which a plan keeps beside it."""
+        """A dictionary without the domain, which a plan stores separately."""
         return {
             "columns": list(self.columns),
             "labels": [list(label) for label in self.labels],
@@ -95,11 +98,13 @@ def _labels(
                     f"keys of {column!r} = {values!r}"[:120],
                     "they are listed, at least one",
                     f'write {{{column!r}: ["north", "south"]}}',
+                    code="keys-not-listed",
+                    column=column,
+                    values=values,
                 )
         if math.prod(len(values) for values in keys.values()) > MAX_GROUPS:
-            raise DomainError(
-                "too many groups", f"at most {MAX_GROUPS} can be declared", "list the combinations wanted"
-            )
+            rule = f"at most {MAX_GROUPS} can be declared"
+            raise DomainError("too many groups", rule, "list the combinations wanted", code="too-many-groups")
         labels = tuple(itertools.product(*keys.values()))
     else:
         rows = list(keys)
@@ -108,6 +113,8 @@ def _labels(
                 f"groups {rows!r}"[:120],
                 "keys are listed by column, or in combinations",
                 'write {"region": ["north", "south"]}, or [{"region": "north", "sex": "f"}, …]',
+                code="groups-malformed",
+                groups=rows,
             )
         columns = tuple(str(column) for column in rows[0]) if rows else ()
         for row in rows:
@@ -116,19 +123,25 @@ def _labels(
                     f"group {row!r}"[:120],
                     f"every listed group names the same columns: {', '.join(columns)}",
                     'write [{"region": "north", "sex": "f"}, …]',
+                    code="group-with-other-columns",
+                    group=row,
                 )
         labels = tuple(tuple(row.values()) for row in rows)
     if not columns or not labels:
-        raise DomainError("no groups", "keys are declared, never found in the data", 'write {"region": ["n", "s"]}')
+        raise DomainError(
+            "no groups", "keys are declared, never found in the data", 'write {"region": ["n", "s"]}', code="no-groups"
+        )
     for label in labels:
         for key in label:
             if not isinstance(key, str | int):
-                raise DomainError(f"key {key!r}", "a key is text, a whole number or a truth value", "round it to one")
+                rule = "a key is text, a whole number or a truth value"
+                raise DomainError(f"key {key!r}", rule, "round it to one", code="key-of-unknown-type", key=key)
             check_text("key", key)
     seen: set[tuple[tuple[type, Key], ...]] = set()
     for label in labels:
         typed = tuple((type(key), key) for key in label)
         if typed in seen:
-            raise DomainError(f"group {label!r} is declared twice", "every group has its own key", "leave one out")
+            what = f"group {label!r} is declared twice"
+            raise DomainError(what, "every group has its own key", "leave one out", code="group-twice", group=label)
         seen.add(typed)
     return columns, labels

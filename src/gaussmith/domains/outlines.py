@@ -1,4 +1,4 @@
-"""Outlines of what one record can change in two answers, for pictures. An answer's place is its own, the count last."""
+"""Outlines of what one record can change in two answers, for pictures. By places of features, the count last."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gaussmith.numerics.linear import Array
 from gaussmith.problem import Domain, Problem
 
 if TYPE_CHECKING:
-    from gaussmith.problem.answers import Answers
+    from gaussmith.problem.features import Features
 
 CIRCLE = 72
-"""Points on a smooth outline."""
+"""Number of points on a smooth outline."""
 
 
 def ellipse(covariance: Array) -> Array:
@@ -45,20 +45,20 @@ def zonotope(generators: Array) -> Array:
 
 
 def centred_outlines(problem: Problem[Domain], body: Callable[[Array], Array], first: int, second: int) -> list[Array]:
-    """Outlines around a centre: add-remove gives a body and its mirror image.
+    """Outlines around a centre; under add-remove a body and its mirror image.
 
-    `body` draws what two answers (rows over the core) can be. A mean stands for its sum of distances from the middle
-    of its bounds.
+    `body` draws the possible values of two answers (rows over the core). A mean is represented by its sum of
+    distances from the middle of its bounds.
     """
-    domain, answers = problem.domain, problem.answers
+    domain, features = problem.domain, problem.features
     centre = np.zeros(2)
     rows = np.zeros((2, domain.dimension))
     for axis, i in enumerate((first, second)):
-        if i == answers.size:  # the count
+        if i == features.size:  # the count
             centre[axis] = 1.0
             continue
-        rows[axis] = answers.row(i, domain.dimension)
-        centre[axis] = 0.0 if answers.means[i] else rows[axis] @ domain.centre
+        rows[axis] = features.row(i, domain.dimension)
+        centre[axis] = 0.0 if not features.is_linear and features.centred[i] else rows[axis] @ domain.centre
     drawn = body(rows * domain.radius)
     if problem.secret_count:
         return [drawn + centre, -(drawn + centre)] if centre.any() else [drawn]
@@ -66,7 +66,7 @@ def centred_outlines(problem: Problem[Domain], body: Callable[[Array], Array], f
 
 
 def corner_outlines(problem: Problem[Domain], corners: Array) -> list[Array]:
-    """Outlines of the hull of some points, and under add-remove of its mirror image."""
+    """The outline of the hull of some points and, under add-remove, its mirror image."""
     if not problem.secret_count:
         corners = (corners[:, None] - corners).reshape(-1, 2)
     directions = np.array(_directions())
@@ -77,20 +77,20 @@ def corner_outlines(problem: Problem[Domain], corners: Array) -> list[Array]:
 def hull_outlines(
     problem: Problem[Domain],
     farthest: Callable[[Array], Array],
-    core_row: Callable[[Answers, int], Array],
+    core_row: Callable[[Features, int], Array],
     first: int,
     second: int,
 ) -> list[Array]:
     """Outlines of the hull of all records, from those that go farthest in each direction."""
-    answers = problem.answers
-    if answers.marginals is not None:
+    features = problem.features
+    if features.marginals is not None:
         return []
     rows, count = np.zeros((2, problem.domain.width)), np.zeros(2)
     for axis, i in enumerate((first, second)):
-        if i == answers.size:
+        if i == features.size:
             count[axis] = 1.0
         else:
-            rows[axis] = core_row(answers, i)
+            rows[axis] = core_row(features, i)
     outline = []
     for angle in _directions():
         direction = angle @ rows
@@ -102,5 +102,5 @@ def hull_outlines(
 
 
 def _directions() -> list[Array]:
-    """Directions all around, a little off where corners tie."""
+    """Directions around the circle, slightly offset to avoid ties at corners."""
     return [np.array([np.cos(a), np.sin(a)]) for a in np.linspace(0, 2 * np.pi, 2 * CIRCLE + 1) + 1e-3]

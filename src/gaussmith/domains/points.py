@@ -18,25 +18,26 @@ from gaussmith.domains.lift_norms import check_lift, largest_few, without_count
 from gaussmith.domains.uncentred import Uncentred
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Dense, Diagonal, Matrix, Words, exact_entries
+from gaussmith.numerics.linear import Array, Dense, Matrix, NormBounds, Words
 from gaussmith.numerics.packed_arrays import pack, unpack
-from gaussmith.numerics.products import Integers
 from gaussmith.problem import Law, Problem
+from gaussmith.problem.codes import Codes
 from gaussmith.problem.domain import Differences
+from gaussmith.problem.sql import Step, literal
 from gaussmith.proofs.cells import cell_differences
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.cells import MAX_POINTS, one_of_many
 from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:
-    from gaussmith.problem.answers import Answers
+    from gaussmith.problem.features import Features
 
 
 @dataclass(frozen=True, eq=False)
-class PointCodes:
+class PointCodes(Codes):
     """Which of the declared points a record is: the nearest, in units of each coordinate's spread; ties to the earlier.
 
-    A record with a missing value is the first point. Infinite values are taken as the largest number there is.
+    A record with a missing value is the first point. Infinite values count as the largest double.
 
     >>> PointCodes(np.array([[0.0, 0.0], [1.0, 500.0]])).encode(np.array([[0.9, 480.0], [np.nan, 500.0]])).tolist()
     [[0, 1], [1, 0]]
@@ -56,17 +57,14 @@ class PointCodes:
     def extents(self) -> Array:
         return np.ones(len(self.points))
 
-    def centred(self, sums: Integers, records: int) -> Integers:
-        return sums
-
     @cached_property
     def unit(self) -> Array:
-        """What each coordinate is measured in: its spread."""
+        """The unit of each coordinate: its spread."""
         spread = np.ptp(self.points, axis=0)
         return np.where(spread > 0, spread, 1.0)
 
     def place(self, rows: Array) -> Words:
-        """Where the point of each record stands."""
+        """The index of the point of each record."""
         missing = np.asarray(np.isnan(rows).any(axis=1))
         x = np.where(missing[:, None], self.points[0], rows) / self.unit
         best = np.full(len(rows), np.inf)
@@ -87,16 +85,34 @@ class PointCodes:
         return found
 
     def sum_rows(self, rows: Array) -> Words:
-        """The summed integers of an array of records: points are counted, not written out."""
+        """The sum of the integers of an array of records: points are counted, not written out."""
         return np.bincount(self.place(rows), minlength=self.width)
+
+    def spell_place(self) -> list[Step]:
+        """Where the nearest point stands, ties to the earlier, as in `place`."""
+        k, points, unit = self.columns, self.points / self.unit, self.unit
+        missing = " or ".join(f"x{j} is null or isnan(x{j})" for j in range(k))
+        filled = [f"if(missing, {literal(self.points[0, j])}, x{j}) / {literal(unit[j])} x{j}" for j in range(k)]
+
+        def distance(point: Sequence[float]) -> str:
+            steps = (f"least(abs(x{j} - {literal(p)}), 1e150D)" for j, p in enumerate(point))
+            return " + ".join(f"({step} * {step})" for step in steps)
+
+        distances = ", ".join(distance(point) for point in points.tolist())
+        return [
+            [*(f"x{j}" for j in range(k)), f"({missing}) missing"],
+            filled,
+            [f"array({distances}) far"],
+            ["array_position(far, array_min(far)) - 1 place"],
+        ]
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Points(Uncentred):
-    """The rows of an array: all that a record can be. Sums of their coordinates are released.
+    """The rows of an array: the possible records. Sums of their coordinates are released.
 
-    A record that is none of them counts as the nearest one (each coordinate in units of its spread; ties to the
-    earlier), one with a missing value as the first.
+    Any other record counts as the nearest one (each coordinate in units of its spread; ties go to the earlier), and
+    a record with a missing value as the first.
 
     >>> Points([[0, 0], [1, 0], [1, 5]])
     Points(3 points of 2 coordinates)
@@ -118,9 +134,11 @@ class Points(Uncentred):
                 f"points of shape {given.shape}",
                 "one row per point, one column per coordinate, finite numbers",
                 "give an array such as [[0, 0], [1, 5]]",
+                code="points-malformed",
+                shape=given.shape,
             )
         if len(np.unique(given, axis=0)) < len(given):
-            raise DomainError("a point listed twice", "every point is listed once", "leave one out")
+            raise DomainError("a point listed twice", "every point is listed once", "leave one out", code="point-twice")
         names = check_coordinate_names(names, given.shape[1])
         given.flags.writeable = False
         object.__setattr__(self, "points", given)
@@ -136,48 +154,51 @@ class Points(Uncentred):
 
     @property
     def ranges(self) -> Array:
-        """The largest size of each coordinate."""
+        """The largest absolute value of each coordinate."""
         size = np.abs(self.points).max(axis=0)
         return np.where(size > 0, size, 1.0)
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
+        """The treatment of records, in plain words."""
         return (
-            f"A record is one of {len(self.points)} declared points. One that is none of them counts as the nearest, "
-            "one with a missing value as the first."
+            f"A record is one of {len(self.points)} declared points. Any other record counts as the nearest point, and "
+            "a record with a missing value as the first."
         )
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> PointCodes:
-        """How records become integers: how many there are of each point."""
+        """The encoding of records as integers: the number of records at each point."""
         return PointCodes(self.points)
 
     def farthest(self, direction: Array) -> Array:
-        """The point that goes farthest in a direction, as counts of points."""
+        """The farthest point in a direction, as counts of points."""
         found = np.zeros(len(direction))
         found[int(np.argmax(direction))] = 1.0
         return found
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up; a lift counts the points."""
+        """An upper bound on ‖lift · s‖ over all differences s, rounded up; a lift applies to counts of points."""
         n = len(self.points)
         check_lift(lift, n, neighbours)
-        if isinstance(lift, Diagonal):
-            return largest_few(lift, np.ones(n), 1 if neighbours == ADD_REMOVE else 2)
-        return largest_cell(exact_entries(lift), n, neighbours, or_none=False)
+        return lift.largest(
+            NormBounds(
+                dense=lambda matrix: largest_cell(matrix, n, neighbours, or_none=False),
+                diagonal=lambda lift: largest_few(lift, np.ones(n), 1 if neighbours == ADD_REMOVE else 2),
+            )
+        )
 
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         return self.largest(without_count(lift, len(self.points)), REPLACE_ONE)
 
-    def answer_rows(self, answers: Answers) -> Array:
-        """What each answer takes from each of the points."""
-        answers.check_written(self.width)
+    def feature_rows(self, features: Features) -> Array:
+        """What each feature takes from each of the points."""
+        features.check_written(self.width)
         columns = self.points.T
-        return columns[answers.index] if answers.matrix is None else answers.matrix @ columns
+        return columns[features.index] if features.matrix is None else features.matrix @ columns
 
-    def core_row(self, answers: Answers, i: int) -> Array:
-        return np.asarray(answers.row(i, self.dimension) @ self.points.T)
+    def core_row(self, features: Features, i: int) -> Array:
+        return np.asarray(features.row(i, self.dimension) @ self.points.T)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
         return one_of_many(problem, search, MAX_POINTS)
@@ -187,7 +208,7 @@ class Points(Uncentred):
 
     def standard_reach(self, problem: Problem[Any]) -> float:
         found = self.largest(Dense(problem.rows * problem.root_weights), problem.neighbours)
-        return math.sqrt(found**2 + (1.0 if problem.asks_secret_count else 0.0))
+        return math.sqrt(found**2 + problem.secret_count_weight)
 
     def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
         return cell_differences(problem, law)

@@ -1,4 +1,4 @@
-"""Records of which nothing is asked but their number."""
+"""Records that are only counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.linear import Array, Diagonal, Matrix
+from gaussmith.numerics.linear import Array, Matrix, NormBounds
 from gaussmith.numerics.trace_roots import square_with_slack
 from gaussmith.problem import Domain, Problem
 from gaussmith.problem.codes import BoxCodes
@@ -22,7 +22,7 @@ from gaussmith.workloads import Workload
 
 @dataclass(frozen=True)
 class Records(Domain):
-    """The domain of a private count and nothing else.
+    """The domain of a private count alone.
 
     >>> import gaussmith as gm
     >>> round(gm.plan(gm.Records(), gm.Guarantee(mu=1), count=True).errors()["count"], 9)
@@ -48,20 +48,21 @@ class Records(Domain):
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
-        return "Nothing but the number of records is asked: no column is read."
+        """The treatment of records, in plain words."""
+        return "Only the number of records is asked for: no column is read."
 
     def codes(self, substitutes: Array, workload: Workload | None = None) -> BoxCodes:
         return BoxCodes.for_bounds([], [], [])
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """One record more or less changes the number by one."""
-        if not isinstance(lift, Diagonal) or lift.shape[1] != (neighbours == ADD_REMOVE):
-            raise PlanError("a lift that does not fit a count", "a count has one coordinate", "plan again")
-        return float(np.abs(lift.entries).sum())
+        if lift.shape[1] != (neighbours == ADD_REMOVE):
+            what, rule = "a lift that does not fit a count", "a count has one coordinate"
+            raise PlanError(what, rule, "plan again", code="lift-does-not-fit-count")
+        return lift.largest(NormBounds(diagonal=lambda lift: float(np.abs(lift.entries).sum())))
 
     def largest_change(self, lift: Matrix) -> float:
-        """Nothing of a record can change but its presence."""
+        """Only the presence of a record can change."""
         return 0.0
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:

@@ -1,4 +1,4 @@
-"""Sparse sums: long vectors of which each record moves only a few coordinates."""
+"""Sparse sums: long vectors in which each record changes only a few coordinates."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gaussmith.domains.lift_norms import MAX_LISTED, check_lift, largest_few, la
 from gaussmith.domains.uncentred import Listed
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.linear import Array, Diagonal, Matrix, Words
-from gaussmith.numerics.products import Integers
+from gaussmith.numerics.linear import Array, Matrix, NormBounds, Words
 from gaussmith.problem import Law, Problem
-from gaussmith.problem.codes import BoxCodes
+from gaussmith.problem.codes import BoxCodes, Codes
+from gaussmith.problem.sql import INFINITY, Step, literal
 from gaussmith.proofs.records import proven_signs
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.water_filled import water_filled
@@ -28,11 +28,11 @@ from gaussmith.workloads import Workload
 
 
 @dataclass(frozen=True, eq=False)
-class SparseCodes:
+class SparseCodes(Codes):
     """A sparse vector: each value clamped to ±bound and rounded to a whole number of steps, a power of two each.
 
-    Of more than `at_most` non-zero codes those stay whose values are largest in size after clamping, ties to the
-    earlier coordinate. Missing values are 0; ±inf clamps.
+    If there are more than `at_most` non-zero codes, those with the largest absolute values after clipping are kept;
+    ties go to the earlier coordinate. Missing values are 0; ±inf is clipped.
 
     >>> codes = SparseCodes.for_bounds([1.0, 1.0, 8.0], 2)
     >>> (codes.encode(np.array([[0.5, -2.0, 3.0], [0.25, np.nan, 0.0]])) / codes.sizes.scale).tolist()
@@ -60,9 +60,6 @@ class SparseCodes:
     def extents(self) -> Array:
         return self.sizes.steps.astype(float)
 
-    def centred(self, sums: Integers, records: int) -> Integers:
-        return sums
-
     def encode(self, rows: Array) -> Words:
         x = np.where(np.isnan(rows), 0.0, rows)
         size = np.minimum(np.abs(x), self.sizes.top)
@@ -73,17 +70,34 @@ class SparseCodes:
             np.put_along_axis(codes, order[:, self.at_most :], 0, axis=1)
         return np.where(x < 0, -codes, codes)
 
-    def sum_rows(self, rows: Array) -> Words:
-        """The summed integers of an array of records."""
-        return np.asarray(self.encode(rows).sum(axis=0))
+    def spell(self, which: range) -> list[Step]:
+        """Clamped and rounded; of more than k those stay that are not after the k-th by size, then place."""
+        d, k, top, scale = self.columns, self.at_most, self.sizes.top, self.sizes.scale
+        sizes = [f"s{j}" for j in range(d)]
+        kept = [f"{letter}{j}" for letter in "xsq" for j in which]
+        signed = [f"if(x{j} < 0D, -q{j}, q{j})" for j in which]
+        steps = [
+            [f"coalesce(if(x{j} <= {INFINITY}, x{j}, 0D), 0D) x{j}" for j in range(d)],
+            [*(f"x{j}" for j in range(d)), *(f"least(abs(x{j}), {literal(top[j])}) s{j}" for j in range(d))],
+            [*(f"x{j}" for j in which), *sizes, *(f"floor(s{j} * {literal(scale[j])} + 0.5D) q{j}" for j in range(d))],
+        ]
+        if k >= d:
+            return [*steps, [f"{code} c{j}" for j, code in zip(which, signed, strict=True)]]
+        order = ", ".join(f"struct(if(q{j} = 0L, 0D, -s{j}) as size, {j} as place)" for j in range(d))
+        stays = [f"-s{j} < last.size or (-s{j} = last.size and {j} <= last.place)" for j in which]
+        return [
+            *steps,
+            [*kept, f"array_sort(array({order}))[{k - 1}] last"],
+            [f"if({test}, {code}, 0L) c{j}" for j, test, code in zip(which, stays, signed, strict=True)],
+        ]
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class SparseSum(Listed):
-    """The vectors with at most k coordinates other than zero, coordinate j within ±bound_j.
+    """The vectors with at most k non-zero coordinates, coordinate j within ±bound_j.
 
-    Of a vector with more than `at_most` such coordinates the largest stay (in size, after clamping; ties to the
-    earlier); values beyond ±bound are moved to it.
+    Values outside ±bound are clipped. If a vector has more than `at_most` non-zero coordinates, the largest in absolute
+    value after clipping are kept; ties go to the earlier coordinate.
 
     >>> SparseSum(1000, at_most=5, bound=1.0)
     SparseSum(1000 coordinates, at most 5 of them, within ±1)
@@ -107,6 +121,9 @@ class SparseSum(Listed):
                 f"bound={bound!r}"[:120],
                 f"it is a number between 1e-100 and 1e100, or {size} of them, one per coordinate",
                 "give the largest size of a value that is to count in full",
+                code="sparse-bound-out-of-range",
+                bound=bound,
+                size=size,
             )
         bounds = np.broadcast_to(given, (size,)).copy()
         bounds.flags.writeable = False
@@ -114,15 +131,15 @@ class SparseSum(Listed):
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "at_most", check_at_most("coordinate", at_most, size))
         object.__setattr__(self, "bounds", bounds)
-        assert len(self._codes.sizes.low) == size  # or refuses, here and now, bounds that cannot be coded
+        assert len(self._codes.sizes.low) == size  # refuses bounds that cannot be encoded right away
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
+        """The treatment of records, in plain words."""
         return (
-            f"A record is a vector of {self.dimension} numbers, at most {self.at_most} of them other than zero. Values "
-            f"beyond their bounds are moved to them, missing values count as zero, and of a record with more than "
-            f"{self.at_most} values the largest stay."
+            f"A record is a vector of {self.dimension} numbers, at most {self.at_most} of them non-zero. Values "
+            f"outside their bounds are clipped, missing values count as zero, and if a record has more than "
+            f"{self.at_most} non-zero values, the largest are kept."
         )
 
     @cached_property
@@ -130,7 +147,7 @@ class SparseSum(Listed):
         return SparseCodes.for_bounds(self.bounds, self.at_most, self.names)
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> SparseCodes:
-        """How records become integers."""
+        """The encoding of records as integers."""
         return self._codes
 
     @property
@@ -143,11 +160,11 @@ class SparseSum(Listed):
 
     @cached_property
     def coded(self) -> tuple[Array, Array]:
-        """Zero, and the bounds that codes stand for: the bounds themselves but for a part in 2^41."""
+        """Zero, and the bounds that codes represent: the bounds themselves up to one part in 2^41."""
         return self.centre, self._codes.sizes.steps / self._codes.sizes.scale
 
     def records(self, most: int = MAX_LISTED) -> Array | None:
-        """Every extreme record in units of the bounds, one a row; None if there are more than `most`."""
+        """Every extreme record in units of the bounds, one per row; None if there are more than `most`."""
         d, k = self.dimension, self.at_most
         if math.comb(d, k) * 2**k > most:
             return None
@@ -160,29 +177,35 @@ class SparseSum(Listed):
         return np.array(rows)
 
     def farthest(self, direction: Array) -> Array:
-        """The record, in units of the bounds, that goes farthest in a direction."""
+        """The farthest record in a direction, in units of the bounds."""
         found = np.zeros(self.dimension)
         best = np.argsort(-np.abs(direction), kind="stable")[: self.at_most]
         found[best] = np.sign(direction[best])
         return found
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
 
-        The vectors are as large on either side of zero, so that two of them differ at most by twice the largest.
+        The set of vectors is symmetric around zero, so two of them differ by at most twice the largest.
         """
         d = self.dimension
         check_lift(lift, d, neighbours)
         reach = np.ones(d) if extent is None else extent
         if neighbours != ADD_REMOVE:
             reach = 2.0 * reach
-        if isinstance(lift, Diagonal):
-            return largest_few(lift, reach, self.at_most)
+        return lift.largest(
+            NormBounds(
+                dense=lambda matrix: largest_listed(matrix, self._records(reach), ADD_REMOVE),
+                diagonal=lambda lift: largest_few(lift, reach, self.at_most),
+            )
+        )
+
+    def _records(self, reach: Array) -> Array | None:
         listed = self.records()
-        return largest_listed(lift, None if listed is None else listed * reach, ADD_REMOVE)
+        return None if listed is None else listed * reach
 
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:

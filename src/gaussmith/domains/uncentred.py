@@ -1,4 +1,4 @@
-"""What domains share whose records are counted as they are: no centre, no bounds to be measured from."""
+"""Shared code of domains whose records are counted as they are: no centre, no bounds to measure from."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from gaussmith.shapes.candidates import BEST, Candidate, Candidates, Search, ref
 from gaussmith.shapes.coordinatewise import isotropic_uncentred
 
 if TYPE_CHECKING:
-    from gaussmith.problem.answers import Answers
+    from gaussmith.problem.features import Features
 
 MAX_ERROR = 1e150
-"""Limit on an error whose square doubles hold."""
+"""Limit on an error whose square still fits in a double."""
 
 
 class Uncentred(Domain):
@@ -52,15 +52,15 @@ class Uncentred(Domain):
 
     @property
     def ranges(self) -> Array:
-        """By how much one record can change each coordinate."""
+        """The largest change of each coordinate by one record."""
         return np.ones(self.dimension)
 
     @property
     def spread(self) -> Array:
         """Of no meaning here: means are not planned."""
-        return np.zeros(0)
+        return np.zeros(self.dimension)
 
-    def substitutes(self, answers: Answers, missing: Mapping[str, float]) -> Array:
+    def substitutes(self, features: Features, missing: Mapping[str, float]) -> Array:
         self.refuse_missing(missing)
         return np.zeros(0)
 
@@ -69,11 +69,12 @@ class Uncentred(Domain):
         return 0
 
     def check(self, problem: Problem[Any]) -> None:
-        if problem.answers.any_mean:
+        if problem.features.centred.any():
             raise PlanError(
                 "means of records that are counted",
                 "counts, points and sparse vectors are added up",
                 "ask for the sums and count=True, and divide",
+                code="means-of-counted-records",
             )
 
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
@@ -88,19 +89,19 @@ class Uncentred(Domain):
 
     def _compared(self, problem: Problem[Any], names: list[str]) -> tuple[tuple[str, float], ...]:
         """The price of the standard Gaussian mechanism, where it is no candidate."""
-        if "isotropic" in names or problem.answers.targets is not None:
+        if "isotropic" in names or problem.features.targets is not None:
             return ()
         reach = self.standard_reach(problem)
-        noisy = problem.answers.size + problem.asks_secret_count
+        noisy = problem.features.size + problem.asks_secret_count
         return (("isotropic", reach * reach * noisy),) if reach and reach < MAX_ERROR else ()
 
     @abstractmethod
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:
-        """The shapes that fit, but for the standard Gaussian mechanism."""
+        """The shapes that fit, except the standard Gaussian mechanism."""
 
     def has_isotropic(self, problem: Problem[Any]) -> bool:
         """Whether equal noise on every coordinate is a candidate."""
-        return not problem.answers.is_linear and problem.answers.targets is None
+        return not problem.features.is_linear and problem.features.targets is None
 
     def has_standard_shape(self, problem: Problem[Any]) -> bool:
         return False
@@ -113,22 +114,22 @@ class Uncentred(Domain):
 
     @abstractmethod
     def farthest(self, direction: Array) -> Array:
-        """The record, in units of its radius, that goes farthest in a direction."""
+        """The farthest record in a direction, in units of its radius."""
 
-    def core_row(self, answers: Answers, i: int) -> Array:
-        """What one answer takes from each number that is counted of a record."""
-        return np.asarray(answers.row(i, self.dimension) * self.radius)
+    def core_row(self, features: Features, i: int) -> Array:
+        """What one feature takes from each number that is counted of a record."""
+        return np.asarray(features.row(i, self.dimension) * self.radius)
 
     def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
         return hull_outlines(problem, self.farthest, self.core_row, first, second)
 
 
 class Listed(Uncentred):
-    """Domains whose extreme records can be listed one by one where they are few."""
+    """Domains whose extreme records can be listed if there are few."""
 
     @abstractmethod
     def records(self, most: int = MAX_LISTED) -> Array | None:
-        """Every extreme record in units of the radius, one a row; None if there are more than `most`."""
+        """Every extreme record in units of the radius, one per row; None if there are more than `most`."""
 
     @property
     def declared_lists(self) -> list[Sequence[Label]]:
@@ -139,13 +140,13 @@ class Listed(Uncentred):
         Domain.check(self, problem)
 
     def standard_reach(self, problem: Problem[Any]) -> float | None:
-        extra = 1.0 if problem.asks_secret_count else 0.0
-        if problem.answers.matrix is None:
+        extra = problem.secret_count_weight
+        if problem.features.matrix is None:
             entries = np.sqrt(problem.coordinate_weights) * self.radius
             return math.sqrt(self.largest(Diagonal(entries), problem.neighbours) ** 2 + extra)
         if self.records() is None:
             return None
-        rows = problem.answers.matrix * problem.root_weights * self.radius
+        rows = problem.features.matrix * problem.root_weights * self.radius
         return math.sqrt(self.largest(Dense(rows), problem.neighbours) ** 2 + extra)
 
     def differences(self, problem: Problem[Any], law: Law) -> Differences | None:

@@ -23,10 +23,11 @@ from gaussmith.domains.lift_norms import (
 from gaussmith.domains.uncentred import Listed
 from gaussmith.errors import DomainError
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.exact import product_upward, sqrt_upward, sum_squares_upward
-from gaussmith.numerics.linear import Array, Diagonal, Exchangeable, Matrix, Words
-from gaussmith.numerics.products import Integers
+from gaussmith.numerics.exact import norm_upward, product_upward
+from gaussmith.numerics.linear import Array, Diagonal, Matrix, NormBounds, Words
 from gaussmith.problem import Law, Problem
+from gaussmith.problem.codes import Codes
+from gaussmith.problem.sql import Step, literal
 from gaussmith.proofs.exchangeable import proven_rankings
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.exchangeable import even_rankings, exchangeable
@@ -34,11 +35,11 @@ from gaussmith.workloads import Workload
 
 
 @dataclass(frozen=True)
-class VoteCodes:
+class VoteCodes(Codes):
     """A ranking of d candidates as points: the columns hold ranks, 1 the best; each gets those ranked below it, twice.
 
     A ballot that does not use each of the ranks 1 … d once gives everyone d−1, twice the mean number of points: it lies
-    in the middle of all rankings, so that it needs no more noise and favours nobody.
+    in the middle of all rankings, so it needs no extra noise and favours nobody.
 
     >>> VoteCodes(3).encode(np.array([[1.0, 3.0, 2.0], [1.0, 1.0, 2.0]])).tolist()
     [[4, 0, 2], [2, 2, 2]]
@@ -54,25 +55,47 @@ class VoteCodes:
     def extents(self) -> Array:
         return np.full(self.columns, 2.0)
 
-    def centred(self, sums: Integers, records: int) -> Integers:
-        return sums
-
     def encode(self, rows: Array) -> Words:
         d = self.columns
         valid = (np.sort(rows, axis=1) == np.arange(1.0, d + 1)).all(axis=1)  # NaN is sorted last and equals nothing
         ranks = np.where(valid[:, None], rows, (d + 1) / 2)
         return (2 * (d - ranks)).astype(np.int64)
 
-    def sum_rows(self, rows: Array) -> Words:
-        """The summed integers of an array of records."""
-        return np.asarray(self.encode(rows).sum(axis=0))
+    def add_places(self, sums: Words, places: Words, weights: Words | None = None) -> None:
+        """Add the points of ballots that list candidates in order of preference."""
+        once = np.ones(len(places), np.int64) if weights is None else weights
+        sums += once @ self.encode(ranks_of(places))
+
+    def spell(self, which: range) -> list[Step]:
+        """2(d − rank) on a ballot that uses each rank once, d − 1 on any other."""
+        d = self.columns
+        ranks = ", ".join(f"coalesce(x{j}, double('nan'))" for j in range(d))
+        wanted = ", ".join(literal(r) for r in range(1, d + 1))
+        valid = f"array_sort(array({ranks})) = array({wanted}) valid"
+        return [
+            [*(f"x{j}" for j in which), valid],
+            [f"if(valid, floor(2D * ({literal(d)} - x{j})), {d - 1}L) c{j}" for j in which],
+        ]
+
+
+def ranks_of(places: Words) -> Array:
+    """From the candidates in order of preference to the rank of each candidate; NaN for one that is not on the ballot.
+
+    >>> ranks_of(np.array([[2, 0, 1], [1, 1, -1]])).tolist()
+    [[2.0, 3.0, 1.0], [nan, 2.0, nan]]
+    """
+    n, d = places.shape
+    ranks = np.full((n, d + 1), np.nan)  # one column too many, for candidates that were not declared
+    for j in range(d):
+        ranks[np.arange(n), places[:, j]] = j + 1.0
+    return ranks[:, :d]
 
 
 @dataclass(frozen=True, init=False)
 class Votes(Listed):
-    """The rankings of d candidates: each gets as many points as there are candidates ranked below (0 … d−1).
+    """The rankings of d candidates: each gets one point per candidate ranked below it (0 … d−1).
 
-    A ballot that is no ranking of all candidates counts as no preference: everyone gets the mean, (d−1)/2.
+    A ballot that is not a complete ranking counts as no preference: everyone gets the mean, (d−1)/2.
 
     >>> Votes(["ann", "bob", "eve"])
     Votes(3 candidates)
@@ -87,25 +110,27 @@ class Votes(Listed):
     def __init__(self, candidates: int | Sequence[Label]) -> None:
         size, labels = read_labels("candidate", candidates)
         if size < 2:
-            raise DomainError("one candidate", "a ranking needs at least two", "list all candidates")
+            raise DomainError(
+                "one candidate", "a ranking needs at least two", "list all candidates", code="only-one-candidate"
+            )
         object.__setattr__(self, "dimension", size)
         object.__setattr__(self, "labels", labels)
 
     @property
     def reading(self) -> str:
-        """How records are read, in plain words."""
+        """The treatment of records, in plain words."""
         return (
-            f"A ballot ranks {self.dimension} candidates, and each gets as many points as there are candidates below. "
-            "A ballot that does not rank each of them once counts as no preference: everyone gets the same points."
+            f"A ballot ranks {self.dimension} candidates, and each gets one point per candidate ranked below it. "
+            "A ballot that is not a complete ranking counts as no preference: everyone gets the same points."
         )
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> VoteCodes:
-        """How ballots become integers: twice the points."""
+        """The encoding of ballots as integers: twice the points."""
         return VoteCodes(self.dimension)
 
     @property
     def points(self) -> int:
-        """The points of one ballot, all candidates together."""
+        """The total points of one ballot."""
         return self.dimension * (self.dimension - 1) // 2
 
     @property
@@ -113,36 +138,45 @@ class Votes(Listed):
         return np.full(self.dimension, self.dimension - 1.0)
 
     def records(self, most: int = MAX_LISTED) -> Array | None:
-        """Every ranking as points, one a row; None if there are more than `most`."""
+        """Every ranking as points, one per row; None if there are more than `most`."""
         if self.dimension > 12 or math.factorial(self.dimension) > most:
             return None
         return np.array(list(itertools.permutations(range(self.dimension))), float)
 
     def farthest(self, direction: Array) -> Array:
-        """The ranking that goes farthest in a direction."""
+        """The farthest ranking in a direction."""
         return np.argsort(np.argsort(direction, kind="stable"), kind="stable").astype(float)
 
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
 
-        Turning a ranking round mirrors it at the middle of all rankings, so that two rankings differ at most by twice
-        a ranking's distance from the middle.
+        Reversing a ranking mirrors it at the middle of all rankings, so two rankings differ by at most twice a
+        ranking's distance from the middle.
         """
-        d = self.dimension
-        check_lift(lift, d, neighbours)
+        check_lift(lift, self.dimension, neighbours)
         unit = 1.0 if extent is None else float(np.max(extent))
-        if isinstance(lift, Exchangeable):
-            return largest_level(lift, [self._level(neighbours, Fraction(unit))])
-        if isinstance(lift, Diagonal):  # largest where the largest entries meet the most points
-            entries = np.sort(np.abs(lift.entries[:d]))
-            if neighbours == ADD_REMOVE:
-                last = lift.entries[d:]
-                reach = np.nextafter(np.append(entries * np.arange(d), 0.0), np.inf)
-                return sqrt_upward(sum_squares_upward(np.append(np.nextafter(reach * unit, np.inf), last)))
-            reach = np.nextafter(entries * np.sort(np.abs(2.0 * np.arange(d) - (d - 1))), np.inf)
-            return product_upward(sqrt_upward(sum_squares_upward(reach)), unit)
+        return lift.largest(
+            NormBounds(
+                dense=lambda matrix: largest_listed(matrix, self._records(unit), neighbours),
+                diagonal=lambda lift: self._largest_diagonal(lift, neighbours, unit),
+                exchangeable=lambda lift: largest_level(lift, [self._level(neighbours, Fraction(unit))]),
+            )
+        )
+
+    def _largest_diagonal(self, lift: Diagonal, neighbours: str, unit: float) -> float:
+        """Largest where the largest entries meet the most points."""
+        d = self.dimension
+        entries = np.sort(np.abs(lift.entries[:d]))
+        if neighbours == ADD_REMOVE:
+            last = lift.entries[d:]
+            reach = np.nextafter(np.append(entries * np.arange(d), 0.0), np.inf)
+            return norm_upward(np.append(np.nextafter(reach * unit, np.inf), last))
+        reach = np.nextafter(entries * np.sort(np.abs(2.0 * np.arange(d) - (d - 1))), np.inf)
+        return product_upward(norm_upward(reach), unit)
+
+    def _records(self, unit: float) -> Array | None:
         listed = self.records()
-        return largest_listed(lift, None if listed is None else listed * unit, neighbours)
+        return None if listed is None else listed * unit
 
     def _level(self, neighbours: str, unit: Fraction) -> Level:
         d = self.dimension
@@ -151,7 +185,7 @@ class Votes(Listed):
         return unit**2 * (d * (d * d - 1) // 3), Fraction(0), 0
 
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two ballots, with an add-remove lift; rounded up."""
+        """An upper bound on ‖lift · (s − s′)‖ over two ballots, with an add-remove lift; rounded up."""
         return self.largest(without_count(lift, self.dimension), REPLACE_ONE)
 
     def shapes(self, problem: Problem[Any], search: Search) -> list[Candidate]:

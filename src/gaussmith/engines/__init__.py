@@ -1,4 +1,4 @@
-"""Where rows live: one `Engine` each for numpy, Polars, DuckDB and Spark, and the files and addresses they read.
+"""Engines hold the rows: one `Engine` each for numpy, Polars, DuckDB and Spark, and the files and addresses they read.
 
     data ──registry.open_source──▶ Source: an engine, names and types of columns, no value ──▶ `gaussmith.totals`
 

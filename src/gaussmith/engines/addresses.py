@@ -1,10 +1,10 @@
-"""Addresses of data elsewhere: object stores, which an engine opens by itself, and databases of DuckDB.
+"""Addresses of data: object stores, which an engine opens itself, and DuckDB databases.
 
     s3://bucket/visits/**/*.parquet     gs://…  az://…  https://…      passed on to the engine, with its own credentials
     duckdb://study.db?table=visits      duckdb:///data/study.db?query=SELECT …      opened for reading only
 
-A message never shows what may be secret in an address: users, passwords, tokens, signatures. `without_secrets` is the
-one rule for it; every address that is printed, stored or raised goes through it.
+Messages never show the parts of an address that may be secret: users, passwords, tokens, signatures. `without_secrets`
+is the only rule for this; every address that is printed, stored or raised goes through it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def without_secrets(address: str | bytes | os.PathLike[Any]) -> str:
 
 
 HIDDEN = "…"
-"""Stands for what is not shown."""
+"""The replacement for hidden parts."""
 
 _BLANKS = "".join(map(chr, range(33))) + "\x7f\x85\xa0\u200b\u2028\u2029\u3000\ufeff"
 
@@ -102,7 +102,7 @@ _ENCODED = re.compile(r"%(?:40|3f|23|26|25)", re.IGNORECASE)
 
 _NOT_PATHS = ("jdbc", "odbc", "postgresql", "postgres", "mysql", "mariadb", "mssql", "sqlserver", "oracle", "mongodb",
               "redis", "snowflake", "ftp", "sftp", "ssh", "hdfs", "file", "duckdb", "spark", "sc", *STORES)  # fmt: skip
-"""Words before a colon that begin an address, whatever follows."""
+"""Words that begin an address when followed by a colon."""
 
 
 def _shown_path(path: str) -> str:
@@ -158,7 +158,7 @@ def _shown_database(rest: str) -> str:
 
 
 def location_of(address: str) -> str:
-    """Where data lies, to be looked at and not shown: an address without user, password, query and fragment.
+    """The location of data, for checks and not for display: an address without user, password, query and fragment.
 
     >>> location_of("s3://ada:love/lace@bucket/a.parquet?X-Amz-Signature=42")
     's3://bucket/a.parquet'
@@ -179,7 +179,7 @@ def location_of(address: str) -> str:
 
 
 def without_password(address: str) -> str:
-    """An address as it is hashed: all that says which data it names, but not the password of who comes.
+    """An address as it is hashed: everything that identifies the data, without the user's password.
 
     >>> without_password("https://ada:lovelace@host/export.csv?table=visits")
     'https://host/export.csv?table=visits'
@@ -192,7 +192,7 @@ def without_password(address: str) -> str:
 
 
 def short_name(source: object) -> str | None:
-    """What a page may call a source: the last part of its path, without folders and secrets; None for a frame.
+    """The name of a source on a page: the last part of its path, without folders and secrets; None for a frame.
 
     >>> short_name("/data/visits.parquet"), short_name("s3://bucket/a/b.csv?token=42"), short_name([1.0])
     ('visits.parquet', 'b.csv', None)
@@ -208,7 +208,7 @@ def short_name(source: object) -> str | None:
 
 
 def fixed_part(pattern: str) -> str:
-    """The directories of a path or an address that hold no wildcards: below them partitions begin."""
+    """The leading directories of a path or an address without wildcards: partitions begin below them."""
     parts = pattern.split("/")
     wild = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
     return "/".join(parts[:wild]) or ("/" if pattern.startswith("/") else "")
@@ -225,7 +225,7 @@ class Database:
 
 
 def parse_database(address: str) -> Database:
-    """What a duckdb:// address names: nothing in it is decoded, so that a query is written as it is.
+    """The parts of a duckdb:// address; nothing in it is decoded, so a query is written as it is.
 
     >>> parse_database("duckdb:///data/study.db?table=visits")
     Database(said='duckdb:///data/study.db?table=visits', table='visits')
@@ -237,7 +237,9 @@ def parse_database(address: str) -> Database:
     if question and key not in ("table", "query"):
         is_name = re.fullmatch("[a-z]{1,12}=", rest[: len(key) + 1])  # else it could be a secret
         named = f"{key!r} in " if is_name else ""
-        raise SourceError(f"{named}source={said!r}", rule, nearest(key, ("table", "query")))
+        what = f"{named}source={said!r}"
+        raise SourceError(what, rule, nearest(key, ("table", "query")), code="unknown-database-parameter", source=said)
     if not path or not value.strip():
-        raise SourceError(f"source={said!r}", rule, "write duckdb://study.db?table=visits, or ?query=SELECT …")
+        remedy = "write duckdb://study.db?table=visits, or ?query=SELECT …"
+        raise SourceError(f"source={said!r}", rule, remedy, code="database-address-incomplete", source=said)
     return Database(said, path, **{key: value})

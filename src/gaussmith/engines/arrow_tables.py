@@ -1,7 +1,7 @@
 """PyArrow tables, readers and datasets as Polars frames, and Arrow files.
 
-A column is converted when it is asked for, never before. What Polars cannot hold counts as objects, of which nothing
-can be asked; some of it would make Polars panic.
+A column is converted only when it is used. Types that Polars cannot hold count as objects, which cannot be used;
+some of them would make Polars panic.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if typing.TYPE_CHECKING:
     import polars as pl
 
 _READ: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Readers of record batches that have nothing left."""
+"""Exhausted readers of record batches."""
 
 _HELD = tuple(
     f"is_{name}"
@@ -30,7 +30,7 @@ _HELD = tuple(
 
 
 def was_read(source: Any) -> bool:
-    """Whether this is a reader that an earlier release read to its end: it would look like a table without records."""
+    """Whether an earlier release exhausted this reader: it would look like a table without records."""
     return hasattr(source, "read_next_batch") and source in _READ
 
 

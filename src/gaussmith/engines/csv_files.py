@@ -1,4 +1,4 @@
-"""CSV and TSV files, read totally: no line decides whether there is a release, or what another line means.
+"""CSV and TSV files. No line decides whether there is a release, or what another line means.
 
     well-formed     every quote of the file is where RFC 4180 allows one: it opens a field, closes it, or is doubled
                     inside it. Quoted fields may hold separators and line breaks. Polars reads such a file.
@@ -30,7 +30,7 @@ if typing.TYPE_CHECKING:
 QUOTE, BREAK, RETURN = 0x22, 0x0A, 0x0D
 
 REPLACEMENT = "\ufffd"
-"""What Polars puts in place of bytes that are not UTF-8. A value that holds it is missing."""
+"""Polars' replacement for bytes that are not UTF-8. A value that contains it is missing."""
 
 MAX_HEADER_LINES = 64
 """Limit on the lines of a header: names of columns may hold line breaks in quotes."""
@@ -38,7 +38,7 @@ MAX_HEADER_LINES = 64
 
 @dataclass(frozen=True)
 class Look:
-    """What one pass over the lines of a file found: how it is to be read."""
+    """The result of one pass over the lines of a file: how to read it."""
 
     well_formed: bool
     spans_lines: bool

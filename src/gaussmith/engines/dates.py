@@ -10,7 +10,7 @@ import datetime
 import typing
 from collections.abc import Mapping, Sequence
 
-from gaussmith.expressions import kind_of
+from gaussmith.expressions import kinds_of
 from gaussmith.expressions.identity import FIRST_SECOND, LAST_SECOND
 
 if typing.TYPE_CHECKING:
@@ -22,7 +22,8 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6}
 
 def dates_in(schema: Mapping[str, nw.dtypes.DType], columns: Sequence[str]) -> list[str]:
     """The columns among these that hold dates or times."""
-    return [name for name in columns if name in schema and kind_of(schema[name]) == "date"]
+    kinds = kinds_of({name: schema[name] for name in columns if name in schema})
+    return [name for name, kind in kinds.items() if kind == "date"]
 
 
 def bounds_of(unit: str | None) -> tuple[int, int]:

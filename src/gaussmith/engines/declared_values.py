@@ -1,4 +1,4 @@
-"""Where each value of a category column stands among those declared, −1 for all others.
+"""The index of each value of a category column among the declared values, −1 for all others.
 
 A value belongs to a label when they are equal, by the rule of `gaussmith.expressions.keys`: texts as texts, numbers as
 doubles, truths as truths, Python objects by their codes. The same places come from every engine; what an undeclared

@@ -1,4 +1,4 @@
-"""DuckDB: relations, databases by their address, and Parquet files.
+"""DuckDB: relations, databases given by an address, and Parquet files.
 
 It reads within this process and hands numbers over in batches. Its own sums of the same codes took nearly twice as
 long, and expressions of narwhals for 4096 columns ten times.
@@ -32,7 +32,7 @@ BATCH_ROWS = 1 << 18
 
 
 class DuckDB:
-    """Relations of DuckDB, in a connection of the user's or, for files and databases, of ours."""
+    """DuckDB relations, in the user's connection or, for files and databases, in our own."""
 
     name = "duckdb"
     modules = ("duckdb", "_duckdb")
@@ -148,7 +148,7 @@ def _empty_relation(relation: Any) -> Any:
 
 
 def _check_letters(names: Sequence[str]) -> None:
-    """Refuse names that differ in capital letters alone."""
+    """Refuse names that differ only in case."""
     seen: dict[str, str] = {}
     for name in names:
         if seen.setdefault(name.lower(), name) != name:
@@ -156,6 +156,9 @@ def _check_letters(names: Sequence[str]) -> None:
                 f"columns {seen[name.lower()]!r} and {name!r} of the relation",
                 "DuckDB does not tell capital letters from small ones",
                 "rename one",
+                code="columns-differ-only-in-case-duckdb",
+                other=seen[name.lower()],
+                column=name,
             )
 
 

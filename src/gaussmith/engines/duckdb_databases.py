@@ -21,7 +21,7 @@ def require_duckdb(said: str) -> None:
     """Refuse where DuckDB, or PyArrow, in which it hands numbers over, is not installed."""
     for package, name in (("duckdb", "DuckDB"), ("pyarrow", "PyArrow, in which DuckDB hands numbers over,")):
         if importlib.util.find_spec(package) is None:
-            raise SourceError(said, f"{name} is not installed", INSTALL)
+            raise SourceError(said, f"{name} is not installed", INSTALL, code="duckdb-not-installed", name=name)
 
 
 def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, bool]:
@@ -36,9 +36,8 @@ def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, b
     require_duckdb(said)
     path = os.path.expanduser(database.path)
     if not os.path.isfile(path):
-        raise SourceError(
-            said, "there is no such file", "check the path; relative paths start in the current directory"
-        )
+        remedy = "check the path; relative paths start in the current directory"
+        raise SourceError(said, "there is no such file", remedy, code="no-such-database")
     import duckdb
 
     connection = attempt(
@@ -47,6 +46,7 @@ def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, b
             said,
             "it is not a DuckDB database that can be opened for reading",
             "check the file, and that no other program has it open for writing",
+            code="not-a-duckdb-database",
         ),
     )
     if database.table is not None:
@@ -58,12 +58,20 @@ def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, b
         return relation, True
     assert database.query is not None
     query = database.query
-    not_one = SourceError(said, "the query is one SELECT", "write ?query=SELECT … FROM …, and nothing after it")
+    not_one = SourceError(
+        said,
+        "the query is one SELECT",
+        "write ?query=SELECT … FROM …, and nothing after it",
+        code="query-not-one-select",
+    )
     kinds = [str(statement.type) for statement in attempt(lambda: duckdb.extract_statements(query), not_one)]
     if len(kinds) != 1 or not kinds[0].endswith("SELECT"):
         raise not_one
     wrong = SourceError(
-        said, "DuckDB cannot make sense of the query within this file", "try it with DuckDB itself, without other files"
+        said,
+        "DuckDB cannot make sense of the query within this file",
+        "try it with DuckDB itself, without other files",
+        code="query-not-understood",
     )
     relation = attempt(lambda: connection.sql(query), wrong)
     if not row_per_row:
@@ -72,13 +80,14 @@ def open_database(database: Database, row_per_row: bool = False) -> tuple[Any, b
 
 
 def _check_rows(path: str, query: str, said: str) -> None:
-    """Refuse a query of which one returned row may depend on more than one row of a table."""
+    """Refuse a query if a returned row may depend on more than one row of a table."""
     mixed = SourceError(
         said,
         "it may mix rows (it aggregates, joins, limits, samples, or uses windows, subqueries, rowid or chance), and "
         "one person could then change every row",
         "select, filter and compute row by row; or promise that each row depends on the rows of one person alone: "
         'source = { path = "duckdb://…", row_per_row = true }',
+        code="query-may-mix-rows",
     )
     if not attempt(lambda: is_row_by_row(_connect(path, optimizes=False), query), mixed):
         raise mixed
@@ -114,10 +123,20 @@ def _text(value: str) -> str:
 
 def _open_table(connection: Any, table: str, said: str) -> Any:
     names = connection.execute("select table_name from information_schema.tables").fetchall()
-    problem = SourceError(said, f"it holds no table {table!r}", nearest(table, [name for (name,) in names]))
+    problem = SourceError(
+        said,
+        f"it holds no table {table!r}",
+        nearest(table, [name for (name,) in names]),
+        code="no-such-table",
+        table=table,
+    )
     if any(table.lower() == name.lower() for (name,) in names):
         problem = SourceError(
-            said, f"{table!r} is a view that DuckDB cannot open within this file", "read other files by themselves"
+            said,
+            f"{table!r} is a view that DuckDB cannot open within this file",
+            "read other files by themselves",
+            code="view-of-other-files",
+            table=table,
         )
     return attempt(lambda: connection.table(table), problem)
 
@@ -172,4 +191,6 @@ def _unreadable(files: Files) -> SourceError:
         f"source={files.said!r} cannot be opened by DuckDB",
         "it must be able to read every file, for stores with an extension of its own",
         "try it with DuckDB itself, or leave engine out",
+        code="not-opened-by-duckdb",
+        source=files.said,
     )

@@ -1,6 +1,6 @@
 """The protocol that every engine follows, and what an engine returns: exact totals.
 
-What counts as missing is the same on all of them: null, NaN, text that is no number; ±inf is clamped.
+Missing values are the same on all engines: null, NaN, text that is not a number. ±inf is clipped.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Columns = Sequence[npt.NDArray[Any]] | npt.NDArray[Any]
 """One array per column, all of one length: a list, or the rows of a two-dimensional array."""
 
 Progress = Callable[[float | None], None]
-"""Called with the fraction of the bytes read so far, or None where that is not known; never anything about rows."""
+"""Called with the fraction of the bytes read so far, or None if unknown; never with anything about rows."""
 
 PIECE_ROWS = 1 << 14
-"""Rows coded at a time: with 16 columns two megabytes of doubles, about the cache of one processor core."""
+"""Rows encoded at a time: with 16 columns two megabytes of doubles, about the cache of one processor core."""
 
 BATCH_ROWS = 1 << 17
-"""Rows that an engine hands over at a time, where it does not say otherwise."""
+"""Default number of rows that an engine returns at a time."""
 
 MAX_BATCH_NUMBERS = 1 << 26
 """Limit on the numbers in a batch: half a gigabyte."""
@@ -56,7 +56,7 @@ class Unsteady(Exception):
 
 
 class AddUp(Protocol):
-    """What adds up the codes of numbers that an engine hands over in pieces: `gaussmith.totals.kernels.add_up`."""
+    """A function that sums the codes of numbers that an engine returns in pieces: `gaussmith.totals.kernels.add_up`."""
 
     def __call__(
         self, pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes, workers: int | None = None
@@ -64,14 +64,14 @@ class AddUp(Protocol):
 
 
 class Engine(Protocol):
-    """Where rows live. An engine holds nothing itself: the rows are the `native` of a `Source`.
+    """The interface of engines. An engine has no state: the rows are the `native` of a `Source`.
 
-    The integers that come back are the same from every engine. Nothing is read before `total`, `places` or `fetch`.
+    Every engine returns the same integers. Nothing is read before `total`, `places` or `fetch`.
     """
 
     @property
     def name(self) -> str:
-        """What users call it: engine="duckdb"."""
+        """Its name for users: engine="duckdb"."""
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -83,13 +83,13 @@ class Engine(Protocol):
 
     @property
     def max_features(self) -> int:
-        """Limit on the features that one query adds up."""
+        """Limit on the features that one query sums."""
 
     def open(self, data: Any) -> Source:
         """A frame, a relation, an array … as a source. Reads names and types of columns, no data value."""
 
     def open_files(self, files: Files, columns: Sequence[str] | None, master: str | None) -> Source:
-        """Files as a source. `columns` are those that will be asked for, `master` says where Spark runs."""
+        """Files as a source. `columns` are the columns that will be used, `master` is the address of Spark."""
 
     def check_names(self, source: Source, columns: Sequence[str]) -> None:
         """Refuse names of columns that cannot be used in expressions."""
@@ -107,7 +107,7 @@ class Engine(Protocol):
         """
 
     def derive(self, source: Source, derivation: Derivation) -> Any:
-        """What the source's `native` is with its derived columns, and without the rows that the filter drops."""
+        """The source's `native` with its derived columns and without the rows that the filter drops."""
 
     def total(
         self, source: Source, codes: Codes, columns: Sequence[str], add_up: AddUp, progress: Progress | None
@@ -117,9 +117,9 @@ class Engine(Protocol):
     def places(
         self, source: Source, columns: Sequence[str] | None, keys: Sequence[GroupKeys]
     ) -> Iterator[tuple[Words, Words | None]]:
-        """Where the values of each row stand among the declared ones (rows × columns), −1 for all others, in batches.
+        """The index of each value among the declared ones (rows × columns), −1 for all others, in batches.
 
-        Beside each batch, where the engine counted equal rows, how often each occurs.
+        With each batch, if the engine counted equal rows, how often each occurs.
         """
 
     def key_table(self, rows: Frame, keys: GroupKeys) -> Frame:
@@ -133,7 +133,7 @@ class Engine(Protocol):
 
 
 def rows_per_batch(columns: int, rows: int = BATCH_ROWS) -> int:
-    """Rows in a batch of so many columns."""
+    """The number of rows in a batch with this many columns."""
     return min(rows, max(PIECE_ROWS, MAX_BATCH_NUMBERS // columns))
 
 

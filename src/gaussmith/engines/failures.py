@@ -1,6 +1,6 @@
-"""What is said when an engine fails: nothing of the engine's own words, which may quote data.
+"""Errors for failing engines, without the engine's own text, which may quote data.
 
-A call that is wrong in itself (an unknown keyword, method, module or name) is a fault of ours, and said to be one.
+A call that is itself wrong (an unknown keyword, method, module or name) is reported as an internal error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gaussmith.errors import DataError, GaussmithError, InternalError, RequestEr
 T = TypeVar("T")
 
 TALKATIVE = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")
-"""Loggers of pyspark that quote data, whatever level Spark's own log is set to."""
+"""Loggers of pyspark that quote data at any log level of Spark."""
 
 OURS = (TypeError, AttributeError, ImportError, NameError)
 """Errors of a program, not of data."""
@@ -30,7 +30,7 @@ _hushed: ContextVar[bool] = ContextVar("hushed", default=False)
 
 
 def attempt(work: Callable[[], T], problem: GaussmithError | None = None, theirs: bool = False) -> T:
-    """What `work` returns; if it fails, the problem is raised instead and nothing of the engine's own words is kept.
+    """The result of `work`; if it fails, `problem` is raised instead and the engine's own text is dropped.
 
     Without a problem the work reads data, and what is said is `data_error`.
 
@@ -79,7 +79,7 @@ def is_ours(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def hush() -> Iterator[None]:
-    """What the loggers of pyspark say within reaches nobody; what else runs at the time is as loud as ever."""
+    """Silence the loggers of pyspark within this context; other loggers are not affected."""
     if "pyspark.logger" in sys.modules:
         from pyspark.logger import PySparkLogger  # made by it: they take words that other loggers do not
 
@@ -97,9 +97,10 @@ def _pass(record: logging.LogRecord) -> bool:
 
 
 def data_error() -> DataError:
-    """The one thing said when data cannot be read to its end: the same whatever happened."""
+    """The error for data that cannot be read to its end: always the same."""
     return DataError(
         "the data could not be read to its end",
         "nothing more is said, because the reason may speak of the data",
         "check that every file or table can be read completely with its own tools",
+        code="data-not-readable",
     )

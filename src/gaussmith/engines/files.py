@@ -56,12 +56,12 @@ PACKED = {".gz", ".zst"}
 """CSV, TSV and JSON lines may be compressed."""
 
 GROUPS = 64
-"""Many files are read in at most so many steps, so that progress in bytes can be told in between."""
+"""Limit on the steps in which many files are read, so that progress in bytes can be shown in between."""
 
 
 @dataclass(frozen=True)
 class Files:
-    """Files of one format: what a path, a glob, a directory or an address stands for."""
+    """Files of one format, from a path, a glob, a directory or an address."""
 
     said: str
     format: str
@@ -96,7 +96,7 @@ class Files:
 
 
 def find_files(source: str | os.PathLike[str]) -> Files:
-    """The files a path, a glob, a directory or an address stands for; refuses what is not there or not known."""
+    """The files of a path, a glob, a directory or an address; refuses missing files and unknown formats."""
     address = os.fspath(source)
     scheme = scheme_of(address)
     if scheme == "file":
@@ -110,13 +110,17 @@ def find_files(source: str | os.PathLike[str]) -> Files:
     paths = [p for p in paths if not os.path.isdir(p)]
     if not paths:
         what = "no file matches this pattern" if glob.has_magic(path) else "there is no such file or directory"
-        raise SourceError(f"source={said!r}", what, "check the path; relative paths start in the current directory")
+        remedy = "check the path; relative paths start in the current directory"
+        raise SourceError(f"source={said!r}", what, remedy, code="no-such-file", source=said)
     formats = {_format_of(said, p) for p in paths}
     if len(formats) > 1:
         raise SourceError(
             f"source={said!r} matches files of {' and '.join(sorted(formats))}",
             "one source has one format",
             "narrow the pattern, for example with a suffix: *.parquet",
+            code="files-of-several-formats",
+            formats=sorted(formats),
+            source=said,
         )
     root = os.path.dirname(path) if paths == [path] else fixed_part(path)
     return _located(Files(said, formats.pop(), tuple(paths), root), has_folders=paths != [path])
@@ -130,6 +134,8 @@ def _find_elsewhere(address: str, scheme: str) -> Files:
             f"source={said!r}",
             f"addresses begin with duckdb, file or a store: {', '.join(STORES)}",
             nearest(scheme, (*STORES, "duckdb", "file")),
+            code="unknown-address-scheme",
+            source=said,
         )
     where = location_of(address)
     is_directory = "." not in where.rstrip("/").rsplit("/", 1)[-1]
@@ -148,6 +154,8 @@ def _find_in_directory(said: str, path: str) -> Files:
             f"source={said!r}",
             "a directory must hold Parquet files",
             "for another format give a pattern, for example 'visits/*.csv'",
+            code="folder-without-parquet",
+            source=said,
         )
     return _located(Files(said, "Parquet", tuple(kept), path), has_folders=True)
 
@@ -195,6 +203,8 @@ def _format_of(said: str, path: str) -> str:
             f"source={said!r} has an unknown suffix",
             f"a file's suffix tells its format: {', '.join(FORMATS)}; text formats also with .gz or .zst",
             "rename the file, or open it with Polars and pass the frame",
+            code="unknown-file-suffix",
+            source=said,
         )
     return known
 
@@ -206,12 +216,17 @@ def _readable(files: Files) -> Files:
                 f"source={files.said!r}: the name of a file or directory",
                 "it must be valid UTF-8",
                 "rename it, or narrow the pattern",
+                code="file-name-not-utf8",
+                source=files.said,
             )
         if not os.access(path, os.R_OK):
             raise SourceError(
                 f"source={files.said!r}: {without_secrets(path)!r} may not be read",
                 "the file must be readable by the user who runs this",
                 "change its permissions, or run as a user who may read it",
+                code="file-not-permitted",
+                source=files.said,
+                path=without_secrets(path),
             )
     return files
 
@@ -266,13 +281,13 @@ def _scan_separated(files: Files, names: Sequence[str]) -> pl.LazyFrame:
     alone = [path for path in files.paths if not names or not is_native(looks[path])]
     together = [path for path in files.paths if path not in set(alone)]
     scans = [scan(paths) for paths in ([together] if together else []) + [[path] for path in alone]]
-    # Without names there is nothing to read but the number of records.
+    # Without names only the number of records is read.
     chosen = [each.select(*names) if names else each.select(pl.first().is_null().alias("")) for each in scans]
     return chosen[0] if len(chosen) == 1 else pl.concat(chosen)
 
 
 def _scan_parquet(files: Files, names: Sequence[str] | None) -> pl.LazyFrame:
-    """Folders are no columns for Polars: their values are attached here, where they are asked for."""
+    """Polars does not see folders as columns: their values are added here if they are used."""
     import polars as pl
 
     wanted = bool(files.keys) and (names is None or not set(files.keys).isdisjoint(names))

@@ -14,13 +14,13 @@ from gaussmith.engines.files import Files
 from gaussmith.engines.source import SUPPORTED, Source
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, GroupKeys
-from gaussmith.problem.codes import BoxCodes, Codes
+from gaussmith.problem.codes import Codes
 
 if TYPE_CHECKING:
     from gaussmith.engines.engine import Frame
 
 FEW_ROWS = 64
-"""An array of so few records, however wide, is coded in one go."""
+"""Limit on the records of an array that is encoded in one step, however wide."""
 
 SMALL = 1 << 16
 """Arrays of fewer numbers than this are summed without threads."""
@@ -43,11 +43,11 @@ class Numpy:
     ) -> Totals:
         """The exact totals of an array of records (rows × columns) of any numeric dtype and memory layout."""
         rows: npt.NDArray[Any] = source.native
-        if not codes.width or not rows.size:  # nothing to code: no columns are asked, or there are no records
+        if not codes.width or not rows.size:  # nothing to encode: no columns are used, or there are no records
             return Totals([0] * codes.width, len(rows))
-        if isinstance(codes, BoxCodes) and len(rows) <= FEW_ROWS:
+        if len(rows) <= FEW_ROWS:
             with np.errstate(all="ignore"):  # pieces of columns would be too short to be worth their overhead
-                return Totals(codes.encode(rows.astype(np.float64, copy=False)).sum(axis=0).tolist(), len(rows))
+                return Totals(codes.sum_rows(rows.astype(np.float64, copy=False)).tolist(), len(rows))
         step = 4 * PIECE_ROWS
         pieces = (rows[start : start + step].T for start in range(0, len(rows), step))
         return add_up(pieces, _as_columns, codes, workers=1 if rows.size < SMALL else None)
@@ -62,7 +62,8 @@ class Numpy:
         return None
 
     def open_files(self, files: Files, columns: Sequence[str] | None, master: str | None) -> Source:
-        raise SourceError(f"source={files.said!r} read by numpy", "Polars, DuckDB and Spark read files", SUPPORTED)
+        what, rule = f"source={files.said!r} read by numpy", "Polars, DuckDB and Spark read files"
+        raise SourceError(what, rule, SUPPORTED, code="files-read-by-numpy", source=files.said)
 
     def check_names(self, source: Source, columns: Sequence[str]) -> None:
         raise _nameless()
@@ -88,7 +89,8 @@ NUMPY = Numpy()
 
 def _nameless() -> SourceError:
     rule = "filters, units and groups need columns with names"
-    return SourceError("source is an array", rule, "give a frame, such as polars.DataFrame(array, names)")
+    remedy = "give a frame, such as polars.DataFrame(array, names)"
+    return SourceError("source is an array", rule, remedy, code="array-without-column-names")
 
 
 def _as_columns(piece: npt.NDArray[Any]) -> Columns:
@@ -101,12 +103,16 @@ def _open_array(engine: Numpy, array: npt.NDArray[Any]) -> Source:
             f"array of dtype {array.dtype}",
             "an array must hold numbers: integers, floats or booleans",
             "convert it first, for example with astype(float)",
+            code="array-not-numbers",
+            dtype=str(array.dtype),
         )
     if array.ndim not in (1, 2):
         raise SourceError(
             f"array with {array.ndim} dimensions",
             "an array has one row per record and one column per coordinate",
             "reshape it to two dimensions",
+            code="array-not-two-dimensional",
+            dimensions=array.ndim,
         )
     if isinstance(array, np.ma.MaskedArray):
         with np.errstate(all="ignore"):
@@ -116,11 +122,12 @@ def _open_array(engine: Numpy, array: npt.NDArray[Any]) -> Source:
 
 
 def array_of_rows(rows: Sequence[Any]) -> npt.NDArray[Any]:
-    """Lists as an array. What is no number is missing; rows of different lengths are refused."""
+    """Lists as an array. Values that are not numbers are missing; rows of different lengths are refused."""
     lists = [row_of(row) for row in rows]
     lengths = {-1 if row is None else len(row) for row in lists}
     if len(lengths) > 1:
-        raise SourceError("rows of different lengths", "every record has the same number of coordinates", SUPPORTED)
+        rule = "every record has the same number of coordinates"
+        raise SourceError("rows of different lengths", rule, SUPPORTED, code="rows-of-different-lengths")
     if not rows:
         return np.empty((0, 0))
     if lengths == {-1}:
@@ -129,7 +136,7 @@ def array_of_rows(rows: Sequence[Any]) -> npt.NDArray[Any]:
 
 
 def row_of(value: Any) -> list[Any] | None:
-    """The values of a row, None for what is no row. No method is called that a value could have overridden."""
+    """The values of a row, or None if it is not a row. No method is called that a value could have overridden."""
     kind = type(value)
     if issubclass(kind, list | tuple):
         return list((list if issubclass(kind, list) else tuple).__iter__(value))
@@ -137,7 +144,7 @@ def row_of(value: Any) -> list[Any] | None:
 
 
 def number_of(value: object) -> float:
-    """A Python value as a double, NaN if it is no number: a total rule for lists, which no object can override."""
+    """A Python value as a double, NaN if it is not a number; no object can override this rule."""
     kind = type(value)
     if issubclass(kind, float):
         return float.__float__(value)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """pandas columns as Polars ones, typed without a look at the data.
 
-A column is converted when it is asked for, never before. What Polars cannot hold counts as objects, of which nothing
-can be asked; some of it would make Polars panic.
+A column is converted only when it is used. Types that Polars cannot hold count as objects, which cannot be used;
+some of them would make Polars panic.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _is_held(dtype: Any) -> bool:
 def series_from_pandas(column: Any, as_nulls: bool = False) -> pl.Series:
     """A pandas column as a Polars one: missing in every pandas spelling becomes null or NaN.
 
-    Categories that are objects become their codes; columns of which nothing can be asked (`as_nulls`) are null.
+    Categories that are objects become their codes; columns that cannot be used (`as_nulls`) are null.
     """
     import polars as pl
 

@@ -27,7 +27,7 @@ from gaussmith.engines.table_formats import check_store
 from gaussmith.engines.versions import scan_csv
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, Formula, columns_used, evaluate
-from gaussmith.expressions.grammar import Literal, Node, Operation
+from gaussmith.expressions.nodes import Literal, Operation
 
 if typing.TYPE_CHECKING:
     import polars as pl
@@ -71,6 +71,8 @@ def read_folders(files: Files, names: Mapping[str, Iterable[str]]) -> Files:
             f"source={files.said!r} holds files in directories with different keys",
             "partitions have the same keys, in the same order, everywhere: year=2024/month=5",
             "narrow the pattern, or move the other files away",
+            code="partitions-with-different-keys",
+            source=files.said,
         )
     raw = keys.pop()
     known = tuple(decode_name(key) for key in raw)
@@ -80,6 +82,9 @@ def read_folders(files: Files, names: Mapping[str, Iterable[str]]) -> Files:
                 f"source={files.said!r}: the key {written!r} of its partitions",
                 "keys are well-formed, distinct names of columns, whatever their capital letters",
                 "rename the directories",
+                code="partition-key-malformed",
+                source=files.said,
+                key=written,
             )
     values = {path: _agreed([[v for _, v in pairs] for pairs in found]) for path, found in folders.items()}
     return replace(files, keys=tuple(key for key in known if key is not None), values=values)
@@ -113,6 +118,10 @@ def check_keys(files: Files, columns: Iterable[str]) -> None:
                 f"column {column!r}",
                 "a name stands for one column, whatever its capital letters",
                 "write the files without it, or pass pl.scan_parquet(pattern, hive_partitioning=False) as the source",
+                code="partition-key-beside-column",
+                source=files.said,
+                key=keys[column.casefold()],
+                column=column,
             )
 
 
@@ -148,7 +157,7 @@ def list_store(files: Files, find: Callable[[str], Iterable[str]], problem: Sour
 
 
 def find_with_polars(pattern: str) -> list[str]:
-    """The files that a pattern finds in a store: of Parquet those that hold rows, no column of which is read."""
+    """The files that match a pattern in a store; for Parquet only files with rows. No column is read."""
     import polars as pl
 
     if not pattern.endswith(("/", ".parquet", ".pq")):
@@ -167,7 +176,7 @@ def narrow_files(files: Files, derivation: Derivation) -> tuple[Files, Derivatio
     where, keys = derivation.where, set(files.keys)
     if where is None or not keys:
         return files, derivation
-    conditions = [Formula(where.text, "truth", node) for node in _conditions(where.tree)]
+    conditions = [Formula(where.text, "truth", node) for node in where.tree.conditions]
     decided = [each for each in conditions if columns_used(each) and keys.issuperset(columns_used(each))]
     holds = {
         values: all(evaluate(each, dict(zip(files.keys, values, strict=True))) for each in decided)
@@ -181,10 +190,3 @@ def narrow_files(files: Files, derivation: Derivation) -> tuple[Files, Derivatio
     rest = reduce(lambda one, other: Operation("and", (one, other)), left) if left else None
     remaining = None if rest is None else Formula(where.text, "truth", rest)
     return replace(files, paths=kept), replace(derivation, where=remaining)
-
-
-def _conditions(node: Node) -> list[Node]:
-    """The conditions that must all hold."""
-    if isinstance(node, Operation) and node.name == "and":
-        return [each for argument in node.arguments for each in _conditions(argument)]
-    return [node]

@@ -202,12 +202,17 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
         f"source={first!r} cannot be opened as {files.format}",
         "its beginning or end is missing, damaged or not of this format",
         "check the file, or give it the suffix of its format",
+        code="file-damaged",
+        source=first,
+        format=files.format,
     )
     if files.remote:
         problem = SourceError(
             f"source={files.said!r} cannot be opened",
             "the store must answer, and hold data under this address",
             "check the address, and the credentials in the environment that Polars takes them from",
+            code="store-not-reached",
+            source=files.said,
         )
     if files.is_text:
         check_packed(files.paths)
@@ -244,6 +249,8 @@ def _names_in_lines(files: Files, columns: Sequence[str] | None) -> tuple[str, .
             f"source={files.said!r}: columns of JSON lines",
             "they are those that are asked for: no record says which there are",
             'name them: columns=["age", …]',
+            code="json-columns-not-named",
+            source=files.said,
         )
     return tuple(dict.fromkeys(columns))
 
@@ -280,7 +287,9 @@ def _open_arrow(source: Any) -> Source:
 
     check_names(getattr(getattr(source, "schema", None), "names", ()), "the table")
     if was_read(source):
-        raise SourceError("a reader of record batches", "it can be read once, and was", "open it anew")
+        raise SourceError(
+            "a reader of record batches", "it can be read once, and was", "open it anew", code="reader-used-up"
+        )
     check_views([column.type for column in getattr(source, "schema", ())])
     here = is_table(source)  # its columns are converted when they are asked for
     lazy = attempt(lambda: lazy_from_arrow(source.schema.empty_table() if here else source), unreadable_source(source))

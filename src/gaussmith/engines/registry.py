@@ -73,12 +73,16 @@ def _module_of(data: object) -> str:
 def _open(told: SourceDescription, name: str | None, master: str | None, columns: Sequence[str] | None) -> Source:
     data = told.data
     if name not in (None, *ENGINES):
-        raise SourceError(f"engine={name!r}", "it names an engine", nearest(str(name), ENGINES))
+        raise SourceError(
+            f"engine={name!r}", "it names an engine", nearest(str(name), ENGINES), code="unknown-engine", engine=name
+        )
     if master is not None and name != SPARK.name:
         raise SourceError(
             f"master={without_secrets(str(master))!r}",
             "it says where Spark runs",
             'add engine="spark", or leave master out',
+            code="master-without-spark",
+            master=without_secrets(str(master)),
         )
     check_versions(packages_needed(data, name))
     if isinstance(data, (str, os.PathLike)):
@@ -88,6 +92,9 @@ def _open(told: SourceDescription, name: str | None, master: str | None, columns
             f"engine={name!r} for a {type(data).__qualname__}",
             "an engine is chosen for files; a frame stays with its own",
             "leave engine out",
+            code="engine-for-frame",
+            engine=name,
+            type=type(data).__qualname__,
         )
     return _open_object(data)
 
@@ -114,13 +121,13 @@ def _open_path(
 ) -> Source:
     if scheme_of(path) == DUCKDB.name:
         if name not in (None, DUCKDB.name):
-            raise SourceError(
-                f"engine={name!r} for {without_secrets(path)!r}", "DuckDB reads its own files", "leave engine out"
-            )
+            what = f"engine={name!r} for {without_secrets(path)!r}"
+            rule = "DuckDB reads its own files"
+            remedy = "leave engine out"
+            raise SourceError(what, rule, remedy, code="engine-for-database", engine=name, path=without_secrets(path))
         return DUCKDB.open_database(parse_database(path), told.row_per_row)
     files = replace(find_files(path), line_per_record=told.line_per_record)
     if told.line_per_record and files.format not in ("CSV", "TSV"):
-        raise SourceError(
-            f"line_per_record for {files.format} files", "it is about the lines of CSV and TSV files", "leave it out"
-        )
+        what, rule = f"line_per_record for {files.format} files", "it is about the lines of CSV and TSV files"
+        raise SourceError(what, rule, "leave it out", code="line-per-record-of-other-format", format=files.format)
     return ENGINES[name or POLARS.name].open_files(files, columns, master)

@@ -53,6 +53,9 @@ def open_parquet(
             f"engine={engine.name!r} for {files.format} files",
             "only Polars reads texts by the rule that holds for all engines",
             "leave engine out, or convert the files to Parquet",
+            code="engine-for-text-files",
+            engine=engine.name,
+            format=files.format,
         )
     here = None if files.remote else POLARS.open_files(files)
     files = find(files)

@@ -46,7 +46,13 @@ def uneven_columns(files: Files) -> frozenset[str]:
         which = "one of its files" if files.keys else which  # names of folders are data
         what = f"source={files.said!r}: {which} cannot be opened"
         rule = "the beginning or end of each file is looked at before anything is charged"
-        problem = SourceError(f"{what} as {files.format}", rule, "check this file, or narrow the pattern")
+        problem = SourceError(
+            f"{what} as {files.format}",
+            rule,
+            "check this file, or narrow the pattern",
+            code="one-file-damaged",
+            format=files.format,
+        )
         schema = attempt(lambda: look(path), problem)
         check_keys(files, schema)
         return schema

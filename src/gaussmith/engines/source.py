@@ -94,9 +94,8 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
     """
     if source.names is None:
         if columns is not None:
-            raise SourceError(
-                f"columns={list(columns)!r} for an array", "an array's columns have no names", "leave columns out"
-            )
+            what, rule = f"columns={list(columns)!r} for an array", "an array's columns have no names"
+            raise SourceError(what, rule, "leave columns out", code="columns-of-array", columns=list(columns))
         empty = source.native.shape == (0, 0)  # no rows at all, as in an empty list, fit any dimension
         if dimension and not empty:
             _check_dimension("the array", source.width, dimension)
@@ -110,11 +109,12 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
                 f"column={name!r}",
                 f"it is missing or of another type in some files of {_said(source)}",
                 "give it one type everywhere, or narrow the pattern",
+                code="column-differs-between-files",
+                column=name,
             )
         if name not in known:
-            raise SourceError(
-                f"column={name!r}", f"{_said(source)} has no such column", nearest_column(str(name), source.names)
-            )
+            what, rule = f"column={name!r}", f"{_said(source)} has no such column"
+            raise SourceError(what, rule, nearest_column(str(name), source.names), code="no-such-column", column=name)
     _check_dimension(_said(source) if columns is None else "columns", len(chosen), dimension)
     for name in chosen:
         if name not in source.texts:
@@ -127,17 +127,18 @@ def check_names(names: Sequence[str], said: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name == "*" or (name[:1] == "^" and name[-1:] == "$"):
-            raise SourceError(
-                f"column={name!r} in {said}", "Polars takes such a name for a pattern of names", "rename it"
-            )
+            what, rule = f"column={name!r} in {said}", "Polars takes such a name for a pattern of names"
+            raise SourceError(what, rule, "rename it", code="column-name-is-a-pattern", column=name)
         if name in seen:
-            raise SourceError(f"column={name!r} occurs twice in {said}", "names of columns are distinct", "rename one")
+            what = f"column={name!r} occurs twice in {said}"
+            raise SourceError(what, "names of columns are distinct", "rename one", code="column-twice", column=name)
         seen.add(name)
 
 
 def unknown_source(source: object) -> SourceError:
     """What is said of data that no engine opens."""
-    return SourceError(f"source of type {type(source).__qualname__}", "this type of data is not known", SUPPORTED)
+    what, rule = f"source of type {type(source).__qualname__}", "this type of data is not known"
+    return SourceError(what, rule, SUPPORTED, code="unknown-source-type", type=type(source).__qualname__)
 
 
 def unreadable_source(source: object) -> SourceError:
@@ -146,6 +147,8 @@ def unreadable_source(source: object) -> SourceError:
         f"source of type {type(source).__qualname__} whose columns cannot be told",
         "the names and types of the columns must be known before any data is read",
         "check that the frame can be collected",
+        code="columns-not-told",
+        type=type(source).__qualname__,
     )
 
 
@@ -156,6 +159,8 @@ def check_once(source: Source, queries: int) -> None:
             "a reader of record batches",
             f"it can be read once, and {queries} queries are needed",
             "pass a table, such as reader.read_all(), or a dataset",
+            code="reader-read-several-times",
+            queries=queries,
         )
 
 
@@ -193,6 +198,9 @@ def _check_dimension(what: str, found: int, wanted: int) -> None:
             f"{what} has {_plural(found, 'column')}" if what != "columns" else f"{_plural(found, 'column')} named",
             f"the domain has {_plural(wanted, 'coordinate')}",
             "name as many columns as the domain has coordinates, in their order",
+            code="columns-do-not-match-domain",
+            columns=found,
+            coordinates=wanted,
         )
 
 
@@ -202,18 +210,24 @@ def _check_type(name: str, dtype: nw.dtypes.DType) -> None:
     if isinstance(dtype, nw.Boolean) or (dtype.is_numeric() and not isinstance(dtype, nw.UInt128)):
         return
     if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)):
-        raise SourceError(f"column={name!r} is text", "numbers are needed", "cast it to a number first")
+        what = f"column={name!r} is text"
+        raise SourceError(what, "numbers are needed", "cast it to a number first", code="column-of-text", column=name)
     if isinstance(dtype, nw.Object):
         raise SourceError(
             f"column={name!r} holds Python objects",
             "its type must be known without looking at the data",
             "convert it first, for example with astype('Float64') or astype('boolean')",
+            code="column-of-objects",
+            column=name,
         )
     named = "a type that is not known here" if isinstance(dtype, nw.Unknown) else f"type {dtype}"
     raise SourceError(
         f"column={name!r} is of {named}",
         "numbers are needed: integers, floats, decimals or booleans",
         "derive a number from it first",
+        code="column-not-numbers",
+        column=name,
+        type=named,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a request may say of its source beside where it is: `{ path = "…", ids = "integer", row_per_row = true }`."""
+"""Declarations about a source in addition to its path: `{ path = "…", ids = "integer", row_per_row = true }`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SourceDescription:
 
     @property
     def said(self) -> dict[str, Any]:
-        """What was said beside the data; empty where nothing was."""
+        """The declarations about the data; empty if there are none."""
         told = {"ids": self.ids, "row_per_row": self.row_per_row, "line_per_record": self.line_per_record}
         return {name: value for name, value in told.items() if value}
 
@@ -45,16 +45,21 @@ def read_source(source: Any) -> SourceDescription:
         return source if isinstance(source, SourceDescription) else SourceDescription(source)
     for key in source:
         if key not in KEYS:
-            raise SourceError(f"unknown key {key!r} in source", "a source has no such key", nearest(str(key), KEYS))
+            what, rule = f"unknown key {key!r} in source", "a source has no such key"
+            raise SourceError(what, rule, nearest(str(key), KEYS), code="unknown-source-key", key=key)
     if "path" not in source or isinstance(source["path"], Mapping):
-        raise SourceError("source without a path", "it says where the data is", 'write { path = "visits.csv", … }')
+        rule = "it says where the data is"
+        raise SourceError("source without a path", rule, 'write { path = "visits.csv", … }', code="source-without-path")
     ids = source.get("ids")
     if ids is not None and ids not in IDS:
-        raise SourceError(f"ids={ids!r} in source", 'ids are "text" or "integer"', nearest(str(ids), IDS))
+        raise SourceError(
+            f"ids={ids!r} in source", 'ids are "text" or "integer"', nearest(str(ids), IDS), code="unknown-ids", ids=ids
+        )
     promises = [source.get(name, False) for name in KEYS[2:]]
     for name, promise in zip(KEYS[2:], promises, strict=True):
         if not isinstance(promise, bool):
-            raise SourceError(f"{name}={promise!r} in source", "it is true or false", f"write {name} = true")
+            what, rule, remedy = f"{name}={promise!r} in source", "it is true or false", f"write {name} = true"
+            raise SourceError(what, rule, remedy, code="source-promise-not-boolean", name=name, value=promise)
     return SourceDescription(source["path"], ids, *promises)
 
 

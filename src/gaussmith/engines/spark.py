@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from gaussmith.domains.points import PointCodes
 from gaussmith.engines.dates import dates_in
 from gaussmith.engines.declared_values import counted_places
 from gaussmith.engines.engine import AddUp, Progress, Totals, Unsteady, Words, key_columns
@@ -25,14 +24,13 @@ from gaussmith.engines.spark_codes import (
     quote,
     read_numbers,
     read_sums,
-    spell_codes,
-    spell_place,
     spell_sums,
 )
 from gaussmith.engines.versions import check_range
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, GroupKeys, kind_of
 from gaussmith.problem.codes import Codes
+from gaussmith.problem.sql import Step
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -40,11 +38,11 @@ if TYPE_CHECKING:
     from gaussmith.engines.engine import Frame
 
 DOUBLES_HOLD = 1 << 32
-"""Limbs of up to so many rows add up in doubles without rounding."""
+"""Limit on the rows whose limbs add up in doubles without rounding."""
 
 
 class Spark:
-    """Frames of Spark, in the session of the user or, for files, in one of ours."""
+    """Spark frames, in the user's session or, for files, in our own."""
 
     name = "spark"
     modules = ("pyspark",)
@@ -69,6 +67,8 @@ class Spark:
                     f"column={name!r}",
                     "Spark reads dots, backticks and stars in a name as part of an expression",
                     "rename it first, for example with toDF or withColumnRenamed",
+                    code="column-name-is-an-expression",
+                    column=name,
                 )
 
     def frame(self, source: Source, columns: Sequence[str], ids: Mapping[str, str] | None = None) -> Frame:
@@ -136,14 +136,14 @@ def total_frame(
     if not columns:
         return Totals([], int(frame.count()))
     numbers = frame.selectExpr(*read_numbers(columns, [kind_of(schema[name]) for name in columns]))
-    if isinstance(codes, PointCodes):
-        return _count_places(numbers, codes)
+    if (steps := codes.spell_place()) is not None:
+        return _count_places(numbers, steps, codes.width)
     sums: list[int] = []
     counts: set[int] = set()
     for start in range(0, codes.width, BLOCK_COLUMNS):
         which = range(start, min(start + BLOCK_COLUMNS, codes.width))
         coded = numbers
-        for step in spell_codes(codes, which):
+        for step in codes.spell(which):
             coded = coded.selectExpr(*step)
         found, records = read_sums(coded.selectExpr(*spell_sums(which, DOUBLE)).collect()[0])
         if records > doubles_hold:
@@ -155,12 +155,12 @@ def total_frame(
     return Totals(sums, counts.pop())
 
 
-def _count_places(numbers: Any, codes: PointCodes) -> Totals:
-    """How many records are at each point: one row comes back for each point that has any."""
+def _count_places(numbers: Any, steps: list[Step], width: int) -> Totals:
+    """How many records are at each place: one row comes back for each place that has any."""
     placed = numbers
-    for step in spell_place(codes):
+    for step in steps:
         placed = placed.selectExpr(*step)
-    sums = [0] * codes.width
+    sums = [0] * width
     for place, count in placed.groupBy("place").count().collect():
         sums[int(place)] = int(count)
     return Totals(sums, sum(sums))
@@ -186,9 +186,8 @@ def _with_plain_dates(frame: Any, schema: Mapping[str, nw.dtypes.DType], columns
 def check_frame(frame: Any) -> None:
     """Refuse a frame without an end, of a Spark that is too old, or whose columns Spark itself cannot tell apart."""
     if frame.isStreaming:
-        raise SourceError(
-            "a streaming frame of Spark", "it has no end, and so no sums", "read what has arrived with spark.read"
-        )
+        remedy = "read what has arrived with spark.read"
+        raise SourceError("a streaming frame of Spark", "it has no end, and so no sums", remedy, code="streaming-frame")
     session = frame.sparkSession
     check_range("pyspark", str(session.version), "the frame's Spark")
     if str(session.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
@@ -201,6 +200,9 @@ def check_frame(frame: Any) -> None:
                 f"columns {other!r} and {name!r} of the frame",
                 "Spark does not tell capital letters from small ones",
                 "rename one, or set spark.sql.caseSensitive to true",
+                code="columns-differ-only-in-case-spark",
+                other=other,
+                column=name,
             )
 
 
@@ -244,6 +246,8 @@ def _unreadable(files: Files) -> SourceError:
         f"source={files.said!r} cannot be opened by Spark",
         "it must be able to read every file, and know the types of all columns in it",
         "try it with Spark itself, or leave engine out",
+        code="not-opened-by-spark",
+        source=files.said,
     )
 
 

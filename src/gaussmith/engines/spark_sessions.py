@@ -24,7 +24,7 @@ from gaussmith.errors import SourceError
 OLDEST_JAVA = 17
 
 PATIENCE = 5.0
-"""Seconds to wait for a master before it is called unreachable."""
+"""Seconds to wait for a master before it counts as unreachable."""
 
 INSTALL = "pip install gaussmith[spark]"
 INSTALL_JAVA = (
@@ -44,10 +44,10 @@ LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.
 def open_session(master: str | None) -> Any:
     """The running session, or a new one at `master` (by default all cores of this machine). Reads no data.
 
-    Refuses in words: no pyspark, too old a one, no Java, a master that does not answer, another session in the way.
+    Refuses with an error: no pyspark, a version that is too old, no Java, an unreachable master, another session.
     """
     if importlib.util.find_spec("pyspark") is None:
-        raise SourceError('engine="spark"', "pyspark is not installed", INSTALL)
+        raise SourceError('engine="spark"', "pyspark is not installed", INSTALL, code="pyspark-not-installed")
     check_version("pyspark")
     running = _running_session()
     if running is not None:
@@ -61,7 +61,7 @@ def open_session(master: str | None) -> Any:
 
 
 def _running_session() -> Any:
-    """The session of this process, if there is one: Spark allows no other beside it."""
+    """The session of this process, if there is one: Spark allows only one."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -77,6 +77,9 @@ def _same_master(session: Any, master: str | None) -> Any:
             f"master={without_secrets(master)!r}",
             f"a session at {without_secrets(found)!r} is running in this process, and there can be one",
             "leave master out, or stop that session first",
+            code="another-spark-session",
+            master=without_secrets(master),
+            found=without_secrets(found),
         )
     return session
 
@@ -94,8 +97,12 @@ def _connect(address: str) -> Any:
             f"master={without_secrets(address)!r}",
             "Spark Connect needs more packages than Spark itself",
             f"{INSTALL} 'pyspark[connect]'",
+            code="spark-connect-not-installed",
+            master=without_secrets(address),
         )
-    problem = _not_started(address, "the server at this address did not open a session")
+    problem = _not_started(
+        address, "the server at this address did not open a session", code="spark-session-not-opened"
+    )
     session = attempt(lambda: SparkSession.builder.remote(address).getOrCreate(), problem)
     check_range("pyspark", str(attempt(lambda: session.version, problem)), "the server's Spark")
     return session
@@ -118,12 +125,12 @@ def _start(master: str) -> Any:
                 SparkContext(conf=conf, gateway=launch_gateway(conf, silent))
             return SparkSession.builder.config(conf=conf).getOrCreate()
 
-    return attempt(start, _not_started(master, "Spark could not be started there"))
+    return attempt(start, _not_started(master, "Spark could not be started there", code="spark-not-started"))
 
 
-def _not_started(master: str, rule: str) -> SourceError:
+def _not_started(master: str, rule: str, *, code: str) -> SourceError:
     remedy = "check the address, for example local[2], spark://host:7077 or sc://host:15002"
-    return SourceError(f"master={without_secrets(master)!r}", rule, remedy)
+    return SourceError(f"master={without_secrets(master)!r}", rule, remedy, code=code, master=without_secrets(master))
 
 
 def check_java() -> None:
@@ -132,11 +139,13 @@ def check_java() -> None:
     java = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
     if java is None:
         where = f"JAVA_HOME={home!r} holds no Java" if home else "there is no Java on this machine"
-        raise SourceError('engine="spark"', f"{where}; Spark needs Java {OLDEST_JAVA} or newer", INSTALL_JAVA)
+        rule = f"{where}; Spark needs Java {OLDEST_JAVA} or newer"
+        raise SourceError('engine="spark"', rule, INSTALL_JAVA, code="java-not-found", found=where)
     told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
     version = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
     if version is not None and int(version[1]) < OLDEST_JAVA:
-        raise SourceError(f"Java {version[1]}", f"Spark needs Java {OLDEST_JAVA} or newer", INSTALL_JAVA)
+        rule = f"Spark needs Java {OLDEST_JAVA} or newer"
+        raise SourceError(f"Java {version[1]}", rule, INSTALL_JAVA, code="java-too-old", version=version[1])
 
 
 def _check_reachable(master: str) -> None:
@@ -157,4 +166,6 @@ def _check_reachable(master: str) -> None:
         f"master={without_secrets(master)!r}",
         f"nothing answers at this address within {PATIENCE:g} seconds",
         "check the host and the port, and that the cluster is up; nothing was read and nothing was spent",
+        code="spark-not-answering",
+        master=without_secrets(master),
     )

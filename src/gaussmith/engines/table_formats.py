@@ -1,6 +1,6 @@
 """Folders of Delta Lake, Apache Iceberg and Apache Hudi, which hold files that are no longer part of the table.
 
-Such a folder has a log that says which of its files count. RowRule all of them would bring deleted rows back, and count
+Such a folder has a log that says which of its files count. Reading all of them would bring deleted rows back, and count
 rewritten ones twice: the folder is refused, and so is any path or pattern that reaches into one.
 """
 
@@ -91,4 +91,7 @@ def _refuse(said: str, found: str | None) -> None:
             f"source={said!r} reaches into a table of {found}",
             "its folder also holds files that are no longer part of the table",
             f"pass a frame of the table as the source: {REMEDIES[found]}",
+            code="inside-a-table-format",
+            source=said,
+            format=found,
         )

@@ -31,7 +31,7 @@ RANGES: dict[str, tuple[str, str | None]] = {
     "pandas": ("2.2.2", "4"),
     "pyspark": ("4.3.0", "5"),
 }
-"""The oldest version of each engine that is supported, and the first that is not known yet. None: no limit.
+"""The oldest supported version of each engine, and the first version that is not yet supported. None: no limit.
 
 The same as in pyproject.toml. The oldest ones are installed and tested by `./run test --lowest`.
 """
@@ -40,7 +40,7 @@ VIEWS = (25,)
 """The first version of PyArrow whose views Polars can read: earlier ones end the process with a segmentation fault."""
 
 PATIENCE = 0.1
-"""Seconds between two looks whether anyone still waits for batches."""
+"""Seconds between checks whether anyone still waits for batches."""
 
 
 def check_versions(packages: Iterable[str]) -> None:
@@ -66,6 +66,10 @@ def check_range(package: str, found: str, whose: str) -> None:
             f"{whose} is version {found}",
             f"versions {oldest} {until} are supported; nothing was read and nothing was charged",
             f"install one of them: pip install '{wanted}'",
+            code="unsupported-version",
+            package=whose,
+            found=found,
+            oldest=oldest,
         )
 
 
@@ -117,6 +121,7 @@ def check_packed(paths: Sequence[str]) -> None:
             "compressed text files with polars 1.36",
             "it takes an empty file of this kind for one record",
             "unpack the files, or install a newer one: pip install 'polars>=1.37'",
+            code="compressed-text-with-old-polars",
         )
 
 
@@ -148,7 +153,7 @@ def _pushed_batches(lazy: pl.LazyFrame, rows: int | None, ordered: bool) -> Iter
     def push() -> None:
         try:
             lazy.sink_batches(put, chunk_size=rows, maintain_order=ordered, engine="streaming")
-        except BaseException as error:  # an engine's panic is no Exception
+        except BaseException as error:  # an engine's panic is not an Exception
             put(error)
         else:
             put(None)
@@ -188,4 +193,5 @@ def check_views(types: Sequence[object]) -> None:
             "a table with views (string_view, binary_view or list_view)",
             f"Polars cannot read them with a pyarrow older than {VIEWS[0]}",
             "cast these columns first, for example to pyarrow.large_string(), or install a newer pyarrow",
+            code="views-with-old-pyarrow",
         )

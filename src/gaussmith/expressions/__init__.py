@@ -3,9 +3,9 @@
     where = "age >= 18"
     columns = { bmi = "weight / (height * height)" }
 
-Text becomes a tree (`grammar`), the tree a formula whose kinds fit the columns (`formulas`), the formula a narwhals
-expression (`spelling`); `keys` are the declared groups, `identity` says which ids are the same. No code is executed,
-every formula is total, and each row's value depends on that row alone. The user's page is docs/expressions.md.
+Text becomes a tree of `nodes` (`grammar`), the tree a formula whose kinds fit the columns (`formulas`), the formula a
+narwhals expression (`spelling`); `keys` are the declared groups, `identity` says which ids are the same. No code is
+executed, every formula is total, and each row's value depends on that row alone. See docs/expressions.md.
 """
 
 from gaussmith.expressions.conjunctions import common_filter, same_meaning

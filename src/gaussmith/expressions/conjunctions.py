@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from gaussmith.expressions.formulas import columns_used
-from gaussmith.expressions.grammar import Node, parse
+from gaussmith.expressions.grammar import parse
+from gaussmith.expressions.nodes import Node
 
 
 def common_filter(common: str | None, own: str | None, columns: Sequence[Mapping[str, str]]) -> bool:

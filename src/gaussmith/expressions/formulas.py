@@ -22,34 +22,33 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gaussmith.errors import nearest_column
-from gaussmith.expressions.grammar import COMPARISONS, Column, Expression, Literal, Node, Operation, refuse
+from gaussmith.expressions.grammar import COMPARISONS, Expression, refuse
+from gaussmith.expressions.nodes import Column, Literal, Node, Operation
 
 if TYPE_CHECKING:
     import narwhals as nw
 
 NUMBER_PATTERN = r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[Ii][Nn][Ff](?:[Ii][Nn][Ii][Tt][Yy])?)"
-"""What reads as a number once blanks around it are gone. All engines take these, and round them alike."""
+"""Text that is a number once blanks around it are removed. All engines accept these and round them the same way."""
 
 TRUTH_PATTERNS = {"1": "[Tt][Rr][Uu][Ee]", "0": "[Ff][Aa][Ll][Ss][Ee]"}
-"""Texts that read as 1 and 0."""
+"""Text that counts as 1 and 0."""
 
 BLANKS = " \t"
 
 DATE_PATTERN = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?:[T ][0-9:.]{0,30})?"
-"""What reads as a date: year-month-day, perhaps with a time behind it."""
+"""Text that is a date: year-month-day, optionally followed by a time."""
 
 LONGEST_DATE = len("2024-05-31")
-"""Letters of a date without a time."""
+"""Length of a date without a time."""
 
 HEAVIEST = 2000
-"""Terms of a formula as an engine sees it (a divisor is written three times)."""
+"""Limit on the terms of a formula for an engine (a divisor is written three times)."""
 
 DATE_PARTS = {"year": (0, 4), "month": (5, 2), "day": (8, 2)}
 COMPARE: dict[str, Callable[[Any, Any], Any]] = dict(
     zip(COMPARISONS, (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge), strict=True)
 )
-
-
 _READINGS = {
     "number": "double",
     "long number": "long",
@@ -76,13 +75,7 @@ def columns_used(expression: Expression | Formula) -> tuple[str, ...]:
     >>> columns_used(parse("weight / (height * height)"))
     ('weight', 'height')
     """
-
-    def walk(node: Node) -> list[str]:
-        if isinstance(node, Operation):
-            return [name for argument in node.arguments for name in walk(argument)]
-        return [node.name] if isinstance(node, Column) else []
-
-    return tuple(dict.fromkeys(walk(expression.tree)))
+    return expression.tree.columns_used
 
 
 def kind_of(dtype: nw.dtypes.DType) -> str:
@@ -126,7 +119,7 @@ def check(expression: Expression, kinds: Mapping[str, str]) -> Formula:
     kind, tree = checker.kind(expression.tree)
     if _weight(tree) > HEAVIEST:
         rule = f"an engine is given at most {HEAVIEST} terms (each divisor counts three times)"
-        refuse(expression.text, 0, "too long", rule, "cut it into derived columns")
+        refuse(expression.text, 0, "too long", rule, "cut it into derived columns", code="too-many-terms")
     return Formula(expression.text, kind, tree)
 
 
@@ -141,35 +134,42 @@ class _Checker:
     text: str
     kinds: Mapping[str, str]
 
-    def refuse(self, node: Node, problem: str, rule: str, remedy: str) -> NoReturn:
-        refuse(self.text, node.at, problem, rule, remedy)
+    def refuse(self, node: Node, problem: str, rule: str, remedy: str, *, code: str, **fields: object) -> NoReturn:
+        refuse(self.text, node.at, problem, rule, remedy, code=code, **fields)
 
     def make(self, name: str, node: Node, *arguments: Node) -> Node:
         """An operation, or its value when it has no columns: what is constant is computed here, not on engines."""
         made = Operation(name, arguments, node.at)
-        if not all(isinstance(argument, Literal) for argument in arguments):
+        if any(argument.constant is None for argument in arguments):
             return made
         value = _value(made, {})
         if value is None:
-            rule = "constants are computed before any data is read"
-            self.refuse(node, "this constant is not a number", rule, "mend it, or leave it out")
+            problem, rule = "this constant is not a number", "constants are computed before any data is read"
+            self.refuse(node, problem, rule, "mend it, or leave it out", code="constant-without-value")
         return Literal(value, node.at)
 
     def kind(self, node: Node) -> tuple[str, Node]:
         """The natural kind of a node, and its tree in that kind (truth columns stay as they are)."""
-        match node:
-            case Literal(value):
-                return ("truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"), node
-            case Column(name):
-                kind = self.kinds.get(name)
-                if kind is None:
-                    rule = "an expression uses columns of the source"
-                    self.refuse(node, f"there is no column {name!r}", rule, nearest_column(name, self.kinds))
-                if kind == "other":
-                    rule = "it holds neither numbers, texts, truths nor dates (times with a zone are none of these)"
-                    self.refuse(node, f"column {name!r} cannot be used", rule, "convert it in the source")
-                shown = "text" if kind == "object" else str(kind).removeprefix("long ")
-                return shown, Operation(_READINGS[str(kind)], (node,), node.at)
+        if node.constant is not None:
+            value = node.constant
+            return ("truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"), node
+        return self.column(node) if node.column is not None else self.operation(node)
+
+    def column(self, node: Column) -> tuple[str, Node]:
+        name = node.name
+        kind = self.kinds.get(name)
+        if kind is None:
+            rule = "an expression uses columns of the source"
+            problem, remedy = f"there is no column {name!r}", nearest_column(name, self.kinds)
+            self.refuse(node, problem, rule, remedy, code="unknown-column-in-expression", column=name)
+        if kind == "other":
+            rule = "it holds neither numbers, texts, truths nor dates (times with a zone are none of these)"
+            problem, remedy = f"column {name!r} cannot be used", "convert it in the source"
+            self.refuse(node, problem, rule, remedy, code="column-kind-not-usable", column=name)
+        shown = "text" if kind == "object" else str(kind).removeprefix("long ")
+        return shown, Operation(_READINGS[str(kind)], (node,), node.at)
+
+    def operation(self, node: Operation) -> tuple[str, Node]:
         name, arguments = node.name, node.arguments
         if name in ("and", "or", "not"):
             return "truth", self.make(name, node, *(self.truth(argument) for argument in arguments))
@@ -186,18 +186,15 @@ class _Checker:
             return "number", self.number(arguments[0])
         if name in DATE_PARTS:
             kind, _ = self.kind(arguments[0])
-            if kind not in ("date", "text") or not isinstance(arguments[0], Column):
+            if kind not in ("date", "text") or arguments[0].column is None:
+                problem, remedy = f"{name} of a {kind}", "give it such a column"
                 rule = f"{name} takes a column of dates, or of texts such as 2024-05-31"
-                self.refuse(arguments[0], f"{name} of a {kind}", rule, "give it such a column")
+                self.refuse(arguments[0], problem, rule, remedy, code="not-a-date-column", function=name, kind=kind)
             return "number", Operation(f"{name} of {kind}", arguments, node.at)
         numbers = [self.number(argument) for argument in arguments]
-        if (
-            name == "/"
-            and isinstance(numbers[1], Literal)
-            and numbers[1].value == 0
-            and not isinstance(numbers[0], Literal)
-        ):
-            self.refuse(node, "a division by the constant 0", "it has no value on any row", "mend the divisor")
+        if name == "/" and numbers[1].constant == 0 and numbers[0].constant is None:
+            problem, rule = "a division by the constant 0", "it has no value on any row"
+            self.refuse(node, problem, rule, "fix the divisor", code="division-by-zero")
         return "number", self.make(name, node, *numbers)
 
     def number(self, node: Node) -> Node:
@@ -205,35 +202,37 @@ class _Checker:
         if kind == "number":
             return tree
         if kind == "truth":
-            is_column = isinstance(node, Column)
-            return Operation("double", (node,), node.at) if is_column else self.make("from truth", node, tree)
-        if kind == "text" and isinstance(node, Column):
+            read = node.column is not None
+            return Operation("double", (node,), node.at) if read else self.make("from truth", node, tree)
+        if kind == "text" and node.column is not None:
             return Operation("read", (node,), node.at)
         rule = "arithmetic takes numbers (and columns that read as numbers)"
-        self.refuse(node, f"a {kind} where a number is needed", rule, "compare it, or take it out")
+        problem = f"a {kind} where a number is needed"
+        self.refuse(node, problem, rule, "compare it, or take it out", code="number-needed", kind=kind)
 
     def truth(self, node: Node) -> Node:
         kind, tree = self.kind(node)
         if kind == "truth":
             return tree
-        rule = "filters, and, or, not take something true or false"
-        self.refuse(node, f"a {kind} where a truth is needed", rule, "compare it with something")
+        problem, rule = f"a {kind} where a truth is needed", "filters, and, or, not take something true or false"
+        self.refuse(node, problem, rule, "compare it with something", code="boolean-needed", kind=kind)
 
     def date(self, node: Node) -> Node:
         """A date as the number year·10000 + month·100 + day, which keeps its order."""
         kind, tree = self.kind(node)
         if kind == "date":
             return tree
-        if kind == "text" and isinstance(node, Column):
+        if kind == "text" and node.column is not None:
             return Operation("date of text", (node,), node.at)
-        if isinstance(node, Literal) and isinstance(node.value, str):
-            number, day = date_number(node.value), node.value[:LONGEST_DATE]
-            if number is not None and node.value != day:
-                self.refuse(node, "a date with a time of day", "dates are compared by their day", f"write {day!r}")
+        if isinstance(text := node.constant, str):
+            number, day = date_number(text), text[:LONGEST_DATE]
+            if number is not None and text != day:
+                rule = "dates are compared by their day"
+                self.refuse(node, "a date with a time of day", rule, f"write {day!r}", code="date-with-time", day=day)
             if number is not None:
                 return Literal(number, node.at)
         rule = "a date is compared with a date, such as '2024-05-31'"
-        self.refuse(node, f"this {kind} is not a date", rule, "write year-month-day")
+        self.refuse(node, f"this {kind} is not a date", rule, "write year-month-day", code="date-needed", kind=kind)
 
     def comparison(self, node: Operation) -> Node:
         self.check_quotes(node)
@@ -244,43 +243,45 @@ class _Checker:
             if ordered:
                 rule = "texts are compared with ==, != and in only"
                 remedy = "compare with a date such as '2024-05-31', or write number(…) on one side to compare numbers"
-                self.refuse(node, f"texts compared with {node.name}", rule, remedy)
+                problem = f"texts compared with {node.name}"
+                self.refuse(node, problem, rule, remedy, code="texts-ordered", operator=node.name)
             return self.make("text " + node.name, node, *(self.kind(argument)[1] for argument in node.arguments))
         convert = self.date if dates else self.number
         return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
 
     def check_quotes(self, node: Operation) -> None:
-        """Refuse a word beside a column of texts that is no column: it lacks its quotes."""
+        """Refuse an unknown name compared with a text column: its quotes are missing."""
         for side, other in zip(node.arguments, reversed(node.arguments), strict=True):
-            if not isinstance(side, Column) or side.name in self.kinds or not isinstance(other, Column):
+            if side.column is None or side.column in self.kinds or other.column is None:
                 continue
-            if self.kinds.get(other.name) == "text":
-                rule = f"a text is written in quotes: {side.name!r}"
-                hint = nearest_column(side.name, self.kinds)
-                self.refuse(side, f"there is no column {side.name!r}", rule, f"add quotes; or is it a column? {hint}")
+            if self.kinds.get(other.column) == "text":
+                problem, rule = f"there is no column {side.name!r}", f"a text is written in quotes: {side.name!r}"
+                remedy = f"add quotes; or is it a column? {nearest_column(side.name, self.kinds)}"
+                self.refuse(side, problem, rule, remedy, code="text-without-quotes", column=side.name)
 
     def membership(self, node: Operation) -> Node:
         left, *members = node.arguments
         kind, kinds = self.kind(left)[0], {self.kind(member)[0] for member in members}
         if len(kinds) > 1:
-            self.refuse(members[0], "a list of several kinds", "a list holds constants of one kind", "cut it in two")
+            rule = "a list holds constants of one kind"
+            self.refuse(members[0], "a list of several kinds", rule, "cut it in two", code="list-of-several-kinds")
         if kind == "text" and kinds == {"text"}:
             return self.make("text " + node.name, node, self.kind(left)[1], *members)
         if kind != "truth" and kinds == {"truth"}:
-            rule = "a list holds what the left side is"
-            self.refuse(members[0], f"truths in a list for a {kind}", rule, "mend the list")
+            problem, rule = f"truths in a list for a {kind}", "a list holds what the left side is"
+            self.refuse(members[0], problem, rule, "mend the list", code="list-of-another-kind", kind=kind)
         convert = self.date if kind == "date" else self.number
         return self.make(node.name, node, *(convert(argument) for argument in node.arguments))
 
 
 def _date_of(node: Node) -> float | None:
     """The number of a date that is written in the expression, perhaps with a time; None for anything else."""
-    return date_number(node.value) if isinstance(node, Literal) and isinstance(node.value, str) else None
+    return date_number(node.constant) if isinstance(node.constant, str) else None
 
 
 def _weight(node: Node) -> int:
     """An upper bound of the number of terms in the engine's spelling of a tree."""
-    if not isinstance(node, Operation):
+    if node.constant is not None or node.column is not None:
         return 1
     inner = sum(_weight(argument) for argument in node.arguments)
     if node.name in ("/", "floor", "min", "max"):
@@ -356,13 +357,13 @@ def _leaf(name: str, value: Any) -> Any:
 
 
 def _value(node: Node, row: Mapping[str, object]) -> Any:
-    if isinstance(node, Literal):
-        return node.value
-    if isinstance(node, Column):
-        return row[node.name]
+    if node.constant is not None:
+        return node.constant
+    if node.column is not None:
+        return row[node.column]
     name = node.name
-    if isinstance(node.arguments[0], Column):
-        return _leaf(name, row[node.arguments[0].name])
+    if (column := node.arguments[0].column) is not None:
+        return _leaf(name, row[column])
     values = [_value(argument, row) for argument in node.arguments]
     if name in ("is_null", "text is_null"):
         return values[0] is None

@@ -5,17 +5,18 @@
     OPERATOR   = or   and   == != < <= > >= in "not in"   + -   * /        (weakest first; comparisons do not chain)
     list       = (constant, …) or [constant, …], only after `in`
 
-A quote inside a text is written twice. A tree has three kinds of node: `Literal`, `Column`, `Operation`.
+A quote inside a text is written twice. The tree is made of `nodes`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NoReturn
 
 from gaussmith.errors import ExpressionError
+from gaussmith.expressions.nodes import Column, Literal, Node, Operation
 
 FUNCTIONS = {
     "is_null": (1, 1),
@@ -33,13 +34,13 @@ FUNCTIONS = {
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 LONGEST = 4000
-"""Characters of an expression."""
+"""Limit on the length of an expression."""
 
 DEEPEST = 40
-"""Brackets, signs and negations inside one another."""
+"""Limit on nested brackets, signs and negations."""
 
 MOST_OPERATIONS = 100
-"""Operators in a row: their tree is as deep as they are many."""
+"""Limit on operators: the depth of the tree grows with their number."""
 
 _POWERS = {"or": 10, "and": 20, **dict.fromkeys((*COMPARISONS, "in", "not"), 40), "+": 50, "-": 50, "*": 60, "/": 60}
 _NOT, _MINUS = 30, 70
@@ -78,35 +79,7 @@ _ELSEWHERE = {
     "between": "18 <= {name} and {name} <= 65",
     "like": "{name} in ('north', 'south')",
 }
-"""Words of SQL that the language says otherwise."""
-
-
-@dataclass(frozen=True)
-class Literal:
-    """A number, a text or a truth written in the expression."""
-
-    value: float | str | bool
-    at: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the source, or a derived one."""
-
-    name: str
-    at: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True)
-class Operation:
-    """An operator or a function, and what it is applied to."""
-
-    name: str
-    arguments: tuple[Node, ...]
-    at: int = field(default=0, compare=False)
-
-
-Node = Literal | Column | Operation
+"""SQL words that this language writes differently."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +97,12 @@ class _Token:
     at: int
 
 
-def refuse(text: str, at: int, problem: str, rule: str, remedy: str) -> NoReturn:
+def refuse(text: str, at: int, problem: str, rule: str, remedy: str, *, code: str, **fields: object) -> NoReturn:
     """Raise an `ExpressionError` that shows the expression and a caret under the character where it goes wrong."""
     shown = "".join(" " if letter.isspace() else letter for letter in text)
     first = max(0, at - 60)
     line = f"    {shown[first : first + 100]}\n    {' ' * (at - first)}^"
-    raise ExpressionError(f"in the expression\n{line}\n{problem}", rule, remedy, position=at)
+    raise ExpressionError(f"in the expression\n{line}\n{problem}", rule, remedy, code=code, position=at, **fields)
 
 
 def language() -> str:
@@ -142,7 +115,7 @@ def language() -> str:
 
 
 def parse(text: str) -> Expression:
-    """The tree of an expression; refuses what the grammar does not have and shows where.
+    """The tree of an expression; refuses invalid text and shows where.
 
     >>> parse("age >= 18").tree
     Operation(name='>=', arguments=(Column(name='age', at=0), Literal(value=18.0, at=7)), at=4)
@@ -154,12 +127,15 @@ def parse(text: str) -> Expression:
     something is missing at the end · an operator stands between two values · complete the expression
     """
     if not isinstance(text, str):
-        raise ExpressionError(f"expression={text!r}", "an expression is a text", "put it in quotes")
+        what, rule = f"expression={text!r}", "an expression is a text"
+        raise ExpressionError(what, rule, "put it in quotes", code="expression-not-text", expression=text)
     if len(text) > LONGEST:
         raise ExpressionError(
             f"an expression of {len(text)} characters",
             f"the language allows {LONGEST}",
             "cut it into derived columns",
+            code="expression-too-many-characters",
+            characters=len(text),
         )
     parser = _Parser(text, tuple(_tokens(text)))
     tree = parser.expression(0, 0)
@@ -174,17 +150,21 @@ def _tokens(text: str) -> Iterator[_Token]:
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             if text[at] in "\"'`":
-                refuse(text, at, "a quote without its partner", "a text ends with the quote that opened it", "close it")
-            refuse(text, at, f"{text[at]!r} is not in the language", language(), _TAKE_OUT)
+                rule = "a text ends with the quote that opened it"
+                refuse(text, at, "a quote without its partner", rule, "close it", code="quote-not-closed")
+            problem = f"{text[at]!r} is not in the language"
+            refuse(text, at, problem, language(), _TAKE_OUT, code="sign-not-in-language", token=text[at])
         kind, word = match.lastgroup, match.group()
         if kind == "foreign":
-            refuse(text, at, f"{word!r} is not in the language", language(), _INSTEAD.get(word, _TAKE_OUT))
+            problem = f"{word!r} is not in the language"
+            refuse(text, at, problem, language(), _INSTEAD.get(word, _TAKE_OUT), code="word-not-in-language", word=word)
         after = match.end()
         if kind == "number":
             _check_date(text, at)
         if kind == "number" and after < len(text) and (text[after].isalnum() or text[after] in "_."):
             remedy = "separate the two, or write the name in backticks: `2nd visit`"
-            refuse(text, after, "a number runs into a name", "names start with a letter", remedy)
+            problem = "a number runs into a name"
+            refuse(text, after, problem, "names start with a letter", remedy, code="number-runs-into-name")
         if kind == "name" and word.lower() in _WORDS:
             kind, word = "word", word.lower()
         if kind != "space":
@@ -199,10 +179,11 @@ def _check_date(text: str, at: int) -> None:
     if date is not None:
         meant = f"{date[1]}-{int(date[2]):02}-{int(date[3]):02}"
         remedy = f"did you mean the date {meant!r}? to subtract, put blanks around the minus"
-        refuse(text, at, "a date without quotes", "a date is written in quotes", remedy)
+        refuse(text, at, "a date without quotes", "a date is written in quotes", remedy, code="date-without-quotes")
     if re.match("0[0-9]", text[at:]):
         remedy = "leave the 0 out, or write a text or a date in quotes: '06', '2024-06-01'"
-        refuse(text, at, "a number that begins with 0", "numbers are written without it", remedy)
+        problem = "a number that begins with 0"
+        refuse(text, at, problem, "numbers are written without it", remedy, code="number-with-leading-zero")
 
 
 def _unquote(quoted: str) -> str:
@@ -234,18 +215,20 @@ class _Parser:
         if self.here.kind == "sign" and self.here.text == sign:
             self.place += 1
             return
-        refuse(self.text, self.here.at, f"{sign!r} is missing", "every bracket is closed", f"write {sign!r} here")
+        problem, rule = f"{sign!r} is missing", "every bracket is closed"
+        refuse(self.text, self.here.at, problem, rule, f"write {sign!r} here", code="bracket-missing", sign=sign)
 
     def refuse_here(self) -> NoReturn:
         token = self.here
         if token.kind == "end":
             problem, rule = "something is missing at the end", "an operator stands between two values"
-            refuse(self.text, token.at, problem, rule, "complete the expression")
+            refuse(self.text, token.at, problem, rule, "complete the expression", code="expression-incomplete")
         if self.binding == _POWERS["=="] and token.text != "not":
             problem, rule = f"a second comparison, {token.text!r}", "comparisons do not chain"
-            refuse(self.text, token.at, problem, rule, "join two comparisons with and")
+            remedy = "join two comparisons with and"
+            refuse(self.text, token.at, problem, rule, remedy, code="comparisons-chained", token=token.text)
         problem, rule = f"{token.text!r} cannot stand here", "an operator stands between two values"
-        refuse(self.text, token.at, problem, rule, self.remedy_here())
+        refuse(self.text, token.at, problem, rule, self.remedy_here(), code="token-out-of-place", token=token.text)
 
     def remedy_here(self) -> str:
         """What to do about the token here: of words after a name, what is meant can be guessed."""
@@ -262,7 +245,7 @@ class _Parser:
         """The longest expression from here whose operators bind more tightly than `power`."""
         if depth > DEEPEST:
             problem, rule = "too deep", f"at most {DEEPEST} brackets, signs and negations inside one another"
-            refuse(self.text, self.here.at, problem, rule, "cut it into derived columns")
+            refuse(self.text, self.here.at, problem, rule, "cut it into derived columns", code="expression-too-deep")
         left = self.value(depth)
         while True:
             token = self.here
@@ -284,7 +267,7 @@ class _Parser:
             self.operations += 1
             if self.operations > MOST_OPERATIONS:
                 problem, rule = "too long", f"at most {MOST_OPERATIONS} operators"
-                refuse(self.text, token.at, problem, rule, "cut it into derived columns")
+                refuse(self.text, token.at, problem, rule, "cut it into derived columns", code="too-many-operators")
             if binding == self.binding == _POWERS["=="]:
                 self.refuse_here()
 
@@ -294,7 +277,8 @@ class _Parser:
             case "number", word:
                 if float(word) == float("inf"):
                     problem = "a number beyond all doubles"
-                    refuse(self.text, token.at, problem, "numbers are doubles, below 1.8e308", "write a smaller one")
+                    rule = "numbers are doubles, below 1.8e308"
+                    refuse(self.text, token.at, problem, rule, "write a smaller one", code="number-too-large")
                 return Literal(float(word), token.at)
             case "text", word:
                 return Literal(_unquote(word), token.at)
@@ -306,8 +290,8 @@ class _Parser:
                 return Operation("not", (self.expression(_NOT, depth + 1),), token.at)
             case "sign", "-":
                 inner = self.expression(_MINUS, depth + 1)
-                if isinstance(inner, Literal) and type(inner.value) is float:
-                    return Literal(-inner.value, token.at)
+                if type(number := inner.constant) is float:
+                    return Literal(-number, token.at)
                 return Operation("negative", (inner,), token.at)
             case "sign", "(":
                 inner = self.expression(0, depth + 1)
@@ -318,14 +302,15 @@ class _Parser:
                     return self.call(token, depth)
                 if word.lower() in ("null", "none", "nan"):
                     problem, rule = f"{word!r} is not a value", "a comparison with a missing value is false"
-                    refuse(self.text, token.at, problem, rule, "write is_null(x)")
+                    refuse(self.text, token.at, problem, rule, "write is_null(x)", code="null-as-a-value", token=word)
                 return Column(word, token.at)
         self.place -= 1
         self.refuse_here()
 
     def call(self, name: _Token, depth: int) -> Node:
         if name.text not in FUNCTIONS:
-            refuse(self.text, name.at, f"there is no function {name.text!r}", language(), "use one of these")
+            problem, rule = f"there is no function {name.text!r}", language()
+            refuse(self.text, name.at, problem, rule, "use one of these", code="unknown-function", function=name.text)
         self.want("(")
         arguments = [self.expression(0, depth + 1)]
         while self.here.kind == "sign" and self.here.text == ",":
@@ -335,7 +320,16 @@ class _Parser:
         least, most = FUNCTIONS[name.text]
         if not least <= len(arguments) <= most:
             wants = f"{name.text} takes {least if least == most else f'{least} to {most}'}"
-            refuse(self.text, name.at, f"{name.text} with {len(arguments)} arguments", wants, "add or remove some")
+            refuse(
+                self.text,
+                name.at,
+                f"{name.text} with {len(arguments)} arguments",
+                wants,
+                "add or remove some",
+                code="wrong-number-of-arguments",
+                function=name.text,
+                arguments=len(arguments),
+            )
         return Operation(name.text, tuple(arguments), name.at)
 
     def constants(self, depth: int) -> list[Node]:
@@ -343,19 +337,20 @@ class _Parser:
         opening = self.take()
         if opening.kind != "sign" or opening.text not in "([":
             problem, rule = "in without a list", "after in comes a list of constants"
-            refuse(self.text, opening.at, problem, rule, 'write it in brackets, such as in ("a", "b")')
+            remedy = 'write it in brackets, such as in ("a", "b")'
+            refuse(self.text, opening.at, problem, rule, remedy, code="in-without-list")
         members: list[Node] = []
         while not members or self.here.text == ",":
             if members:
                 self.take()
             at = self.here.at
             member = self.value(depth)
-            if not isinstance(member, Literal):
+            if member.constant is None:
                 rule = "a list holds numbers, texts or truths"
                 remedy = "compare with == and or"
-                if isinstance(member, Column):
-                    remedy = f"a text is written in quotes: {member.name!r}; with a column {remedy}"
-                refuse(self.text, at, "not a constant", rule, remedy)
+                if member.column is not None:
+                    remedy = f"a text is written in quotes: {member.column!r}; with a column {remedy}"
+                refuse(self.text, at, "not a constant", rule, remedy, code="list-member-not-constant")
             members.append(member)
         self.want(")" if opening.text == "(" else "]")
         return members

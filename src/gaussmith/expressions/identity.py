@@ -1,4 +1,4 @@
-"""Which ids are the same: one rule for persons, keys of groups and category values, on every engine.
+"""Identity of ids: one rule for persons, keys of groups and category values, on every engine.
 
 Texts are the same when they have the same characters, numbers when they are the same number; a text and a number are
 never the same. Dates and times are the same when they are the same instant at full precision. What is missing, NaN or
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 TEXT, INTEGER = "text", "integer"
-"""What a source may say that its ids are."""
+"""The types of ids that a source may declare."""
 
 CODED_INTEGER = "integer codes"
 """As INTEGER, of a column that holds codes of Python objects."""
 
 WHOLE_PATTERN = r"[+-]?[0-9]+(?:\.0*)?"
-"""What spells a whole number, once blanks around it are gone: 17, 017, +17, 17.0."""
+"""Text that is an integer once blanks around it are removed: 17, 017, +17, 17.0."""
 
 FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799
 """The years 1 to 9999 in seconds from 1970: times outside are missing, on every engine."""
 
 MOST_EXPONENT = 10_000
-"""Decimals of Python with longer exponents are missing: written out they could fill the memory."""
+"""Python decimals with longer exponents are missing: written out they could fill the memory."""
 
 _TICKS = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 """Units of numpy: seconds in those of at least one, parts of a second in the others."""
@@ -57,7 +57,8 @@ def check_ids(ids: str | None, unit: str | None, kind: str, dtype: nw.dtypes.DTy
         return
     if unit is None:
         rule = "it says what the ids of people are, and no column names them"
-        raise SourceError(f"ids={ids!r} without a unit", rule, 'write unit = "person", or leave ids out')
+        what = f"ids={ids!r} without a unit"
+        raise SourceError(what, rule, 'write unit = "person", or leave ids out', code="ids-without-unit", ids=ids)
     number = kind in ("number", "long number")
     fits = kind in ("text", "object") or number if ids == INTEGER else kind == "text"
     if ids == TEXT and number and dtype is not None and dtype.is_integer():
@@ -65,7 +66,8 @@ def check_ids(ids: str | None, unit: str | None, kind: str, dtype: nw.dtypes.DTy
     if not fits:
         said = "a text or a number" if ids == INTEGER else "a text or an integer"
         rule = f"a column that is read so holds {said}"
-        raise SourceError(f"ids={ids!r} for unit={unit!r}", rule, "leave ids out, or convert the column in the source")
+        what, remedy = f"ids={ids!r} for unit={unit!r}", "leave ids out, or convert the column in the source"
+        raise SourceError(what, rule, remedy, code="ids-do-not-fit-unit", ids=ids, unit=unit)
 
 
 def as_id(column: str, kind: str, dtype: nw.dtypes.DType, ids: str | None = None) -> nw.Expr:

@@ -1,7 +1,7 @@
 """Declared groups: which keys a request names, and how a column's values are matched with them.
 
-Keys are declared, never found in the data, and every declared group is answered, also an empty one. A value belongs to
-a key when they are equal: texts as texts, numbers as doubles, truths as truths, dates by their day. A text column
+Keys are declared, never taken from the data, and every declared group is answered, even an empty one. A value belongs
+to a key when they are equal: texts as texts, numbers as doubles, truths as truths, dates by their day. A text column
 matches numbers, truths and dates by what it reads as; Python objects are matched by `identity.object_code`, where a
 text is never a number. Everything else, missing values included, is outside all groups.
 """
@@ -60,7 +60,8 @@ def declare_groups(columns: Sequence[str], labels: Sequence[tuple[Any, ...]], ki
     compared = []
     for j, name in enumerate(columns):
         if name not in kinds:
-            raise RequestError(f"by: column {name!r}", "the source has no such column", nearest_column(name, kinds))
+            what, rule = f"by: column {name!r}", "the source has no such column"
+            raise RequestError(what, rule, nearest_column(name, kinds), code="no-such-key-column", column=name)
         compared.append(_compared_as(name, kinds[name], [key[j] for key in labels]))
     codes = tuple(
         tuple(_code(name, value, kind) for name, value, kind in zip(columns, key, compared, strict=True))
@@ -69,7 +70,8 @@ def declare_groups(columns: Sequence[str], labels: Sequence[tuple[Any, ...]], ki
     seen: set[tuple[str | float, ...]] = set()
     for key, code in zip(labels, codes, strict=True):
         if code in seen:
-            raise RequestError(f"by: key {', '.join(map(repr, key))}", "it is declared twice", "name each group once")
+            what = f"by: key {', '.join(map(repr, key))}"
+            raise RequestError(what, "it is declared twice", "name each group once", code="key-twice", key=key)
         seen.add(code)
     return GroupKeys(columns, labels, tuple(compared), codes)
 
@@ -78,29 +80,34 @@ def _compared_as(name: str, kind: str, values: Sequence[Any]) -> str:
     """How the values of a column are read to be matched with these keys."""
     if kind == "object":  # a text is never a number there, but answers are named alike
         if len({str(value) for value in values}) < len({*values}):
-            raise RequestError(f"by: keys of {name!r}", "two keys are written alike", "ask for one of them at a time")
+            what, rule = f"by: keys of {name!r}", "two keys are written alike"
+            raise RequestError(what, rule, "ask for one of them at a time", code="keys-written-alike", column=name)
         return "object"
     kinds = {_KINDS.get(type(value), "other") for value in values}
     if len(kinds) > 1 or "other" in kinds:
         rule = "the keys of a column are all texts, all numbers, all truths or all dates"
-        raise RequestError(f"by: keys of {name!r}", rule, "mend the list")
+        raise RequestError(f"by: keys of {name!r}", rule, "mend the list", code="keys-of-several-kinds", column=name)
     wanted = kinds.pop()
     kind = kind.removeprefix("long ")
     if kind not in _ACCEPTED[wanted]:
-        raise RequestError(f"by: {name!r} is a column of the kind {kind!r}", *_misfit(kind, wanted, values))
+        odd = (value for value in values if wanted == "text" and re.fullmatch("-?[0-9]+", value) is None)
+        key = next(odd, values[0]) if kind == "number" else values[0]
+        what = f"by: {name!r} is a column of the kind {kind!r}"
+        raise RequestError(
+            what, *_misfit(kind, wanted, key), code="keys-do-not-fit-column", column=name, kind=kind, key=key
+        )
     return "date" if kind == "date" or wanted == "date" else "text" if wanted == "text" else "number"
 
 
-def _misfit(kind: str, wanted: str, values: Sequence[Any]) -> tuple[str, str]:
-    """The rule that keys break which do not fit a column of this kind, and what to do."""
+def _misfit(kind: str, wanted: str, key: Any) -> tuple[str, str]:
+    """The rule that a key breaks which does not fit a column of this kind, and what to do."""
     if kind == "number" and wanted == "text":
-        key = next((value for value in values if re.fullmatch("-?[0-9]+", value) is None), values[0])
         remedy = "write whole numbers, without quotes; where the column holds others, derive one: floor(…)"
         return f"its keys are numbers, and {key!r} is a text", remedy
     said = {"number": "numbers", "truth": "true and false", "date": "dates such as '2024-05-31'"}
     if kind not in said:
         return "it holds neither numbers, texts, truths nor dates", "convert it in the source"
-    return f"its keys are {said[kind]}, and {values[0]!r} is none of these", "mend the keys"
+    return f"its keys are {said[kind]}, and {key!r} is none of these", "mend the keys"
 
 
 def _code(name: str, value: Any, kind: str) -> str | float:
@@ -108,7 +115,8 @@ def _code(name: str, value: Any, kind: str) -> str | float:
     if kind == "object":
         code = object_code(value)
         if code is None:
-            raise RequestError(f"by: key {value!r} of {name!r}", "it is the name of nothing", "use texts and numbers")
+            what, rule = f"by: key {value!r} of {name!r}", "it is the name of nothing"
+            raise RequestError(what, rule, "use texts and numbers", code="key-names-nothing", key=value, column=name)
         return code
     if kind == "text":
         return str(value)
@@ -117,10 +125,12 @@ def _code(name: str, value: Any, kind: str) -> str | float:
         number = date_number(text)
         if number is None or len(text) > LONGEST_DATE:
             rule = "it is not a date" if number is None else "dates are compared by their day"
-            raise RequestError(f"by: key {value!r} of {name!r}", rule, "write it as 2024-05-31")
+            what = f"by: key {value!r} of {name!r}"
+            raise RequestError(what, rule, "write it as 2024-05-31", code="key-not-a-date", key=value, column=name)
         return number
     if not math.isfinite(value) or abs(value) >= 2**53:
-        raise RequestError(f"by: key {value!r} of {name!r}", "keys are numbers below 2^53", "use texts for longer ones")
+        what, rule = f"by: key {value!r} of {name!r}", "keys are numbers below 2^53"
+        raise RequestError(what, rule, "use texts for longer ones", code="key-too-large", key=value, column=name)
     return float(value) + 0.0
 
 

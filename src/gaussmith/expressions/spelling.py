@@ -20,7 +20,8 @@ from gaussmith.expressions.formulas import (
     evaluate,
     kind_of,
 )
-from gaussmith.expressions.grammar import COMPARISONS, Column, Literal, Node, Operation, parse
+from gaussmith.expressions.grammar import COMPARISONS, parse
+from gaussmith.expressions.nodes import Node
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -38,7 +39,7 @@ def to_narwhals(formula: Formula) -> nw.Expr:
     if formula.kind == "text":
         return _text(formula.tree)
     value = _number(formula.tree)
-    return nw.when(value.is_finite()).then(value) if isinstance(formula.tree, Operation) else value
+    return nw.when(value.is_finite()).then(value) if formula.tree.arguments else value
 
 
 def as_number(column: str, kind: str) -> nw.Expr:
@@ -81,10 +82,10 @@ def _whole(pattern: str) -> str:
 def _text(node: Node) -> nw.Expr:
     import narwhals as nw
 
-    if isinstance(node, Literal):
-        return nw.lit(str(node.value))
-    assert isinstance(node, Operation) and isinstance(node.arguments[0], Column)
-    return nw.col(node.arguments[0].name).cast(nw.String)
+    if node.constant is not None:
+        return nw.lit(str(node.constant))
+    (column,) = node.columns_used
+    return nw.col(column).cast(nw.String)
 
 
 def _part(part: str, kind: str, column: nw.Expr) -> nw.Expr:
@@ -107,15 +108,14 @@ def _number(node: Node) -> nw.Expr:
     """Doubles in which all that is not finite means missing."""
     import narwhals as nw
 
-    if isinstance(node, Literal):
-        return nw.lit(float(node.value))
-    assert isinstance(node, Operation)
+    if node.constant is not None:
+        return nw.lit(float(node.constant))
     name, first = node.name, node.arguments[0]
-    if isinstance(first, Column):
+    if first.column is not None:
         if name in ("double", "long", "read"):
-            return _double(name, nw.col(first.name))
+            return _double(name, nw.col(first.column))
         part, _, kind = name.partition(" of ")
-        return _part(part, kind, nw.col(first.name))
+        return _part(part, kind, nw.col(first.column))
     if name == "from truth":
         return nw.when(_truth(first)).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
     values = [_number(argument) for argument in node.arguments]
@@ -145,13 +145,11 @@ def _truth(node: Node) -> nw.Expr:
     """True or false, never null: each question that could be null is asked inside `when`."""
     import narwhals as nw
 
-    if isinstance(node, Literal):
-        return nw.lit(bool(node.value))
-    assert isinstance(node, Operation)
+    if node.constant is not None:
+        return nw.lit(bool(node.constant))
     name, arguments = node.name, node.arguments
     if name == "holds":
-        assert isinstance(arguments[0], Column)
-        return _decide(nw.col(arguments[0].name))
+        return _decide(nw.col(*node.columns_used))
     if name in ("and", "or"):
         left, right = (_truth(argument) for argument in arguments)
         return left & right if name == "and" else left | right
@@ -165,7 +163,10 @@ def _truth(node: Node) -> nw.Expr:
     name = name.removeprefix("text ")
     spell = _text if is_text else _number
     if name in ("in", "not in"):
-        value, members = spell(arguments[0]), [member.value for member in arguments[1:] if isinstance(member, Literal)]
+        value, members = (
+            spell(arguments[0]),
+            [each for member in arguments[1:] if (each := member.constant) is not None],
+        )
         inside = value.is_in(members if is_text else [float(member) for member in members])
         known = ~value.is_null() if is_text else value.is_finite()
         return _decide(known & (inside if name == "in" else ~inside))
@@ -174,7 +175,7 @@ def _truth(node: Node) -> nw.Expr:
     question = COMPARE[name](left, right)
     if not is_text:  # a comparison with NaN is true on some engines
         for argument, value in zip(arguments, (left, right), strict=True):
-            if not isinstance(argument, Literal):
+            if argument.constant is None:
                 question = question & value.is_finite()
     return _decide(question)
 
@@ -220,26 +221,43 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
     formulas: list[tuple[str, Formula]] = []
     for name, text in columns.items():
         if name in kinds:
-            raise ExpressionError(f"columns: {name!r}", "the source has a column of this name", "choose another name")
+            what, rule = f"columns: {name!r}", "the source has a column of this name"
+            raise ExpressionError(what, rule, "choose another name", code="derived-name-taken", column=name)
         if name.casefold() in folded:
             rule = f"there is a column {folded[name.casefold()]!r}, and some engines do not tell capital letters apart"
-            raise ExpressionError(f"columns: {name!r}", rule, "choose another name")
+            raise ExpressionError(
+                f"columns: {name!r}",
+                rule,
+                "choose another name",
+                code="derived-name-differs-only-in-case",
+                column=name,
+                other=folded[name.casefold()],
+            )
         formula = check(parse(text), known)
         if formula.kind not in ("number", "truth"):
             rule = "a derived column is a number or a truth"
-            raise ExpressionError(f"columns: {name!r} is a {formula.kind}", rule, "use the column itself")
+            raise ExpressionError(
+                f"columns: {name!r} is a {formula.kind}",
+                rule,
+                "use the column itself",
+                code="derived-column-not-a-number",
+                column=name,
+                kind=formula.kind,
+            )
         formulas.append((name, formula))
         known[name] = formula.kind
         folded[name.casefold()] = name
     test = None if where is None else check(parse(where), known)
     if test is not None and test.kind != "truth":
         rule, remedy = "a filter is true or false", "compare it with something, such as age >= 18"
-        raise ExpressionError(f"where={where!r} is a {test.kind}", rule, remedy)
+        raise ExpressionError(
+            f"where={where!r} is a {test.kind}", rule, remedy, code="filter-not-boolean", where=where, kind=test.kind
+        )
     return Derivation(tuple(formulas), test, known)
 
 
 def derive(frame: nw.LazyFrame[Any], derivation: Derivation) -> nw.LazyFrame[Any]:
-    """The frame with the derived columns added and the rows that the filter turns down left out; runs nothing yet."""
+    """The frame with the derived columns added and the rows that fail the filter dropped; runs nothing yet."""
     import narwhals as nw
 
     for name, formula in derivation.columns:  # one step each: a formula that is used often is computed once
@@ -258,5 +276,6 @@ def kinds_of(schema: Mapping[str, Any], wanted: Sequence[str] = ()) -> dict[str,
     """The kind of every column of a narwhals schema; refuses when a wanted one is not there."""
     for name in wanted:
         if name not in schema:
-            raise ExpressionError(f"column {name!r}", "the source has no such column", nearest_column(name, schema))
+            rule, remedy = "the source has no such column", nearest_column(name, schema)
+            raise ExpressionError(f"column {name!r}", rule, remedy, code="no-such-column-for-expression", column=name)
     return {name: kind_of(dtype) for name, dtype in schema.items()}

@@ -1,9 +1,9 @@
-"""The ledger: what was promised about a dataset, and everything spent of it.
+"""The ledger: the guarantee promised for a dataset, and everything spent from it.
 
 book · the rules                chain · sealed entries           units · μ² and κ as whole numbers
 protection · neighbours, unit   remainder · what is left         history · charges as rows
 verification · recomputing it   pages · the tables               sqlite, postgres · where it lives
-failpoints · where a test may kill the process
+failpoints · places where a test may kill the process
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The rules of a ledger, wherever it lives.
+"""The rules of a ledger, independent of its storage.
 
 The order of a release is reserve → open the data → add noise → store → return what is stored. A charge is on disk
-before any data is read, and a value leaves only as the bytes stored under its release id. So a crash can waste a charge
-but never lose one, a retry continues under the charge already made, and one id never shows two values.
+before any data is read, and a value is only ever returned as the bytes stored under its release id. So a crash can
+waste a charge but never lose one, a retry continues under the charge already made, and one id never shows two values.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Ledger:
     """A ledger that exists, in a file or at `postgresql://…/database?ledger=NAME`.
 
     `budget`, `spent` and `remaining` are whole units of μ² (2⁻²⁵⁶ each); `remaining_guarantee` and `remaining_epsilon`
-    say the same in words of privacy, erring low. `keys_budget` and `keys_spent` are units of κ, the δ for keys found in
-    the data. `timeout` is how many seconds to wait for other processes.
+    state the same as privacy guarantees, rounded down. `keys_budget` and `keys_spent` are units of κ, the δ for keys
+    found in the data. `timeout` is how many seconds to wait for other processes.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = 10.0) -> None:
@@ -83,21 +83,21 @@ class Ledger:
         keys_delta: float | Fraction = 0,
         timeout: float = 10.0,
     ) -> Ledger:
-        """A new ledger that may spend `guarantee` in all, never more; refused where there is one already.
+        """A new ledger that may spend at most `guarantee` in total; refused if one already exists.
 
             Σ μ_i² ≤ μ²,   Σ κ_i ≤ keys_delta
 
-        `unit` names the column (or columns) of the person, () says that each row is one person; where it is left out,
-        the first charge that says its unit decides. `keys_delta` is set aside for keys found in the data.
+        `unit` names the column (or columns) of the person, () means that each row is one person; by default the first
+        charge that states a unit sets it. `keys_delta` is reserved for keys found in the data.
 
-        Guarantee: all releases charged to it together keep `guarantee`. Requires: every release about these people is
-        charged to this ledger (owed). Rounding: the budgets down, every charge up.
+        Guarantee: all releases charged to it together satisfy `guarantee`. Requires: every release about these people
+        is charged to this ledger (owed). Rounding: the budgets down, every charge up.
         """
         dataset = None if dataset is None else without_secrets(_check_text("dataset", dataset))
         keys = check_keys_delta(keys_delta)
         square = budget_square(guarantee, keys)
         body: dict[str, Any] = {"format": FORMAT, "dataset": dataset, "unit": read_unit(unit)}
-        # Beside the guarantee what follows from it: a later version may compute μ for (ε, δ) more tightly.
+        # Also store what follows from the guarantee: a later version may compute μ for (ε, δ) more tightly.
         body |= {"guarantee": guarantee.to_dict(), "square": str(square), "budget": str(budget_units(square))}
         body |= {"keys_delta": str(keys), "keys_budget": str(budget_units(keys))}
         _storage(path, timeout).create(follow(None, "create", body))
@@ -107,11 +107,12 @@ class Ledger:
         return f"Ledger({self.where!r})"
 
     def _last(self, pages: Pages) -> Entry:
-        """The newest entry; refuses a ledger that is not the one opened, whose budget is another."""
+        """The newest entry; refuses a ledger that is no longer the one that was opened."""
         first, last = pages.ends()
         if first.receipt != self._first:
             what = f"ledger={self.where} was replaced by another since it was opened"
-            raise LedgerError(what, "a charge goes to the budget that was opened", "open it again")
+            rule = "a charge goes to the budget that was opened"
+            raise LedgerError(what, rule, "open it again", code="ledger-replaced", ledger=self.where)
         return last
 
     @property
@@ -128,7 +129,7 @@ class Ledger:
 
     @property
     def unit(self) -> Unit | None:
-        """The columns that name the person, none where each row is one; None as long as the ledger was not told."""
+        """The columns that identify the person, empty if each row is one person; None if not set yet."""
         with self._storage.reading() as pages:
             return self._protection(pages, self._last(pages)).unit
 
@@ -139,32 +140,36 @@ class Ledger:
 
     @property
     def remaining_guarantee(self) -> Guarantee | None:
-        """The most that one more release may spend, erring low; None when nothing is left."""
+        """The most that one more release may spend, rounded down; None if nothing is left."""
         return guarantee_of(self.remaining)
 
     @property
     def remaining_epsilon(self) -> float | None:
-        """The largest ε, erring low, of one more release at the ledger's δ; None when the ledger states no δ."""
+        """The largest ε of one more release at the ledger's δ, rounded down; None if the ledger states no δ."""
         return largest_epsilon(self.remaining, self.guarantee)
 
     @property
     def head(self) -> Receipt:
-        """The newest entry's receipt: kept elsewhere, it shows later that nothing was rolled back (`verify`)."""
+        """The receipt of the newest entry. Kept elsewhere, it can later show that nothing was rolled back."""
         with self._storage.reading() as pages:
             return self._last(pages).receipt
 
     def check_dataset(self, source: str) -> None:
-        """Nothing, unless the ledger was made for a dataset that is neither `source` nor the name of that file."""
+        """Refuse a source that does not match the dataset of the ledger, if it has one."""
         path = PurePath(source)
         if self.dataset is not None and self.dataset not in (source, path.name, path.stem):
             raise LedgerError(
                 f"source={source!r} is charged to ledger={self.where}, which is for dataset={self.dataset!r}",
                 "a ledger adds up what is spent on one dataset",
                 "use the ledger of that source; names match if the path does, or its last part, with or without suffix",
+                code="ledger-of-another-dataset",
+                source=source,
+                ledger=self.where,
+                dataset=self.dataset,
             )
 
     def check_protection(self, neighbours: str | None, unit: str | Sequence[str] | None) -> None:
-        """Nothing, unless the ledger was told other neighbours or another unit: then the refusal of such a charge."""
+        """Refuse neighbours or a unit other than those of the ledger."""
         with self._storage.reading() as pages:
             kept = self._protection(pages, self._last(pages))
         check_protection(kept, Protection(neighbours, read_unit(unit)), self.where)
@@ -181,13 +186,13 @@ class Ledger:
         keys_delta: float | Fraction = 0,
         note: Mapping[str, Any] | None = None,
     ) -> Reservation:
-        """The charge for one release, on disk when this returns: never too small, and never made twice for one id.
+        """Charge one release; the charge is on disk on return, never too small, and never made twice for one id.
 
             spent + ⌈2²⁵⁶ μ²⌉ ≤ budget   and   keys_spent + ⌈2²⁵⁶ κ⌉ ≤ keys_budget,   or BudgetError
 
-        Without an id a fresh one is given. An id seen before returns its earlier charge, whatever the budget; with
-        another request, or another guarantee, it is refused. So are other `neighbours`, or another `unit`, than those
-        the ledger was told first, for their μ do not add up; None says nothing of them. κ is `keys_delta`, the δ of
+        Without an id a new one is made. A known id returns its earlier charge, whatever the budget; with another
+        request or guarantee it is refused. `neighbours` or a `unit` other than those set first are refused too,
+        because their μ do not add up; None states nothing about them. κ is `keys_delta`, the δ of
         keys found in the data. `note` is public: nothing in it may depend on data.
 
         Guarantee: over all processes and machines the ledger's guarantee is never exceeded. Requires: data is opened
@@ -222,21 +227,22 @@ class Ledger:
         except LedgerError as error:
             if made is None:
                 raise
-            # The commit may have arrived or not. Who was given a fresh id must learn it, to go on under this charge.
+            # The commit may or may not have arrived. The caller must learn a new id, to continue under this charge.
             what = f"{error.what}, while charging id={made.release_id!r}"
-            raise LedgerError(what, error.rule, error.remedy) from None
-        if made is None:  # worded only now, since that takes time and others wait for the lock
+            fields = {**error.fields, "id": made.release_id}
+            raise LedgerError(what, error.rule, error.remedy, code=error.code, **fields) from None
+        if made is None:  # formatted only now: this takes time, and others wait for the lock
             if charge > self.budget - last.spent:
                 raise refuse_charge(guarantee, self.budget - last.spent, self.guarantee, self.where)
             raise refuse_keys(keys, self.keys_budget - last.keys_spent, self.where)
         return made
 
     def _protection(self, pages: Pages, last: Entry) -> Protection:
-        # One by one: nearly always the first charge says it all, and a ledger may be long.
+        # One by one: the first charge nearly always states everything, and a ledger may be long.
         return find_protection(map(pages.at, range(last.seq + 1)), self.where)
 
     def afford(self, guarantee: Guarantee) -> Outlook:
-        """What would be left after one more release like this; BudgetError where it does not fit. Charges nothing."""
+        """What would be left after one more release like this; BudgetError if it does not fit. Charges nothing."""
         charge = charge_units(guarantee.mu)
         left = self.remaining
         if charge > left:
@@ -250,13 +256,14 @@ class Ledger:
         )
 
     def store(self, release_id: str, payload: bytes, *, plan_hash: str = "") -> bytes:
-        """The bytes that stand for this release from now on: `payload`, or what was stored before it. Show only these.
+        """The final bytes of this release: `payload`, or what was stored before it. Show only these.
 
         Guarantee: every call for one id returns the same bytes. Requires: a reservation of that id (checked).
-        Where the ledger fails now, it raises DataError, for the data is open: the charge stays, the same id goes on.
+        If the ledger fails now, it raises DataError, because the data is open: the charge stays; retry with the id.
         """
         if not isinstance(payload, bytes):
-            raise LedgerError(f"payload is {type(payload).__name__}", "a release is stored as bytes", "encode it first")
+            what, rule = f"payload is {type(payload).__name__}", "a release is stored as bytes"
+            raise LedgerError(what, rule, "encode it first", code="payload-not-bytes", type=type(payload).__name__)
         try:
             with self._storage.writing("store") as pages:
                 last = self._last(pages)
@@ -278,38 +285,40 @@ class Ledger:
                 f"the release id={release_id!r} could not be stored: {error.what}",
                 "nothing is shown that is not stored",
                 "its charge stays; try again with the same id, which is not charged again",
+                code="release-not-stored",
+                cause=error.code,
+                id=release_id,
             ) from None
         if reserved is None:
-            raise LedgerError(
-                f"id={release_id!r} has no charge", "a release is stored under its charge", "reserve it first"
-            )
+            what, rule = f"id={release_id!r} has no charge", "a release is stored under its charge"
+            raise LedgerError(what, rule, "reserve it first", code="store-without-charge", id=release_id)
         return payload
 
     def result(self, release_id: str) -> bytes | None:
-        """The stored bytes of that release; None when there are none."""
+        """The stored bytes of that release; None if there are none."""
         with self._storage.reading() as pages:
             self._last(pages)
             return pages.stored(release_id)
 
     def entries(self) -> list[Entry]:
-        """All entries, oldest first, as they stand (`verify` is what checks them)."""
+        """All entries, oldest first, unchecked (`verify` checks them)."""
         with self._storage.reading() as pages:
             return list(pages.entries())
 
     def history(self) -> list[dict[str, Any]]:
-        """One row per charge, oldest first, for tables and charts; ε errs high.
+        """One row per charge, oldest first, for tables and charts; ε is rounded up.
 
         time · id · state (done or pending) · mu · epsilon at the ledger's δ (None without one) · share of the budget ·
-        spent (all shares up to this one) · keys_delta · unit (its columns, None if not told) · software · receipt
+        spent (all shares up to this one) · keys_delta · unit (its columns, None if not set) · software · receipt
         """
         return charge_rows(self.entries(), self.guarantee, self.budget)
 
     def verify(self, expect_head: str | Iterable[str] | None = None, records: Iterable[bytes] = ()) -> Verification:
-        """A summary, once all of the ledger has been recomputed; LedgerError at the first thing that is wrong.
+        """Recompute the whole ledger and return a summary; LedgerError at the first problem.
 
         Recomputed: every hash and link, every charge from its μ, every total against the budget, every stored release
         against its hash, the head. `expect_head` (receipts or hashes kept elsewhere) and `records` (the bytes of past
-        releases) must all be in it: they show a roll-back even where ledger and head were replaced together.
+        releases) must all be in it: they reveal a roll-back even if ledger and head were replaced together.
         """
         self._storage.check_file()
         expected = [expect_head] if isinstance(expect_head, str) else list(expect_head or ())
@@ -322,7 +331,7 @@ class Ledger:
         check_seal(earlier, self.where)
         payload = pages.stored(earlier.release_id)
         same = earlier.request_hash == request_hash and json.loads(earlier.body)["guarantee"] == guarantee.to_dict()
-        # Another version may compute a larger μ for the same (ε, δ). What is stored is given back all the same, but
+        # Another version may compute a larger μ for the same (ε, δ). What is stored is still returned, but
         # nothing new is made under a charge that was too small for it.
         dearer = charge > earlier.charge or keys_charge > earlier.keys_charge
         if not same or (payload is None and dearer):
@@ -330,6 +339,9 @@ class Ledger:
                 f"id={earlier.release_id!r} belongs to another request in ledger={self.where}",
                 "one id stands for one request and its one answer",
                 "repeat that request as it was, or choose another id",
+                code="id-of-another-request",
+                id=earlier.release_id,
+                ledger=self.where,
             )
         state: Literal["pending", "done"] = "pending" if payload is None else "done"
         return Reservation(earlier.release_id, state, earlier.charge, earlier.receipt, payload, earlier.keys_charge)
@@ -346,7 +358,7 @@ def _storage(path: str | os.PathLike[str], timeout: float) -> Storage:
 
 
 def _fresh_id(pages: Pages, last: Entry) -> str:
-    # The number of its entry: unique under the lock, without drawing anything at random.
+    # The number of its entry: unique under the lock, without any randomness.
     name = f"release-{last.seq + 1}"
     while pages.find("reserve", name) is not None:
         name += "a"
@@ -359,5 +371,8 @@ def _check_text(name: str, value: object) -> str:
             f"{name}={str(value)[:80]!r} cannot be used",
             "it has 1 to 200 printable characters and no blanks at its ends",
             "choose another",
+            code="ledger-name-unusable",
+            name=name,
+            value=str(value)[:80],
         )
     return value

@@ -1,4 +1,4 @@
-"""The hash chain: every entry carries the hash of the one before, so none can be changed, dropped or moved unseen."""
+"""The hash chain: every entry has the hash of the one before, so none can be changed, dropped or moved unnoticed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = ("create", "reserve", "store")
 NOTHING_BEFORE = "0" * 64
 
 AMOUNTS = ("charge", "spent", "keys_charge", "keys_spent")
-"""The fields of an entry that are whole units: written as text, for they outgrow what databases and JSON can hold."""
+"""The fields of an entry in integer units: written as text, because they are too large for databases and JSON."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Entry:
 
     @property
     def receipt(self) -> Receipt:
-        """What proves later that this entry was once in the ledger."""
+        """The receipt, which can later prove that this entry was in the ledger."""
         return Receipt(self.seq, self.hash)
 
 
@@ -70,12 +70,14 @@ class Receipt:
                 f"receipt={text.strip()[:80]!r} cannot be read",
                 "a receipt reads NUMBER:HASH, the hash being 64 hex digits",
                 "copy it from the release record, or from `gaussmith ledger show`",
+                code="receipt-not-readable",
+                receipt=text.strip()[:80],
             )
         return cls(int(match[1]), match[2])
 
 
 def canonical(value: object) -> str:
-    """`value` as the one JSON text that hashes are taken of: sorted names, no blanks, ASCII.
+    """`value` as canonical JSON for hashing: sorted names, no blanks, ASCII.
 
     >>> canonical({"b": 1, "a": [0.125, None]})
     '{"a":[0.125,null],"b":1}'
@@ -89,7 +91,7 @@ def digest(payload: bytes) -> str:
 
 
 def seal(entry: Entry) -> Entry:
-    """The same entry with its hash: SHA-256 of the canonical JSON of all other fields, the previous hash among them."""
+    """The same entry with its hash: SHA-256 of the canonical JSON of all other fields, including the previous hash."""
     fields = asdict(entry)
     del fields["hash"]
     fields |= {name: str(fields[name]) for name in AMOUNTS}
@@ -103,9 +105,8 @@ def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -
     try:
         text = canonical(body)
     except (TypeError, ValueError):
-        raise LedgerError(
-            "note cannot be written as JSON", "a note holds texts, finite numbers, lists and tables", "simplify it"
-        ) from None
+        rule = "a note holds texts, finite numbers, lists and tables"
+        raise LedgerError("note cannot be written as JSON", rule, "simplify it", code="note-not-json") from None
     return seal(
         Entry(
             seq=0 if last is None else last.seq + 1,
@@ -121,40 +122,46 @@ def follow(last: Entry | None, kind: str, body: dict[str, Any], **fields: Any) -
 
 
 def check_seal(entry: Entry, where: str) -> Entry:
-    """The entry itself, once its hash has been recomputed and found right."""
+    """The entry, after checking its hash."""
     if seal(entry).hash != entry.hash:
-        raise broken(where, f"entry {entry.seq} was changed: its hash does not fit its content")
+        what = f"entry {entry.seq} was changed: its hash does not fit its content"
+        raise broken(where, what, code="ledger-entry-changed", entry=entry.seq)
     return entry
 
 
 def check_links(entries: Iterable[Entry], where: str) -> None:
-    """Nothing, once every entry's number, hash and link to the one before it have been recomputed and found right."""
+    """Check the number, hash and link of every entry."""
     previous, expected = NOTHING_BEFORE, 0
     for entry in entries:
         if entry.seq != expected:
-            raise broken(where, f"entry {expected} is missing")
+            raise broken(where, f"entry {expected} is missing", code="ledger-entry-missing", entry=expected)
         check_seal(entry, where)
         if entry.previous != previous:
-            raise broken(where, f"entry {entry.seq} does not follow entry {entry.seq - 1}: the history was rewritten")
+            what = f"entry {entry.seq} does not follow entry {entry.seq - 1}: the history was rewritten"
+            raise broken(where, what, code="ledger-entries-not-linked", entry=entry.seq)
         if (entry.kind == "create") != (entry.seq == 0) or entry.kind not in KINDS:
-            raise broken(where, f"entry {entry.seq} is of a kind that cannot stand there")
+            what = f"entry {entry.seq} is of a kind that cannot stand there"
+            raise broken(where, what, code="ledger-entry-out-of-place", entry=entry.seq)
         previous, expected = entry.hash, expected + 1
     if expected == 0:
-        raise broken(where, "there is no entry at all")
+        raise broken(where, "there is no entry at all", code="ledger-without-entries")
 
 
-def broken(where: str, what: str) -> LedgerError:
+def broken(where: str, what: str, *, code: str, **fields: object) -> LedgerError:
     """The error for a ledger that contradicts itself."""
     return LedgerError(
         f"ledger={where} fails verification: {what}",
         "entries are only ever added, each sealed by the next",
         "stop releasing from it; restore the newest intact copy and check it against the receipts of past releases",
+        code=code,
+        ledger=where,
+        **fields,
     )
 
 
 @functools.cache
 def software() -> str:
-    """The version of Gaussmith that writes: a privacy bug found later is traced by it to the releases it touched."""
+    """The version of Gaussmith that writes the entry, to trace a later privacy bug to the affected releases."""
     import gaussmith
 
     version = getattr(gaussmith, "__version__", None)

@@ -1,7 +1,7 @@
 """Places where a test may kill the process, to show that a crash there neither loses nor doubles a charge.
 
-Only when the environment variable GAUSSMITH_FAILPOINT names one of `NAMES`: the process then kills itself (SIGKILL: no
-clean-up, no flush) on reaching it. An unknown name is refused, so that a misspelt test cannot pass.
+If the environment variable GAUSSMITH_FAILPOINT names one of `NAMES`, the process kills itself there (SIGKILL: no
+cleanup, no flush). An unknown name is refused, so that a misspelled test cannot pass.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ NAMES = (
 
 
 def failpoint(name: str) -> None:
-    """Kill the process here if the environment asks for it; otherwise nothing."""
+    """Kill the process here if the environment says so; otherwise do nothing."""
     wanted = os.environ.get(VARIABLE)
     if not wanted:
         return
     if wanted not in NAMES:
-        raise LedgerError(f"{VARIABLE}={wanted} is no failpoint", "it must name one", nearest(wanted, NAMES))
+        what = f"{VARIABLE}={wanted} is no failpoint"
+        raise LedgerError(what, "it must name one", nearest(wanted, NAMES), code="unknown-failpoint", failpoint=wanted)
     if wanted == name:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def charge_rows(entries: Iterable[Entry], whole: Guarantee, budget: int) -> list[dict[str, Any]]:
-    """One row per charge, oldest first, against the `budget` of a ledger for `whole`; ε errs high."""
+    """One row per charge, oldest first, against the `budget` of a ledger for `whole`; ε is rounded up."""
     from gaussmith.guarantee import Guarantee
 
     entries = list(entries)

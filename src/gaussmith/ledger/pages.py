@@ -13,7 +13,7 @@ from gaussmith.errors import LedgerError
 from gaussmith.ledger.chain import AMOUNTS, Entry, Receipt, broken, check_seal, digest
 
 FORMAT = 2
-"""2: a unit, and a second amount for each charge, κ."""
+"""Format 2 added a unit, and a second amount for each charge, κ."""
 
 TABLES = (
     """CREATE TABLE gaussmith_ledgers (
@@ -49,30 +49,30 @@ COLUMNS = (
 
 
 class Execute(Protocol):
-    """Runs one statement with `?` for its values and gives its rows back one by one."""
+    """Run one statement with `?` for its values and yield its rows."""
 
     def __call__(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]: ...
 
 
 class Storage(Protocol):
-    """Where a ledger lives. `where` names it in messages, without any password."""
+    """The storage of a ledger. `where` names it in messages, without any password."""
 
     where: str
 
     def create(self, first: Entry) -> None:
-        """A new ledger whose only entry is `first`; refused when there is one already."""
+        """Create a ledger whose only entry is `first`; refused if one already exists."""
         ...
 
     def reading(self) -> AbstractContextManager[Pages]:
-        """One consistent view."""
+        """A consistent snapshot."""
         ...
 
     def writing(self, step: str) -> AbstractContextManager[Pages]:
-        """The only writer: leaving it commits durably, an exception leaves everything as it was."""
+        """A transaction of the only writer: leaving it commits durably, an exception rolls back."""
         ...
 
     def check_file(self) -> None:
-        """Nothing, once the storage itself is found in order."""
+        """Check the storage itself."""
         ...
 
 
@@ -84,7 +84,7 @@ class Pages:
         self.pinned: Receipt | None = None
 
     def begin(self, first: Entry) -> None:
-        """Write a new ledger's first entry."""
+        """Write the first entry of a new ledger."""
         list(
             self._execute(
                 "INSERT INTO gaussmith_ledgers (name, format, head_seq, head_hash) VALUES (?, ?, ?, ?)",
@@ -111,23 +111,23 @@ class Pages:
         )
 
     def check_format(self) -> bool:
-        """Whether there is a ledger of this name; one of another format is refused."""
+        """Whether there is a ledger with this name; another format is refused."""
         rows = list(self._execute("SELECT format FROM gaussmith_ledgers WHERE name = ?", (self._name,)))
         if rows and rows[0][0] != FORMAT:
             raise other_format(self.where, int(rows[0][0]))
         return bool(rows)
 
     def head(self) -> Receipt:
-        """The newest entry as the ledger's own row has it."""
+        """The newest entry according to the ledger's own row."""
         rows = list(self._execute("SELECT head_seq, head_hash FROM gaussmith_ledgers WHERE name = ?", (self._name,)))
         return Receipt(int(rows[0][0]), str(rows[0][1]))
 
     def last(self) -> Entry | None:
-        """The newest entry there is."""
+        """The newest entry."""
         return next(self._select("ORDER BY seq DESC LIMIT 1"), None)
 
     def at(self, seq: int) -> Entry | None:
-        """The entry of that number."""
+        """The entry with that number."""
         return next(self._select("AND seq = ?", seq), None)
 
     def find(self, kind: str, release_id: str) -> Entry | None:
@@ -139,13 +139,13 @@ class Pages:
         return self._select("ORDER BY seq")
 
     def ends(self) -> tuple[Entry, Entry]:
-        """The first and last entry, once they are sealed and no head tells of more entries, or of others.
+        """The first and the last entry, after checking their hashes and that they match every head.
 
-        This is what every charge asks, in constant time; `verification.py` looks at all the rest.
+        Every charge does this, in constant time; `verification.py` checks everything else.
         """
         first, last = self.at(0), self.last()
         if first is None or last is None:
-            raise broken(self.where, "there is no entry at all")
+            raise broken(self.where, "there is no entry at all", code="ledger-without-entries")
         check_seal(first, self.where)
         check_seal(last, self.where)
         for head in (self.head(), self.pinned):
@@ -154,12 +154,13 @@ class Pages:
         return first, last
 
     def stored(self, release_id: str) -> bytes | None:
-        """The stored bytes of that release, once they are those of the chain; None when nothing was stored."""
+        """The stored bytes of that release, checked against the chain; None if nothing was stored."""
         entry, payload = self.find("store", release_id), self.payload(release_id)
         if entry is None:
             return None
         if payload is None or digest(payload) != check_seal(entry, self.where).payload_hash:
-            raise broken(self.where, f"the stored release id={release_id!r} is missing or was changed")
+            what = f"the stored release id={release_id!r} is missing or was changed"
+            raise broken(self.where, what, code="stored-release-changed", id=release_id)
         return payload
 
     def payload(self, release_id: str) -> bytes | None:
@@ -176,10 +177,11 @@ class Pages:
     def _check_behind(self, head: Receipt, last: Entry) -> None:
         if head.seq > last.seq:
             what = f"its head is entry {head.seq}, its last is entry {last.seq}: it was truncated or rolled back"
-            raise broken(self.where, what)
+            raise broken(self.where, what, code="ledger-rolled-back", entry=head.seq, last=last.seq)
         entry = self.at(head.seq)
         if entry is None or entry.receipt != head:
-            raise broken(self.where, f"entry {head.seq} is not the one its head names: the history was rewritten")
+            what = f"entry {head.seq} is not the one its head names: the history was rewritten"
+            raise broken(self.where, what, code="ledger-history-rewritten", entry=head.seq)
 
     def _insert(self, entry: Entry) -> None:
         values = [str(getattr(entry, c)) if c in AMOUNTS else getattr(entry, c) for c in COLUMNS]
@@ -203,8 +205,9 @@ class Pages:
 
 
 def missing(where: str, create: str) -> LedgerError:
-    """The error for a ledger that is not there."""
-    return LedgerError(f"no ledger at {where}", "a release is charged to a ledger that exists", f"create it: {create}")
+    """The error for a ledger that does not exist."""
+    rule = "a release is charged to a ledger that exists"
+    return LedgerError(f"no ledger at {where}", rule, f"create it: {create}", code="no-such-ledger", ledger=where)
 
 
 def existing(where: str) -> LedgerError:
@@ -213,6 +216,8 @@ def existing(where: str) -> LedgerError:
         f"ledger={where} exists already",
         "a ledger is never overwritten: that would forget what was spent",
         "use it as it is, or choose another name",
+        code="ledger-exists",
+        ledger=where,
     )
 
 
@@ -222,15 +227,19 @@ def other_format(where: str, found: int) -> LedgerError:
         remedy = "use the version that wrote it, or a newer one"
     else:
         remedy = "use the version that wrote it, or start a new ledger for what that one has left"
-    return LedgerError(f"ledger={where} has format={found}", f"this version of Gaussmith reads format {FORMAT}", remedy)
+    what, rule = f"ledger={where} has format={found}", f"this version of Gaussmith reads format {FORMAT}"
+    return LedgerError(what, rule, remedy, code="ledger-of-other-format", ledger=where, format=found)
 
 
 def locked(where: str, timeout: float) -> LedgerError:
-    """The error for a ledger that others kept busy for too long."""
+    """The error for a ledger that was locked by others for too long."""
     return LedgerError(
         f"ledger={where} is locked by another process since {timeout:g} s or more",
         "charges are made one at a time",
         "try again; with the same release id nothing is charged twice",
+        code="ledger-locked",
+        ledger=where,
+        timeout=timeout,
     )
 
 
@@ -240,4 +249,6 @@ def unreadable(where: str) -> LedgerError:
         f"ledger={where} is damaged and cannot be read",
         "a ledger that cannot be read in full is not charged",
         "restore the newest intact copy and check it against the receipts of past releases",
+        code="ledger-damaged",
+        ledger=where,
     )

@@ -1,7 +1,7 @@
 """A ledger on a PostgreSQL server, for several machines: `postgresql://user@host/database?ledger=NAME`.
 
-One row per ledger is the lock (`SELECT … FOR UPDATE`) and holds the head. Nothing that the driver says about a
-connection is repeated in a message, since that is where passwords would show.
+One row per ledger is the lock (`SELECT … FOR UPDATE`) and holds the head. Messages never repeat the driver's
+text about a connection, because it could contain passwords.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from gaussmith.ledger.failpoints import failpoint
 from gaussmith.ledger.pages import FORMAT, TABLES, Pages, existing, locked, missing, unreadable
 
 SCHEMES = ("postgresql", "postgres")
-CREATION_LOCK = 0x474D4C31  # any constant will do, as long as all who create tables use the same
+CREATION_LOCK = 0x474D4C31  # any constant works, as long as all sessions that create tables use the same one
 
 
 class PostgresStorage:
-    """A ledger on the server that `url` names."""
+    """A ledger on the server at `url`."""
 
     def __init__(self, url: str, timeout: float) -> None:
         self._url, self._name, self.where = split(url)
         self._timeout = timeout
 
     def create(self, first: Entry) -> None:
-        """Make the tables where there are none, then the ledger, in one transaction."""
+        """Create the tables if they do not exist, then the ledger, in one transaction."""
         with self._session() as (connection, pages):
             # Two sessions creating the same table at once can fail on PostgreSQL even with IF NOT EXISTS,
             # which also asks for the right to create tables where they are all there.
@@ -63,7 +63,7 @@ class PostgresStorage:
             failpoint(f"after-{step}-head")
 
     def check_file(self) -> None:
-        """Nothing: the server looks after its own pages."""
+        """Do nothing: the server checks its own pages."""
 
     def _find(self, pages: Pages) -> None:
         if not pages.check_format():
@@ -98,6 +98,8 @@ class PostgresStorage:
                         f"ledger={self.where} is on a server with fsync=off",
                         "a charge must survive a power failure",
                         "switch fsync on, or keep the ledger elsewhere",
+                        code="postgres-without-fsync",
+                        ledger=self.where,
                     )
                 if settings[1] in ("off", "local"):
                     connection.execute("SET LOCAL synchronous_commit = on")
@@ -125,6 +127,8 @@ class PostgresStorage:
                 f"ledger={self.where} is in a database whose tables another version of Gaussmith made",
                 f"this version reads and writes ledgers of format {FORMAT}",
                 "use the version that made them, or another database or schema",
+                code="postgres-tables-of-other-version",
+                ledger=self.where,
             ) from None
         except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction):
             raise LedgerError(
@@ -132,6 +136,8 @@ class PostgresStorage:
                 "the user needs SELECT and INSERT on gaussmith_entries and gaussmith_results, "
                 "SELECT and UPDATE on gaussmith_ledgers",
                 "ask for these rights (to create a ledger: CREATE on the schema as well)",
+                code="postgres-not-permitted",
+                ledger=self.where,
             ) from None
         except psycopg.OperationalError as error:
             raise LedgerError(
@@ -139,13 +145,15 @@ class PostgresStorage:
                 "the server must accept the connection and keep it until the charge is written",
                 "check server, database, user and password; then try again with the same release id: "
                 "nothing is charged twice",
+                code="postgres-not-reached",
+                ledger=self.where,
             ) from None
         except psycopg.Error:
             raise unreadable(self.where) from None
 
 
 def split(url: str) -> tuple[str, str, str]:
-    """What to hand to the driver, the ledger's name, and what may be printed (no user, no password, no other setting).
+    """The URL for the driver, the ledger's name, and the printable part (no user, no password, no other setting).
 
     >>> split("postgresql://ana:secret@db.example:5433/study?sslmode=require&ledger=visits")[1:]
     ('visits', 'postgresql://db.example:5433/study?ledger=visits')
@@ -162,6 +170,7 @@ def split(url: str) -> tuple[str, str, str]:
             "the ledger's address cannot be read",
             "it reads postgresql://USER@HOST/DATABASE?ledger=NAME",
             "correct it; in a password write @ as %40, / as %2F, ? as %3F, # as %23",
+            code="postgres-address-malformed",
         ) from None
     name = names[0] if names else "default"
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
@@ -169,6 +178,8 @@ def split(url: str) -> tuple[str, str, str]:
             f"ledger={name[:80]!r} is no name for a ledger",
             "letters, digits, _, . and -, at most 64 of them",
             "choose another name",
+            code="postgres-ledger-name-malformed",
+            ledger=name[:80],
         )
     rest = urlencode([(key, value) for key, value in settings if key != "ledger"], quote_via=quote)
     host = parts.netloc.rpartition("@")[2]
@@ -181,7 +192,6 @@ def _driver() -> Any:
         import psycopg
         import psycopg.errors
     except ImportError:
-        raise LedgerError(
-            "psycopg is not installed", "a ledger on PostgreSQL needs it", "pip install gaussmith[postgres]"
-        ) from None
+        what, rule = "psycopg is not installed", "a ledger on PostgreSQL needs it"
+        raise LedgerError(what, rule, "pip install gaussmith[postgres]", code="psycopg-not-installed") from None
     return psycopg

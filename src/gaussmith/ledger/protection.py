@@ -1,7 +1,7 @@
-"""What the charges of one ledger protect: one kind of neighbours, and one unit. Guarantees of two kinds do not add up.
+"""What the charges of one ledger protect: one kind of neighbours, and one unit. Other guarantees do not add up.
 
-A unit is told by the columns whose values name the person: `("person",)`, or several. Where each row is one person no
-column does, and the unit is `EACH_ROW`. A ledger keeps to the first unit it was told, at its creation or by a charge.
+A unit is given by the columns whose values identify the person: `("person",)`, or several. If each row is one person,
+there is no such column and the unit is `EACH_ROW`. The first unit, set at creation or by a charge, is binding.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ EACH_ROW: Unit = ()
 
 @dataclass(frozen=True)
 class Protection:
-    """What was told so far; None where nothing was."""
+    """The neighbours and the unit set so far; None if not set."""
 
     neighbours: str | None = None
     unit: Unit | None = None
 
 
 def read_unit(unit: str | Sequence[str] | None) -> Unit | None:
-    """The columns that name the person, in one order; `EACH_ROW` for no column; None where nothing is said.
+    """The columns that identify the person, in a fixed order; `EACH_ROW` for no column; None if nothing is stated.
 
     >>> read_unit("person"), read_unit(["person", "house"]), read_unit(EACH_ROW), read_unit(None)
     (('person',), ('house', 'person'), (), None)
@@ -42,12 +42,14 @@ def read_unit(unit: str | Sequence[str] | None) -> Unit | None:
             f"unit={unit!r} cannot be used",
             "a unit is the column that names the person, or several columns",
             'write unit="person", or unit=() where each row is one person',
+            code="ledger-unit-unusable",
+            unit=unit,
         )
     return tuple(sorted(set(columns)))
 
 
 def name_unit(unit: Unit) -> str:
-    """The unit as it stands in messages.
+    """The unit as shown in messages.
 
     >>> print(name_unit(("person",)), name_unit(("house", "person")), name_unit(EACH_ROW), sep=" | ")
     'person' | ['house', 'person'] | each row
@@ -65,7 +67,7 @@ def describe_unit(unit: Unit) -> str:
 
 
 def find_protection(entries: Iterable[Entry | None], where: str) -> Protection:
-    """What the first entries that say so tell; no more entries are read than that takes."""
+    """The protection stated by the first entries; reads only as many entries as needed."""
     found = Protection()
     for entry in entries:
         if entry is not None and entry.kind in ("create", "reserve"):
@@ -78,12 +80,16 @@ def find_protection(entries: Iterable[Entry | None], where: str) -> Protection:
 
 
 def check_protection(kept: Protection, asked: Protection, where: str) -> None:
-    """Refuse a charge for other neighbours, or another unit, than the ledger was told first."""
+    """Refuse a charge for neighbours or a unit other than those set first."""
     if None not in (kept.neighbours, asked.neighbours) and kept.neighbours != asked.neighbours:
         raise LedgerError(
             f"neighbours={asked.neighbours!r} is charged to ledger={where}, whose charges have {kept.neighbours!r}",
             "guarantees add up only where they protect the same thing",
             f"ask with neighbours={kept.neighbours!r}, or charge another ledger",
+            code="ledger-of-other-neighbours",
+            neighbours=asked.neighbours,
+            ledger=where,
+            kept=kept.neighbours,
         )
     if kept.unit is not None and asked.unit is not None and kept.unit != asked.unit:
         again = f"ask with unit={name_unit(kept.unit)}" if kept.unit else "ask without a unit"
@@ -91,11 +97,15 @@ def check_protection(kept: Protection, asked: Protection, where: str) -> None:
             f"unit={name_unit(asked.unit)} is charged to ledger={where}, whose unit is {name_unit(kept.unit)}",
             "guarantees add up only where they protect the same people; in this ledger " + describe_unit(kept.unit),
             f"{again}, or charge another ledger",
+            code="ledger-of-another-unit",
+            unit=name_unit(asked.unit),
+            ledger=where,
+            kept=name_unit(kept.unit),
         )
 
 
 def _told(entry: Entry, where: str) -> Protection:
-    """What one entry says; sealed but unreadable it was forged."""
+    """What one entry states; a sealed entry that cannot be read was forged."""
     try:
         body = json.loads(entry.body)
         return Protection(body.get("neighbours"), read_unit(body.get("unit")))

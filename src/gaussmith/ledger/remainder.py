@@ -1,4 +1,4 @@
-"""What is left of a ledger, in words of privacy, and the refusal of a charge that it cannot take."""
+"""What is left in a ledger, as a privacy guarantee, and the errors for charges that do not fit."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Outlook:
     epsilon_before: float | None
     epsilon_after: float | None
     times: int
-    """How many such releases would fit, this one included."""
+    """The number of such releases that would fit, including this one."""
 
 
 def largest_epsilon(units: int, whole: Guarantee) -> float | None:
-    """The largest ε, erring low, of one release at the δ of `whole` that so many units take; None without a δ."""
+    """The largest ε of one release that fits in `units` at the δ of `whole`, rounded down; None without a δ."""
     from gaussmith.guarantee import Guarantee
 
     if whole.delta is None:
@@ -38,7 +38,7 @@ def largest_epsilon(units: int, whole: Guarantee) -> float | None:
     rest = guarantee_of(units)
     if rest is None:
         return 0.0
-    # ε for a given μ errs high and μ for a given ε errs low: the answer lies at, or a hair below, the first guess.
+    # ε for a given μ is rounded up and μ for a given ε down: the answer is at, or just below, the first guess.
     guess, step = rest.epsilon_at(delta=whole.delta), 2.0**-52
     while guess > 0 and step < 1:
         with suppress(GuaranteeError):
@@ -71,6 +71,8 @@ def refuse_charge(guarantee: Guarantee, left: int, whole: Guarantee, where: str)
         remaining=guarantee_of(left),
         epsilon=epsilon,
         mu=mu,
+        code="budget-exceeded",
+        ledger=where,
     )
 
 
@@ -85,4 +87,6 @@ def refuse_keys(keys_delta: Fraction, left: int, where: str) -> BudgetError:
         f"what fits: {fits}",
         requested=keys_delta,
         remaining=rest,
+        code="keys-budget-exceeded",
+        ledger=where,
     )

@@ -1,4 +1,4 @@
-"""A ledger in a file: SQLite in WAL mode with full synchronisation, with `NAME.head` beside it, which never goes back.
+"""A ledger in a file: SQLite in WAL mode with full synchronisation, and a file `NAME.head` that never goes back.
 
 The head file names the newest entry. It is written after the commit and before anything is returned. So a ledger that
 is *behind* its head was truncated or replaced by an older copy, and one that is ahead of it saw a crash in between.
@@ -24,7 +24,7 @@ from gaussmith.ledger.pages import TABLES, Pages, existing, locked, missing, unr
 
 APPLICATION_ID = 0x474D4C31  # "GML1": how a file is known to be a ledger before any table of it is read
 
-# Accidents only: whoever can write the file can drop these. The chain is what finds out.
+# Against accidents only: anyone who can write the file can drop these. The chain detects edits.
 GUARDS = tuple(
     f"""CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table}
         BEGIN SELECT RAISE(ABORT, 'a ledger is only ever added to'); END"""
@@ -40,7 +40,7 @@ UNWRITABLE = (
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
 )
-"""What SQLite says of a disk that is full or may not be written; the ledger itself is sound."""
+"""SQLite errors for a disk that is full or not writable; the ledger itself is sound."""
 
 
 class SqliteStorage:
@@ -48,14 +48,14 @@ class SqliteStorage:
 
     def __init__(self, path: str | os.PathLike[str], timeout: float) -> None:
         self.where = without_secrets(path)
-        # A link is followed, so that the head lies beside the file itself whatever name it is reached by.
+        # Links are followed, so that the head is next to the file itself, whatever name is used.
         self._path = Path(path).expanduser().resolve()
         self._head = self._path.with_name(self._path.name + ".head")
         self._timeout = timeout
         self._tidied = False
 
     def create(self, first: Entry) -> None:
-        """Build the file aside, then link it into place: it appears whole or not at all, and only where none was."""
+        """Build the file aside, then link it into place: it appears complete or not at all; nothing is replaced."""
         if self._path.exists():
             raise existing(self.where)
         pinned = self._read_head()
@@ -64,6 +64,9 @@ class SqliteStorage:
                 f"no ledger at {self.where}, but {self._head.name} shows that one with charges was there",
                 "a ledger that spent something is not started afresh",
                 "restore it, or choose another name",
+                code="ledger-lost-but-head-kept",
+                ledger=self.where,
+                head=self._head.name,
             )
         draft = self._path.with_name(f".{self._path.name}.{os.getpid()}-{threading.get_ident()}.new")
         try:
@@ -84,7 +87,7 @@ class SqliteStorage:
                     connection.close()
             _flush(draft)
             os.link(draft, self._path)
-            with suppress(FileNotFoundError):  # whoever opens the ledger before takes it away
+            with suppress(FileNotFoundError):  # a process that opens the ledger first removes it
                 draft.unlink()
             with self._translated(), self._open() as made:
                 made.execute("BEGIN IMMEDIATE")  # another process may have charged it already, and moved the head on
@@ -94,11 +97,14 @@ class SqliteStorage:
             raise existing(self.where) from None
         except OSError as error:
             if isinstance(error, FileNotFoundError) and self._path.exists():
-                raise existing(self.where) from None  # made meanwhile by another, who took our draft for a dead one's
+                raise existing(self.where) from None  # another process created it and removed our draft
             raise LedgerError(
                 f"ledger={self.where} cannot be created ({error.strerror})",
                 "its directory must exist and be writable",
                 "choose another place",
+                code="ledger-not-created",
+                reason=error.strerror,
+                ledger=self.where,
             ) from None
         finally:
             with suppress(OSError):
@@ -106,7 +112,7 @@ class SqliteStorage:
 
     @contextmanager
     def reading(self) -> Iterator[Pages]:
-        """A snapshot. The head is read before it: read after, a charge made in between would look like a roll-back."""
+        """A snapshot. The head is read first; otherwise a charge made in between would look like a roll-back."""
         pinned = self._read_head()
         with self._translated(), self._open() as connection:
             connection.execute("BEGIN")
@@ -128,7 +134,7 @@ class SqliteStorage:
             failpoint(f"after-{step}-head")
 
     def check_file(self) -> None:
-        """Nothing, once SQLite itself finds every page of the file in order."""
+        """Let SQLite check every page of the file."""
         with self._translated(), self._open() as connection:
             if connection.execute("PRAGMA integrity_check").fetchone() != ("ok",):
                 raise unreadable(self.where)
@@ -169,6 +175,8 @@ class SqliteStorage:
                 f"ledger={self.where} has a second name, a hard link",
                 "charges made under one name can stay unseen under the other",
                 "remove the other name; a symbolic link is fine",
+                code="ledger-with-hard-link",
+                ledger=self.where,
             )
 
     def _checked(self, connection: sqlite3.Connection, pinned: Receipt | None) -> Pages:
@@ -181,6 +189,9 @@ class SqliteStorage:
                 f"ledger={self.where} has lost its head file {self._head.name}",
                 "a ledger moves together with its head, which shows that it was not rolled back",
                 "bring it back from where the ledger came from",
+                code="ledger-head-lost",
+                ledger=self.where,
+                head=self._head.name,
             )
         return pages
 
@@ -194,10 +205,13 @@ class SqliteStorage:
                 f"head={self._head.name} of ledger={self.where} cannot be read",
                 "it holds one line NUMBER:HASH",
                 "bring it back from where the ledger came from",
+                code="ledger-head-not-readable",
+                head=self._head.name,
+                ledger=self.where,
             ) from None
 
     def _write_head(self, head: Receipt, step: str = "") -> None:
-        """Put the head in place whole. Requires the write lock: its holder alone writes the draft, under one name."""
+        """Replace the head atomically. Requires the write lock: only its holder writes the draft, under one name."""
         if self._read_head() == head:
             return
         draft = self._head.with_name(f".{self._head.name}.new")
@@ -214,8 +228,8 @@ class SqliteStorage:
     def _tidy(self) -> None:
         """Remove the drafts of a ledger that killed processes left, once for each opening. Requires the write lock.
 
-        One whose process lives stays: it belongs to a `create` that runs now, and will be refused. A draft of the head
-        needs no such care: whoever left one left the head behind too, and the next to write takes its place.
+        A draft of a living process stays: it belongs to a `create` that is running and will be refused. A draft of the
+        head needs no such care: the next writer replaces it.
         """
         if self._tidied:
             return
@@ -232,6 +246,8 @@ class SqliteStorage:
             f"{self.where} is not a Gaussmith ledger",
             "only a file made by `gaussmith ledger init` is charged",
             "check the path, or create a ledger under another name",
+            code="file-not-a-ledger",
+            ledger=self.where,
         )
 
     @contextmanager
@@ -255,6 +271,9 @@ class SqliteStorage:
             f"ledger={self.where} cannot be written ({reason})",
             "its file and directory must be writable, with room on the disk",
             "check permissions and space; then try again with the same release id: nothing is charged twice",
+            code="ledger-not-writable",
+            reason=reason,
+            ledger=self.where,
         )
 
 
@@ -266,7 +285,7 @@ def _pages(connection: sqlite3.Connection, where: str) -> Pages:
 
 
 def _is_alive(process: int) -> bool:
-    """Whether there is such a process; where that cannot be asked, it may be."""
+    """Whether there is such a process; True if this cannot be determined."""
     if os.name != "posix":
         return True
     try:

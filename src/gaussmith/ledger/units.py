@@ -1,11 +1,11 @@
-"""Privacy as whole numbers: μ² and κ counted in units of 2⁻²⁵⁶, so that adding up charges never rounds.
+"""Privacy amounts as integers: μ² and κ in units of 2⁻²⁵⁶, so that adding up charges never rounds.
 
     1 unit = 2⁻²⁵⁶ of μ²        μ_total² = Σ μ_i²        1 unit = 2⁻²⁵⁶ of κ        κ_total = Σ κ_i
 
 With 256 binary places the square of every double μ ≥ 2⁻⁷⁵ is a whole number of units; a smaller one is rounded up.
 
-κ is the δ spent on keys that are found in the data. A ledger has a cap for each of the two sums, both fixed when it is
-opened. Nothing moves from one to the other: an analyst who could choose after seeing answers would get twice the δ.
+κ is the δ spent on keys found in the data. A ledger has a limit for each of the two sums, both fixed when it is
+created. Nothing moves between them: an analyst who could choose after seeing answers would get twice the δ.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def charge_units(mu: float) -> int:
 
 
 def budget_square(guarantee: Guarantee, keys_delta: Fraction = NO_KEYS) -> Fraction:
-    """What a ledger may spend in all, exactly: 2ρ where ρ is what was stated, else μ². Errs low.
+    """The exact total that a ledger may spend: 2ρ if ρ was stated, otherwise μ². Rounded down.
 
         Σ μ_i² ≤ 2ρ     or     Σ μ_i² ≤ μ²
 
@@ -67,6 +67,8 @@ def budget_square(guarantee: Guarantee, keys_delta: Fraction = NO_KEYS) -> Fract
             f"guarantee of type {type(guarantee).__name__}",
             "a ledger says what may be spent in all",
             "write gaussmith.Guarantee(epsilon=3, delta=1e-6)",
+            code="ledger-without-guarantee",
+            type=type(guarantee).__name__,
         )
     mu = check_mu(guarantee.mu)
     if guarantee.stated_rho is not None:
@@ -83,6 +85,9 @@ def _mu_beside_keys(epsilon: float, delta: float, K: Fraction) -> float:
             f"keys_delta={float(K):g} of delta={delta:g}",
             "what is set aside for found keys is less than the whole δ",
             f"give a part of it, such as keys_delta={delta / 10:g}",
+            code="keys-delta-exceeds-delta",
+            keys_delta=K,
+            delta=delta,
         )
     # The first terms of −ln(1 − K) = K + K²/2 + …, which are all above 0: the sum errs low.
     higher = smaller_reading(epsilon) + sum(K**n / n for n in range(1, 5))
@@ -116,7 +121,7 @@ def budget_units(square: Fraction) -> int:
 
 
 def largest_mu(units: int) -> float:
-    """The largest double μ whose charge fits in `units`; 0.0 when there is none. Errs low.
+    """The largest double μ whose charge fits in `units`; 0.0 if there is none. Rounded down.
 
         max { μ : ⌈2²⁵⁶ μ²⌉ ≤ units }
 
@@ -136,7 +141,7 @@ def largest_mu(units: int) -> float:
 
 
 def guarantee_of(units: int) -> Guarantee | None:
-    """The guarantee that so many units buy, rounded down; None for too few to name one."""
+    """The guarantee that corresponds to `units`, rounded down; None if there are too few."""
     from gaussmith.guarantee import SMALLEST_MU, Guarantee
 
     mu = largest_mu(units)
@@ -144,7 +149,7 @@ def guarantee_of(units: int) -> Guarantee | None:
 
 
 def round_down(value: float, digits: int = 6) -> float:
-    """`value` > 0 cut (never rounded up) to so many significant digits, for printing what would still fit.
+    """`value` > 0 truncated (never rounded up) to some significant digits, for printing what would still fit.
 
     >>> round_down(0.123456789), round_down(1.0), round_down(0.09999999)
     (0.123456, 1.0, 0.0999999)
@@ -154,22 +159,26 @@ def round_down(value: float, digits: int = 6) -> float:
 
 
 def check_mu(mu: object) -> float:
-    """`mu` itself, once it is something that can be charged. Asked here again: the ledger relies on no other check."""
+    """`mu` itself, if it can be charged. Checked here again: the ledger relies on no other check."""
     if not isinstance(mu, int | float) or not is_number(mu) or not 0 < mu < math.inf:
         raise GuaranteeError(
             f"mu={mu!r} cannot be charged",
             "a charge is a finite number above 0",
             "state a guarantee such as Guarantee(epsilon=1, delta=1e-6)",
+            code="charge-not-positive",
+            mu=mu,
         )
     return float(mu)
 
 
 def check_keys_delta(value: object) -> Fraction:
-    """κ, or the cap of all κ, exactly; refuses what is no probability below 1."""
+    """κ, or the limit of all κ, exactly; refuses anything but a probability below 1."""
     if isinstance(value, int | float | Fraction) and is_number(value) and 0 <= value < 1:
         return Fraction(value)
     raise GuaranteeError(
         f"keys_delta={value!r} cannot be charged",
         "it is a probability: 0 where no keys are found in the data, and below 1",
         "leave it out, or give a number far below 1, such as 1e-8",
+        code="keys-delta-out-of-range",
+        keys_delta=value,
     )

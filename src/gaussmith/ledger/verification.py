@@ -1,4 +1,4 @@
-"""Recomputing a whole ledger: what `gaussmith ledger verify` does."""
+"""Verification of a whole ledger by recomputing it: `gaussmith ledger verify`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gaussmith.ledger.units import budget_square, budget_units, charge_units, ch
 
 @dataclass(frozen=True)
 class Verification:
-    """What a ledger holds that was found in order.
+    """The summary of a verified ledger.
 
-    `unit` holds the columns that name the person, none where each row is one, and is None where it was not told.
+    `unit` holds the columns that identify the person, empty if each row is one person, and is None if not set.
     `keys_spent` and `keys_budget` are units of κ. `software` counts the charges made by each version of Gaussmith.
     """
 
@@ -38,14 +38,15 @@ class Verification:
 
 
 def verify_pages(pages: Pages, expected: Iterable[str], records: Iterable[bytes]) -> Verification:
-    """A summary, once every hash, charge, total, stored release and head of a ledger is recomputed and found right."""
+    """Recompute every hash, charge, total, stored release and head of a ledger, and return a summary."""
     entries, where = list(pages.entries()), pages.where
     check_links(entries, where)
     with_charge, stored = _check_accounts(entries, where)
     first, last = json.loads(entries[0].body), entries[-1]
     _check_receipt(entries, pages.head(), where, "its head")
     if pages.head() != last.receipt:
-        raise broken(where, f"its head is entry {pages.head().seq}, and more entries were put behind it")
+        what = f"its head is entry {pages.head().seq}, and more entries were put behind it"
+        raise broken(where, what, code="ledger-entries-behind-head", entry=pages.head().seq)
     if pages.pinned is not None:
         _check_receipt(entries, pages.pinned, where, "its head")
     _check_results(pages, stored, where)
@@ -54,10 +55,8 @@ def verify_pages(pages: Pages, expected: Iterable[str], records: Iterable[bytes]
     known = {entry.payload_hash for entry in stored.values()}
     for number, record in enumerate(records, start=1):
         if digest(record) not in known:
-            raise broken(
-                where,
-                f"record {number} was not stored in it: the ledger was rolled back, or the record is from elsewhere",
-            )
+            what = f"record {number} was not stored in it: the ledger was rolled back, or the record is from elsewhere"
+            raise broken(where, what, code="record-not-in-ledger", record=number)
     return Verification(
         head=last.receipt,
         entries=len(entries),
@@ -88,9 +87,10 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
                 budget, keys_budget = budget_units(square), budget_units(keys)
                 _check_close(square, budget_square(Guarantee.from_dict(body["guarantee"]), keys), entry, where)
                 if str(budget) != body["budget"]:
-                    raise broken(where, "its budget is not that of its guarantee")
+                    raise broken(where, "its budget is not that of its guarantee", code="ledger-budget-changed")
                 if str(keys_budget) != body["keys_budget"]:
-                    raise broken(where, "its budget for found keys is not what was set aside for them")
+                    what = "its budget for found keys is not what was set aside for them"
+                    raise broken(where, what, code="ledger-keys-budget-changed")
             elif entry.kind == "reserve":
                 due, keys_due = charge_units(body["mu"]), keys_units(check_keys_delta(Fraction(body["keys_delta"])))
                 _check_close(Fraction(body["mu"]) ** 2, Guarantee.from_dict(body["guarantee"]).charge(), entry, where)
@@ -99,70 +99,79 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             if isinstance(error, LedgerError):
                 raise
-            raise broken(where, f"entry {entry.seq} has a body that cannot be read") from None
+            what = f"entry {entry.seq} has a body that cannot be read"
+            raise broken(where, what, code="ledger-entry-not-readable", entry=entry.seq) from None
         spent, keys_spent = spent + due, keys_spent + keys_due
         if (entry.charge, entry.keys_charge) != (due, keys_due):
-            raise broken(where, f"entry {entry.seq} charges another amount than its guarantee costs")
+            what = f"entry {entry.seq} charges another amount than its guarantee costs"
+            raise broken(where, what, code="ledger-charge-wrong", entry=entry.seq)
         if (entry.spent, entry.keys_spent) != (spent, keys_spent):
-            raise broken(where, f"entry {entry.seq} has a wrong total")
+            raise broken(where, f"entry {entry.seq} has a wrong total", code="ledger-total-wrong", entry=entry.seq)
         if spent > budget or keys_spent > keys_budget:
-            raise broken(where, f"entry {entry.seq} exceeds the budget")
+            raise broken(where, f"entry {entry.seq} exceeds the budget", code="ledger-overdrawn", entry=entry.seq)
         if entry.kind == "reserve":
             if entry.release_id in reserved:
-                raise broken(where, f"id={entry.release_id!r} is charged twice")
+                what = f"id={entry.release_id!r} is charged twice"
+                raise broken(where, what, code="ledger-id-charged-twice", id=entry.release_id)
             reserved[entry.release_id] = entry
         elif entry.kind == "store":
             origin = reserved.get(entry.release_id)
             if origin is None or origin.request_hash != entry.request_hash or entry.release_id in stored:
-                raise broken(where, f"entry {entry.seq} stores what was not charged, or was stored before")
+                what = f"entry {entry.seq} stores what was not charged, or was stored before"
+                raise broken(where, what, code="ledger-stores-uncharged", entry=entry.seq)
             stored[entry.release_id] = entry
     return reserved, stored
 
 
 def _follow_protection(told: Protection, body: dict[str, Any], entry: Entry, where: str) -> Protection:
-    """What was told up to this entry, which may say nothing, or the same."""
+    """The protection stated up to this entry, which may state nothing or the same."""
     neighbours = body.get("neighbours")
     try:
         unit = read_unit(body.get("unit"))
     except LedgerError:
-        raise broken(where, f"entry {entry.seq} has a unit that cannot be read") from None
+        raise broken(
+            where, f"entry {entry.seq} has a unit that cannot be read", code="ledger-unit-not-readable", entry=entry.seq
+        ) from None
     if neighbours is not None and told.neighbours not in (None, neighbours):
-        raise broken(where, f"entry {entry.seq} has other neighbours than those before it")
+        what = f"entry {entry.seq} has other neighbours than those before it"
+        raise broken(where, what, code="ledger-neighbours-differ", entry=entry.seq)
     if unit is not None and told.unit not in (None, unit):
-        raise broken(where, f"entry {entry.seq} has another unit than those before it")
+        what = f"entry {entry.seq} has another unit than those before it"
+        raise broken(where, what, code="ledger-units-differ", entry=entry.seq)
     return Protection(told.neighbours if neighbours is None else neighbours, told.unit if unit is None else unit)
 
 
 def _check_close(recorded: Fraction, square: Fraction, entry: Entry, where: str) -> None:
     # Not to the last bit: the version that wrote it may have computed μ for (ε, δ) a little less tightly, or more.
     if abs(recorded - square) > square / 10**9:
-        raise broken(where, f"entry {entry.seq} records another μ than its guarantee has")
+        what = f"entry {entry.seq} records another μ than its guarantee has"
+        raise broken(where, what, code="ledger-mu-wrong", entry=entry.seq)
 
 
 def _check_results(pages: Pages, stored: dict[str, Entry], where: str) -> None:
     for release_id, entry in stored.items():
         payload = pages.payload(release_id)
         if payload is None or digest(payload) != entry.payload_hash:
-            raise broken(where, f"the stored release id={release_id!r} is missing or was changed")
+            what = f"the stored release id={release_id!r} is missing or was changed"
+            raise broken(where, what, code="stored-release-changed", id=release_id)
     for release_id in sorted(pages.stored_ids() - set(stored)):
-        raise broken(where, f"the stored release id={release_id!r} is not in the chain")
+        what = f"the stored release id={release_id!r} is not in the chain"
+        raise broken(where, what, code="stored-release-not-in-chain", id=release_id)
 
 
 def _check_expected(entries: list[Entry], text: str, where: str) -> None:
     if re.fullmatch(r"[0-9a-f]{64}", text.strip()):
         if all(entry.hash != text.strip() for entry in entries):
-            raise broken(
-                where, f"it does not contain the expected head {text.strip()[:12]}…: it was rolled back or replaced"
-            )
+            what = f"it does not contain the expected head {text.strip()[:12]}…: it was rolled back or replaced"
+            raise broken(where, what, code="expected-head-not-in-ledger")
     else:
         _check_receipt(entries, Receipt.read(text), where, "the expected head")
 
 
 def _check_receipt(entries: list[Entry], receipt: Receipt, where: str, name: str) -> None:
     if receipt.seq >= len(entries):
-        raise broken(
-            where,
-            f"{name} is entry {receipt.seq}, its last is entry {len(entries) - 1}: it was truncated or rolled back",
-        )
+        what = f"{name} is entry {receipt.seq}, its last is entry {len(entries) - 1}: it was truncated or rolled back"
+        raise broken(where, what, code="ledger-rolled-back", entry=receipt.seq, last=len(entries) - 1)
     if entries[receipt.seq].receipt != receipt:
-        raise broken(where, f"entry {receipt.seq} is not the one {name} names: the history was rewritten")
+        what = f"entry {receipt.seq} is not the one {name} names: the history was rewritten"
+        raise broken(where, what, code="ledger-history-rewritten", entry=receipt.seq)

@@ -39,6 +39,9 @@ class Keystream:
                 f"keystream of process {self._process} used in process {os.getpid()}",
                 "a keystream serves only the process that made it, or two processes would draw the same noise",
                 "draw the noise in the process that needs it",
+                code="keystream-of-another-process",
+                made_in=self._process,
+                used_in=os.getpid(),
             )
         if len(self._zeros) < 8 * size:
             self._zeros = bytes(8 * size)  # kept: allocating them anew took four times as long as enciphering them

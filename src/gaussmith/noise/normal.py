@@ -76,11 +76,11 @@ def normal_integers(size: int, bits: int = DEFAULT_BITS) -> npt.NDArray[np.int64
     """
     size, bits = operator.index(size), operator.index(bits)
     if size < 0:
-        raise RequestError(f"size={size}", "the number of draws must not be negative", "ask for 0 or more draws")
+        rule = "the number of draws must not be negative"
+        raise RequestError(f"size={size}", rule, "ask for 0 or more draws", code="negative-number-of-draws", size=size)
     if not 0 <= bits <= MOST_BITS:
-        raise RequestError(
-            f"bits={bits}", f"noise is drawn to between 0 and {MOST_BITS} binary places", f"use bits={DEFAULT_BITS}"
-        )
+        rule = f"noise is drawn to between 0 and {MOST_BITS} binary places"
+        raise RequestError(f"bits={bits}", rule, f"use bits={DEFAULT_BITS}", code="noise-bits-out-of-range", bits=bits)
     return _draw(size, bits, Keystream().words)
 
 
@@ -174,5 +174,6 @@ def _fit(whole: int) -> int:
             "a draw beyond 127 standard deviations",
             "noise must fit 64 bits",
             "draw again: this never happens by chance",
+            code="draw-too-large",
         )
     return whole

@@ -1,1 +1,1 @@
-"""Numbers that err on a stated side: curves, quadratic forms, shapes and their certificates."""
+"""Numbers rounded to a stated side: curves, quadratic forms, shapes and their certificates."""

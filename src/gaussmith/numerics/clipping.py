@@ -1,4 +1,4 @@
-"""What clipping does to Gaussian records: who gets clipped, and how much is lost.
+"""The effect of clipping on Gaussian records: which are clipped, and how much is lost.
 
 A record in scaled coordinates has Q = Σ λ_j Z_j² for its squared norm; one with Q above a level α is pulled back by the
 factor √(α/Q). With marks a_j (what the square of coordinate j matters),

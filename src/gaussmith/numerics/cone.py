@@ -1,6 +1,6 @@
-"""The cone that people with many rows fill: what a law on the number of their rows is worth.
+"""The cone of people with many rows: bounds from laws on the number of their rows.
 
-In `shapes/people.py` a, b, D and E are explained; p is the chance of a person with all rows that count.
+In `shapes/people.py` a, b, D and E are explained; p is the probability of a person with all k rows.
 """
 
 from __future__ import annotations

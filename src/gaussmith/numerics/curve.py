@@ -28,7 +28,7 @@ Number = float | Fraction
 
 SEARCH_BITS = 60
 CONFIRM_BITS = 200
-"""60 digits for the last word on every answer."""
+"""60 digits, for the final check of every answer."""
 
 _SMALLEST_DOUBLE = 5e-324
 _FAR = 1e100  # beyond this many standard deviations only the leading term −a²/2 of ln δ is visible in a double
@@ -134,7 +134,7 @@ def delta_is_at_most(delta: Number, epsilon: Number, mu: Number) -> bool:
 
 
 def log_delta(epsilon: Number, mu: Number) -> float:
-    """ln δ(ε; μ), the nearest double but for one or two units in the last place; for δ that no double can hold.
+    """ln δ(ε; μ), correct to one or two units in the last place; for δ too small for a double.
 
     >>> log_delta(10, 0.05)
     -20009.51169301767
@@ -148,7 +148,7 @@ def log_delta(epsilon: Number, mu: Number) -> float:
 
 
 def delta_digits(epsilon: Number, mu: Number, digits: int = 17) -> str:
-    """δ(ε; μ) in decimal, however small, to the nearest of so many digits (at most 50).
+    """δ(ε; μ) in decimal, however small, rounded to the given number of digits (at most 50).
 
     >>> delta_digits(10, 0.05, digits=6)
     '9.53863e-8691'

@@ -20,19 +20,19 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 
 _WRITTEN = 1 << 24
-"""So many numbers are still written down rather than avoided."""
+"""Limit on explicit numbers; larger sets are handled implicitly."""
 
 
 class Differences(Protocol):
-    """What the solver asks of a set of differences s_1 … s_N in k answers."""
+    """The interface of a set of differences s_1 … s_N in k answers, for the solver."""
 
     @property
     def size(self) -> int:
-        """N, how many there are."""
+        """N, the number of differences."""
 
     @property
     def answers(self) -> int:
-        """k, how long they are."""
+        """k, their length."""
 
     def moment(self, weights: Array) -> Array:
         """Σ λ_i s_i s_iᵀ (k × k)."""
@@ -127,7 +127,7 @@ class Pairs:
         support = np.flatnonzero(weights > 1e-14 * weights.max())
         if len(support) * self.answers <= _WRITTEN:
             return np.asarray(np.sqrt(weights[support])[:, None] * self.rows(support))
-        # Too many to write down. Squares are formed here, of the weights only, which are alike over cells.
+        # Too many to write down. Squares are formed here, of the weights only, which are similar over cells.
         e, Q = np.linalg.eigh(self._laplacian(weights))
         return np.asarray((Q * np.sqrt(np.maximum(e, 0.0))).T @ self._centred)
 

@@ -1,4 +1,4 @@
-"""The limits of doubles: numbers too large or too far apart to be planned with are refused in words."""
+"""The limits of doubles: numbers too large or too far apart for planning are refused with an error."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 
-TOO_FAR = (
-    "bounds, answers or weights whose scales are too far apart",
-    "doubles must hold every error, its square and their sum",
-    "rescale the columns, or ask for answers of one unit at a time",
-)
+
+def too_far() -> PlanError:
+    """Why numbers that overflow are refused."""
+    return PlanError(
+        "bounds, answers or weights whose scales are too far apart",
+        "doubles must hold every error, its square and their sum",
+        "rescale the columns, or ask for answers of one unit at a time",
+        code="scales-too-far-apart",
+    )
 
 
 @contextmanager
 def within_doubles() -> Iterator[None]:
-    """What is computed inside is finite, or refused: an overflow or a failed decomposition becomes a PlanError.
+    """A context in which an overflow or a failed decomposition becomes a PlanError.
 
-    Infinities and NaN that come out in silence must be checked for by whoever asked (`require_finite`).
+    The caller must check results for silent infinities and NaN (`require_finite`).
 
     >>> with within_doubles():
     ...     1e200 ** 2
@@ -31,7 +35,7 @@ def within_doubles() -> Iterator[None]:
         with np.errstate(all="ignore"):
             yield
     except (np.linalg.LinAlgError, ArithmeticError):
-        raise PlanError(*TOO_FAR) from None
+        raise too_far() from None
 
 
 def require_finite(*numbers: float | np.ndarray) -> None:
@@ -40,4 +44,4 @@ def require_finite(*numbers: float | np.ndarray) -> None:
     >>> require_finite(1.0, np.zeros(2))
     """
     if not all(np.isfinite(each).all() for each in numbers):
-        raise PlanError(*TOO_FAR)
+        raise too_far()

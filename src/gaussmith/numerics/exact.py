@@ -1,7 +1,7 @@
 """Doubles rounded to a named side: `up` means at least the exact value, `down` at most.
 
 A certificate is only as good as its last rounding. Everything here returns a double on the promised side of the exact
-(rational) result and, but for `sum_squares_upward`, the nearest such double.
+(rational) result and, but for `sum_squares_upward` and `norm_upward`, the nearest such double.
 """
 
 from __future__ import annotations
@@ -29,6 +29,15 @@ def fraction_up(value: Fraction) -> float:
     return nearest if not math.isfinite(nearest) or nearest >= value else math.nextafter(nearest, math.inf)
 
 
+def fractions_up(values: Iterable[Fraction]) -> list[float]:
+    """The smallest double at or above each value.
+
+    >>> fractions_up([Fraction(1, 10), Fraction(1, 3)]) == [0.1, math.nextafter(1 / 3, 1)]
+    True
+    """
+    return [fraction_up(value) for value in values]
+
+
 def fraction_down(value: Fraction) -> float:
     """The largest double at or below `value`; minus infinity beyond the most negative double.
 
@@ -47,10 +56,10 @@ def _nearest_double(value: Fraction) -> float:
 
 
 def smaller_reading(number: float) -> Fraction:
-    """The smaller of the two things a typed double can mean: its exact value, or the decimal it is written as.
+    """The smaller of the two meanings of a typed double: its exact value, or the decimal it is written as.
 
-    Whoever types 0.1 means one tenth, but the double is a little more; whoever types 0.3 gets a little less.
-    A budget read as the smaller of both is kept under either reading.
+    0.1 means one tenth, but the double is slightly more; the double 0.3 is slightly less than three tenths.
+    A budget taken as the smaller of the two holds in either case.
 
     >>> smaller_reading(0.1) == Fraction(1, 10), smaller_reading(0.3) < Fraction(3, 10)
     (True, True)
@@ -147,6 +156,15 @@ def sqrt_upward(value: float | Fraction) -> float:
     return fraction_up(_shifted(root if exact else root + 1, shift))
 
 
+def norm_upward(values: npt.ArrayLike) -> float:
+    """A double at or above the Euclidean norm of an array; as near as `sum_squares_upward`.
+
+    >>> norm_upward([3.0, 4.0]) >= 5
+    True
+    """
+    return sqrt_upward(sum_squares_upward(values))
+
+
 def sqrt_downward(value: float | Fraction) -> float:
     """The largest double at or below the square root of a double or rational that is 0 or more.
 
@@ -183,4 +201,5 @@ def _check_not_negative(holds: bool) -> None:
             "a number that is negative or NaN",
             "upward rounding of sums, products and roots is for numbers that are 0 or more",
             "check the bounds, radii or weights this number came from",
+            code="negative-number-rounded-up",
         )

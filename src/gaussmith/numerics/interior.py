@@ -8,7 +8,7 @@ optimum has z = 1 − q ≥ 0, θ ≥ 0, θ∘z = 0. A step solves
 
 so scaled that it keeps its balance when weights differ by many orders of magnitude. Predictor and corrector as usual;
 some ten steps from anywhere, three from a good start. The central path is weighted by the start (θ∘z = τ·share), since
-weights of differences in far apart units have no business being alike.
+weights of differences in very different units should not be forced to be similar.
 """
 
 from __future__ import annotations

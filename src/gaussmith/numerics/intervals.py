@@ -1,4 +1,4 @@
-"""Sums over runs of neighbouring cells: prefix sums, ranges, trees, and single cells.
+"""Sums over ranges of adjacent cells: prefix sums, ranges, trees, and single cells.
 
 Each answer adds up the cells start … stop−1, so that a million answers cost one cumulative sum. The matrix of these
 answers is never written down; its Gram matrix comes from differences in two directions.
@@ -41,7 +41,7 @@ def gram(starts: Places, stops: Places, cells: int, weights: Array) -> Array:
 class Intervals(Matrix):
     """The features of interval answers: row i adds up the rows start_i … stop_i − 1 of `inner` (cells × m).
 
-    `closed`: the sum over all cells is public, so that its row is zero and whatever spans all cells has no noise.
+    `closed`: the sum over all cells is public, so its row is zero and answers over all cells have no noise.
 
     >>> Intervals(np.array([0, 1]), np.array([2, 3]), np.eye(3)).times(np.array([1.0, 2.0, 4.0]))
     array([3., 6.])
@@ -56,9 +56,8 @@ class Intervals(Matrix):
         cells = len(self.inner) if self.inner.ndim == 2 else -1
         sound = self.starts.shape == self.stops.shape and bool(np.isfinite(self.inner).all())
         if not sound or not bool(((self.starts >= 0) & (self.starts < self.stops) & (self.stops <= cells)).all()):
-            raise PlanError(
-                "intervals without a place", "each starts before it stops, among the cells there are", "plan again"
-            )
+            rule = "each starts before it stops, among the cells there are"
+            raise PlanError("intervals without a place", rule, "plan again", code="intervals-out-of-place")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -76,7 +75,9 @@ class Intervals(Matrix):
         return np.asarray(C[self.stops] - C[self.starts])
 
     def exact_times(self, vector: Integers) -> NoReturn:
-        raise PlanError("intervals as a lift", "they read answers back, in doubles", "plan again")
+        raise PlanError(
+            "intervals as a lift", "they read answers back, in doubles", "plan again", code="intervals-as-lift"
+        )
 
     def scaled(self, columns: Array) -> Intervals:
         return Intervals(self.starts, self.stops, self.inner * columns, self.closed)

@@ -1,4 +1,4 @@
-"""Counts of at most k ones together with a private number of records: still alike from every coordinate, one more.
+"""Counts of at most k ones together with a secret number of records: symmetric in all coordinates but the last.
 
 A record is (x, 1) with x in {0,1}^d, j ≤ k ones. Swapping coordinates changes nothing, so the best shape is
 
@@ -23,12 +23,12 @@ from gaussmith.numerics.linear import Array, Exchangeable
 from gaussmith.numerics.optimum import solve
 
 GAP = 1e-6
-"""How close to the certified optimum the three coordinates are solved."""
+"""Relative gap to the certified optimum for the three coordinates."""
 
 
 @dataclass(frozen=True, eq=False)
 class CountedLevels:
-    """A shape at μ = 1 up to its last rounding: whoever uses the lift certifies its largest norm and scales it.
+    """A shape at μ = 1 up to its last rounding: the caller certifies the largest norm of the lift and scales it.
 
     `lift` acts on (Σx, n) and `decode` takes lifted coordinates back to (Σx, n); `levels` and `shares` are the law that
     proves that no Gaussian noise has a total below `lower`.

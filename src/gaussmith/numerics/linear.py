@@ -1,13 +1,16 @@
 """The few kinds of matrices a plan is made of, and the exact product of a matrix of doubles with integers.
 
 A plan holds two matrices: the *lift*, which turns the summed core of the records into the coordinates that receive
-noise, and the *features*, which turn noisy coordinates back into what was asked. For a box of a million columns both
-have at most two entries a row, so they are kept by structure, never as a million by a million numbers.
+noise, and the *features*, which turn noisy coordinates back into answers. For a box of a million columns both have
+at most two entries per row, so they are stored by structure, never as a million by a million numbers.
 
     Diagonal(entries)                  row i = entries[i] at column i
     Bordered(index, inner, border, …)  row i = inner[i] at column index[i], and border[i] at the last column
-    Exchangeable(size, inner, …)       rows that look alike from every coordinate: inner at i, one number elsewhere
+    Exchangeable(size, inner, …)       rows that are symmetric in all coordinates: inner at i, one number elsewhere
     Dense(matrix)                      anything small
+
+Elsewhere: `factored` (a few rows over many columns), `headed` (a dense block beside bordered rows), `intervals` and
+`residual_maps` (workloads over cells).
 """
 
 from __future__ import annotations
@@ -15,54 +18,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import PlanError
+from gaussmith.numerics.matrix import Matrix, NormBounds
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import Array, Integers, Words, common_power, integer_rows, python, scale_exactly, shift
 
 __all__ = [
-    "Array", "Bordered", "Dense", "Diagonal", "Exchangeable", "Integers", "Matrix", "Words", "exact_entries",
+    "Array", "Bordered", "Dense", "Diagonal", "Exchangeable", "Integers", "Matrix", "NormBounds", "Words",
     "matrix_from_dict",
 ]  # fmt: skip
-
-
-class Matrix(Protocol):
-    """What plans ask of a matrix, whatever its structure."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    def times(self, vector: Array) -> Array:
-        """The product with a vector, in doubles."""
-
-    def exact_times(self, vector: Integers) -> Integers:
-        """The product with a vector of integers, exact, then rounded to the nearest integer (halves up)."""
-
-    def scaled(self, columns: Array) -> Matrix:
-        """Column j multiplied by columns[j] (each entry rounded to nearest)."""
-
-    def row_norms(self) -> Array:
-        """The Euclidean norm of each row."""
-
-    def row(self, i: int) -> Array:
-        """One row, written out."""
-
-    def dense(self) -> Array:
-        """All entries, for matrices small enough."""
-
-    def to_dict(self) -> dict[str, Any]: ...
-
-    def picked(self, rows: Sequence[int]) -> Matrix:
-        """Some rows, in this order."""
-        return Dense(self.dense()[np.array(rows, np.int64)])
-
-    def as_bordered(self) -> Bordered | None:
-        """The same numbers as a bordered matrix, where every row has one inner entry and one in the last column."""
-        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +43,7 @@ class Diagonal(Matrix):
     def __post_init__(self) -> None:
         _check(self.entries.ndim == 1 and bool(np.isfinite(self.entries).all()))
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         return len(self.entries), len(self.entries)
 
@@ -105,6 +74,12 @@ class Diagonal(Matrix):
     def as_bordered(self) -> Bordered:
         return self.picked(range(len(self.entries)))
 
+    def largest(self, bounds: NormBounds) -> float:
+        return self._refuse_kind() if bounds.diagonal is None else bounds.diagonal(self)
+
+    def without_last(self) -> Diagonal:
+        return Diagonal(self.entries[:-1])
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "diagonal", "entries": self.entries.tolist()}
 
@@ -121,10 +96,10 @@ class Bordered(Matrix):
     def __post_init__(self) -> None:
         _check(self.index.ndim == 1 and self.index.shape == self.inner.shape == self.border.shape)
         _check(bool(np.isfinite(self.inner).all() and np.isfinite(self.border).all()))
-        # A negative place would count from the end: the last column, but not for whoever compares places.
+        # A negative index would count from the end and break comparisons of indices.
         _check(bool(((self.index >= 0) & (self.index < self.columns)).all()))
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         return len(self.inner), self.columns
 
@@ -169,6 +144,9 @@ class Bordered(Matrix):
 
     def as_bordered(self) -> Bordered:
         return self
+
+    def largest(self, bounds: NormBounds) -> float:
+        return self._refuse_kind() if bounds.bordered is None else bounds.bordered(self)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -229,7 +207,8 @@ class Exchangeable(Matrix):
     def scaled(self, columns: Array) -> Exchangeable:
         first, last = self._split(columns)
         if not (first == first[0]).all():
-            raise PlanError("columns that are scaled apart", "an exchangeable matrix treats them alike", "plan again")
+            what, rule = "columns that are scaled apart", "an exchangeable matrix treats them alike"
+            raise PlanError(what, rule, "plan again", code="exchangeable-columns-scaled-apart")
         unit, end = float(first[0]), float(last)
         border = None if self.border is None else self.border * end
         tail = None if self.tail is None else (self.tail[0] * unit, self.tail[1] * end)
@@ -256,8 +235,17 @@ class Exchangeable(Matrix):
     def dense(self) -> Array:
         return np.array([self.row(i) for i in range(self.shape[0])])
 
+    def as_exchangeable(self) -> Exchangeable:
+        return self
+
+    def largest(self, bounds: NormBounds) -> float:
+        return self._refuse_kind() if bounds.exchangeable is None else bounds.exchangeable(self)
+
+    def without_last(self) -> Exchangeable:
+        return Exchangeable(self.size, self.inner, self.shared, None, self.tail)
+
     def _split(self, vector: Any) -> tuple[Any, Any]:
-        """The coordinates that look alike, and the last one (0 where there is none)."""
+        """The symmetric coordinates, and the last one (0 if there is none)."""
         return (vector, 0) if self.border is None else (vector[: self.size], vector[self.size])
 
     def to_dict(self) -> dict[str, Any]:
@@ -312,19 +300,21 @@ class Dense(Matrix):
     def dense(self) -> Array:
         return self.matrix
 
+    def largest(self, bounds: NormBounds) -> float:
+        return self._refuse_kind() if bounds.dense is None else bounds.dense(self.matrix)
+
+    def exact_entries(self) -> Array:
+        return self.matrix
+
+    def without_last(self) -> Dense:
+        return Dense(self.matrix[:, :-1])
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "dense", "matrix": pack(self.matrix)}
 
 
-def exact_entries(lift: Matrix) -> Array:
-    """The entries of a lift that is written down; refuses the other kinds, whose entries `dense` may round."""
-    if not isinstance(lift, Dense):
-        raise PlanError(f"a lift of kind {type(lift).__name__}", "the domain bounds lifts of other kinds", "plan again")
-    return lift.matrix
-
-
 def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
-    """The matrix that `to_dict` described; refuses what it does not know."""
+    """The matrix described by `to_dict`; refuses unknown kinds."""
     kind = fields.get("kind")
     if kind == "diagonal":
         return Diagonal(np.array(fields["entries"], float))
@@ -350,18 +340,28 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
         from gaussmith.numerics.intervals import Intervals
 
         return Intervals.from_dict(fields)
+    if kind == "factored":
+        from gaussmith.numerics.factored import Factored
+
+        return Factored.from_dict(fields)
+    if kind == "headed":
+        from gaussmith.numerics.headed import Headed
+
+        return Headed.from_dict(fields)
     if kind in ("residual lift", "residual decode"):
         from gaussmith.numerics.residual_maps import map_from_dict
 
         return map_from_dict(fields)
-    raise PlanError(f"matrix kind = {kind!r}", "this version does not know it", "upgrade gaussmith, or plan again")
+    what, rule = f"matrix kind = {kind!r}", "this version does not know it"
+    raise PlanError(what, rule, "upgrade gaussmith, or plan again", code="unknown-matrix-kind", kind=kind)
 
 
 def _check(holds: bool) -> None:
-    """Privacy rests on these shapes: a row too many would share its noise with another."""
+    """Check the dimensions, on which privacy depends: an extra row would share its noise with another."""
     if not holds:
         raise PlanError(
             "a matrix with a number that is not finite or has no place",
             "a plan's matrices hold finite numbers, each in its row and column",
             "plan again; if this persists, the bounds or weights lie too far apart",
+            code="matrix-not-finite",
         )

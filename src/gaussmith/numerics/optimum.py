@@ -7,8 +7,8 @@ tr Σ. Its dual is concave: for weights λ on the differences let M(λ) = Σ λ_
 
 and the two sides meet at the best λ, where Σ* = (tr M^{1/2}) M^{1/2}.
 
-The weights are only a search (`search`, `worst`): whatever they are, the result is a *lift* A with ‖A s‖ ≤ 1, checked
-over all the differences with rounding upward, and its pseudo-inverse. Privacy rests on that check alone.
+The weights come from a search (`search`, `worst`): for any weights, the result is a *lift* A with ‖A s‖ ≤ 1, checked
+over all the differences with rounding upward, and its pseudo-inverse. Privacy depends on that check alone.
 
 M is never decomposed for the result: its eigenvalues spread as the fourth power of the differences' scales, and a
 small one lost in rounding would leave its difference without noise. √λ·S is, whose singular values are the square
@@ -17,13 +17,13 @@ roots. (Search rounds may use M where its spread is mild: a search cannot harm.)
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.checks import check_number
 from gaussmith.errors import PlanError
 from gaussmith.numerics.differences import Differences, Pairs, Rows
 from gaussmith.numerics.doubles import require_finite, within_doubles
@@ -35,14 +35,14 @@ Array = npt.NDArray[np.float64]
 SMALLEST_GAP = 1e-10
 """Doubles cannot certify a smaller relative gap."""
 
-_DEPENDENT = 1e-11
-"""Unit differences whose distance from the span of the others is below this lie in it."""
-
-_TOO_FAR = (
-    "points whose scales are too far apart",
-    "every difference must lie in the range of the noise, in every answer",
-    "rescale the answers or weigh them by their range",
+GAP_RULE = (
+    f"a gap is a finite relative distance to the optimum, at least {SMALLEST_GAP:g}: doubles cannot certify less",
+    "ask for gap=1e-3, or down to 1e-9 if you must",
 )
+"""What a gap is, and what to do about one that is not."""
+
+_DEPENDENT = 1e-11
+"""Distance below which a unit difference counts as in the span of the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +60,11 @@ class Optimum:
     lower: float
     rounds: int
     shares: Array = field(default_factory=lambda: np.zeros(0))
-    """For the objective "worst": the shares of attention on the answers that, with the weights, prove `lower`."""
+    """For the objective "worst": the weights on the answers that, with the other weights, prove `lower`."""
 
     @property
     def gap(self) -> float:
-        """By how much, relatively, the shape can exceed the best one: upper / lower − 1."""
+        """The largest relative excess over the best shape: upper / lower − 1."""
         return self.upper / self.lower - 1.0
 
     @property
@@ -84,7 +84,7 @@ def solve(
     progress: Progress | None = None,
     known: tuple[Array, Array] | None = None,
 ) -> Optimum:
-    """The shape of least error that hides every difference in `points` (N × k); its price errs upward.
+    """The shape of least error that hides every difference in `points` (N × k); its price is rounded up.
 
         minimise tr Σ,  or max_j Σ_jj/target_j²,   subject to   s_iᵀ Σ⁺ s_i ≤ 1,  i = 1 … N
 
@@ -94,7 +94,7 @@ def solve(
     `known`: weights and shares found before (`Optimum.weights`, `Optimum.shares`), to be used without a search.
 
     Guarantee: ‖lift·s‖ ≤ 1 for every difference of the points as given, in exact arithmetic; lower ≤ the least price
-    of any Gaussian noise for them. If `max_rounds` runs out the shape is as valid, and `.gap` tells the truth about it.
+    of any Gaussian noise for them. If `max_rounds` runs out, the shape is still valid, and `.gap` is its true gap.
     Requires (checked): finite points that differ; 1e-10 ≤ gap. The sign of a difference does not matter.
     Rounding: the lift is scaled down by the certified excess of its largest norm; a difference that the decoded shape
     would not give back is refused, never left without noise.
@@ -103,42 +103,49 @@ def solve(
     >>> print(f"{best.lower:.4f}", best.gap <= 1e-6)
     2.6667 True
     """
-    gap = check_gap(gap)
+    if not SMALLEST_GAP <= gap < math.inf:
+        rule, remedy = GAP_RULE
+        raise PlanError(f"gap={gap!r}", rule, remedy, code="gap-out-of-range", gap=gap)
     array = _check_points(points)
     given: Differences = Pairs(array) if pairs else Rows(array)
     scale = _scale_of(given)
     if objective == "total":
         if targets is not None:
-            raise PlanError("targets with objective='total'", "targets are for the worst answer", "use weights instead")
+            what, rule = "targets with objective='total'", "targets are for the worst answer"
+            raise PlanError(what, rule, "use weights instead", code="targets-with-objective-total")
         with within_doubles():
             return _least_total(given, scale, gap, max_rounds, progress, known)
     if objective == "worst":
         aims = _check_targets(targets, array.shape[1])
         with within_doubles():
             return _least_worst(given, scale, aims, gap, max_rounds, progress, known)
-    raise PlanError(f"objective={objective!r}", "'total' or 'worst'", "choose one of the two")
+    what, rule = f"objective={objective!r}", "'total' or 'worst'"
+    raise PlanError(what, rule, "choose one of the two", code="objective-not-total-or-worst", objective=objective)
 
 
-def check_gap(gap: float) -> float:
-    """The gap itself; refuses one that cannot be certified."""
-    rule = f"a gap is a finite relative distance to the optimum, at least {SMALLEST_GAP:g}: doubles cannot certify less"
-    remedy = "ask for gap=1e-3, or down to 1e-9 if you must"
-    return check_number("gap", gap, low=SMALLEST_GAP, rule=rule, remedy=remedy, error=PlanError)
+def _too_far() -> PlanError:
+    """The error for points that doubles cannot hold together."""
+    what = "points whose scales are too far apart"
+    rule = "every difference must lie in the range of the noise, in every answer"
+    return PlanError(what, rule, "rescale the answers or weigh them by their range", code="points-too-far-apart")
 
 
 def _check_points(points: npt.ArrayLike) -> Array:
     array = np.array(points, dtype=np.float64)
     if array.ndim != 2 or 0 in array.shape:
-        raise PlanError(f"points of shape {array.shape}", "one row per difference, one column per answer", "pass N × k")
+        what, rule = f"points of shape {array.shape}", "one row per difference, one column per answer"
+        raise PlanError(what, rule, "pass N × k", code="differences-malformed", shape=array.shape)
     if not np.isfinite(array).all():
-        raise PlanError("points with NaN or infinite entries", "differences are finite numbers", "bound the domain")
+        what = "points with NaN or infinite entries"
+        raise PlanError(what, "differences are finite numbers", "bound the domain", code="differences-not-finite")
     return array
 
 
 def _check_targets(targets: npt.ArrayLike | None, answers: int) -> Array:
     aims = np.ones(answers) if targets is None else np.array(targets, dtype=np.float64)
     if aims.shape != (answers,) or not (np.isfinite(aims).all() and (aims > 0).all()):
-        raise PlanError("targets that are not one number > 0 per answer", "standard errors to aim at", "give them all")
+        what = "targets that are not one number > 0 per answer"
+        raise PlanError(what, "standard errors to aim at", "give them all", code="optimum-targets-not-positive")
     return aims
 
 
@@ -146,10 +153,12 @@ def _scale_of(given: Differences) -> float:
     """A power of two near the largest difference; refuses what doubles cannot square."""
     peaks = np.abs(given.generators()).max(axis=1) if given.size else np.zeros(1)
     if not peaks.any():
-        raise PlanError("points that do not differ", "there is nothing to protect", "drop answers that never change")
+        remedy = "drop answers that never change"
+        raise PlanError("points that do not differ", "there is nothing to protect", remedy, code="differences-all-zero")
     scale = float(2.0 ** np.clip(np.frexp(peaks.max())[1], -1000, 1000))
     if (peaks[peaks > 0] / scale).min() < 1e-140:
-        raise PlanError("points whose sizes differ by over 1e140", "doubles must hold their squares", "rescale them")
+        what = "points whose sizes differ by over 1e140"
+        raise PlanError(what, "doubles must hold their squares", "rescale them", code="differences-out-of-scale")
     return scale
 
 
@@ -166,7 +175,7 @@ def _least_total(
     weights, rounds = (known[0], 0) if known else search(inside, gap, max_rounds, progress)
     m, V = singular(inside.factor(weights))
     if len(m) < inside.answers or not m.min() > 0:
-        raise PlanError(*_TOO_FAR)
+        raise _too_far()
     V = basis @ V
     trace = float(m.sum())
     lift = (V / np.sqrt(m * trace)).T / scale
@@ -224,11 +233,11 @@ def _certify(
         step = norm * (1.0 + spare)  # scaling rounds afresh: allow for more each time
         lift, decode = lift / step, decode * step
     else:
-        raise PlanError(*_TOO_FAR)
+        raise _too_far()
     points = given.generators()
     error = np.abs((points @ lift.T) @ decode.T - points).max(axis=0)
     if not (error <= 1e-6 * np.abs(points).max(axis=0)).all():
-        raise PlanError(*_TOO_FAR)
+        raise _too_far()
     # Sums of singular values and of squares are good to a few roundings per row and column: give them all away.
     slack = 8.0 * (given.size + given.answers + 16) ** 0.5 * 64.0 * 2.0**-52
     variances = np.einsum("ij,ij->i", decode, decode)

@@ -11,11 +11,11 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.products import Array
 
 MAX_WRITTEN_OUT = 4096
-"""Limit on the numbers that are saved as text; of more the bytes of their doubles are."""
+"""Limit on the numbers saved as text; larger arrays are saved as the bytes of their doubles."""
 
 
 def pack(matrix: Array) -> Any:
-    """A matrix for JSON: lists of numbers, or, where it is large, its shape and the bytes of its doubles in base64.
+    """A matrix for JSON: lists of numbers, or, if it is large, its shape and the bytes of its doubles in base64.
 
     >>> unpack(pack(np.eye(2)))
     array([[1., 0.],
@@ -33,10 +33,13 @@ def unpack(packed: Any) -> Array:
         try:
             matrix = np.frombuffer(base64.b64decode(packed["doubles"], validate=True), "<f8").reshape(packed["shape"])
         except ValueError:
-            raise PlanError("a damaged matrix", "its bytes must be as they were saved", "plan again") from None
+            raise PlanError(
+                "a damaged matrix", "its bytes must be as they were saved", "plan again", code="stored-matrix-damaged"
+            ) from None
         matrix = matrix.astype(float)
     else:
         matrix = np.array(packed, float)
     if not np.isfinite(matrix).all():
-        raise PlanError("a matrix with NaN or infinity", "a plan is made of finite numbers", "plan again")
+        what = "a matrix with NaN or infinity"
+        raise PlanError(what, "a plan is made of finite numbers", "plan again", code="stored-matrix-not-finite")
     return matrix

@@ -138,6 +138,7 @@ def check_weights(weights: npt.ArrayLike) -> Array:
             "weights of a sum of squares",
             "they are finite, 0 or more, and one at least is above 0",
             "check the variances",
+            code="squares-weights-out-of-range",
         )
     return values
 
@@ -145,7 +146,8 @@ def check_weights(weights: npt.ArrayLike) -> Array:
 def check_tail(tail: float) -> float:
     """The probability of a tail as a double; refuses all but those strictly between 0 and 1."""
     if not 0 < tail < 1:
-        raise DomainError(f"tail={tail}", "a tail is a probability between 0 and 1", "give one, say 1e-6")
+        rule = "a tail is a probability between 0 and 1"
+        raise DomainError(f"tail={tail}", rule, "give one, say 1e-6", code="tail-out-of-range", tail=tail)
     return float(tail)
 
 
@@ -161,7 +163,9 @@ def _law(weights: npt.ArrayLike) -> _Law:
 
 def _check_value(value: float) -> float:
     if math.isnan(value):
-        raise DomainError("value=nan", "a tail is taken at a number", "give the value that is to be exceeded")
+        raise DomainError(
+            "value=nan", "a tail is taken at a number", "give the value that is to be exceeded", code="tail-at-nan"
+        )
     return float(value)
 
 

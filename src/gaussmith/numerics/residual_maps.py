@@ -1,6 +1,6 @@
 """The two maps of a plan for marginals: counts to noisy residuals, and back; by structure, never as matrices.
 
-The core of the records is the counts of all marginals asked for, one after the other. The lift takes them to the
+The core of the records is the counts of all requested marginals, concatenated. The lift takes them to the
 contrasts of every residual, each scaled by one double (`gaussmith.numerics.residuals`); decoding puts every marginal
 together from the residuals below it.
 """
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array, Integers, Matrix
+from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import scale_exactly
 from gaussmith.numerics.residuals import MarginalPlan, Subset, largest_residual_norm
 
 MAX_WRITTEN = 4096
-"""Limit on the columns of a map that is written down as a matrix."""
+"""Limit on the columns of a map that is written as a matrix."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +38,13 @@ class Residuals:
         places = range(len(self.sizes))
         sound = all(i in places for way in self.ways for i in way)
         if not sound or self.variances.shape != (len(self.subsets),) or not (self.variances > 0).all():
-            raise PlanError("residuals without a place", "each has attributes and a variance above zero", "plan again")
+            rule = "each has attributes and a variance above zero"
+            raise PlanError("residuals without a place", rule, "plan again", code="residuals-out-of-place")
         # Their norm is added up one by one: none may be there twice, or for cells that are not counted.
         known = sorted(A for A in self.plan.above if A != () or A in self.subsets)
         if sorted(self.subsets) != known:
-            raise PlanError("residuals of other marginals", "each below those asked for is there once", "plan again")
+            rule = "each below those asked for is there once"
+            raise PlanError("residuals of other marginals", rule, "plan again", code="residuals-of-other-marginals")
 
     @cached_property
     def plan(self) -> MarginalPlan:
@@ -84,7 +86,14 @@ class ResidualLift(Matrix):
     def shape(self) -> tuple[int, int]:
         return sum(self.residuals.lengths), sum(self.residuals.cells)
 
-    def largest(self, neighbours: str) -> float:
+    @property
+    def ways(self) -> tuple[Subset, ...]:
+        return self.residuals.ways
+
+    def largest(self, bounds: NormBounds) -> float:
+        return self._refuse_kind() if bounds.residual is None else bounds.residual(self)
+
+    def largest_norm(self, neighbours: str) -> float:
         """The largest norm of a lifted difference of neighbours, rounded up."""
         r = self.residuals
         return largest_residual_norm(r.sizes, r.subsets, r.variances, neighbours)
@@ -122,7 +131,8 @@ class ResidualLift(Matrix):
     def scaled(self, columns: Array) -> ResidualLift:
         unit = float(columns[0])
         if not (columns == unit).all():
-            raise PlanError("columns that are scaled apart", "counts of marginals are scaled alike", "plan again")
+            rule = "counts of marginals are scaled alike"
+            raise PlanError("columns that are scaled apart", rule, "plan again", code="marginal-columns-scaled-apart")
         return ResidualLift(replace(self.residuals, variances=self.residuals.variances / unit / unit))
 
     def row_norms(self) -> Array:
@@ -167,10 +177,12 @@ class ResidualDecode(Matrix):
         return np.concatenate(parts)
 
     def exact_times(self, vector: Integers) -> Integers:
-        raise PlanError("decoding as a lift", "it reads answers back, in doubles", "plan again")
+        raise PlanError(
+            "decoding as a lift", "it reads answers back, in doubles", "plan again", code="decoding-as-lift"
+        )
 
     def scaled(self, columns: Array) -> ResidualDecode:
-        raise PlanError("decoding that is scaled", "it belongs to its residuals", "plan again")
+        raise PlanError("decoding that is scaled", "it belongs to its residuals", "plan again", code="decoding-scaled")
 
     def row_norms(self) -> Array:
         r = self.residuals
@@ -219,12 +231,13 @@ def _contrast_column(size: int, value: int) -> Array:
 
 def _columns(times: Any, columns: int) -> Array:
     if columns > MAX_WRITTEN:
-        raise PlanError(f"a map of {columns} columns", f"at most {MAX_WRITTEN} are written down", "use it by structure")
+        what, rule = f"a map of {columns} columns", f"at most {MAX_WRITTEN} are written down"
+        raise PlanError(what, rule, "use it by structure", code="map-too-wide", columns=columns)
     return np.column_stack([times(unit) for unit in np.eye(columns)])
 
 
 def map_from_dict(fields: dict[str, Any]) -> ResidualLift | ResidualDecode:
-    """The map that `to_dict` described."""
+    """The map described by `to_dict`."""
     residuals = Residuals.from_dict(fields)
     if fields["kind"] == "residual lift":
         return ResidualLift(residuals)

@@ -1,12 +1,12 @@
 """Marginals of a product of categorical attributes, planned and decoded without ever forming the product.
 
-A table over n₁ × n₂ × … cells splits into *residuals*, one for every subset A of attributes: what the A-marginal says
-that no smaller marginal says. Residuals of different subsets are orthogonal, and by symmetry every record looks alike:
-its residual A has squared norm p_A = ∏_{i∈A} (n_i−1)/n_i. So the best shape gives each residual noise of its own size,
+A table over n₁ × n₂ × … cells splits into *residuals*, one for every subset A of attributes: what the A-marginal adds
+to all smaller marginals. Residuals of different subsets are orthogonal, and by symmetry all records are equivalent:
+their residual A has squared norm p_A = ∏_{i∈A} (n_i−1)/n_i. So the best shape gives each residual its own noise size,
 
     minimise Σ v_A σ_A²  subject to  Σ p_A/σ_A² ≤ 1:     σ_A² = √(p_A T/v_A),   T = (Σ √(v_A p_A))² the total,
 
-v_A being what a unit of noise there costs all the marginals asked for. No Gaussian noise has a smaller total.
+with v_A the cost over all requested marginals of a unit of noise there. No Gaussian noise has a smaller total.
 
 Coordinates of a residual: along an attribute with n values the n−1 integer contrasts
 
@@ -34,7 +34,7 @@ Array = npt.NDArray[np.float64]
 Subset = tuple[int, ...]
 
 _INT64_CELLS = 1 << 22
-"""Counts stay below 2^41 (a constant of the library), so contrasts over so many cells fit a signed 64-bit integer."""
+"""Counts stay below 2^41 (a constant of the library), so contrasts over this many cells fit a signed 64-bit integer."""
 
 
 _PATTERNS = 10
@@ -71,7 +71,7 @@ class MarginalPlan:
 
     @property
     def lifted_dimension(self) -> int:
-        """How many coordinates receive noise."""
+        """The number of coordinates that receive noise."""
         return sum(math.prod(self.shape[i] - 1 for i in subset) for subset in self.subsets)
 
     @property
@@ -95,7 +95,8 @@ class MarginalPlan:
                 outside = math.prod(self.shape[j] for j in way if j not in A)
                 parts.append(known[A] * inside / outside**2)
             elif A != ():
-                raise PlanError(f"marginal {tuple(way)}", "it is not below any marginal of the plan", "ask for it")
+                what, rule = f"marginal {tuple(way)}", "it is not below any marginal of the plan"
+                raise PlanError(what, rule, "ask for it", code="marginal-not-in-residual-plan", marginal=tuple(way))
         return math.fsum(parts)
 
     def scales(self, subset: Sequence[int]) -> Array:
@@ -112,7 +113,8 @@ class MarginalPlan:
         """
         values = np.asarray(marginal)
         if values.shape != tuple(self.shape[i] for i in subset):
-            raise PlanError(f"marginal of shape {values.shape}", "one axis per attribute of the subset", "count again")
+            what, rule = f"marginal of shape {values.shape}", "one axis per attribute of the subset"
+            raise PlanError(what, rule, "count again", code="marginal-of-wrong-shape", shape=values.shape)
         values = values.astype(np.int64 if values.size <= _INT64_CELLS and values.dtype != object else object)
         for axis in range(values.ndim):
             values = _contrast(values, axis)
@@ -143,7 +145,8 @@ class MarginalPlan:
     def decode_one(self, way: Subset, noisy: Mapping[Subset, Array], count: float | None = None) -> Array:
         """One marginal from the noisy lifted residuals below it."""
         if (count is None) != (self.neighbours == "add-remove"):
-            raise PlanError("count=…", "public, and asked for, under replace-one only", f"{self.neighbours} it is")
+            rule = "public, and asked for, under replace-one only"
+            raise PlanError("count=…", rule, f"{self.neighbours} it is", code="public-count-under-add-remove")
         # Slot 0 of an axis holds what does not depend on the attribute, the others its contrasts.
         full = np.zeros(tuple(self.shape[i] for i in way))
         for A in _subsets_of(way, self.shape):
@@ -164,7 +167,7 @@ def plan_marginals(
     weights: npt.ArrayLike | None = None,
     neighbours: str = "add-remove",
 ) -> MarginalPlan:
-    """The best noise for a set of marginals of a table with `shape` values per attribute; the total errs upward.
+    """The best noise for a set of marginals of a table with `shape` values per attribute; the total is rounded up.
 
     `ways` lists subsets of attribute numbers, () being the count; `weights` one number > 0 per marginal, for each of
     its cells. The product of all attributes is never formed: 100 attributes of 10 values are planned in seconds.
@@ -182,7 +185,8 @@ def plan_marginals(
     if neighbours == "replace-one":
         subsets, v = (subsets[1:], v[1:]) if subsets[0] == () else (subsets, v)
         if not subsets:
-            raise PlanError("marginals that never change", "replacing a record must move something", "ask for more")
+            rule = "replacing a record must move something"
+            raise PlanError("marginals that never change", rule, "ask for more", code="marginals-never-change")
     most = _most(sizes, subsets, neighbours)
     share, patterns = _shares(sizes, subsets, v, neighbours, most)
     if patterns is None:
@@ -197,7 +201,7 @@ def plan_marginals(
 
 
 def even_lower(shape: tuple[int, ...], ways: Sequence[Subset], weights: Array) -> float:
-    """(Σ √(v_A p_A))², rounded down: no noise has a smaller total under add-remove; all records alike prove it."""
+    """(Σ √(v_A p_A))², rounded down: no noise has a smaller total under add-remove; proved by the uniform law."""
     subsets, v = _prices(shape, tuple(ways), np.asarray(weights, float))
     root = math.fsum(np.sqrt(v * _sizes(shape, subsets)))
     return root * root * (1.0 - _ROUNDING)
@@ -222,19 +226,24 @@ def _check(
     shape: Sequence[int], ways: Sequence[Sequence[int]], weights: npt.ArrayLike | None, neighbours: str
 ) -> tuple[tuple[int, ...], tuple[Subset, ...], Array]:
     if neighbours not in ("add-remove", "replace-one"):
-        raise PlanError(f"neighbours={neighbours!r}", "'add-remove' or 'replace-one'", "choose one of the two")
+        what, rule = f"neighbours={neighbours!r}", "'add-remove' or 'replace-one'"
+        raise PlanError(what, rule, "choose one of the two", code="neighbours-not-one-of-two", neighbours=neighbours)
     sizes = tuple(int(n) for n in shape)
     if any(n < 1 for n in sizes):
-        raise PlanError(f"shape={sizes}", "every attribute has at least one value", "declare the values")
+        rule = "every attribute has at least one value"
+        raise PlanError(f"shape={sizes}", rule, "declare the values", code="attribute-without-values", shape=sizes)
     asked = tuple(tuple(sorted(int(i) for i in way)) for way in ways)
     if not asked or len(set(asked)) < len(asked):
-        raise PlanError(f"{len(asked)} marginals", "at least one, and none twice", "list each subset once")
+        what, rule = f"{len(asked)} marginals", "at least one, and none twice"
+        raise PlanError(what, rule, "list each subset once", code="marginals-not-distinct", marginals=len(asked))
     for way in asked:
         if len(set(way)) < len(way) or any(not 0 <= i < len(sizes) for i in way):
-            raise PlanError(f"marginal {way}", f"distinct attributes among 0 … {len(sizes) - 1}", "name those")
+            rule = f"distinct attributes among 0 … {len(sizes) - 1}"
+            raise PlanError(f"marginal {way}", rule, "name those", code="marginal-of-unknown-attributes", marginal=way)
     w = np.ones(len(asked)) if weights is None else np.array(weights, dtype=np.float64)
     if w.shape != (len(asked),) or not (np.isfinite(w).all() and (w > 0).all()):
-        raise PlanError("weights that are not one number > 0 per marginal", "each cell counts", "leave a marginal out")
+        what = "weights that are not one number > 0 per marginal"
+        raise PlanError(what, "each cell counts", "leave a marginal out", code="marginal-weights-not-positive")
     return sizes, asked, w
 
 
@@ -292,7 +301,7 @@ def _most(shape: tuple[int, ...], subsets: list[Subset], neighbours: str) -> Arr
 
 
 def _every_pattern(attributes: int) -> npt.NDArray[np.bool_]:
-    """All ways to differ in some attributes, a row each."""
+    """All ways to differ in some attributes, one per row."""
     return np.array(list(itertools.product((True, False), repeat=attributes))[:-1])
 
 

@@ -50,7 +50,8 @@ def chebyshev_shares(values: Array, fraction: float = 0.05) -> tuple[Array, floa
     (array([0.5, 0.5]), True)
     """
     if not 0 < fraction < 1:
-        raise DomainError(f"fraction={fraction!r}", "a fraction lies between 0 and 1", "write fraction=0.05")
+        what, rule = f"fraction={fraction!r}", "a fraction lies between 0 and 1"
+        raise DomainError(what, rule, "write fraction=0.05", code="fraction-out-of-range", fraction=fraction)
     k = 1 / math.sqrt(fraction)
     low, high = math.log(1e-12), math.log(1e12)
     unit = values / values.max()
@@ -132,7 +133,7 @@ class Price:
     """What noise and clipping cost: noise (√(α S)·reach + √offset)², per record the marked loss times `rows`.
 
     `reach` is 1/μ under add-remove and 2/μ under replace-one; `offset` what the count's error is worth, over μ².
-    `drift` is w_j times the square of how far the mean may lie from the centre: clipping then shifts all rows alike.
+    `drift` is w_j times the square of how far the mean may lie from the centre: clipping then shifts all rows.
     """
 
     values: Array

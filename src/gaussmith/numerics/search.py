@@ -19,9 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.errors import PlanError
 from gaussmith.numerics.differences import Differences, Rows
-from gaussmith.numerics.doubles import TOO_FAR
+from gaussmith.numerics.doubles import too_far
 from gaussmith.numerics.interior import View, climb, products
 
 Array = npt.NDArray[np.float64]
@@ -30,7 +29,7 @@ Progress = Callable[[int, float], None]
 _DEPTH = 4
 _LEAST = 1e-60
 _WORK = 4e9
-"""Multiplications of one Newton round, at most."""
+"""Limit on the multiplications of one Newton round."""
 
 
 @dataclass
@@ -63,7 +62,7 @@ class Watch:
     def found(self) -> Array:
         """The best weights so far; refuses differences that none could be priced for."""
         if len(self.best) == 0:
-            raise PlanError(*TOO_FAR)
+            raise too_far()
         return self.best
 
     @property
@@ -102,7 +101,7 @@ def spectrum(differences: Differences, weights: Array, gap: float = 0.0) -> tupl
 def singular(B: Array) -> tuple[Array, Array]:
     """Singular values (descending) and right singular vectors of B, small ones to high relative accuracy; 0 if lost."""
     if len(B) > 2 * B.shape[1]:
-        # Large rows first: then Householder's errors stay small beside each row, not only beside the largest.
+        # Large rows first: then Householder's errors stay small relative to each row, not only to the largest.
         B = B[np.argsort(-np.abs(B).max(axis=1))]
     _, m, Vt = np.linalg.svd(B, full_matrices=False)
     if m[-1] > 1e-7 * m[0] or len(B) < B.shape[1]:
@@ -167,7 +166,7 @@ class Memory:
 
 
 def room(directions: int) -> int:
-    """How many weights a Newton round can afford."""
+    """The number of weights that a Newton round can afford."""
     P = directions * (directions + 1) // 2
     return int(min(_WORK / P**2, 1e9) if _WORK / P**2 > P else (_WORK / P) ** 0.5)
 

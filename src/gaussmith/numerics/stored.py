@@ -1,10 +1,10 @@
-"""Solved weights kept by content: what was solved once is not searched again.
+"""A cache of solved weights, keyed by content: no problem is solved twice.
 
-The key is a hash of all that the solver was asked; what is kept are the weights it found, nothing else. From weights
-the shape and both sides of its certificate are computed and checked anew, so that a wrong or damaged file can cost
-accuracy, which shows in the gap and leads to a new search, and never privacy.
+The key is a hash of the solver's input; only the weights it found are kept. The shape and both sides of its
+certificate are always recomputed from the weights and checked, so a wrong or damaged file can cost accuracy, which
+shows in the gap and leads to a new search, but never privacy.
 
-Kept in this process, and on disk where a search took longer than a second: in the folder `gaussmith` of
+Results are kept in this process, and on disk if a search took longer than a second: in the folder `gaussmith` of
 $XDG_CACHE_HOME (or %LOCALAPPDATA%, or ~/.cache). $GAUSSMITH_CACHE names another folder; "off" keeps nothing on disk.
 """
 
@@ -28,10 +28,10 @@ Array = npt.NDArray[np.float64]
 
 VERSION = 1
 SLOW = 1.0
-"""Seconds of search from which on its result is kept on disk."""
+"""Seconds of search above which a result is kept on disk."""
 
 _MAX_KEPT = 16
-"""Limit on the solutions that are kept in memory."""
+"""Limit on the solutions kept in memory."""
 
 _KEPT: OrderedDict[str, tuple[Array, Array]] = OrderedDict()
 
@@ -45,7 +45,7 @@ def solve_once(
     gap: float = 1e-3,
     progress: Progress | None = None,
 ) -> Optimum:
-    """`solve`, unless the same was solved before."""
+    """`solve`, unless the same problem was solved before."""
     key = content_key(points, pairs, objective, targets, gap)
     known = _KEPT.get(key) or _read(key)
     if known is not None and len(known[0]) == (len(points) * (len(points) - 1) // 2 if pairs else len(points)):
@@ -66,7 +66,7 @@ def solve_once(
 
 
 def content_key(points: Array, pairs: bool, objective: str, targets: Array | None, gap: float) -> str:
-    """SHA-256 of all that the solver is asked."""
+    """SHA-256 of the solver's input."""
     asked = f"{VERSION} {points.shape} {pairs} {objective} {gap!r} {None if targets is None else targets.shape}"
     digest = hashlib.sha256(asked.encode())
     for array in (points, targets):
@@ -76,7 +76,7 @@ def content_key(points: Array, pairs: bool, objective: str, targets: Array | Non
 
 
 def cache_folder() -> Path | None:
-    """Where results are kept on disk; None where nothing is to be kept."""
+    """The folder for results on disk; None if nothing is kept."""
     named = os.environ.get("GAUSSMITH_CACHE")
     if named is not None:
         return None if named.strip().lower() in ("", "0", "off", "no", "none") else Path(named)
@@ -101,14 +101,14 @@ def _read(key: str) -> tuple[Array, Array] | None:
     try:
         with np.load(folder / f"{key}.npz", allow_pickle=False) as file:
             weights, shares = np.array(file["weights"], float), np.array(file["shares"], float)
-    except Exception:  # whatever is wrong with a file, it is not needed
+    except Exception:  # a broken file is ignored
         return None
     sound = weights.ndim == shares.ndim == 1 and np.isfinite(weights).all() and np.isfinite(shares).all()
     return (weights, shares) if sound and (weights >= 0).all() and weights.any() else None
 
 
 def _write(key: str, found: tuple[Array, Array]) -> None:
-    """Whole or not at all; a folder that cannot be written is no reason to fail."""
+    """Write the file completely or not at all; ignore a folder that cannot be written."""
     folder = cache_folder()
     if folder is None:
         return

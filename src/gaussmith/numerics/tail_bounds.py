@@ -1,6 +1,6 @@
 """Published bounds on Q = Σ λ_j Z_j²: each gives an α with P(Q > α) ≤ tail, in the range in which it was proved.
 
-`quadratic_forms.quantile` gives the smallest such α and is what plans use. These stand beside it for comparison. With
+`quadratic_forms.quantile` gives the smallest such α and is what plans use. These are for comparison. With
 m = Σ λ_j, V = Var Q = 2 Σ λ_j², Λ = max λ_j and L = ln(1/tail):
 
     chebyshev             m + √(V/tail)                          any tail
@@ -51,6 +51,8 @@ def bernstein(weights: npt.ArrayLike, tail: float) -> float:
             f"tail={tail:g} for Bernstein's bound",
             f"with these weights lemma 3.2 holds for tails from {math.exp(-limit):.3g}: ln(1/tail) ≤ Σλ²/(8 max λ²)",
             "use Laurent–Massart's bound (laurent_massart), which holds for any tail, or the exact quantile",
+            code="tail-below-bernstein",
+            tail=tail,
         )
     return m + 2 * math.sqrt(V * L)
 

@@ -75,15 +75,18 @@ def trace_sqrt_lower(diagonal: npt.ArrayLike, vectors: npt.ArrayLike, core: npt.
 def _check(diagonal: npt.ArrayLike, vectors: npt.ArrayLike, core: npt.ArrayLike) -> tuple[Array, Array, Array]:
     a, U, C = (np.asarray(x, dtype=np.float64) for x in (diagonal, vectors, core))
     if a.ndim != 1 or len(a) == 0 or U.ndim != 2 or len(U) != len(a) or C.shape != (U.shape[1],) * 2:
-        raise PlanError(
-            f"shapes {a.shape}, {U.shape}, {C.shape}", "a diagonal (d), vectors (d × r), a core (r × r)", "match them"
-        )
+        rule = "a diagonal (d), vectors (d × r), a core (r × r)"
+        raise PlanError(f"shapes {a.shape}, {U.shape}, {C.shape}", rule, "match them", code="trace-shapes-do-not-match")
     if not 1 <= len(C) <= 3:
-        raise PlanError(f"core of size {len(C)}", "one to three vectors", "decompose a matrix of higher rank directly")
+        remedy = "decompose a matrix of higher rank directly"
+        raise PlanError(
+            f"core of size {len(C)}", "one to three vectors", remedy, code="trace-core-too-large", size=len(C)
+        )
     if not (np.isfinite(a).all() and np.isfinite(U).all() and np.isfinite(C).all() and (a >= 0).all()):
-        raise PlanError("entries that are not finite, or a negative diagonal", "diagonal ≥ 0", "check the weights")
+        what = "entries that are not finite, or a negative diagonal"
+        raise PlanError(what, "diagonal ≥ 0", "check the weights", code="trace-entries-out-of-range")
     if not np.array_equal(C, C.T):
-        raise PlanError("core that is not symmetric", "C = Cᵀ", "symmetrise it")
+        raise PlanError("core that is not symmetric", "C = Cᵀ", "symmetrise it", code="trace-core-not-symmetric")
     return a, U, C
 
 

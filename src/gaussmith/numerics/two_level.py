@@ -1,4 +1,4 @@
-"""The best shape for records that look alike from every coordinate: counts, votes, one cell of d.
+"""The best shape for records that are symmetric in all coordinates: counts, votes, one cell of d.
 
 Such a domain does not change when coordinates are swapped, so neither does its best shape:
 
@@ -86,7 +86,7 @@ class TwoLevel:
 
 
 def counts(dimension: int, at_most: int, neighbours: str) -> TwoLevel:
-    """The optimal shape for records in {0,1}^d with at most k ones; its total errs upward by rounding only.
+    """The optimal shape for records in {0,1}^d with at most k ones; its total is rounded up.
 
     add-remove: the differences have j ≤ k ones: t = δ = j.
     replace-one: p ones and q minus ones, p, q ≤ k, p + q ≤ d: t = p+q, δ = |p−q|.
@@ -99,7 +99,14 @@ def counts(dimension: int, at_most: int, neighbours: str) -> TwoLevel:
     """
     _check(dimension, neighbours, fixed=False)
     if not 1 <= at_most <= dimension:
-        raise PlanError(f"at_most={at_most}", f"between 1 and dimension={dimension}", "say how many ones a record has")
+        raise PlanError(
+            f"at_most={at_most}",
+            f"between 1 and dimension={dimension}",
+            "say how many ones a record has",
+            code="at-most-out-of-range",
+            at_most=at_most,
+            dimension=dimension,
+        )
     d, k = dimension, at_most
     if neighbours == "add-remove":
         # √λ_j rises up to j = (d+√d)/2 and falls beyond; the levels are in convex position: only those beside it mix.
@@ -111,7 +118,7 @@ def counts(dimension: int, at_most: int, neighbours: str) -> TwoLevel:
 
 
 def cells(dimension: int, neighbours: str, along: float = 1.0) -> TwoLevel:
-    """The optimal shape for records that fall into exactly one of d cells; its total errs upward by rounding only.
+    """The optimal shape for records that fall into exactly one of d cells; its total is rounded up.
 
     With the number of records among the answers, along = 1 + d.
 
@@ -124,7 +131,7 @@ def cells(dimension: int, neighbours: str, along: float = 1.0) -> TwoLevel:
 
 
 def votes(dimension: int, neighbours: str, along: float = 1.0) -> TwoLevel:
-    """The optimal shape for records that are permutations of 0 … d−1; its total errs upward by rounding only.
+    """The optimal shape for records that are permutations of 0 … d−1; its total is rounded up.
 
     Every record has the same sum, so replacing one moves nothing along 1: a₁ = 0, a₂² = d(d²−1)/3.
     With the number of records among the answers, along = 1 + d/(d(d−1)/2)².
@@ -134,22 +141,25 @@ def votes(dimension: int, neighbours: str, along: float = 1.0) -> TwoLevel:
     """
     _check(dimension, neighbours)
     if dimension < 2:
-        raise PlanError(f"dimension={dimension}", "one candidate can only be ranked first", "use at least two")
+        what, rule = f"dimension={dimension}", "one candidate can only be ranked first"
+        raise PlanError(what, rule, "use at least two", code="ranking-of-one-candidate", dimension=dimension)
     return _best("votes", dimension, dimension, neighbours, [_vote_level(dimension, neighbours)], along)
 
 
 def _check(dimension: int, neighbours: str, fixed: bool = True) -> None:
     """`fixed`: all records have the same sum, so that with one coordinate replacing a record changes nothing."""
     if neighbours not in ("add-remove", "replace-one"):
-        raise PlanError(f"neighbours={neighbours!r}", "'add-remove' or 'replace-one'", "choose one of the two")
+        what, rule = f"neighbours={neighbours!r}", "'add-remove' or 'replace-one'"
+        raise PlanError(what, rule, "choose one of the two", code="neighbours-not-one-of-two", neighbours=neighbours)
     if dimension < 1 or (dimension == 1 and fixed and neighbours == "replace-one"):
-        raise PlanError(f"dimension={dimension}", "something must be able to change", "use at least two coordinates")
+        rule, remedy = "something must be able to change", "use at least two coordinates"
+        raise PlanError(f"dimension={dimension}", rule, remedy, code="dimension-without-change", dimension=dimension)
 
 
 def _vote_level(d: int, neighbours: str) -> Level:
     if neighbours == "add-remove":
         return (d - 1) * d * (2 * d - 1) // 6, d * (d - 1) // 2
-    return d * (d * d - 1) // 3, 0  # a ranking turned round
+    return d * (d * d - 1) // 3, 0  # a reversed ranking
 
 
 def replaced_counts(d: int, k: int) -> list[Level]:

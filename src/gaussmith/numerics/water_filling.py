@@ -4,9 +4,9 @@ A record moves at most k of d coordinates, coordinate j by at most b_j. Signs ar
 
     minimise Σ w_j v_j   subject to   Σ_{j in J} b_j²/v_j ≤ 1  for every J of size k.
 
-The dual spreads k units of attention π over the coordinates, at most one on each, to make V = Σ √w_j b_j √π_j large:
-the largest coordinates get a whole one, the rest a share in proportion to their squared size, as water fills a vessel.
-Blocks work alike: scaling the best shape of block b (total T_b) by a number plays the part of v_b with b_b² = T_b.
+The dual spreads k units of weight π over the coordinates, at most one on each, to make V = Σ √w_j b_j √π_j large:
+the largest coordinates get a whole one, the rest a share in proportion to their squared size, as in water-filling.
+For blocks: scaling the best shape of block b (total T_b) by a number plays the part of v_b with b_b² = T_b.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROUNDING = 1e-14
 
 
 def diagonal(bounds: npt.ArrayLike, weights: npt.ArrayLike, at_most: int) -> tuple[Array, float]:
-    """Variances of the best noise for sums of sparse vectors, and their weighted total; both err upward.
+    """Variances of the best noise for sums of sparse vectors, and their weighted total; both rounded up.
 
         v_j = b_j² √π_j V / a_j,   a_j = √w_j b_j,   V = Σ a_j √π_j,   total Σ w_j v_j = V²
 
@@ -41,9 +41,11 @@ def diagonal(bounds: npt.ArrayLike, weights: npt.ArrayLike, at_most: int) -> tup
     """
     b, w = np.asarray(bounds, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     if b.ndim != 1 or b.shape != w.shape:
-        raise PlanError(f"bounds of shape {b.shape}, weights of shape {w.shape}", "one of each per sum", "match them")
+        what = f"bounds of shape {b.shape}, weights of shape {w.shape}"
+        raise PlanError(what, "one of each per sum", "match them", code="bounds-and-weights-do-not-match")
     if not (np.isfinite(b).all() and np.isfinite(w).all() and (b >= 0).all() and (w >= 0).all()):
-        raise PlanError("bounds or weights that are negative or not finite", "numbers ≥ 0", "bound every coordinate")
+        what = "bounds or weights that are negative or not finite"
+        raise PlanError(what, "numbers ≥ 0", "bound every coordinate", code="bounds-or-weights-out-of-range")
     variances = np.where(w > 0, 0.0, np.inf)
     active = (b > 0) & (w > 0)
     if not active.any():
@@ -54,14 +56,15 @@ def diagonal(bounds: npt.ArrayLike, weights: npt.ArrayLike, at_most: int) -> tup
     V = float((a * a * roots).sum())
     v = b * b * (roots * V)
     if not (v > 1e-290).all() or not np.isfinite(v).all():
-        raise PlanError("bounds too small or too large for doubles", "their squares must be numbers", "change the unit")
+        what = "bounds too small or too large for doubles"
+        raise PlanError(what, "their squares must be numbers", "change the unit", code="bounds-beyond-doubles")
     v *= _excess(b * b / v, at_most)
     variances[active] = v
     return variances, float((w * v).sum()) * (1.0 + _ROUNDING)
 
 
 def blocks(totals: npt.ArrayLike, at_most: int) -> tuple[Array, float]:
-    """Multipliers of the blocks' own best shapes when a record is in at most m of them, and the total; both err upward.
+    """Multipliers of the blocks' own best shapes when a record is in at most m of them, and the total; both rounded up.
 
         Σ_b = multiplier_b · Σ_b*,   multiplier_b = √π_b V / √T_b,   V = Σ √(T_b π_b),   total V²
 
@@ -74,7 +77,8 @@ def blocks(totals: npt.ArrayLike, at_most: int) -> tuple[Array, float]:
     """
     T = np.asarray(totals, dtype=np.float64)
     if T.ndim != 1 or not (np.isfinite(T).all() and (T >= 0).all()):
-        raise PlanError("totals that are negative or not finite", "one total ≥ 0 per block", "plan the blocks first")
+        what = "totals that are negative or not finite"
+        raise PlanError(what, "one total ≥ 0 per block", "plan the blocks first", code="totals-out-of-range")
     multipliers, total = diagonal(np.ones(len(T)), T, at_most)
     multipliers[T == 0] = 1.0
     return multipliers, total
@@ -87,7 +91,8 @@ def _roots(a: Array, at_most: int) -> Array:
     square is too small for a double.
     """
     if at_most < 1:
-        raise PlanError(f"at_most={at_most}", "a record touches at least one part", "use at_most=1 or more")
+        rule = "a record touches at least one part"
+        raise PlanError(f"at_most={at_most}", rule, "use at_most=1 or more", code="at-most-below-one", at_most=at_most)
     k = min(at_most, len(a))
     order = np.argsort(-a, kind="stable")
     unit = float(a[order[0]])

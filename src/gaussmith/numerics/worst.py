@@ -1,6 +1,6 @@
 """The search for the shape whose worst answer is best.
 
-The smallest possible largest variance is the largest, over shares w of attention on the answers, of the least weighted
+The smallest possible largest variance is the largest, over weights w on the answers, of the least weighted
 total; and both sides of that are searched at once, since for B = √λ·S·√w
 
     max over λ and w of ‖B‖_*²   =   min over Σ of max_j Σ_jj,       F = ‖B‖_* the sum of the singular values,

@@ -1,8 +1,8 @@
-"""Plans: which noise will be added, how large the errors will be, and how close to the limit that is.
+"""Plans: the noise to be added, the size of the errors, and how close to optimal they are.
 
-    Plan     what was asked, as draws and questions; one class, whatever was asked
+    Plan     draws and questions; one class for every kind of request
     Draw     one noise: a block, its groups, and its share of the guarantee
-    Block    what one person adds, what is asked of it, and the noise that fits it
+    Block    what one person adds, the answers wanted, and the noise that fits
 
 Nothing here sees data.
 """

@@ -23,17 +23,18 @@ from gaussmith.numerics.linear import Array
 from gaussmith.plans.certified_grid import Grid, make_grid
 from gaussmith.plans.error_distribution import ErrorLaw, law_of_features
 from gaussmith.problem import Domain, Law, Problem
-from gaussmith.problem.answers import Answers
 from gaussmith.problem.codes import Codes
 from gaussmith.problem.law import price_over_bound
-from gaussmith.shapes import Shape, weighted_variances
+from gaussmith.shapes import Shape, price_of
+from gaussmith.statistics import Answers, Noisy
+from gaussmith.statistics.saved import answers_from_dict, answers_to_dict
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Proof
     from gaussmith.plans.tie import Tie
 
 MAX_COVARIANCES = 20_000
-"""Limit on the answers whose covariance matrix is written down."""
+"""Limit on the answers for an explicit covariance matrix."""
 
 _FIELDS = {"domain", "guarantee", "neighbours", "answers", "shape", "substitutes", "alternatives", "law"}
 
@@ -44,11 +45,13 @@ class Block:
 
     >>> import gaussmith as gm
     >>> block = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True).block
-    >>> block.standard_errors.round(2), round(block.count_standard_error, 2)
-    (array([100.]), 1.41)
+    >>> block.standard_errors.round(2)
+    array([100.  ,   1.41])
     """
 
     problem: Problem[Domain]
+    answers: Answers
+    """What is read from the features of the problem, in the order in which it is shown."""
     guarantee: Guarantee
     shape: Shape
     substitutes: Array
@@ -61,73 +64,41 @@ class Block:
     """The noise that this block shares with others; None where it has its own."""
 
     domain: Domain = field(init=False, repr=False)
-    """What one record can be, from the problem; so are the answers and the neighbours."""
-    answers: Answers = field(init=False, repr=False)
+    """What one record can be, from the problem; so are the neighbours."""
     neighbours: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("domain", "answers", "neighbours"):
+        for name in ("domain", "neighbours"):
             object.__setattr__(self, name, getattr(self.problem, name))
 
     # -- errors ---------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _variances(self) -> tuple[Array, float]:
-        per_answer, count = weighted_variances(self.shape, self.problem)
-        unit = self.noise_scale**2
-        return per_answer * unit, count * unit
+    def noise(self) -> Noisy:
+        """The noise of the features, without any value of theirs."""
+        shape, public = self.shape, 0 if self.public_count else None
+        empty = np.zeros(shape.features.shape[0])
+        return Noisy(empty, shape.features, self.noise_scale**2, shape.counted, public)
 
     @property
     def standard_errors(self) -> Array:
-        """Of the answers, in order, never of the count; of a mean: n times its error, wherever in its range it lies."""
-        shown = self.answers.visible
-        return np.sqrt(self._variances[0] + self._ratio_variances)[:shown]
-
-    @cached_property
-    def _ratio_variances(self) -> Array:
-        """What the noise of its denominator adds to an answer over another one, wherever in its range it lies.
-
-        The denominator's weight accounts for it already: it is part of each error, and counted once in the total.
-        """
-        found = np.zeros(self.answers.size)
-        ratios = self.answers.ratios
-        spread = self.domain.spread[self.answers.index[ratios]]
-        found[ratios] = spread * self._variances[0][self.answers.over[ratios]]
-        return found
+        """Of the answers, in order; of a mean: n times its error, wherever in its range it lies."""
+        return np.sqrt(self.answers.planned_variances(self.noise))
 
     @property
     def count_standard_error(self) -> float | None:
-        """Of the count, if it is asked; 0 where the number of records is public."""
-        if not self.answers.count:
-            return None
-        return float(np.sqrt(self._variances[1]))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the answers that are shown, the count last if asked."""
-        shown = tuple(self.answers.names[: self.answers.visible])
-        return (*shown, "count") if self.answers.count else shown
-
-    @property
-    def rows_place(self) -> int | None:
-        """Where the number of rows is among the answers shown; None where it is not asked."""
-        last, coordinate = self.answers.visible - 1, self.domain.rows_coordinate
-        asked = coordinate is not None and last >= 0 and self.answers.index[last] == coordinate
-        return last if asked else None
+        """Of the number of records, if it is asked; 0 where it is public."""
+        return float(self.standard_errors[-1]) if self.answers.count else None
 
     @property
     def total_variance(self) -> float:
-        """The weighted total, the count included when asked: what the shape was chosen to make small."""
-        per_answer, count = self._variances
-        return float(self.answers.weights @ per_answer) + (count if self.answers.count else 0.0)
+        """The weighted total over all features: what the shape was chosen to make small."""
+        return price_of(self.noise.variances, self.shape.counted, replace(self.problem.features, targets=None))
 
     @property
     def price(self) -> float:
         """What was made small: the weighted total, or the worst squared error in units of its target squared."""
-        if self.answers.targets is None:
-            return self.total_variance
-        per_answer, count = self._variances
-        return max(float((per_answer / self.answers.targets**2).max()), count if self.answers.count else 0.0)
+        return price_of(self.noise.variances, self.shape.counted, self.problem.features)
 
     @cached_property
     def lower_bound(self) -> float:
@@ -160,29 +131,19 @@ class Block:
 
     def covariance(self) -> Array:
         """Of the noise in the answers, the count last if asked; of a mean: of n times the mean."""
-        size = self.answers.size
+        size = len(self.answers)
         if size > MAX_COVARIANCES:
             raise PlanError(
                 f"{size} answers",
                 f"a covariance matrix is written down for at most {MAX_COVARIANCES}",
                 "use plan.standard_errors, or plan fewer answers",
+                code="covariance-too-large",
+                answers=size,
             )
-        F = self.shape.features.dense()
-        C = F @ F.T
-        if self.answers.any_mean and self.shape.counted:
-            means = np.flatnonzero(self.answers.means)
-            C[means, means] += self.domain.spread[self.answers.index[means]] * self.shape.variances()[-1]
-        C = C * self.noise_scale**2
-        at = np.arange(size)
-        C[at, at] += self._ratio_variances
-        keep = [*range(self.answers.visible), *([size] if self.answers.count and self.shape.counted else [])]
-        C = C[np.ix_(keep, keep)]
-        if self.answers.count and not self.shape.counted:  # the number of records is public
-            C = np.pad(C, ((0, 1), (0, 1)))
-        return np.asarray(C)
+        return self.answers.planned_covariance(self.noise)
 
     def errors(self, rows: int | None = None) -> dict[str, float]:
-        """The standard error of each answer in its own units; means need a guess of what they are over: rows or people.
+        """The standard error of each answer in its own units; means need an estimate of the number of rows or people.
 
         >>> import gaussmith as gm
         >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), answers="means")
@@ -193,52 +154,56 @@ class Block:
         if self.answers.any_divided:
             rule, remedy = "the error of a mean depends on the number of rows", "give a guess, such as rows=10_000"
             guess = check_number("rows", rows, above=0, rule=rule, remedy=remedy, error=PlanError)
-            divided = (self.answers.means | self.answers.ratios)[: self.answers.visible]
-            errors = np.where(divided, errors / guess, errors)
-        named = dict(zip(self.answers.names[: self.answers.visible], errors.tolist(), strict=True))
-        if self.count_standard_error is not None:
-            named["count"] = self.count_standard_error
-        return named
+            errors = np.where(self.answers.divided, errors / guess, errors)
+        return dict(zip(self.answers.names, errors.tolist(), strict=True))
 
     def narrowed(self, shown: Sequence[int], count: bool) -> tuple[Block, list[int]]:
         """The block as far as some of its answers go, and which features these are read from. The noise is the same."""
-        if list(shown) == list(range(self.answers.visible)) and count == self.answers.count:
+        if list(shown) == list(range(self.answers.size)) and count == self.answers.count:
             return self, list(range(self.shape.features.shape[0]))
-        answers, kept = self.answers.pick(shown, count)
+        answers, kept = self.answers.picked([*shown, *([self.answers.size] if count else [])])
         if self.shape.counted:
-            kept.append(self.answers.size)
+            kept.append(self.problem.features.size)
         shape = self.shape
         public = None if shape.public is None else shape.public[kept]
         shape = Shape(shape.name, shape.lift, shape.features.picked(kept), shape.counted, public)
         whole = (self, tuple(shown), count)
-        problem = self.problem.asking(answers)
-        return replace(self, problem=problem, shape=shape, alternatives=(), law=None, whole=whole), kept
+        problem = self.problem.asking(answers.features)
+        made = replace(self, problem=problem, answers=answers, shape=shape, alternatives=(), law=None, whole=whole)
+        return made, kept
 
     # -- the distribution of the errors ----------------------------------------------------------------------------
 
     @cached_property
     def error_law(self) -> ErrorLaw:
         """The law of the errors of all answers together, the count left out; of a mean: of n times its error."""
-        size, unit = self.answers.size, self.noise_scale
-        if self.answers.ratios.any() or self.answers.hidden:
-            shown = self.answers.visible
-            return ErrorLaw(np.zeros(shown), np.zeros(shown), self.covariance()[:shown, :shown])
-        extra = self._variances[0] / unit**2 - self.shape.variances()[:size]  # of means: through the count
-        law = law_of_features(self.shape.features, size, unit, extra)
-        return law or ErrorLaw(np.zeros(size), np.zeros(size), self.covariance()[:size, :size])
+        size, noise = self.answers.size, self.noise
+        in_order = np.array_equal(self.answers.leads[:size], np.arange(self.problem.features.size))
+        if in_order and not self.answers.over_rows:
+            variances = self.answers.planned_variances(noise)[:size]
+            extra = (variances - noise.variances[:size]) / noise.unit  # of means: through the count
+            law = law_of_features(self.shape.features, size, self.noise_scale, extra)
+            if law is not None:
+                return law
+        return ErrorLaw(np.zeros(size), np.zeros(size), self.covariance()[:size, :size])
 
     # -- the integer mechanism --------------------------------------------------------------------------------------
 
     @cached_property
     def codes(self) -> Codes:
         """How records become integers."""
-        return self.domain.codes(self.substitutes, self.answers.workload)
+        return self.domain.codes(self.substitutes, self.problem.features.workload)
 
     @cached_property
     def grid(self) -> Grid:
         """The certified integer lift; refused where the noise is tied, which is certified for all draws at once."""
         if self.tie is not None:
-            raise PlanError("a block with tied noise", "it is released with all that it is tied to", "plan it apart")
+            raise PlanError(
+                "a block with tied noise",
+                "it is released with all that it is tied to",
+                "plan it apart",
+                code="block-with-tied-noise",
+            )
         return make_grid(self.shape.lift, self.domain, self.codes, self.neighbours, self.guarantee.mu)
 
     def certify(self) -> None:
@@ -257,7 +222,7 @@ class Block:
     @property
     def objective(self) -> str:
         """What was made small."""
-        return self.answers.objective
+        return self.problem.features.objective
 
     @property
     def reach(self) -> float:
@@ -289,7 +254,7 @@ class Block:
             "domain": self.domain.to_dict(),
             "guarantee": self.guarantee.to_dict(),
             "neighbours": self.neighbours,
-            "answers": self.answers.to_dict(),
+            "answers": answers_to_dict(self.answers),
             "shape": self.shape.to_dict() if self.tie is None else None,
             "substitutes": self.substitutes.tolist(),
             "alternatives": [[name, value] for name, value in self.alternatives],
@@ -304,11 +269,13 @@ class Block:
         """
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
             odd = sorted(set(fields) ^ _FIELDS) if isinstance(fields, dict) else []
-            raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")
+            rule = "a plan has exactly the fields it was saved with"
+            raise PlanError(f"plan fields {odd}", rule, "plan again", code="plan-fields-differ", fields=odd)
         domain = domain_from_dict(fields["domain"])
-        answers = Answers.from_dict(fields["answers"], domain)
+        answers = answers_from_dict(fields["answers"], domain)
         block = cls(
-            Problem(domain, answers, check(fields["neighbours"])),
+            Problem(domain, answers.features, check(fields["neighbours"])),
+            answers,
             Guarantee.from_dict(fields["guarantee"]),
             shape or Shape.from_dict(fields["shape"]),
             np.array(fields["substitutes"], float),
@@ -325,17 +292,29 @@ class Block:
         self.domain.check(self.problem)
         self.check_numbers()
         rows, public = self.shape.features.shape[0], self.shape.public
-        if rows != self.answers.size + self.shape.counted:
-            raise PlanError(f"{rows} features", "a plan has one per answer and one for the count", "plan again")
+        if rows != self.problem.features.size + self.shape.counted:
+            raise PlanError(
+                f"{rows} features",
+                "a plan has one for each that is asked and one for the count",
+                "plan again",
+                code="features-do-not-match-answers",
+                features=rows,
+            )
         fits = self.shape.features.shape[1] == self.shape.lift.shape[0]
         if not fits or not (public is None or public.shape == (rows,)):
-            raise PlanError("parts of a plan that do not fit", "every field must be as it was saved", "plan again")
+            what = "parts of a plan that do not fit"
+            raise PlanError(what, "every field must be as it was saved", "plan again", code="plan-parts-do-not-fit")
 
     def check_numbers(self) -> None:
         """Refuse answers and stand-ins that do not fit the domain."""
-        stand_ins = (self.domain.substitutes_size,)
-        if not (self.answers.fits(self.domain.dimension) and self.substitutes.shape == stand_ins):
-            raise PlanError("parts of a plan that do not fit", "every field must be as it was saved", "plan again")
+        asked = self.problem.features.fits(self.domain) and self.answers.fits()
+        if not (asked and self.substitutes.shape == (self.domain.substitutes_size,)):
+            raise PlanError(
+                "parts of a plan that do not fit",
+                "every field must be as it was saved",
+                "plan again",
+                code="plan-parts-do-not-fit",
+            )
 
     @cached_property
     def _identity(self) -> str:

@@ -1,4 +1,4 @@
-"""How close to the limit a plan is, as a statement that somebody else can check.
+"""Certificates: a statement of how close to optimal a plan is, which others can check.
 
 A certificate names a law on the differences of neighbours. For any such law, with M = E[s sᵀ] in answers scaled to
 their weights, no Gaussian noise with the same guarantee has a total below (tr M^{1/2})²/μ²: so the law bounds what
@@ -27,10 +27,10 @@ from gaussmith.problem.law import price_over_bound
 if TYPE_CHECKING:
     from gaussmith.plans import Block, Plan
 
-FORMAT = 2
+FORMAT = 3
 
 MAX_NUMBERS = 1 << 20
-"""Limit on the numbers of differences and covariances that are written into a certificate."""
+"""Limit on the numbers of differences and covariances in a certificate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +107,8 @@ class Certificate:
     def proof(self) -> Proof:
         """The only one; refuses where there are several."""
         if len(self.proofs) != 1:
-            raise PlanError(
-                f"a certificate of {len(self.proofs)} draws", "each has a proof of its own", "use certificate.proofs"
-            )
+            what, rule = f"a certificate of {len(self.proofs)} draws", "each has a proof of its own"
+            raise PlanError(what, rule, "use certificate.proofs", code="several-proofs", draws=len(self.proofs))
         return self.proofs[0]
 
     def __str__(self) -> str:
@@ -127,7 +126,7 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Certificate:
-        """The certificate that `to_dict` described; refuses what it does not know."""
+        """The certificate described by `to_dict`; refuses unknown forms."""
         try:
             if fields["format"] != FORMAT or fields["kind"] != "certificate":
                 raise KeyError("kind")
@@ -135,13 +134,12 @@ class Certificate:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, GaussmithError):
                 raise
-            raise PlanError(
-                "a file that is not a certificate", f"this version reads format {FORMAT}", "check the file"
-            ) from None
+            what, rule = "a file that is not a certificate", f"this version reads format {FORMAT}"
+            raise PlanError(what, rule, "check the file", code="not-a-certificate") from None
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
-        """The certificate that `to_json` wrote; refuses what it does not know."""
+        """The certificate written by `to_json`; refuses unknown forms."""
         try:
             fields = json.loads(text)
         except (ValueError, RecursionError):
@@ -151,7 +149,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What checking a plan against its certificate found; `problems` is empty where all is right."""
+    """The result of checking a plan against its certificate; `problems` is empty if everything is correct."""
 
     lower_bound: float
     price: float
@@ -198,7 +196,7 @@ def prove_block(block: Block) -> Proof:
 
 
 def verify(plan: Plan, certificate: Certificate) -> Verdict:
-    """Check a plan and its certificate against the domain and the answers alone; no number is believed.
+    """Check a plan and its certificate against the domain and the answers alone; no number is trusted.
 
     1. Every difference of neighbours, on the grid of the release, stays within the guarantee: all rounding upward.
     2. No Gaussian noise has a smaller price than the law proves: all rounding downward.
@@ -265,10 +263,10 @@ def _price(noise: Provable) -> float:
 
 def _evidence(block: Block, law: Law) -> dict[str, Array]:
     answers = block.answers
-    size = answers.size + block.problem.asks_secret_count
-    if size * size > MAX_NUMBERS or answers.any_mean or answers.ratios.any():
+    size = answers.size + (answers.count and block.problem.secret_count)
+    if size * size > MAX_NUMBERS or answers.any_divided:
         return {}
-    scale = np.append(np.sqrt(answers.weights), 1.0)[:size]
+    scale = np.sqrt(answers.weights)[:size]
     covariance = block.covariance()[:size, :size] * np.outer(scale, scale)
     found = block.domain.differences(block.problem, law)
     if found is None or found[0].size > MAX_NUMBERS:

@@ -26,7 +26,7 @@ NOISE_BITS = 52
 """Noise is drawn as round(2^NOISE_BITS · Z)."""
 
 _SHRINKS = (1.0 - 2.0**-50, 1.0 - 2.0**-46, 1.0 - 2.0**-40)
-"""Room for the rounding of the lift's doubles, as little as will do; the check, not this factor, keeps the promise."""
+"""A small margin for the rounding of the lift's doubles; privacy depends on the check, not on this factor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,14 @@ def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: f
     Rounding: all of it charged; what is not certified is refused.
     """
     if lift.shape[1] - codes.width not in (0, 1):
-        raise PlanError(f"a lift of {lift.shape[1]} columns", f"records have {codes.width} coordinates", "plan again")
+        raise PlanError(
+            f"a lift of {lift.shape[1]} columns",
+            f"records have {codes.width} coordinates",
+            "plan again",
+            code="lift-does-not-match-records",
+            columns=lift.shape[1],
+            coordinates=codes.width,
+        )
     domain.check_lift(lift, codes)
     norm = domain.largest(lift, neighbours)
     charge = sqrt_upward(float(lift.shape[0]))
@@ -78,13 +85,16 @@ def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: f
             "the guarantee must leave room for rounding: μ·2^52 must exceed twice the root of their number",
             "use a larger ε or δ, or fewer columns",
             mu=mu,
+            code="guarantee-too-small-for-rounding",
+            coordinates=lift.shape[0],
         )
     extents = codes.extents
     units = 1.0 / extents
     if lift.shape[1] > len(extents):  # the number of records, which is private
         units = np.append(units, 1.0)
     if not np.isfinite(norm):
-        raise PlanError("a lift without a largest difference", "its entries must be finite numbers", "plan again")
+        what, rule = "a lift without a largest difference", "its entries must be finite numbers"
+        raise PlanError(what, rule, "plan again", code="lift-without-largest-difference")
     if norm == 0:  # all that is asked is public
         return Grid(lift.scaled(units), room)
     for shrink in _SHRINKS:
@@ -97,4 +107,5 @@ def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: f
         "the lift could not be certified",
         "its largest difference must stay within the guarantee after rounding",
         "plan again; if this persists, the domain's scales lie too far apart",
+        code="lift-not-certified",
     )

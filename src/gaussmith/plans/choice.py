@@ -7,33 +7,36 @@ from dataclasses import replace
 
 import numpy as np
 
+from gaussmith.checks import check_number
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
-from gaussmith.numerics.doubles import TOO_FAR, require_finite, within_doubles
+from gaussmith.numerics.doubles import require_finite, too_far, within_doubles
 from gaussmith.plans.block import Block
 from gaussmith.problem import Domain, Problem
-from gaussmith.shapes import price, weighted_variances
+from gaussmith.shapes import Shape, price
 from gaussmith.shapes.candidates import BEST, Progress, Search, check_name
+from gaussmith.statistics import Answers, Noisy
 
 
 def plan_problem(
     problem: Problem[Domain],
+    answers: Answers,
     guarantee: Guarantee,
     missing: Mapping[str, float] | None = None,
     shape: str = BEST,
     gap: float | None = None,
     progress: Progress | None = None,
 ) -> Block:
-    """The block for a problem; refused where doubles cannot hold it."""
+    """The block for a problem and the answers read from its features; refused where doubles cannot hold it."""
     with within_doubles():
-        require_finite(problem.answers.weights, 1 / problem.answers.weights)
-        made = _plan_problem(problem, guarantee, missing or {}, Search(shape, guarantee.mu, gap, progress))
+        require_finite(problem.features.weights, 1 / problem.features.weights)
+        made = _plan_problem(problem, answers, guarantee, missing or {}, Search(shape, guarantee.mu, gap, progress))
         _check_sizes(made)
         return made
 
 
 def _plan_problem(
-    problem: Problem[Domain], guarantee: Guarantee, missing: Mapping[str, float], search: Search
+    problem: Problem[Domain], answers: Answers, guarantee: Guarantee, missing: Mapping[str, float], search: Search
 ) -> Block:
     domain = problem.domain
     if domain.dimension == 0 and not problem.secret_count:
@@ -41,35 +44,45 @@ def _plan_problem(
             "a count alone under replace-one",
             "the number of records is public there, and needs no noise",
             "ask for sums or means too, or choose add-remove",
+            code="count-alone-under-replace-one",
         )
     domain.check(problem)
     if search.gap is not None:
-        from gaussmith.numerics.optimum import check_gap
+        from gaussmith.numerics.optimum import GAP_RULE, SMALLEST_GAP
 
-        search = replace(search, gap=check_gap(search.gap))
-    stand_ins = domain.substitutes(problem.answers, missing)
+        rule, remedy = GAP_RULE
+        gap = check_number("gap", search.gap, low=SMALLEST_GAP, rule=rule, remedy=remedy, error=PlanError)
+        search = replace(search, gap=gap)
+    stand_ins = domain.substitutes(problem.features, missing)
     check_name(search.shape)
     candidates = domain.candidates(problem, search)
     law = max((c.law for c in candidates.found if c.law is not None), key=lambda law: law.lower, default=None)
     single = search.shape == BEST or len(candidates.found) == 1
     named = [c for c in candidates.found if single or c.shape.name == search.shape]
-    priced = [(price(c.shape, c.fitted(problem)), c) for c in named]
+    priced = [(_price(c.shape, problem, answers), c) for c in named]
     priced = [(cost, c) for cost, c in priced if np.isfinite(cost)]
     if not priced:
-        raise PlanError(*TOO_FAR)
+        raise too_far()
     _, best = min(priced, key=lambda pair: pair[0])
     others = (*((c.shape.name, cost) for cost, c in priced if c is not best), *candidates.compared)
-    return Block(best.fitted(problem), guarantee, best.shape, stand_ins, others, law)
+    return Block(best.fitted(problem), answers, guarantee, best.shape, stand_ins, others, law)
+
+
+def _price(shape: Shape, problem: Problem[Domain], answers: Answers) -> float:
+    """What a shape is chosen by, at μ = 1: the weighted total of the answers' squared errors, or the worst of them."""
+    if problem.features.targets is not None:
+        return price(shape, problem)
+    rows, public = shape.features, None if problem.secret_count else 0
+    return answers.planned_total(Noisy(np.zeros(rows.shape[0]), rows, 1.0, shape.counted, public))
 
 
 def _check_sizes(block: Block) -> None:
     """Refuse a plan whose errors, total or bound doubles cannot hold; where they come near, all of it is checked."""
-    variances, count = weighted_variances(block.shape, block.problem)
-    sizes = np.append(variances, count) / block.guarantee.mu**2
+    sizes = block.shape.variances() / block.guarantee.mu**2
     require_finite(sizes, price(block.shape, block.problem) / block.guarantee.mu**2)
     noisy = sizes[sizes > 0]
     if len(noisy) and (noisy.max() > 1e60 or noisy.min() < 1e-60):
         block.certify()
         require_finite(block.standard_errors, block.price, block.lower_bound)
         if block.price > 0 and not block.lower_bound > 0:
-            raise PlanError(*TOO_FAR)
+            raise too_far()

@@ -36,9 +36,9 @@ from gaussmith.plans.tie import Tie, bound_of, tie_from_dict
 from gaussmith.plans.tied_features import NAME, tied_shape
 from gaussmith.plans.tied_people import Place, part_of
 from gaussmith.problem import Problem
-from gaussmith.problem.answers import Answers
 from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape
+from gaussmith.statistics import Answers
 
 _FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule"}
 
@@ -87,7 +87,7 @@ class Draw:
 
     @property
     def _times(self) -> int:
-        return self.size if self.block.answers.targets is None else 1
+        return self.size if self.block.problem.features.targets is None else 1
 
     @property
     def total_variance(self) -> float:
@@ -109,7 +109,7 @@ class Draw:
     @property
     def _held_bound(self) -> float:
         """The bound at μ = 1 from people in several groups at once; 0 where none is known."""
-        if not self.hides_membership or self.block.answers.targets is not None:
+        if not self.hides_membership or self.block.problem.features.targets is not None:
             return 0.0
         try:
             part = part_of(self, None)
@@ -154,16 +154,22 @@ class Draw:
             elif self.block.neighbours == ADD_REMOVE:
                 share = _filtered_share(self.block)
             else:
-                raise PlanError("a block with other neighbours than its draw", "both protect the same", "plan again")
+                raise PlanError(
+                    "a block with other neighbours than its draw",
+                    "both protect the same",
+                    "plan again",
+                    code="block-of-other-neighbours",
+                )
         else:
             if self.block.neighbours != ADD_REMOVE:
-                raise PlanError(
-                    "a group planned for a public number of people", "it is private in every group", "plan again"
-                )
+                what = "a group planned for a public number of people"
+                raise PlanError(what, "it is private in every group", "plan again", code="group-with-public-number")
             share = _share(self.groups, self.neighbours, self.block)
         if Fraction(self.block.guarantee.mu) * Fraction(share) > Fraction(self.guarantee.mu):
             what = "a block's guarantee" if self.groups is None else "a group's share"
-            raise PlanError(f"{what} is too large", "shares add up to the guarantee", "plan again")
+            raise PlanError(
+                f"{what} is too large", "shares add up to the guarantee", "plan again", code="share-too-large"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -179,7 +185,10 @@ class Draw:
         """The draw that `to_dict` described; refuses what it does not know."""
         if not isinstance(fields, dict) or set(fields) != _FIELDS:
             raise PlanError(
-                "a draw that is not understood", "it has exactly the fields it was saved with", "plan again"
+                "a draw that is not understood",
+                "it has exactly the fields it was saved with",
+                "plan again",
+                code="draw-not-understood",
             )
         block = Block.from_dict(fields["block"], UNTOLD if fields["block"]["shape"] is None else None)
         return cls(
@@ -200,12 +209,12 @@ def draw_groups(
     shape: str = "best",
 ) -> Draw:
     """One block for every group, at the share of the guarantee that is left when a person is in `at_most` of them."""
-    problem = Problem(groups.domain, answers, ADD_REMOVE)
-    block = plan_problem(problem, guarantee, missing, shape)
+    problem = Problem(groups.domain, answers.features, ADD_REMOVE)
+    block = plan_problem(problem, answers, guarantee, missing, shape)
     share = _share(groups, neighbours, block)
     if share > 1:
         mu = fraction_down(Fraction(guarantee.mu) / Fraction(share))
-        block = plan_problem(problem, Guarantee(mu=mu), missing, shape)
+        block = plan_problem(problem, answers, Guarantee(mu=mu), missing, shape)
     return Draw(block, guarantee, neighbours, groups)
 
 
@@ -241,11 +250,18 @@ def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw,
         tie = tie_from_dict(fields, draws)
         for i, place in zip(tie.members, tie.places, strict=True):
             if draws[i].block.shape is not UNTOLD:
-                raise PlanError("a draw in two ties, or in none", "a tied draw is in one tie", "plan again")
+                raise PlanError(
+                    "a draw in two ties, or in none",
+                    "a tied draw is in one tie",
+                    "plan again",
+                    code="draw-not-in-one-tie",
+                )
             draws[i].block.check_numbers()
             draws[i] = tied(draws[i], tie, place)
     if any(draw.block.shape is UNTOLD for draw in draws):
-        raise PlanError("a draw in two ties, or in none", "a tied draw is in one tie", "plan again")
+        raise PlanError(
+            "a draw in two ties, or in none", "a tied draw is in one tie", "plan again", code="draw-not-in-one-tie"
+        )
     return tuple(draws)
 
 
@@ -253,7 +269,12 @@ def _check_tied(draw: Draw, tie: Tie) -> None:
     """Refuse a draw that says something else of its noise than its tie does."""
     same = (draw.guarantee, draw.neighbours, draw.block.guarantee) == (tie.guarantee, tie.neighbours, tie.guarantee)
     if not same:
-        raise PlanError("a draw that does not fit its tie", "all draws of a tie share its guarantee", "plan again")
+        raise PlanError(
+            "a draw that does not fit its tie",
+            "all draws of a tie share its guarantee",
+            "plan again",
+            code="draw-does-not-fit-tie",
+        )
 
 
 def _share(groups: Groups, neighbours: str, block: Block) -> float:

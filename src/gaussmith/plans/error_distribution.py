@@ -22,7 +22,7 @@ import numpy as np
 
 from gaussmith.checks import check_number, check_probability
 from gaussmith.errors import PlanError
-from gaussmith.numerics.linear import Array, Exchangeable, Matrix
+from gaussmith.numerics.linear import Array, Matrix
 
 MAX_DISTINCT = 1500
 """Limit on different variances whose eigenvalues are found one by one; more are rounded up to as many."""
@@ -212,14 +212,15 @@ def law_of_features(features: Matrix, size: int, unit: float, extra: Array) -> E
         apart = len(np.unique(index)) == size
         if apart and not (border.any() and (index == features.shape[1] - 1).any()):
             return ErrorLaw(np.sqrt(inner * inner + extra) * unit, border * unit)
-    if isinstance(features, Exchangeable):  # inner² I + c 11ᵀ
-        c = features.size * features.shared**2 + 2 * features.inner * features.shared + (features.border or 0.0) ** 2
-        if c >= 0:
-            return ErrorLaw(np.full(size, abs(features.inner) * unit), np.full(size, np.sqrt(c) * unit))
-        across, along = features.inner**2, max(features.inner**2 + size * c, 0.0)
-        own = np.full(size, np.sqrt(features.inner**2 + c) * unit)
-        return ErrorLaw(own, np.zeros(size), None, np.append(np.full(size - 1, across), along) * unit**2)
-    return None
+    alike = features.as_exchangeable()
+    if alike is None:
+        return None
+    c = alike.size * alike.shared**2 + 2 * alike.inner * alike.shared + (alike.border or 0.0) ** 2  # inner² I + c 11ᵀ
+    if c >= 0:
+        return ErrorLaw(np.full(size, abs(alike.inner) * unit), np.full(size, np.sqrt(c) * unit))
+    across, along = alike.inner**2, max(alike.inner**2 + size * c, 0.0)
+    own = np.full(size, np.sqrt(alike.inner**2 + c) * unit)
+    return ErrorLaw(own, np.zeros(size), None, np.append(np.full(size - 1, across), along) * unit**2)
 
 
 class StatedErrors:

@@ -16,8 +16,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gaussmith.domains import Groups
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
@@ -29,14 +27,14 @@ from gaussmith.plans.draw import Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
 from gaussmith.plans.tie import Tie
 from gaussmith.problem import Domain
-from gaussmith.problem.answers import Answers
 from gaussmith.problem.law import price_over_bound
+from gaussmith.statistics import Answers
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
     from gaussmith.releases import Release
 
-FORMAT = 2
+FORMAT = 3
 """The version of the JSON form."""
 
 
@@ -55,9 +53,9 @@ class Slot:
 
 @dataclass(frozen=True, eq=False)
 class Plan(StatedErrors):
-    """What `gaussmith.plan` returns, and what a request is planned as.
+    """The plan returned by `gaussmith.plan` and by `request.plan`.
 
-    `plan["question"]` is the plan as far as one question goes; what is said about errors is about that question.
+    `plan["question"]` is the plan narrowed to one question; its errors are those of that question.
 
     >>> import gaussmith as gm
     >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True)
@@ -79,7 +77,7 @@ class Plan(StatedErrors):
     def of(cls, draw: Draw, *others: Draw) -> Plan:
         """The plan of one draw that answers one question; others only count people for it."""
         answers = draw.block.answers
-        slot = Slot("", 0, tuple(range(answers.visible)), answers.count)
+        slot = Slot("", 0, tuple(range(answers.size)), answers.count)
         return cls(draw.guarantee, draw.neighbours, (draw, *others), (slot,))
 
     # -- questions --------------------------------------------------------------------------------------------------
@@ -95,15 +93,15 @@ class Plan(StatedErrors):
         names = self.questions
         if len(names) > 1:
             shown = ", ".join(map(repr, names[:6])) + (", …" if names[6:] else "")
-            raise PlanError(f"a plan of {len(names)} questions", f"they are: {shown}", f"say which: plan[{names[0]!r}]")
+            what, remedy = f"a plan of {len(names)} questions", f"say which: plan[{names[0]!r}]"
+            raise PlanError(what, f"they are: {shown}", remedy, code="plan-of-several-questions", questions=names)
         return next(slot for slot in self.slots if slot.name == names[0])
 
     def __getitem__(self, question: str) -> Plan:
-        """The plan as far as one question goes; its noise, guarantee and hash are those of the whole."""
+        """The plan narrowed to one question; its noise, guarantee and hash are those of the whole."""
         if question not in self.questions:
-            raise PlanError(
-                f"question {question!r}", "the plan has no such question", nearest(str(question), self.questions)
-            )
+            rule, remedy = "the plan has no such question", nearest(str(question), self.questions)
+            raise PlanError(f"question {question!r}", rule, remedy, code="no-such-question", question=question)
         return replace(self, _only=question)
 
     def __iter__(self) -> Iterator[Plan]:
@@ -135,29 +133,25 @@ class Plan(StatedErrors):
 
     @property
     def answers(self) -> Answers:
-        """What is asked, and how much each answer matters."""
+        """The answers wanted, and how much each matters."""
         return self.block.answers
 
     @property
     def names(self) -> Sequence[str]:
         """The answers' names in order, the count last if asked."""
-        answers = self.answers
-        names = answers.names[: answers.visible]
-        return (*names, "count") if answers.count else names
+        return self.answers.names
 
     # -- errors -----------------------------------------------------------------------------------------------------
 
     @property
     def standard_errors(self) -> Array:
         """Of the answers in order (in each group), the count last if asked; of a mean: n times its error."""
-        count = self.block.count_standard_error
-        errors = self.block.standard_errors
-        return errors if count is None else np.append(errors, count)
+        return self.block.standard_errors
 
     def errors(self, rows: int | None = None) -> dict[str, Any]:
-        """The standard error of each answer in its own units; by question, where there are several.
+        """The standard error of each answer in its own units; by question, if there are several.
 
-        Means need a guess of what they are over: rows or people, in groups those of one group.
+        Means need an estimate of the number of rows or people; with groups, of one group.
 
         >>> import gaussmith as gm
         >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), answers="means")
@@ -169,7 +163,7 @@ class Plan(StatedErrors):
         return self.block.errors(rows)
 
     def shares(self) -> dict[str, float]:
-        """Each question's share of μ²; questions of one draw have theirs in common."""
+        """Each question's share of μ²; questions in one draw share it."""
         mu = self.guarantee.mu
         return {s.name: (self.draws[s.draw].guarantee.mu / mu) ** 2 for s in self.slots if s.name in self.questions}
 
@@ -246,7 +240,7 @@ class Plan(StatedErrors):
         return self.block.error_law
 
     def error_quantiles(self, confidence: float = 0.95) -> Array:
-        """What each answer's own error stays below, in absolute value, with this confidence."""
+        """The bound on each answer's own absolute error with this confidence."""
         return self.standard_errors * normal_width(confidence)
 
     # -- the guarantee ----------------------------------------------------------------------------------------------
@@ -256,13 +250,19 @@ class Plan(StatedErrors):
         for draw in self.draws:
             draw.certify()
             if draw.neighbours != self.neighbours:
-                raise PlanError("draws with other neighbours than the plan", "all protect the same", "plan again")
+                raise PlanError(
+                    "draws with other neighbours than the plan",
+                    "all protect the same",
+                    "plan again",
+                    code="draws-of-other-neighbours",
+                )
         for tie in self.ties:
             tie.certify(self.draws)
         own = tuple(draw.guarantee for draw in self.draws if draw.tie is None)
         spent = sum((Fraction(each.mu) ** 2 for each in (*own, *(tie.guarantee for tie in self.ties))), Fraction(0))
         if spent > Fraction(self.guarantee.mu) ** 2:
-            raise PlanError("draws that spend too much", "their μ² add up to the guarantee's", "plan again")
+            what = "draws that spend too much"
+            raise PlanError(what, "their μ² add up to the guarantee's", "plan again", code="draws-spend-too-much")
 
     @property
     def protects(self) -> str:
@@ -307,8 +307,8 @@ class Plan(StatedErrors):
     ) -> Release:
         """Release the planned answers from data: an array, a frame of any supported library, or a path.
 
-        `columns` names the columns of the domain's coordinates where they differ from its own names. `form` says how
-        items and ballots are written: "pairs" (columns: person, item) or "order" (first choice, …).
+        `columns` names the columns of the coordinates if they differ from the domain's names. `form` is the form of
+        items and ballots: "pairs" (columns: person, item) or "order" (first choice, …).
         """
         from gaussmith.charged_release import release_plan
 
@@ -340,19 +340,19 @@ class Plan(StatedErrors):
         expected = {"format", "kind", "guarantee", "neighbours", "draws", "ties", "questions"}
         kind = fields.get("kind") if isinstance(fields, dict) else None
         if kind == "certificate":
-            raise PlanError("a certificate where a plan is expected", "the plan comes first", "swap the two files")
+            what = "a certificate where a plan is expected"
+            raise PlanError(what, "the plan comes first", "swap the two files", code="certificate-instead-of-plan")
         if kind == "release":
-            raise PlanError(
-                "a release where a plan is expected", "its plan is one of its fields", "save that: release.plan"
-            )
+            what, rule = "a release where a plan is expected", "its plan is one of its fields"
+            raise PlanError(what, rule, "save that: release.plan", code="release-instead-of-plan")
         if not isinstance(fields, dict) or fields.get("format") != FORMAT:
             seen = fields.get("format") if isinstance(fields, dict) else None
-            raise PlanError(
-                f"plan format = {seen!r}", f"this version reads format {FORMAT}", "plan again with this version"
-            )
+            what, rule = f"plan format = {seen!r}", f"this version reads format {FORMAT}"
+            raise PlanError(what, rule, "plan again with this version", code="unknown-plan-format", format=seen)
         if set(fields) != expected:
             odd = sorted(set(fields) ^ expected)
-            raise PlanError(f"plan fields {odd}", "a plan has exactly the fields it was saved with", "plan again")
+            rule = "a plan has exactly the fields it was saved with"
+            raise PlanError(f"plan fields {odd}", rule, "plan again", code="plan-fields-differ", fields=odd)
         try:
             plan = cls(
                 Guarantee.from_dict(fields["guarantee"]),
@@ -368,9 +368,8 @@ class Plan(StatedErrors):
         except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError) as error:
             if isinstance(error, GaussmithError):
                 raise
-            raise PlanError(
-                f"a damaged plan ({type(error).__name__})", "every field must be as it was saved", "plan again"
-            ) from None
+            what, rule = f"a damaged plan ({type(error).__name__})", "every field must be as it was saved"
+            raise PlanError(what, rule, "plan again", code="plan-damaged", type=type(error).__name__) from None
         return plan
 
     def _check_fit(self) -> None:
@@ -379,17 +378,21 @@ class Plan(StatedErrors):
             answers = self.draws[slot.draw].block.answers if 0 <= slot.draw < len(self.draws) else None
             inside = answers is not None and all(0 <= i < answers.size for i in slot.shown)
             if answers is None or not inside or (slot.count and not answers.count):
-                raise PlanError(f"question {slot.name!r}", "its answers are not in the plan", "plan again")
+                what, rule = f"question {slot.name!r}", "its answers are not in the plan"
+                raise PlanError(what, rule, "plan again", code="question-answers-not-in-plan", question=slot.name)
         if not self.slots or len(set(self.questions)) < len(self.slots):
-            raise PlanError("questions of one name, or none", "every question has its own name", "plan again")
+            what = "questions of one name, or none"
+            raise PlanError(what, "every question has its own name", "plan again", code="plan-questions-not-distinct")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
-        """The plan that `to_json` wrote, certified anew."""
+        """The plan written by `to_json`, certified again."""
         try:
             fields = json.loads(text)
         except (ValueError, RecursionError):
-            raise PlanError("a plan that is not JSON", "plans are saved by plan.to_json()", "check the file") from None
+            raise PlanError(
+                "a plan that is not JSON", "plans are saved by plan.to_json()", "check the file", code="plan-not-json"
+            ) from None
         return cls.from_dict(fields)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The public way to a plan: a domain, a guarantee, and what is asked. Never sees data."""
+"""The public planning function: a domain, a guarantee and the answers wanted. Never sees data."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from gaussmith.plans.plan import Plan
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.tying import Questions
 from gaussmith.problem import Domain, Problem
-from gaussmith.problem.answers import Answers, aim, ask
 from gaussmith.shapes.candidates import BEST, Progress
+from gaussmith.statistics import Answers
+from gaussmith.statistics.asking import aim, ask
 
 
 def plan(
@@ -43,13 +44,13 @@ def plan(
                 workload such as gaussmith.workloads.prefix(n).
     count:      True: the number of records is an answer too, with weight 1.
     weights:    "equal", "relative" (to each answer's range), or one positive number per answer.
-    missing:    what stands in for a missing value, by column; else the point of the bounds nearest zero for sums,
-                their centre for means.
-    shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved".
+    missing:    the substitute for a missing value, by column; the default is the point within the bounds nearest zero
+                for sums, and their centre for means.
+    shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved", "wide".
     objective:  over cells and points: "total", the weighted sum of squared errors, or "worst", the largest error in
-                units of its target (`targets`: one standard error per answer; 1 unless given).
-    gap:        how close to the certified optimum noise is solved where it is solved, such as 1e-6.
-    progress:   told the round and the gap reached, while noise is solved.
+                units of its target (`targets`: one standard error per answer; default 1).
+    gap:        relative gap to the certified optimum for numerically solved noise, such as 1e-6.
+    progress:   called with the round and the gap reached while noise is solved.
 
     >>> import gaussmith as gm
     >>> p = gm.plan(gm.Box([0] * 16, [1] * 16), gm.Guarantee(epsilon=1, delta=1e-6))
@@ -61,6 +62,8 @@ def plan(
             f"guarantee of type {type(guarantee).__name__}",
             "a plan needs a guarantee",
             "write gaussmith.Guarantee(epsilon=1, delta=1e-6)",
+            code="plan-without-guarantee",
+            type=type(guarantee).__name__,
         )
     if isinstance(domain, Groups):
         with within_doubles():
@@ -70,16 +73,18 @@ def plan(
         return made
     if not isinstance(domain, Domain):
         if hasattr(domain, "refusal"):  # an entry of the catalogue that says why it must not be used
-            raise PlanError(*domain.refusal)
+            raise domain.refusal
         raise PlanError(
             f"domain of type {type(domain).__name__}",
             "a plan starts from what one record can be",
             "give a domain such as gaussmith.Box, gaussmith.Ball or gaussmith.Counts",
+            code="plan-without-domain",
+            type=type(domain).__name__,
         )
     with within_doubles():
         asked = aim(ask(domain, answers, count, weights), objective, targets)
     protected = choose(neighbours, neighbors)
-    block = plan_problem(Problem(domain, asked, protected), guarantee, missing, shape, gap, progress)
+    block = plan_problem(Problem(domain, asked.features, protected), asked, guarantee, missing, shape, gap, progress)
     return Plan.of(Draw(block, guarantee, protected))
 
 
@@ -97,6 +102,6 @@ def _plan_groups(
         return draw_groups(groups, share, asked, neighbours, missing, shape)
 
     alone = plan_alone(0, guarantee)
-    if shape != BEST or asked.targets is not None:
+    if shape != BEST or asked.features.targets is not None:
         return Plan.of(alone)
     return Plan.of(*Questions([alone], [1.0], plan_alone, RowRule(()), guarantee, neighbours).draws())

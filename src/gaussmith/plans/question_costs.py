@@ -79,6 +79,7 @@ def draws_within(questions: Questions, limits: Sequence[float | None]) -> list[D
                 f"error_at_most={limit:g}",
                 f"with the whole guarantee and nothing else asked it would be {least:.4g}",
                 "allow a larger error, or use a larger ε",
+                code="error-limit-out-of-reach",
             )
     scales = list(questions.scales)
     for _ in range(MAX_ROUNDS):
@@ -100,6 +101,7 @@ def draws_within(questions: Questions, limits: Sequence[float | None]) -> list[D
         "error_at_most of several questions",
         f"together they cannot be kept: some error would be {reached:.3g} times its limit",
         "allow larger errors, or use a larger ε",
+        code="error-limits-out-of-reach",
     )
 
 
@@ -114,8 +116,4 @@ def _only(questions: Questions, i: int) -> Draw:
 
 def _largest_error(draw: Draw) -> float:
     """Of the sums, counts and cells of a draw: the largest standard error."""
-    answers = draw.block.answers
-    plain = ~(answers.means | answers.ratios)[: answers.visible]
-    errors = draw.block.standard_errors[plain]
-    count = draw.block.count_standard_error
-    return float(np.max(errors if count is None else np.append(errors, count)))
+    return float(np.max(draw.block.standard_errors[~draw.block.answers.divided]))

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable
 from dataclasses import asdict, dataclass, replace
+from dataclasses import fields as dataclass_fields
+from functools import cached_property
 from typing import Any
 
-TOTAL, MEAN, ROW_SUM, ROWS, VALUES = "total", "mean", "row sum", "rows", "values"
-"""What a coordinate is made of: a person's total, the mean of a person's rows, a sum over rows, the number of rows; or
-which declared values of a column a person has, one coordinate for each."""
+from gaussmith.problem.features import ROWS, TOTAL, VALUES
 
 NUMBERS, CATEGORIES, ORDER, PAIRS = "numbers", "categories", "order", "pairs"
 """The forms of plain data, of which each row is a record, or in pairs an item of one.
@@ -32,6 +32,9 @@ _COMPARED = {
     "integer": "were read as whole numbers: 17, 017 and 17.0 are one person; rows with other ids are left out",
 }
 _PROMISED = {"rows": "", "promised": ", each of which, as was said, depends on the rows of one person alone"}
+
+_SPARED = ("stand_ins", "source", "is_text", "ids", "query", "form")
+"""Fields that are saved only where they say something."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class RowRule:
         own = self.unit is None and not self.by and not self.columns and self.where is None
         return own and self.histogram is None
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The column of each coordinate; the number of rows has none."""
         return tuple(column for kind, column in self.features if kind != ROWS)
@@ -157,7 +160,7 @@ class RowRule:
 
     def to_dict(self) -> dict[str, Any]:
         fields = asdict(self)
-        for name in ("stand_ins", "source", "is_text", "ids", "query", "form"):  # written where they say something
+        for name in _SPARED:
             if not fields[name]:
                 del fields[name]
         if self.stand_ins:
@@ -167,19 +170,21 @@ class RowRule:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> RowRule:
         """The rule that `to_dict` described."""
+        spared: dict[str, Any] = {**dict.fromkeys(_SPARED, ""), "stand_ins": (), "source": None, "values_per_unit": 1}
+        names = [each.name for each in dataclass_fields(cls)]
+        given = spared | {name: fields[name] for name in names if name in fields or name not in spared}
         return cls(
-            tuple((str(kind), str(column)) for kind, column in fields["features"]),
-            fields["unit"],
-            fields["rows_per_unit"],
-            tuple(fields["by"]),
-            int(fields["groups_per_unit"]),
-            tuple((str(name), str(text)) for name, text in fields["columns"].items()),
-            fields["where"],
-            int(fields.get("values_per_unit", 1)),
-            tuple((str(column), float(value)) for column, value in fields.get("stand_ins", ())),
-            fields.get("source"),
-            bool(fields.get("is_text", False)),
-            str(fields.get("ids", "")) if fields.get("ids", "") in _COMPARED else "",
-            str(fields.get("query", "")) if fields.get("query", "") in _PROMISED else "",
-            str(fields.get("form", "")),
+            **given
+            | {
+                "features": tuple((str(kind), str(column)) for kind, column in given["features"]),
+                "by": tuple(given["by"]),
+                "groups_per_unit": int(given["groups_per_unit"]),
+                "columns": tuple((str(name), str(text)) for name, text in given["columns"].items()),
+                "values_per_unit": int(given["values_per_unit"]),
+                "stand_ins": tuple((str(column), float(value)) for column, value in given["stand_ins"]),
+                "is_text": bool(given["is_text"]),
+                "ids": str(given["ids"]) if given["ids"] in _COMPARED else "",
+                "query": str(given["query"]) if given["query"] in _PROMISED else "",
+                "form": str(given["form"]),
+            }
         )

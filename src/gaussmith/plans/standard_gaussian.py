@@ -1,4 +1,4 @@
-"""What the standard Gaussian mechanism would have had: the same guarantee, equal noise on every answer.
+"""Errors of the standard Gaussian mechanism: the same guarantee, equal noise on every answer.
 
 Measured in units of its weight every answer gets the same noise, as much as the largest norm of all answers together
 can change: σ_i = Δ/√w_i at μ = 1.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The error of one answer beside that of the standard Gaussian mechanism at the same guarantee (None: unknown)."""
+    """The error of one answer, and that of the standard Gaussian mechanism at the same guarantee (None: unknown)."""
 
     name: str
     error: float
@@ -45,7 +45,7 @@ def standard_block(block: Block) -> Block | None:
         among, shown, count = block.whole
         standard = standard_block(among)
         return None if standard is None else standard.narrowed(shown, count)[0]
-    if block.answers.size == 0:
+    if block.problem.features.size == 0:
         return block  # a count alone: one number has only one shape of noise
     problem = block.problem
     try:
@@ -61,12 +61,16 @@ def standard_block(block: Block) -> Block | None:
 def standard_errors_of_standard(block: Block) -> Array | None:
     """What the standard Gaussian mechanism would have had, answer by answer, at the same guarantee."""
     if block.whole is not None:
-        among, shown, _ = block.whole
+        among, shown, count = block.whole
         found = standard_errors_of_standard(among)
-        return None if found is None else found[list(shown)]
+        return None if found is None else found[[*shown, *([among.answers.size] if count else [])]]
     if not block.domain.has_standard_shape(block.problem):
         reach = block.domain.standard_reach(block.problem)
-        return None if reach is None else reach / np.sqrt(block.answers.weights) / block.guarantee.mu
+        if reach is None:
+            return None
+        found = reach / np.sqrt(block.answers.weights) / block.guarantee.mu
+        exact = block.answers.count and block.public_count
+        return np.append(found[:-1], 0.0) if exact else found
     other = standard_block(block)
     return None if other is None else other.standard_errors
 
@@ -80,30 +84,14 @@ def compare_block(
     plan: its errors are `standard_scale` times those at the plan's.
     """
     answers, errors, standard = block.answers, block.standard_errors, standard_errors_of_standard(block)
-    shown = answers.visible if most is None else min(most, answers.visible)
-    divided = answers.means[:shown] | answers.ratios[:shown]
-    scale = np.where(divided, 1.0 / rows, 1.0) if rows else np.ones(shown)
-    found = [
-        Comparison(
-            answers.names[i],
-            float(errors[i] * scale[i]),
-            None if standard is None else float(standard[i] * scale[i]),
-            bool(divided[i]),
-        )
-        for i in range(shown)
-    ]
-    if block.count_standard_error is not None:
-        found.append(Comparison("count", block.count_standard_error, _standard_count_error(block, standard), False))
-    return [replace(c, standard=c.standard * standard_scale) if c.standard is not None else c for c in found]
-
-
-def _standard_count_error(block: Block, standard: Array | None) -> float | None:
-    if not block.domain.has_standard_shape(block.problem):
-        if standard is None:
-            return None
-        return 0.0 if block.public_count else float(standard[0] * np.sqrt(block.answers.weights[0]))
-    other = standard_block(block)
-    return other.count_standard_error if other else None
+    size = answers.size if most is None else min(most, answers.size)
+    found = []
+    for i in [*range(size), *([answers.size] if answers.count else [])]:
+        divided = bool(answers.divided[i])
+        scale = 1.0 / rows if rows and divided else 1.0
+        other = None if standard is None else float(standard[i] * scale) * standard_scale
+        found.append(Comparison(answers.names[i], float(errors[i] * scale), other, divided))
+    return found
 
 
 def standard_scale(plan: Plan) -> float:
@@ -118,7 +106,7 @@ def standard_scale(plan: Plan) -> float:
     roots = {}
     for i, place in zip(draw.tie.members, draw.tie.places, strict=True):
         member = plan.draws[i]
-        standard = standard_block(member.block) if member.block.names else None
+        standard = standard_block(member.block) if len(member.block.answers) else None
         if standard is not None:
             roots[i] = math.sqrt(place.scale * member.size * standard.total_variance) * member.held
     own = roots.get(plan.slot.draw)
@@ -130,7 +118,7 @@ def compare_release(release: Release, most: int | None = None) -> list[Compariso
     block = release.block
     has_shape, scale = block.domain.has_standard_shape(block.problem), standard_scale(release.plan)
     found = compare_block(block, most=None if has_shape else most, standard_scale=scale)
-    other = standard_block(block) if has_shape and not block.answers.is_linear else None
+    other = standard_block(block) if has_shape and not block.problem.features.is_linear else None
     if other is None:
         return found
     readout = release.readout
@@ -143,7 +131,7 @@ def share_of_standard(block: Block) -> float | None:
     """√(total squared error / the standard Gaussian's): the errors, taken together, against the standard."""
     if not block.domain.has_standard_shape(block.problem):
         reach = block.domain.standard_reach(block.problem)
-        noisy = block.answers.size + block.problem.asks_secret_count
+        noisy = block.problem.features.size + block.problem.asks_secret_count
         return None if not reach else math.sqrt(block.total_variance * block.guarantee.mu**2 / noisy) / reach
     other = standard_block(block)
     if other is None or not other.total_variance:
@@ -152,7 +140,7 @@ def share_of_standard(block: Block) -> float | None:
 
 
 MAX_DIRECTIONS = 1500
-"""Limit on the answers that are decomposed into directions."""
+"""Limit on the answers for a decomposition into directions."""
 
 
 def spectrum(block: Block) -> tuple[Array, float | None]:
@@ -162,18 +150,17 @@ def spectrum(block: Block) -> tuple[Array, float | None]:
     it is secret and asked, is one of them.
     """
     answers = block.answers
-    counted = block.problem.asks_secret_count
-    if answers.size > MAX_DIRECTIONS or answers.ratios.any():
+    if answers.size > MAX_DIRECTIONS or answers.over_rows:
         raise PlanError(
             f"the directions of {answers.size} answers",
             f"at most {MAX_DIRECTIONS} plain ones are decomposed",
             'use kind="errors"',
+            code="too-many-directions",
+            answers=answers.size,
         )
-    scale = np.sqrt(answers.weights)
-    covariance = block.covariance()
-    if not counted:
-        covariance = covariance[: answers.size, : answers.size]
-    scale = np.append(scale, 1.0) if counted else scale
+    size = answers.size if block.public_count else len(answers)
+    scale = np.sqrt(answers.weights[:size])
+    covariance = block.covariance()[:size, :size]
     values = np.linalg.eigvalsh(covariance * np.outer(scale, scale))[::-1]
     standard = standard_errors_of_standard(block)
     even = None if standard is None or answers.size == 0 else float(standard[0] * scale[0])

@@ -78,13 +78,23 @@ class Tie:
         body = make_body(draws, places, where)
         if lift.counted != (people is not None):
             raise PlanError(
-                "a lift that does not fit its people", "their number is counted where it is used", "plan again"
+                "a lift that does not fit its people",
+                "their number is counted where it is used",
+                "plan again",
+                code="tied-lift-does-not-fit-people",
             )
         if people is not None and not (0 <= people < len(draws) and counts_everybody(draws[people], where)):
-            raise PlanError("people counted by a draw of some", "everybody is counted", "plan again")
+            raise PlanError(
+                "people counted by a draw of some", "everybody is counted", "plan again", code="tie-counts-some-people"
+            )
         sizes = [(part.groups, part.width) for part in body.parts]
         if list(zip(lift.groups, lift.widths, strict=True)) != sizes:
-            raise PlanError("a lift that does not fit its draws", "it has a column per number of each", "plan again")
+            raise PlanError(
+                "a lift that does not fit its draws",
+                "it has a column per number of each",
+                "plan again",
+                code="tied-lift-does-not-fit-draws",
+            )
         return cls(**fields, body=body, extents=extents_of(draws, places, body))
 
     # -- privacy ----------------------------------------------------------------------------------------------------
@@ -103,9 +113,15 @@ class Tie:
                 "the guarantee must leave room for rounding: μ·2^52 must exceed twice the root of their number",
                 "use a larger ε or δ, or fewer questions",
                 mu=self.guarantee.mu,
+                code="mu-too-small-for-tied-lift",
             )
         if not (np.isfinite(norm) and norm > 0):
-            raise PlanError("a lift without a largest difference", "its entries must be finite numbers", "plan again")
+            raise PlanError(
+                "a lift without a largest difference",
+                "its entries must be finite numbers",
+                "plan again",
+                code="tied-lift-without-norm",
+            )
         units = [
             np.append(1.0 / each, np.ones(part.width - part.columns))
             for each, part in zip(self.extents, self.body.parts, strict=True)
@@ -119,20 +135,23 @@ class Tie:
             "the lift could not be certified",
             "its largest difference must stay within the guarantee after rounding",
             "plan again; if this persists, the scales of the questions lie too far apart",
+            code="tied-lift-not-certified",
         )
 
     def certify(self, draws: Sequence[Draw]) -> None:
         """Check in exact arithmetic that the draws of a plan keep the guarantee; raises PlanError otherwise."""
         members = [draws[i] for i in self.members]
         if [draw.tie is self for draw in draws] != [i in self.members for i in range(len(draws))]:
-            raise PlanError("a tie of other draws", "it has all that name it", "plan again")
+            raise PlanError("a tie of other draws", "it has all that name it", "plan again", code="tie-of-other-draws")
         check_common(members, self.where)
         body = make_body(members, self.places, self.where)
         same = all(same_people(a, b) for a, b in zip(body.parts, self.body.parts, strict=True))
         extents = extents_of(members, self.places, body)
         same = same and all(np.array_equal(a, b) for a, b in zip(extents, self.extents, strict=True))
         if not same:
-            raise PlanError("a tie of other draws", "it was made for those it names", "plan again")
+            raise PlanError(
+                "a tie of other draws", "it was made for those it names", "plan again", code="tie-of-other-draws"
+            )
         self.grid  # noqa: B018 (made here, or refused)
 
     def _largest(self, lift: TiedLift, extents: Sequence[Array] | None) -> float:
@@ -233,11 +252,21 @@ def tie_from_dict(fields: dict[str, Any], draws: Sequence[Draw]) -> Tie:
     """The tie that `to_dict` described, of these draws of its plan; refuses what does not fit them."""
     expected = {"members", "places", "people", "where", "lift", "guarantee", "neighbours", "how", "law", "apart"}
     if set(fields) != expected:
-        raise PlanError("a tie that is not understood", "it has exactly the fields it was saved with", "plan again")
+        raise PlanError(
+            "a tie that is not understood",
+            "it has exactly the fields it was saved with",
+            "plan again",
+            code="tie-not-understood",
+        )
     members = tuple(int(i) for i in fields["members"])
     places = tuple(Place(None if q is None else int(q), int(start), float(s)) for q, start, s in fields["places"])
     if len(set(members)) != len(members) or not all(0 <= i < len(draws) for i in members):
-        raise PlanError("a tie of draws that are not there", "it names draws of its plan, each once", "plan again")
+        raise PlanError(
+            "a tie of draws that are not there",
+            "it names draws of its plan, each once",
+            "plan again",
+            code="tie-draws-missing",
+        )
     return Tie.of(
         [draws[i] for i in members],
         members=members,

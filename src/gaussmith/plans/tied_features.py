@@ -50,7 +50,7 @@ def tied_shape(draw: Draw, tie_lift: TiedLift, place: Place, where: str | None, 
     if draw.block.domain.marks_at_most is not None:
         assert place.part is not None
         same, between = tie_lift.covariance(place.part, place.part)
-        counted = problem.answers.count
+        counted = bool(problem.count_weight)
         people = tie_lift.people_variance if counted else 0.0
         beside = float(tie_lift.people_covariance(place.part)[0]) if counted else 0.0
         features = _alike_features(
@@ -71,12 +71,11 @@ def tied_shape(draw: Draw, tie_lift: TiedLift, place: Place, where: str | None, 
 
 def feature_rows(problem: Problem[Domain]) -> Array:
     """What each feature is of the core of a group: of its columns, then of its count."""
-    centre, radius = problem.domain.coded
-    answers, d = problem.answers, problem.domain.dimension
-    rows = np.zeros((answers.size + bool(problem.count_weight), d + 1))
-    at = np.arange(answers.size)
-    rows[at, answers.index] = radius[answers.index]
-    rows[at, d] = np.where(answers.means, 0.0, centre[answers.index])
+    features, d = problem.features, problem.domain.dimension
+    rows = np.zeros((features.size + bool(problem.count_weight), d + 1))
+    at = np.arange(features.size)
+    rows[at, features.index] = problem.domain.coded[1][features.index]
+    rows[at, d] = problem.coded_offsets
     if problem.count_weight:
         rows[-1, d] = 1.0
     return rows

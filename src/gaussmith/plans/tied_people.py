@@ -49,7 +49,7 @@ def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:
     everybody = counts_everybody(draw, where)
     if domain.marks_at_most is not None:
         weight = problem.common_weight
-        if weight is None or draw.groups is not None or (problem.answers.count and not everybody):
+        if weight is None or draw.groups is not None or (draw.block.answers.count and not everybody):
             raise untied("its cells do not weigh the same, or are counted apart")
         none = np.zeros(0)
         return Part(domain.dimension, 0, domain.marks_at_most, none, none, none, weight * scale)
@@ -66,7 +66,7 @@ def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:
 
 def untied(why: str) -> PlanError:
     """Why a draw has noise of its own."""
-    return PlanError("a draw that cannot share its noise", why, "plan it apart")
+    return PlanError("a draw that cannot share its noise", why, "plan it apart", code="draw-cannot-be-tied")
 
 
 def _columns(problem: Problem[Domain]) -> tuple[Array, Array, Array, float]:
@@ -92,21 +92,35 @@ def _columns(problem: Problem[Domain]) -> tuple[Array, Array, Array, float]:
 def make_body(draws: Sequence[Draw], places: Sequence[Place], where: str | None) -> Body:
     """What one person adds to all draws together; refuses places that are not those of the draws."""
     if len(places) != len(draws):
-        raise PlanError("a tie with places that do not fit", "each draw has one", "plan again")
+        raise PlanError(
+            "a tie with places that do not fit", "each draw has one", "plan again", code="tie-places-do-not-fit"
+        )
     parts: dict[int, list[tuple[Place, Part]]] = {}
     people_weight = 0.0
     for draw, place in zip(draws, places, strict=True):
         if not (np.isfinite(place.scale) and place.scale > 0):
-            raise PlanError("a tie with a scale that is not positive", "every draw is worth something", "plan again")
+            raise PlanError(
+                "a tie with a scale that is not positive",
+                "every draw is worth something",
+                "plan again",
+                code="tie-scale-not-positive",
+            )
         part = part_of(draw, where, place.scale)
         if (part is None) != (place.part is None):
-            raise PlanError("a tie with places that do not fit", "each draw has one", "plan again")
+            raise PlanError(
+                "a tie with places that do not fit", "each draw has one", "plan again", code="tie-places-do-not-fit"
+            )
         if part is None or (part.columns == 0 and draw.block.answers.count and part.groups == draw.block.domain.width):
-            people_weight += place.scale if draw.block.answers.count else 0.0
+            people_weight += place.scale * draw.block.problem.count_weight
         if part is not None and place.part is not None:
             parts.setdefault(place.part, []).append((place, part))
     if sorted(parts) != list(range(len(parts))):
-        raise PlanError("a tie with places that do not fit", "parts are counted from the first", "plan again")
+        raise PlanError(
+            "a tie with places that do not fit",
+            "parts are counted from the first",
+            "plan again",
+            code="tie-places-do-not-fit",
+        )
     return Body(tuple(_pooled(parts[q]) for q in range(len(parts))), people_weight)
 
 
@@ -117,7 +131,12 @@ def _pooled(members: Sequence[tuple[Place, Part]]) -> Part:
     for place, part in members:
         alike = len(members) == 1 or (part.fewest == 0 and are_alike(part, first))
         if place.start != at or not alike:
-            raise PlanError("a tie with places that do not fit", "pooled draws follow each other", "plan again")
+            raise PlanError(
+                "a tie with places that do not fit",
+                "pooled draws follow each other",
+                "plan again",
+                code="tie-places-do-not-fit",
+            )
         at += part.groups
     if len(members) == 1:
         return first
@@ -142,7 +161,12 @@ def extents_of(draws: Sequence[Draw], places: Sequence[Place], body: Body) -> tu
         if place.part is not None and draw.block.domain.marks_at_most is None:
             columns = draw.block.codes.extents
             if place.start and not np.array_equal(found[place.part], columns):
-                raise PlanError("a tie with places that do not fit", "pooled draws are coded alike", "plan again")
+                raise PlanError(
+                    "a tie with places that do not fit",
+                    "pooled draws are coded alike",
+                    "plan again",
+                    code="tie-places-do-not-fit",
+                )
             found[place.part] = columns
     return tuple(found)
 
@@ -151,9 +175,19 @@ def check_common(draws: Sequence[Draw], where: str | None) -> None:
     """Refuse draws whose people need not pass the common filter, or are named by other columns."""
     rules = [RowRule(()) if draw.row_rule is None else draw.row_rule for draw in draws]
     if len({rule.unit for rule in rules}) > 1:
-        raise PlanError("a tie of tables with other people", "one column names them in all", "plan again")
+        raise PlanError(
+            "a tie of tables with other people",
+            "one column names them in all",
+            "plan again",
+            code="tie-of-other-people",
+        )
     columns = [dict(rule.columns) for rule in rules]
     if not same_meaning([rule.unit for rule in rules if rule.unit is not None], columns):
         raise PlanError("a tie of tables with other people", "one column names them in all", "plan again")
     if not all(common_filter(where, rule.where, columns) for rule in rules):
-        raise PlanError("a tie of draws without a common filter", "who is in a draw is counted", "plan again")
+        raise PlanError(
+            "a tie of draws without a common filter",
+            "who is in a draw is counted",
+            "plan again",
+            code="tie-without-common-filter",
+        )

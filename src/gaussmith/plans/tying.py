@@ -21,13 +21,14 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.tied.ladder import Solution, solve
 from gaussmith.numerics.tied.parts import Body, Part
-from gaussmith.plans.choice import plan_problem
-from gaussmith.plans.draw import Draw, tied
+from gaussmith.plans.block import Block
+from gaussmith.plans.draw import UNTOLD, Draw, tied
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.tie import Tie, kept_law
 from gaussmith.plans.tied_people import Place, are_alike, counts_everybody, make_body, part_of
 from gaussmith.problem import Problem
-from gaussmith.problem.answers import ask
+from gaussmith.statistics import Answers
+from gaussmith.statistics.asking import ask
 
 if TYPE_CHECKING:
     pass
@@ -168,11 +169,13 @@ def scale_of(draw: Draw) -> float:
 
     Weights that were given say how the answers of one question compare with each other, not with other questions.
     """
-    answers, domain = draw.block.answers, draw.block.domain
-    if answers.weighting == "relative" or not answers.size or domain.marks_at_most is not None:
+    features, domain = draw.block.problem.features, draw.block.domain
+    by_rule = draw.block.answers.weighting == "relative" or domain.marks_at_most is not None
+    if by_rule or features.is_linear or not features.size:
         return 1.0
-    ranges = domain.ranges[answers.index]
-    return float(1.0 / np.mean(answers.weights * ranges * ranges))
+    asked = features.index != domain.rows_coordinate
+    ranges = domain.ranges[features.index[asked]]
+    return float(1.0 / np.mean(features.weights[asked] * ranges * ranges))
 
 
 def everybody_of(rules: Sequence[RowRule], where: str | None, neighbours: str) -> RowRule:
@@ -208,7 +211,6 @@ def placed_again(draws: Sequence[Draw], people: Sequence[Draw]) -> list[Draw]:
 def _count_people(rule: RowRule, guarantee: Guarantee) -> Draw:
     """The draw that counts people for the others; no question asks for their number."""
     domain = Records()
-    asked = ask(domain, count=True)
-    block = plan_problem(Problem(domain, asked, ADD_REMOVE), guarantee)
-    silent = block.problem.asking(replace(asked, count=False))
-    return Draw(replace(block, problem=silent), guarantee, ADD_REMOVE, row_rule=rule)
+    silent = Answers.of(ask(domain, count=True).features, [], "equal")
+    block = Block(Problem(domain, silent.features, ADD_REMOVE), silent, guarantee, UNTOLD, domain.centre)
+    return Draw(block, guarantee, ADD_REMOVE, row_rule=rule)

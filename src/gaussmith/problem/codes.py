@@ -1,32 +1,34 @@
-"""How the numbers of a record become integers, and what those integers stand for.
+"""Codes: how the numbers of a record become integers, and what those integers represent.
 
-A column with bounds [low, high] is cut into steps of one power of two, 2^e, chosen so that between 2^41 and 2^42
+A column with bounds [low, high] is divided into steps of one power of two, 2^e, chosen so that between 2^41 and 2^42
 steps fit into the bounds. A value is clamped and becomes the number of steps nearest to it above `low`:
 
     code(x) = floor((clamp(x, low, top) − low) · 2^−e + ½)   in {0, …, steps}
 
 Why a power of two (and not (high−low)/2^B): multiplying by it is exact, so every engine computes the same integer,
 and whole numbers, halves, quarters … above a whole `low` are coded without any error at all.
-The point a code stands for, low + code·2^e, lies inside the bounds, so coding adds nothing to the sensitivity.
+The point that a code represents, low + code·2^e, lies inside the bounds, so coding adds nothing to the sensitivity.
 
 A record of a ball is centred, divided by the radius, clipped to norm 1 and cut toward zero into 2^42 steps, so that
 the integers' own norm is at most 2^42 (`BallCodes`).
 
 Sizes (library constants, never data): a code fits 42 bits and a sign, so 2^20 codes add up without overflow in a
-signed 64-bit integer; whoever adds more uses blocks of 2^20 rows, or two limbs, or wider integers.
+signed 64-bit integer; longer sums use blocks of 2^20 rows, or two limbs, or wider integers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.errors import DomainError
-from gaussmith.numerics.products import FEW, Integers
+from gaussmith.errors import DomainError, SourceError
+from gaussmith.numerics.products import FEW, Integers, Words
+from gaussmith.problem.sql import INFINITY, Step, literal
 
 Array = npt.NDArray[np.float64]
 
@@ -34,11 +36,61 @@ BITS = 41
 """At least 2^BITS steps lie between the bounds of a column."""
 
 BLOCK_ROWS = 1 << 20
-"""So many codes add up in a signed 64-bit integer without overflow: 2^20 · 2^42 < 2^63."""
+"""Limit on the codes that add up in a signed 64-bit integer without overflow: 2^20 · 2^42 < 2^63."""
+
+
+class Codes:
+    """A total rule from one record to integers. What has no default here every coding has of its own.
+
+    A coding is spelled twice, in numpy and in SQL: each operation of one rounds as that of the other. In Spark's order
+    NaN is above all numbers, and null counts as false in `if`; the guards in SQL rest on both.
+    """
+
+    if TYPE_CHECKING:  # every coding has these, as fields or as properties
+
+        @property
+        def columns(self) -> int:
+            """How many columns are read."""
+
+        @property
+        def width(self) -> int:
+            """How many integers a record becomes."""
+
+        @property
+        def extents(self) -> Array:
+            """What core 1 is in integers, coordinate by coordinate."""
+
+        def encode(self, rows: npt.NDArray[Any]) -> Words:
+            """The integers of each record of an array (rows × columns)."""
+
+    def centred(self, sums: Integers, records: int) -> Integers:
+        """The summed core, from the summed integers."""
+        return sums
+
+    def sum_rows(self, rows: Array) -> Words:
+        """The summed integers of an array of records, at most 2^20 of them."""
+        return np.asarray(self.encode(rows).sum(axis=0))
+
+    def add_places(self, sums: Words, places: Words, weights: Words | None = None) -> None:
+        """Add to `sums` the integers of records that are told by the places of their values among the declared ones.
+
+        A value that was not declared is at −1; `weights` says how often each record occurs.
+        """
+        what, rule = f"records coded by {type(self).__name__}", "no values are declared for them"
+        raise SourceError(what, rule, "pass numbers", code="codes-without-declared-values", type=type(self).__name__)
+
+    def spell(self, which: range) -> list[Step]:
+        """Steps in SQL from the numbers x0, x1 … to the codes c0, c1 …, of which those in `which` are made."""
+        what, rule = f"records coded by {type(self).__name__}", "Spark cannot code these"
+        raise SourceError(what, rule, "read them with Polars", code="codes-unknown-to-spark", type=type(self).__name__)
+
+    def spell_place(self) -> list[Step] | None:
+        """Steps in SQL to `place`, the code that is 1, where a record has one only; None where it may have more."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
-class BoxCodes:
+class BoxCodes(Codes):
     """The coding of the columns of a box: `floor((clamp(x, low, top) − low)·scale + ½)`, each `scale` a power of two.
 
     Guarantee: for all doubles x the code lies in {0, …, steps}, and low + code/scale lies in [low, high]. The code of
@@ -58,9 +110,8 @@ class BoxCodes:
 
     def __post_init__(self) -> None:
         if self.substitute.shape != self.low.shape or not np.isfinite(self.substitute).all():
-            raise DomainError(
-                "what stands in for a missing value", "it is one finite number per coordinate", "give such numbers"
-            )
+            what, rule = "what stands in for a missing value", "it is one finite number per coordinate"
+            raise DomainError(what, rule, "give such numbers", code="missing-not-finite")
 
     @classmethod
     def for_bounds(cls, lower: Any, upper: Any, substitute: Any, names: Sequence[str] | None = None) -> BoxCodes:
@@ -81,6 +132,10 @@ class BoxCodes:
                 f"bounds of {name} = [{low[j]:g}, {high[j]:g}]",
                 "their distance must be a number that doubles can cut into 2^41 parts",
                 "rescale the column to ordinary units",
+                code="bounds-distance-beyond-doubles",
+                name=name,
+                low=low[j],
+                high=high[j],
             )
         scale = np.ldexp(1.0, -exponent)
         steps = np.floor(width * scale)
@@ -95,14 +150,15 @@ class BoxCodes:
                 "bounds too narrow for their distance from zero",
                 "doubles near the bounds must be finer than the bounds are wide",
                 "shift the column towards zero",
+                code="bounds-too-narrow",
             )
         return cls(low, top, scale, steps.astype(np.int64), np.clip(np.array(substitute, float), low, high))
 
-    @property
+    @cached_property
     def columns(self) -> int:
         return len(self.low)
 
-    @property
+    @cached_property
     def width(self) -> int:
         return len(self.low)
 
@@ -118,17 +174,32 @@ class BoxCodes:
         return [2 * s - records * top for s, top in zip(sums, self.steps.tolist(), strict=True)]
 
     def encode(self, rows: Array) -> npt.NDArray[np.int64]:
-        """Codes of an array of records (rows × columns). The plain spelling; `sums` has the fast ones."""
+        """Codes of an array of records (rows × columns). The reference version; `totals` has the fast ones."""
         x = np.where(np.isnan(rows), self.substitute, rows)
         return ((np.clip(x, self.low, self.top) - self.low) * self.scale + 0.5).astype(np.int64)
+
+    def spell(self, which: range) -> list[Step]:
+        """As `encode`. Nulls go first, so that Spark asks for none later; NaN is above all else."""
+        known, coded = [], []
+        for j in which:
+            low, top, scale, substitute = (
+                literal(a[j]) for a in (self.low, self.top, self.scale, self.substitute.clip(self.low, self.top))
+            )
+            known.append(f"coalesce(x{j}, {substitute}) x{j}")
+            clamped = f"if(x{j} < {top}, if(x{j} > {low}, x{j}, {low}), if(isnan(x{j}), {substitute}, {top}))"
+            coded.append(f"floor(({clamped}{f' - {low}' if self.low[j] else ''}) * {scale} + 0.5D) c{j}")
+        return [known, coded]
 
 
 BALL_STEPS = 1 << 42
 """Coded records of a ball have Euclidean norm at most this."""
 
+FOLD = 32
+"""Squares are added left to right in blocks of so many columns, then the blocks: the same on every engine."""
+
 
 @dataclass(frozen=True, eq=False)
-class BallCodes:
+class BallCodes(Codes):
     """The coding of a ball: centre, divide by the radius, clip to norm 1, scale to 2^42 and cut toward zero.
 
     With z = (x − centre)·scale, h = max|z_j|, u = z/h and root = ‖u‖ (plain squares of z would underflow or overflow)
@@ -144,7 +215,7 @@ class BallCodes:
 
     @property
     def scale(self) -> Array:
-        """What each centred coordinate is multiplied by: 1/radius, rounded once."""
+        """The factor for each centred coordinate: 1/radius, rounded once."""
         return np.broadcast_to(1.0 / np.asarray(self.radius, float), self.centre.shape)
 
     @property
@@ -170,7 +241,7 @@ class BallCodes:
         return list(sums)
 
     def encode(self, rows: Array) -> npt.NDArray[np.int64]:
-        """Codes of an array of records (rows × columns). The plain spelling; `sums` has the fast ones."""
+        """Codes of an array of records (rows × columns). The reference version; `totals` has the fast ones."""
         odd = ~np.asarray(np.isfinite(rows).all(axis=1))
         with np.errstate(over="ignore", invalid="ignore"):
             z = (np.where(odd[:, None], self.centre, rows) - self.centre) * self.scale
@@ -179,9 +250,9 @@ class BallCodes:
         safe = np.where(h > 0, h, 1.0)
         u = z / safe[:, None]
         total = np.zeros(len(rows))
-        for start in range(0, u.shape[1], 32):
+        for start in range(0, u.shape[1], FOLD):
             block = u[:, start] * u[:, start]
-            for j in range(start + 1, min(start + 32, u.shape[1])):
+            for j in range(start + 1, min(start + FOLD, u.shape[1])):
                 block = block + u[:, j] * u[:, j]
             total = total + block
         root = np.sqrt(total)  # of the direction u; the norm of z is h·root, which may overflow where u cannot
@@ -192,25 +263,44 @@ class BallCodes:
             np.int64
         )
 
+    def spell(self, which: range) -> list[Step]:
+        """As `encode`: an odd coordinate is made infinite, and the largest one tells that the record is odd."""
+        d, full, some = self.columns, literal(self.margin * float(BALL_STEPS)), list(which)
+        x = [f"coalesce(if(abs(x{j}) < {INFINITY}, x{j}, {INFINITY}), {INFINITY})" for j in range(d)]
+        blocks = [" + ".join(f"u{j} * u{j}" for j in range(s, min(s + FOLD, d))) for s in range(0, d, FOLD)]
+        squares = " + ".join(f"({block})" for block in blocks)
+        z, u = [f"z{j}" for j in range(d)], [f"u{j}" for j in range(d)]
+        kept = [*(z[j] for j in some), *(u[j] for j in some), "h"]
+        return [
+            [f"({x[j]} - {literal(self.centre[j])}) * {literal(self.scale[j])} z{j}" for j in range(d)],
+            [*z, f"greatest({', '.join(f'abs({each})' for each in z)}, 0D) g"],
+            [*(f"if(g < {INFINITY}, {each}, 0D) {each}" for each in z), f"if(g < {INFINITY} and g > 0D, g, 1D) h"],
+            [*z, *(f"z{j} / h u{j}" for j in range(d)), "h"],
+            [*kept, f"sqrt({squares}) root"],
+            [*kept, "1D / if(root > 0D, root, 1D) shrink"],
+            [f"if(h > shrink, u{j} * (shrink * {full}), z{j} * {full}) y{j}" for j in some],
+            [f"if(y{j} < 0D, ceil(y{j}), floor(y{j})) c{j}" for j in some],
+        ]
+
 
 @dataclass(frozen=True, eq=False)
 class PeopleCodes(BoxCodes):
     """The coding of what one person adds: first the person's own numbers, then `rows` sums over rows, then T.
 
-    T is the number of the person's rows, at most `rows_per_unit` = k. A sum over rows adds up the codes of T rows, so
+    T is the number of the person's rows, at most `max_rows` = k. A sum over rows adds up the codes of T rows, so
     that twice it, less its steps for each row, lies within ±T·steps. Exact integers throughout.
     """
 
     rows: int
-    rows_per_unit: int
+    max_rows: int
 
     @property
     def extents(self) -> Array:
         """The largest absolute core integer of one person, rounded up to a double."""
         own, over, _ = self._parts(self.steps.tolist())
         # A sum over rows may need 62 bits, which no double holds: the next one above it will do.
-        reach = [float(np.nextafter(float(s * self.rows_per_unit), np.inf)) for s in over]
-        return np.array([*own, *reach, self.rows_per_unit], float)
+        reach = [float(np.nextafter(float(s * self.max_rows), np.inf)) for s in over]
+        return np.array([*own, *reach, self.max_rows], float)
 
     def centred(self, sums: Integers, records: int) -> Sequence[int]:
         """The summed core: twice each number, less its steps for each person, or for each row; then the rows."""
@@ -226,25 +316,6 @@ class PeopleCodes(BoxCodes):
         """The person's own, those over rows, and the rows."""
         last = len(self.steps) - 1
         return values[: last - self.rows], values[last - self.rows : last], values[last:]
-
-
-class Codes(Protocol):
-    """What planning and summing ask of a coding, whatever its kind: a total rule from one record to integers."""
-
-    @property
-    def columns(self) -> int:
-        """How many columns are read."""
-
-    @property
-    def width(self) -> int:
-        """How many integers a record becomes."""
-
-    @property
-    def extents(self) -> Array:
-        """What core 1 is in integers, coordinate by coordinate."""
-
-    def centred(self, sums: Integers, records: int) -> Integers:
-        """The summed core, from the summed integers."""
 
 
 def nearest_to_zero(lower: Array, upper: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What one record can be: the duties of a domain."""
+"""The interface of domains: what one record can be."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from gaussmith.problem.codes import Codes
 from gaussmith.problem.law import Law, refused_law
 
 if TYPE_CHECKING:
-    from gaussmith.problem.answers import Answers
+    from gaussmith.problem.features import Features
     from gaussmith.problem.problem import Problem
     from gaussmith.shapes import Shape
     from gaussmith.shapes.candidates import Candidates, Search
     from gaussmith.workloads import Marginals, Runs, Workload
 
 Differences = tuple[Array, Array]
-"""Differences of neighbours in answers scaled to their weights, one a row, and how often each occurs."""
+"""Differences of neighbours in answers scaled to their weights, one per row, and how often each occurs."""
 
 
 @dataclass(frozen=True)
 class BoundsTable:
-    """Bounds for a page: a header, a row for each coordinate (its name, then numbers), and what is said below."""
+    """Bounds for a page: a header, a row for each coordinate (its name, then numbers), and a note below."""
 
     header: tuple[str, ...]
     rows: list[tuple[str, list[float]]]
@@ -38,15 +38,15 @@ class BoundsTable:
 class Domain(ABC):
     """What one record can be. Nothing here sees data.
 
-    A record x is `centre + radius · z`, coordinate by coordinate; z is its core, at most 1 in size. A new domain says
-    what has no default here; the rest has one that fits records of numbers within bounds.
+    A record x is `centre + radius · z`, coordinate by coordinate; z is its core, at most 1 in size. A new domain
+    defines what has no default here; the defaults fit records of numbers within bounds.
     """
 
     kind: ClassVar[str]
-    """What the domain is called in saved plans."""
+    """The name of the domain in saved plans."""
 
     forms: ClassVar[tuple[str, ...]] = ("numbers",)
-    """The forms that records may come in, the usual one first."""
+    """The forms of data that are accepted, the default first."""
 
     columns_vary_alone: ClassVar[bool] = False
     """Whether each number of the core may be anything between −1 and 1, whatever the others are."""
@@ -83,21 +83,26 @@ class Domain(ABC):
     @property
     @abstractmethod
     def spread(self) -> Array:
-        """The mean square distance of a mean from the centre, when it may lie anywhere in the domain."""
+        """The mean squared distance of a mean from the centre, if it is uniform in the domain."""
 
     @property
     def coded(self) -> tuple[Array, Array]:
-        """Centre and radius of the points that codes stand for."""
+        """Centre and radius of the points that codes represent."""
         return self.centre, self.radius
 
     @property
+    def middles(self) -> Array:
+        """What means are measured from, as codes stand for it."""
+        return self.coded[0]
+
+    @property
     def ranges(self) -> Array:
-        """By how much one record can change each coordinate: what relative weights are relative to."""
+        """The largest change of each coordinate by one record, to which relative weights refer."""
         return 2 * self.radius
 
     @property
     def width(self) -> int:
-        """How many numbers of a record are counted: its coordinates, or the points that it can be."""
+        """The number of counted values of a record: its coordinates, or its possible points."""
         return self.dimension
 
     @property
@@ -109,7 +114,7 @@ class Domain(ABC):
 
     @property
     def columns(self) -> Sequence[str] | None:
-        """The columns that records are read from, where they are named."""
+        """The columns from which records are read, if they have names."""
         return self.names
 
     @property
@@ -129,25 +134,27 @@ class Domain(ABC):
 
     @abstractmethod
     def codes(self, substitutes: Array, workload: Workload | None = None) -> Codes:
-        """How records become integers, for these stand-ins for missing values and this workload."""
+        """The encoding of records as integers, with these substitutes for missing values and this workload."""
 
-    def substitutes(self, answers: Answers, missing: Mapping[str, float]) -> Array:
+    def substitutes(self, features: Features, missing: Mapping[str, float]) -> Array:
         """What stands in for a missing value of each coordinate; refuses what `missing` cannot mean here."""
         self.refuse_missing(missing)
         return self.centre
 
     def refuse_missing(self, missing: Mapping[str, float]) -> None:
-        """Refuse stand-ins for missing values, where the domain has a rule of its own."""
+        """Refuse substitutes for missing values if the domain has its own rule."""
         if missing:
             raise PlanError(
                 f"missing={dict(missing)!r}",
                 "in a ball a record with a missing value becomes the centre; counts have rules of their own",
                 "leave out missing=",
+                code="missing-not-for-this-domain",
+                missing=dict(missing),
             )
 
     @property
     def substitutes_size(self) -> int:
-        """How many stand-ins for missing values a plan holds."""
+        """The number of substitutes for missing values in a plan."""
         return self.dimension
 
     def check_plain(self) -> None:
@@ -158,7 +165,7 @@ class Domain(ABC):
 
     @abstractmethod
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
-        """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
+        """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
 
         A lift sees the core of a record and, under add-remove, may see a constant 1 in a last column: the record.
         `extent` is the integer that stands for core 1, coordinate by coordinate (1 by default).
@@ -166,10 +173,10 @@ class Domain(ABC):
 
     @abstractmethod
     def largest_change(self, lift: Matrix) -> float:
-        """An upper bound of ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
+        """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
 
     def check_lift(self, lift: Matrix, codes: Codes) -> None:
-        """Refuse a lift that is not one of these codes, where its size alone does not tell."""
+        """Refuse a lift that does not fit these codes, if its size alone is not enough to tell."""
         return
 
     # -- what can be asked, and the noise that fits ---------------------------------------------------------------
@@ -180,6 +187,8 @@ class Domain(ABC):
             f"a workload over {type(self).__name__}",
             "workloads are over the cells of a histogram",
             "plan with gaussmith.Cells, or give a matrix of answers",
+            code="workload-without-cells",
+            type=type(self).__name__,
         )
 
     def workload_names(self, workload: Runs | Marginals) -> Sequence[str]:
@@ -188,31 +197,33 @@ class Domain(ABC):
         return ()
 
     def check_coordinates(self) -> None:
-        """Refuse more coordinates than can be released one by one."""
+        """Refuse more coordinates than can be released individually."""
         return
 
     def check(self, problem: Problem[Any]) -> None:
         """Refuse what cannot be asked of this domain."""
-        if problem.answers.targets is not None:
+        if problem.features.targets is not None:
             raise PlanError(
                 f"objective='worst' for {type(self).__name__}",
                 "the worst answer is planned over cells and points",
                 "leave it out, or give weights",
+                code="objective-worst-not-for-this-domain",
+                type=type(self).__name__,
             )
 
-    def answer_rows(self, answers: Answers) -> Array:
-        """The answers as a matrix over what is counted of a record, one a row, not weighted."""
-        return answers.rows(self.dimension)
+    def feature_rows(self, features: Features) -> Array:
+        """The features as a matrix over what is counted of a record, one a row, not weighted."""
+        return features.rows(self.dimension)
 
     @abstractmethod
     def candidates(self, problem: Problem[Any], search: Search) -> Candidates:
-        """The shapes of noise that fit, in order of preference, or the one that is asked for by name."""
+        """The shapes of noise that fit, in order of preference, or the one requested by name."""
 
     # -- the standard Gaussian mechanism --------------------------------------------------------------------------
 
     def has_standard_shape(self, problem: Problem[Any]) -> bool:
         """Whether the standard Gaussian mechanism is a shape over the coordinates, and not noise on each answer."""
-        return problem.answers.matrix is None
+        return problem.features.matrix is None
 
     @abstractmethod
     def standard(self, problem: Problem[Any], mu: float) -> tuple[Domain, Shape]:
@@ -220,74 +231,74 @@ class Domain(ABC):
 
     def standard_reach(self, problem: Problem[Any]) -> float | None:
         """Δ: the largest norm of all answers together, each scaled to its weight; None where it is not known."""
-        W, root = problem.rows, np.sqrt(problem.answers.weights)
+        W, root = problem.rows, np.sqrt(problem.features.weights)
         reach = np.abs(W) @ self.radius
         reach = np.abs(W @ self.centre) + reach if problem.secret_count else 2 * reach
-        return float(np.sqrt(((root * reach) ** 2).sum() + (1.0 if problem.asks_secret_count else 0.0)))
+        return float(np.sqrt(((root * reach) ** 2).sum() + problem.secret_count_weight))
 
-    # -- the limit of all Gaussian noise: computed apart from the candidates --------------------------------------
+    # -- the lower bound for any Gaussian noise: independent of the candidates ------------------------------------
 
     def closed_bound(self, problem: Problem[Any]) -> float:
         """No Gaussian noise at μ = 1 has a smaller weighted total, by a closed formula; rounded down."""
         return 0.0
 
     def bounding_law(self, problem: Problem[Any]) -> Law:
-        """A law on differences that bounds every shape, where no candidate came with one."""
+        """A law on differences that bounds every shape, if no candidate came with one."""
         return Law("closed", self.closed_bound(problem))
 
     def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
-        """The differences of a law; None where they are too many to be written down."""
+        """The differences of a law; None if there are too many to list."""
         return None
 
     def proven(self, problem: Problem[Any], law: Law) -> float:
-        """What a law proves whose differences are not written down, at μ = 1, rounded down; refuses other laws."""
+        """The bound from a law whose differences are not listed, at μ = 1, rounded down; refuses other laws."""
         raise refused_law()
 
     # -- pictures and words ---------------------------------------------------------------------------------------
 
     def outlines(self, problem: Problem[Any], first: int, second: int) -> list[Array]:
-        """Outlines of what one record can change in two answers (the count last); empty where they are not known."""
+        """Outlines of what one record can change in two answers (the count last); empty if they are not known."""
         return []
 
     @property
     @abstractmethod
     def reading(self) -> str:
-        """How records are read, in plain words: what counts, and what becomes of odd values."""
+        """The treatment of records in plain words: what counts, and what happens to odd values."""
 
     @property
     def undeclared(self) -> str:
-        """What a value counts as that is none of the declared ones, in plain words; empty where there is none such."""
+        """The substitute of undeclared values, in plain words; empty if there is none."""
         return ""
 
     @property
     def person(self) -> str:
-        """Who is one person where a plan is released from plain data, in plain words."""
+        """Who is one person in a release from plain data, in plain words."""
         return "each row is one person"
 
     def note(self, problem: Problem[Any]) -> str:
-        """What else is to be said of a plan for this domain; mostly nothing."""
+        """An extra note on a plan for this domain; usually empty."""
         return ""
 
     @property
     def largest_values(self) -> Array | None:
-        """The largest size of each coordinate of one record, where errors are told as a share of it."""
+        """The largest absolute value of each coordinate of one record, if errors are shown relative to it."""
         return None
 
     def bounds_table(self, problem: Problem[Any], places: Sequence[int], substitutes: Array) -> BoundsTable | None:
-        """The bounds of some coordinates as a table; None where `reading` says it all."""
+        """The bounds of some coordinates as a table; None if `reading` says everything."""
         return None
 
     @property
     def comparison_note(self) -> str:
-        """What is to be said where published mechanisms are compared on this domain; mostly nothing."""
+        """An extra note on comparisons of published mechanisms on this domain; usually empty."""
         return ""
 
     def expected_loss(self, weights: Array) -> float:
-        """The expected weighted squared error of sums beside the noise, if records are as expected."""
+        """The expected weighted squared error of sums in addition to the noise, if the data are as expected."""
         return 0.0
 
     def around_zero(self) -> Domain:
-        """The same domain as the papers have it that know no centre."""
+        """The same domain as in papers without a centre."""
         return self
 
     @abstractmethod

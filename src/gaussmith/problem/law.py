@@ -37,13 +37,14 @@ class Law:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Law:
         if fields["kind"] not in KINDS:
-            raise PlanError(f"law kind = {fields['kind']!r}", "this version does not know it", "plan again")
+            what, rule = f"law kind = {fields['kind']!r}", "this version does not know it"
+            raise PlanError(what, rule, "plan again", code="unknown-law-kind", kind=fields["kind"])
         numbers = {str(name): unpack(values) for name, values in fields["numbers"].items()}
         return cls(str(fields["kind"]), float(fields["lower"]), numbers)
 
 
 def even_moment(law: Law, dimension: int, secret_count: bool, counted: bool) -> Array:
-    """E[s sᵀ] of a law that is alike in all coordinates; with the number of records as one more coordinate if asked."""
+    """E[s sᵀ] of a law that is symmetric in all coordinates; with the number of records as one more if asked for."""
     d = dimension
     if law.kind == "rankings":
         size, total = (d - 1) * (2 * d - 1) / 6, d * (d - 1) / 2  # E x_j², Σ x_j
@@ -66,7 +67,7 @@ def even_moment(law: Law, dimension: int, secret_count: bool, counted: bool) -> 
 
 
 def price_over_bound(price: float, lower: float) -> float:
-    """How many times the bound a price is: infinite where nothing is proven, 1 where nothing has to be paid.
+    """The ratio of a total error to the bound: infinite if nothing is proven, 1 if both are zero.
 
     >>> price_over_bound(3.0, 2.0), price_over_bound(3.0, 0.0), price_over_bound(0.0, 0.0)
     (1.5, inf, 1.0)
@@ -83,5 +84,6 @@ def check_law(holds: bool) -> None:
 
 
 def refused_law() -> PlanError:
-    """Why a law is refused."""
-    return PlanError("a law that is not one of differences", "its numbers must fit the domain", "plan again")
+    """The reason for refusing a law."""
+    what = "a law that is not one of differences"
+    return PlanError(what, "its numbers must fit the domain", "plan again", code="law-not-of-differences")

@@ -1,4 +1,12 @@
-"""Bounds in balls and ellipsoids: directions with a preferred mean, or each axis as often as its share of noise."""
+"""The optimum in balls and ellipsoids, which a law on the sphere attains whatever is asked (docs/theory.md, 29).
+
+A record adds s = Bz + v with ‖z‖ ≤ 1, each answer scaled to the root of its weight: B takes what varies, v what every
+record adds through the centre and the count. With S = ‖B‖² (the sum of squares) and E = ‖v‖² a law on the sphere has
+
+    E zzᵀ = BᵀB/S,   E z = Bᵀv/√(SE),   so that   M = (BBᵀ/√S + vvᵀ/√E)²,   tr M^{1/2} = √S + √E.
+
+Where a record is replaced v drops out and z is twice as long: tr M^{1/2} = 2√S.
+"""
 
 from __future__ import annotations
 
@@ -6,64 +14,48 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.numerics.trace_roots import square_with_slack
+from gaussmith.numerics.trace_roots import square_down
 from gaussmith.problem import Problem
 
 if TYPE_CHECKING:
     from gaussmith.domains import Ball, GaussianData
 
-
-def ball_bound(problem: Problem[Ball]) -> float:
-    """No Gaussian noise at μ = 1 has a smaller weighted total; rounded down."""
-    if problem.secret_count:
-        return square_with_slack(_ball_root(problem))
-    return square_with_slack(float(2 * problem.domain.ball_radius * np.sqrt(problem.coordinate_weights.sum())))
+_UNIT = 2.0**-53
 
 
-def ellipsoid_bound(problem: Problem[GaussianData]) -> float:
-    """The same in the ellipsoid that Gaussian data are clipped to."""
-    return square_with_slack(_ellipsoid_root(problem))
+def round_bound(problem: Problem[Ball | GaussianData]) -> float:
+    """(√S + √E)², or 4S under replace-one: no Gaussian noise at μ = 1 has a smaller weighted total; rounded down.
 
+    Guarantee: at most the optimum in real arithmetic. Rounding: below it by some (d + answers)·2⁻⁵² of it.
 
-def _ball_root(problem: Problem[Ball]) -> float:
-    """The largest tr M^{1/2} over laws of directions that prefer the centre's: E cos = m, E cos² = q, even across it.
-
-    Equal weights w: M splits into d−1 equal directions across, and a 2 × 2 block (towards the centre, and the count)
-    with trace w(|c|² + 2|c|Cm + C²q) + e and determinant w·e·C²(q − m²), e the weight of the count.
+    >>> import gaussmith as gm
+    >>> problem = gm.plan(gm.Ball(4, radius=3, centre=[1, 0, 0, 0]), gm.Guarantee(mu=1), count=True).block.problem
+    >>> 0 < 1 - round_bound(problem) / (3 * 4**0.5 + 2**0.5) ** 2 < 1e-12
+    True
     """
-    answers, omega = problem.answers, problem.coordinate_weights
-    C, d = problem.domain.ball_radius, problem.domain.dimension
-    E, e = problem.offset_weight, problem.count_weight
-    plain = float(max(C * np.sqrt(omega.sum()), np.sqrt(E)))  # the spread alone, and the centre alone
-    means = answers.means
-    if answers.matrix is not None or answers.size != d or np.ptp(omega) > 0 or means.any() != means.all():
-        return plain
-    w = float(omega[0])
-    length = np.sqrt(max(E - e, 0.0) / w)
-    q = np.append(np.linspace(0.0, 1.0, 257), 1.0 / d)[:, None]
-    m = np.sqrt(q) * np.linspace(0.0, 1.0, 129)[None, :]
-    trace = w * (length**2 + 2 * length * C * m + C * C * q) + e
-    determinant = w * e * C * C * np.maximum(q - m * m, 0.0)
-    across = C * np.sqrt(w * (1 - q) * (d - 1))
-    return max(plain, float((np.sqrt(trace + 2 * np.sqrt(determinant)) + across).max()))
+    root = np.sqrt(_spread_down(problem))
+    root = root + np.sqrt(_offset_down(problem)) if problem.secret_count else 2.0 * root
+    return square_down(float(root) * (1.0 - 8.0 * _UNIT))
 
 
-def _ellipsoid_root(problem: Problem[GaussianData]) -> float:
-    """Directions of the ellipsoid with E zz^T = diag(q), q_j ∝ ω_j a_j², either way equally often.
+def _spread_down(problem: Problem[Ball | GaussianData]) -> float:
+    """S = Σ ω_j a_j² with every rounding given away; no term is negative."""
+    squares = problem.coordinate_weights * problem.domain.radius**2
+    return _down(float(squares.sum()), problem)
 
-    Then tr M^{1/2} = √S, S = Σ ω_j a_j², without a centre or a count; with them M has one more rank.
-    """
-    domain, answers = problem.domain, problem.answers
-    shares = problem.coordinate_weights * domain.radius**2
-    S = float(shares.sum())
-    if not problem.secret_count:
-        return 2 * float(np.sqrt(S))
-    plain = float(np.sqrt(max(S, problem.offset_weight)))
-    if not problem.asks_no_coordinate_twice or not S:
-        return plain
-    from gaussmith.numerics.traces import trace_sqrt_lower
 
-    i = answers.index
-    away = np.sqrt(answers.weights) * np.where(answers.means, 0.0, domain.centre[i])
-    v = np.append(away, np.sqrt(problem.count_weight))[:, None]
-    return max(plain, float(trace_sqrt_lower(np.append(shares[i] * (shares[i] / S), 0.0), v, np.ones((1, 1)))))
+def _offset_down(problem: Problem[Ball | GaussianData]) -> float:
+    """E = Σ w_i v_i² + e with every rounding given away: parts of a centre may cancel in an answer."""
+    asked, centre = problem.features, problem.domain.centre
+    if asked.matrix is None:
+        at_centre = np.where(asked.centred, 0.0, np.abs(centre[asked.index]))
+    else:
+        doubt = 2.0 * (len(centre) + 4) * _UNIT * (np.abs(asked.matrix) @ np.abs(centre))
+        at_centre = np.maximum(np.abs(asked.matrix @ centre) - doubt, 0.0)
+    return _down(float((asked.weights * at_centre**2).sum()) + problem.count_weight, problem)
+
+
+def _down(total: float, problem: Problem[Ball | GaussianData]) -> float:
+    """A sum of terms that are not negative, less what a few roundings per coordinate and answer can add."""
+    terms = problem.domain.dimension + problem.features.size + 16
+    return max(0.0, total * (1.0 - 4.0 * terms * _UNIT) - terms * float(np.finfo(float).tiny))

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array
-from gaussmith.numerics.trace_roots import root_of, square_down, square_with_slack
+from gaussmith.numerics.trace_roots import root_of, square_down, square_with_slack, weighted_lower
 from gaussmith.problem import Law, Problem
 from gaussmith.problem.law import check_law
 
@@ -21,24 +22,26 @@ if TYPE_CHECKING:
     from gaussmith.problem.domain import Differences
 
 MAX_DENSE = 1500
-"""Limit on coordinates and answers for a moment matrix that is written down."""
+"""Limit on coordinates and answers for an explicit moment matrix."""
 
 MAX_CHOSEN = 48
-"""Limit on coordinates: up to it chosen corners give a better bound than the law of signs."""
+"""Limit on coordinates up to which chosen corners give a better bound than the law of signs."""
 
 _ROUNDS = 50
+_SPREAD = 1500
+_WIDEST = 10
 
 
 def box_law(problem: Problem[Box]) -> Law:
     """The best law at hand: signs of a Gaussian vector, or chosen corners."""
-    if max(problem.domain.dimension, problem.answers.size) > MAX_DENSE:
+    if max(problem.domain.dimension, problem.features.size) > MAX_DENSE:
         return Law("closed", box_bound(problem))
     if not problem.secret_count:
         return Law("gaussian signs", box_bound(problem))
     W = problem.lifted_rows
     signs = root_of(_signs_moment(W))
     if problem.domain.dimension <= MAX_CHOSEN:
-        root, z, weights = _best_corners(W)
+        root, z, weights = max((_best_corners(W), _spread_corners(W)), key=lambda found: found[0])
         if root > signs:
             return Law("corners", square_with_slack(root), {"corners": z, "weights": weights})
     return Law("gaussian signs", square_with_slack(signs))
@@ -48,8 +51,9 @@ def box_differences(problem: Problem[Box], law: Law) -> Differences | None:
     """The corners of a law, chosen or all of them."""
     numbers = law.numbers
     if law.kind == "corners":
-        check_law(problem.secret_count)
         z = np.sign(numbers["corners"])
+        if not problem.secret_count:
+            return 2.0 * z @ problem.core_rows.T, numbers["weights"]
         return np.column_stack([z, np.ones(len(z))]) @ problem.lifted_rows.T, numbers["weights"]
     if law.kind != "listed":
         return None
@@ -63,7 +67,7 @@ def box_differences(problem: Problem[Box], law: Law) -> Differences | None:
 
 
 def proven_signs(problem: Problem[Box]) -> float:
-    """What the signs of a Gaussian vector prove that has the cosines of the answers' columns."""
+    """The bound from the signs of a Gaussian vector with the cosines of the answers' columns."""
     columns = problem.lifted_rows if problem.secret_count else 2 * problem.core_rows
     return square_down(root_of(_signs_moment(columns)))
 
@@ -74,10 +78,10 @@ def box_bound(problem: Problem[Box]) -> float:
 
 
 def _replaced_root(problem: Problem[Box]) -> float:
-    answers, width = problem.answers, 2 * problem.domain.radius
-    if answers.matrix is None:
+    matrix, width = problem.features.matrix, 2 * problem.domain.radius
+    if matrix is None:
         return float(np.sqrt(problem.coordinate_weights) @ width)
-    return root_of(_signs_moment(answers.matrix * problem.root_weights * width))
+    return root_of(_signs_moment(matrix * problem.root_weights * width))
 
 
 def _signs_moment(columns: Array) -> Array:
@@ -90,7 +94,7 @@ def _signs_moment(columns: Array) -> Array:
 
 
 def _best_corners(W: Array) -> tuple[float, Array, Array]:
-    """tr M^{1/2} for the best law on a few chosen corners of the box: any corners do, well chosen ones come close.
+    """tr M^{1/2} for the best law on a few chosen corners of the box: any corners are valid, good ones come close.
 
     Near the optimum the signs z_j are uncorrelated and agree with the count's as often as the cosine h_j of their
     columns says, so that Σ h_j z_j has mean q = Σ h_j² and variance q − q². Corners are spread evenly with these
@@ -116,6 +120,34 @@ def _best_corners(W: Array) -> tuple[float, Array, Array]:
         z[better, j[better]] *= -1
     root, weights = _best_law(np.column_stack([z, np.ones(size)]) @ W.T)
     return root, z, weights
+
+
+def _spread_corners(W: Array) -> tuple[float, Array, Array]:
+    """The same with corners spread evenly over the widest columns, at most ten, whose law is left to the solver.
+
+    A narrow column is up as often as its cosine with the count says, apart from all others: where a few columns make up
+    most of the noise no law of independent signs is near the best, and one that is free in these columns is.
+    """
+    from gaussmith.numerics.optimum import solve
+
+    norms, last = np.linalg.norm(W[:, :-1], axis=0), W[:, -1]
+    d = len(norms)
+    widest = np.argsort(-norms)[:_WIDEST]
+    widest = widest[norms[widest] >= norms.max() / 4]
+    along = W[:, :-1].T @ last / np.where(norms > 0, norms, 1.0)
+    # Of what every record adds, half of the wide columns' part: their best centre lies between 0 and their middle.
+    worth = float(last @ last) - 0.75 * float((along[widest] ** 2).sum())
+    h = np.clip(along / np.sqrt(worth), -1.0, 1.0) if worth > 0 else np.zeros(d)
+    h[widest] = 0.0
+    even = np.modf(np.outer(np.arange(1, _SPREAD + 1), np.sqrt(_primes(d))))[0]
+    z = np.unique(np.where(even < (1 + h) / 2, 1.0, -1.0), axis=0)
+    points = np.column_stack([z, np.ones(len(z))]) @ W.T
+    try:
+        weights = solve(points, gap=1e-4, max_rounds=60).weights
+    except PlanError:  # scales too far apart for doubles: other laws have no such trouble
+        return 0.0, z, np.ones(len(z))
+    kept = weights > 1e-9 * weights.max()
+    return weighted_lower(points[kept], weights[kept]), z[kept], weights[kept] / weights[kept].sum()
 
 
 def _best_law(points: Array) -> tuple[float, Array]:
@@ -150,8 +182,8 @@ def _primes(count: int) -> Array:
 
 
 def _root(problem: Problem[Box]) -> float:
-    domain, answers = problem.domain, problem.answers
-    if domain.dimension <= MAX_DENSE and answers.size <= MAX_DENSE:
+    domain, asked = problem.domain, problem.features
+    if domain.dimension <= MAX_DENSE and asked.size <= MAX_DENSE:
         W = problem.lifted_rows
         return max(root_of(_signs_moment(W)), _best_corners(W)[0] if domain.dimension <= MAX_CHOSEN else 0.0)
     if not problem.asks_no_coordinate_twice:
@@ -160,10 +192,9 @@ def _root(problem: Problem[Box]) -> float:
     # One answer per coordinate: M is diagonal plus a matrix of rank two in the columns' vector and the centre's.
     from gaussmith.numerics.traces import trace_sqrt_lower
 
-    root = np.sqrt(answers.weights)
-    extra = problem.count_weight
-    D = np.append(root * domain.radius[answers.index], 0.0)
-    b = np.append(root * np.where(answers.means, 0.0, domain.centre[answers.index]), np.sqrt(extra))
+    root = np.sqrt(asked.weights)
+    D = np.append(root * domain.radius[asked.index], 0.0)
+    b = np.append(root * problem.offsets, problem.root_count_weight)
     length = np.linalg.norm(b)
     if length == 0:
         return float(D.sum())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Places = npt.NDArray[np.int64]
 
 MAX_WRITTEN = 1 << 22
-"""Limit on the numbers of weighted differences that are written down; more are summed to their moment first."""
+"""Limit on explicit weighted differences; larger sets are summed to their moment first."""
 
 
 def cell_differences(problem: Problem[Cells | Points], law: Law) -> Differences | None:
@@ -31,10 +31,10 @@ def cell_differences(problem: Problem[Cells | Points], law: Law) -> Differences 
     if law.kind not in ("cells", "pairs"):
         return None
     check_law((law.kind == "cells") == problem.secret_count)  # a record more or less, or one for another
-    size, numbers = problem.answers.size, law.numbers
+    size, numbers = problem.features.size, law.numbers
     many = len(numbers["weights"]) * (size + 1) > MAX_WRITTEN
     if many or size * problem.domain.width > MAX_WRITTEN:
-        check_law(problem.answers.targets is None)
+        check_law(problem.features.targets is None)
         return None
     columns = _columns(problem)
     if law.kind == "cells":
@@ -44,7 +44,7 @@ def cell_differences(problem: Problem[Cells | Points], law: Law) -> Differences 
 
 
 def proven_cells(problem: Problem[Cells], law: Law) -> float:
-    """What laws on cells prove that are not written down."""
+    """The bound from laws on cells whose differences are not explicit."""
     if law.kind in ("cells", "pairs"):
         return square_down(root_of(_moment(problem, law)))
     if law.kind == "levels":
@@ -54,12 +54,12 @@ def proven_cells(problem: Problem[Cells], law: Law) -> float:
 
 
 def _columns(problem: Problem[Cells | Points]) -> Array:
-    """What a record in each cell adds to the answers, scaled; last, where there may be none, a record in no cell."""
+    """The scaled contribution of a record in each cell to the answers; with `or_none`, last a record in no cell."""
     rows = problem.rows * problem.root_weights
     if problem.domain.or_none:
         rows = np.hstack([rows, np.zeros((len(rows), 1))])
     if problem.asks_secret_count:
-        rows = np.vstack([rows, np.ones((1, rows.shape[1]))])
+        rows = np.vstack([rows, np.full((1, rows.shape[1]), problem.root_count_weight)])
     return np.asarray(rows.T)
 
 
@@ -71,12 +71,12 @@ def _ends(numbers: dict[str, Array], size: int) -> tuple[Places, Places]:
 
 def _moment(problem: Problem[Cells], law: Law) -> Array:
     """√λ WᵀW √λ, or the same with the Laplacian of pairs: as many eigenvalues as cells, those of M and zeros."""
-    work, domain = problem.answers.runs, problem.domain
+    work, domain = problem.features.runs, problem.domain
     if work is None:
         raise refused_law()
-    G = np.pad(gram(*work.places, domain.dimension, problem.answers.weights), (0, int(domain.or_none)))
+    G = np.pad(gram(*work.places, domain.dimension, problem.features.weights), (0, int(domain.or_none)))
     if problem.asks_secret_count:
-        G = G + 1.0
+        G = G + problem.count_weight
     weights = np.maximum(law.numbers["weights"], 0.0)
     weights = weights / (math.fsum(weights) * (1.0 + 2.0**-50))
     if law.kind == "cells":
@@ -93,10 +93,10 @@ def _moment(problem: Problem[Cells], law: Law) -> Array:
 
 
 def _proven_marginals(problem: Problem[Cells], law: Law) -> float:
-    work = problem.answers.marginals
+    work = problem.features.marginals
     if work is None:
         raise refused_law()
-    ways, weights = work.weighted_ways(problem.answers.weights, problem.asks_secret_count)
+    ways, weights = work.weighted_ways(problem.features.weights, problem.secret_count_weight)
     if law.kind == "even":
         check_law(problem.secret_count)
         return even_lower(work.shape, ways, weights)

@@ -1,4 +1,4 @@
-"""Laws that look alike from every coordinate, levels and rankings: in rationals where all answers weigh the same."""
+"""Laws that are symmetric in all coordinates, levels and rankings: in rationals if all answers have equal weight."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gaussmith.problem.law import check_law, even_moment
 
 
 def proven_levels(problem: Problem[Domain], law: Law, at_most: int, always_one: bool = False) -> float:
-    """What a law on levels proves where a record has at most so many ones (or always one, as in a cell)."""
+    """The bound from a law on levels for records with a limited number of ones (or always one, as in a cell)."""
     check_law(law.kind == "levels")
     _check_levels(problem, law, at_most, always_one)
     if problem.common_weight is None:
@@ -27,7 +27,7 @@ def proven_levels(problem: Problem[Domain], law: Law, at_most: int, always_one: 
 
 
 def proven_rankings(problem: Problem[Domain], law: Law) -> float:
-    """What the law proves under which all rankings are alike."""
+    """The bound from the uniform law on rankings."""
     check_law(law.kind == "rankings")
     if problem.common_weight is None:
         return _uneven(problem, law)
@@ -48,15 +48,15 @@ def _even(
 ) -> float:
     """The bound from E ‖s‖², E (Σs)² and E Σs; `per_record` is the sum of one record, where all have the same."""
     assert problem.common_weight is not None
-    d, w = problem.domain.dimension, Fraction(problem.common_weight)
+    d, w, e = problem.domain.dimension, Fraction(problem.common_weight), Fraction(problem.count_weight)
     alpha = delta2 / d
     across = sqrt_downward(w * (d - 1) * (t - alpha))
     if not problem.asks_secret_count:
         return square_down((across + sqrt_downward(w * alpha)) * (1.0 - 2.0**-50))
     if per_record is not None:
-        return square_down((across + sqrt_downward((w + d / per_record**2) * alpha)) * (1.0 - 2.0**-50))
-    determinant = max(w * (alpha - first * first / d), Fraction(0))
-    block = sqrt_downward(w * alpha + 1 + 2 * Fraction(sqrt_downward(determinant)))
+        return square_down((across + sqrt_downward((w + d * e / per_record**2) * alpha)) * (1.0 - 2.0**-50))
+    determinant = max(w * e * (alpha - first * first / d), Fraction(0))
+    block = sqrt_downward(w * alpha + e + 2 * Fraction(sqrt_downward(determinant)))
     return square_down((across + block) * (1.0 - 2.0**-50))
 
 

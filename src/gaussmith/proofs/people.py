@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gaussmith.problem.domain import Differences
 
 MAX_DENSE = 1500
-"""Limit on coordinates and answers for a moment matrix that is written down."""
+"""Limit on coordinates and answers for an explicit moment matrix."""
 
 
 def people_bound(problem: Problem[People]) -> float:
@@ -37,19 +37,16 @@ def people_differences(problem: Problem[People], law: Law) -> Differences | None
 
 def _root(problem: Problem[People]) -> float:
     """tr M^{1/2} with t = T/k equal to 1 or 1/k, and signs as for a box; any chance p of the first is a valid law."""
-    domain, answers = problem.domain, problem.answers
+    domain, asked = problem.domain, problem.features
     a, b, D = domain.worths(problem.coordinate_weights)
-    k, d, (own, over, last) = domain.rows_per_unit, domain.dimension, domain.parts
-    E, extra = problem.offset_weight, problem.count_weight
+    k, d, (own, over, last) = domain.max_rows, domain.dimension, domain.parts
+    E = problem.offset_weight
     p = best_share(lambda p: total(a, b, D, E, k, p)) if E else 1.0
-    if d > MAX_DENSE or answers.size > MAX_DENSE or answers.matrix is not None:
+    if d > MAX_DENSE or asked.size > MAX_DENSE or asked.matrix is not None:
         return float(a.sum() + b.sum())  # all with k rows, signs independent
-    rows = np.zeros((answers.size + 1, d + 1))
-    at = np.arange(answers.size)
-    rows[at, answers.index] = domain.radius[answers.index]
-    rows[at, -1] = np.where(answers.means, 0.0, domain.centre[answers.index])
-    rows[:-1] *= np.sqrt(answers.weights)[:, None]
-    rows[-1, -1] = np.sqrt(extra)
+    rows = problem.lifted_rows
+    if not problem.count_weight:
+        rows = np.vstack([rows, np.zeros((1, d + 1))])
     # One sign for t and the person together: their columns side by side tell how it should correlate with the others.
     columns = np.hstack([rows[:, :last], rows[:, last:].sum(axis=1, keepdims=True)])
     norms = np.linalg.norm(columns, axis=0)
@@ -65,5 +62,5 @@ def _root(problem: Problem[People]) -> float:
 
 def _replaced_root(problem: Problem[People]) -> float:
     a, b, D = problem.domain.worths(problem.coordinate_weights)
-    k = problem.domain.rows_per_unit
+    k = problem.domain.max_rows
     return replaced_total(a, b, D, k, best_share(lambda p: replaced_total(a, b, D, k, p)))

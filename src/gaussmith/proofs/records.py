@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussmith.numerics.exact import sqrt_downward
 from gaussmith.numerics.trace_roots import root_of, square_down
 from gaussmith.problem import Law, Problem
 from gaussmith.problem.law import check_law, refused_law
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from gaussmith.problem.domain import Differences
 
 MAX_LISTED = 1 << 14
-"""Limit on the records that are listed for a proof."""
+"""Limit on the number of listed records in a proof."""
 
 
 def listed_differences(problem: Problem[Listed], law: Law) -> Differences | None:
@@ -40,7 +42,7 @@ def listed_differences(problem: Problem[Listed], law: Law) -> Differences | None
 
 
 def proven_signs(problem: Problem[SparseSum], law: Law) -> float:
-    """What independent signs prove, each coordinate included as often as the law says."""
+    """The bound from independent signs, with each coordinate included as often as the law says."""
     check_law(law.kind == "signs")
     domain, share = problem.domain, law.numbers["shares"]
     check_law(len(share) == domain.dimension and bool(((share >= 0) & (share <= 1)).all()))
@@ -51,4 +53,4 @@ def proven_signs(problem: Problem[SparseSum], law: Law) -> float:
     else:
         rows = problem.root_weights * problem.rows * (reach * np.sqrt(share))
         root = root_of(rows @ rows.T)
-    return square_down(root + (1.0 if problem.asks_secret_count else 0.0))
+    return square_down(root + sqrt_downward(Fraction(problem.secret_count_weight)))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class View:
-    """What of a release is looked at: some groups (added up, or one of them), one answer; all by default."""
+    """The part of a release in view: some groups (added up, or one of them), one answer; everything by default."""
 
     groups: tuple[int, ...] | None = None
     summed: bool = False
@@ -36,9 +36,9 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What `plan.release` and `gaussmith.release` return. Values are unclamped and unbiased: a small count can be < 0.
+    """The result of `plan.release` and `gaussmith.release`. Values are not clipped: a small count can be below 0.
 
-    `release["question"]`, `release["group"]` and `release["answer"]` narrow it, in this order; what comes back is the
+    `release["question"]`, `release["group"]` and `release["answer"]` narrow it, in this order; the result is the
     same release, with the guarantee, id and receipt of the whole. Iterating gives the next level.
 
     >>> import gaussmith as gm
@@ -52,7 +52,7 @@ class Release:
     noisy: tuple[Array, ...]
     """The noisy features of each draw: groups × features, one row where there are no groups."""
     records: tuple[int | None, ...]
-    """The number of records of each draw, where it is public."""
+    """The number of records of each draw, if it is public."""
     row_rules: tuple[RowRule | None, ...]
     """How the records of each draw came from a table; None for plain data."""
     id: str | None = None
@@ -67,7 +67,7 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the whole release keeps, all questions and groups together."""
+        """The guarantee of the whole release, all questions and groups together."""
         return self.plan.guarantee
 
     @property
@@ -76,11 +76,11 @@ class Release:
         row_rule, block = self.row_rules[self.plan.slot.draw], self.block
         if row_rule is None or len(self.plan.slots) == 1:
             return row_rule
-        places = block.answers.index.tolist() if row_rule.histogram is None else []
+        places = block.problem.features.index.tolist() if row_rule.histogram is None else []
         return row_rule.about({row_rule.features[j][1] for j in places})
 
     def notes(self) -> list[str]:
-        """How the table of the only question was read, in plain words, one a line; nothing for plain data."""
+        """How the table of the only question was read, in plain words, one note per line; empty for plain data."""
         return [] if self.row_rule is None else self.row_rule.notes()
 
     # -- narrowing --------------------------------------------------------------------------------------------------
@@ -97,13 +97,13 @@ class Release:
 
     @property
     def labels(self) -> tuple[tuple[Any, ...], ...]:
-        """The declared keys of the groups in order; none where there are no groups, or one is chosen."""
+        """The declared keys of the groups in order; empty if there are no groups or one is chosen."""
         groups = self.plan.groups
         return () if groups is None or self.view.groups is not None else groups.labels
 
     @property
     def names(self) -> Sequence[str]:
-        """The answers' names in order, the count last if asked."""
+        """The names of the answers in order, the count last if asked for."""
         return self.plan.names if self.view.answer is None else (self.view.answer,)
 
     def __getitem__(self, key: Any) -> Release:
@@ -114,13 +114,15 @@ class Release:
             wanted = key if isinstance(key, tuple) else (key,)
             if wanted not in self.labels:
                 known = [" · ".join(map(str, each)) for each in self.labels]
-                raise PlanError(f"group {key!r}", "it was not declared", nearest(" · ".join(map(str, wanted)), known))
+                remedy = nearest(" · ".join(map(str, wanted)), known)
+                raise PlanError(f"group {key!r}", "it was not declared", remedy, code="no-such-group", group=key)
             return replace(self, view=View((self.labels.index(wanted),)))
         names = self.names
         if is_whole(key):
             key = names[int(key)]
         if key not in names:
-            raise PlanError(f"answer {key!r}", "the release has no such answer", nearest(str(key), names))
+            rule = "the release has no such answer"
+            raise PlanError(f"answer {key!r}", rule, nearest(str(key), names), code="no-such-answer", answer=key)
         return replace(self, view=replace(self.view, answer=key))
 
     def __iter__(self) -> Iterator[Release]:
@@ -133,22 +135,26 @@ class Release:
     def total(self, **keys: Any) -> Release:
         """Several groups together: all, or those with these keys (`total(region="north")`).
 
-        It is the sum of the groups' own noisy sums and counts, so totals agree with their parts; a person in several
-        of the groups is counted in each.
+        It is the sum of the noisy sums and counts of the groups, so totals equal the sum of their parts; a person in
+        several groups is counted in each.
         """
         groups = self.plan.groups
         if groups is None or self.view.groups is not None:
-            raise PlanError("a total without groups", "groups are added up", "ask by = { … }")
+            raise PlanError(
+                "a total without groups", "groups are added up", "ask by = { … }", code="total-without-groups"
+            )
         for column in keys:
             if column not in groups.columns:
-                raise PlanError(f"key column {column!r}", "groups have no such column", nearest(column, groups.columns))
+                rule, remedy = "groups have no such column", nearest(column, groups.columns)
+                raise PlanError(f"key column {column!r}", rule, remedy, code="groups-without-column", column=column)
         chosen = tuple(
             i
             for i, label in enumerate(groups.labels)
             if all(label[groups.columns.index(column)] == key for column, key in keys.items())
         )
         if not chosen:
-            raise PlanError(f"groups with {keys!r}", "no declared group has these keys", "choose declared keys")
+            rule = "no declared group has these keys"
+            raise PlanError(f"groups with {keys!r}", rule, "choose declared keys", code="no-group-with-keys", keys=keys)
         return replace(self, view=View(chosen, summed=True))
 
     # -- answers ----------------------------------------------------------------------------------------------------
@@ -176,12 +182,12 @@ class Release:
 
     @cached_property
     def values(self) -> Array:
-        """The answers in order, the count last if asked; groups × answers where there are groups."""
+        """The answers in order, the count last if asked for; groups × answers if there are groups."""
         return self._shown(self.readout.values)
 
     @cached_property
     def standard_errors(self) -> Array:
-        """Of the answers in order; of a mean by the delta method, in the mean's own units."""
+        """The standard errors of the answers in order; for means by the delta method, in the units of the mean."""
         return self._shown(self.readout.standard_errors)
 
     def intervals(
@@ -196,17 +202,17 @@ class Release:
         return self._shown(lower), self._shown(upper)
 
     def _check_one(self) -> None:
-        """Refuse, with the names to choose from, where more than one answer is in view."""
+        """Refuse, with the names to choose from, if more than one answer is in view."""
         if len(self.plan) > 1:
             self.plan.slot  # noqa: B018 (refuses, with the names of the questions)
         if self.labels:
             shown = ", ".join(" · ".join(map(str, label)) for label in self.labels[:6])
-            raise PlanError(f"{len(self.labels)} groups", f"they are: {shown}", "say which: release[group]")
+            what, rule, remedy = f"{len(self.labels)} groups", f"they are: {shown}", "say which: release[group]"
+            raise PlanError(what, rule, remedy, code="release-of-several-groups", groups=len(self.labels))
         if len(self.names) != 1:
             shown = ", ".join(map(repr, self.names[:6])) + (", …" if len(self.names) > 6 else "")
-            raise PlanError(
-                f"{len(self.names)} answers", f"they are: {shown}", f"say which: release[{self.names[0]!r}]"
-            )
+            what, remedy = f"{len(self.names)} answers", f"say which: release[{self.names[0]!r}]"
+            raise PlanError(what, f"they are: {shown}", remedy, code="release-of-several-answers", answers=self.names)
 
     def _only(self, values: Array) -> float:
         self._check_one()
@@ -220,7 +226,7 @@ class Release:
 
     @property
     def value(self) -> float:
-        """The value of the only answer in view; refuses, with the names to choose from, where there are several."""
+        """The value of the only answer in view; refuses, with the names to choose from, if there are several."""
         return self._only(self.values)
 
     @property
@@ -231,7 +237,7 @@ class Release:
     def interval(
         self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller"
     ) -> tuple[float, float]:
-        """The range that holds the only answer in view without noise, with this confidence.
+        """The interval that contains the only answer in view without noise, with this confidence.
 
         With `simultaneous` it is as wide as it must be for all answers of the question to hold at once.
         """
@@ -243,7 +249,8 @@ class Release:
     def covariance(self) -> Array:
         """Of the released answers (of one group), the count last if asked; of means to first order."""
         if self.labels:
-            raise PlanError("the covariance of groups", "each has noise of its own", "choose one: release[group]")
+            rule = "each has noise of its own"
+            raise PlanError("the covariance of groups", rule, "choose one: release[group]", code="covariance-of-groups")
         return self.readout.covariance()
 
     def marginal(self, *attributes: str | int) -> Array:
@@ -264,7 +271,7 @@ class Release:
     def columns(self, confidence: float = 0.95) -> dict[str, list[Any]]:
         """The one table of a release by columns: question · keys · answer · value · standard_error · lower · upper.
 
-        Then `status` ("noisy", "exact" where the number is public, "unknown" where the noise leaves it open) and
+        Then `status` ("noisy", "exact" if the number is public, "unknown" if the noise is too large to tell) and
         `note`. There is a question column where there are several, key columns where there are groups; as text, None
         for a question without such keys, where there are several questions.
         """
@@ -293,7 +300,7 @@ class Release:
         return release_to_dict(self)
 
     def to_json(self) -> str:
-        """The whole record as JSON: released values, errors, guarantee, plan. Nothing else of the data."""
+        """The whole record as JSON: released values, errors, guarantee, plan. Nothing else depends on the data."""
         from gaussmith.releases.saved import write_json
 
         return write_json(self.to_dict())
@@ -306,7 +313,7 @@ class Release:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Release:
-        """The release that `to_json` wrote."""
+        """The release written by `to_json`."""
         from gaussmith.releases.saved import read_release
 
         return read_release(text)

@@ -18,7 +18,7 @@ from gaussmith.releases.release import Release, View
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
 
-FORMAT = 2
+FORMAT = 3
 """The version of the JSON form."""
 
 COVERS = "the noise; not clipping to the bounds, not sampling"
@@ -65,16 +65,17 @@ def write_json(fields: dict[str, Any]) -> str:
 
 
 def read_release(text: str | bytes) -> Release:
-    """The release in a record; refuses, in words, what is not one."""
+    """The release in a record; refuses anything else with an error."""
     found = _parse(text)
     kind = found.get("kind")
     if kind not in (None, "release"):
-        raise PlanError(f"a {kind} where a release is expected", "this is a file of another kind", "use gaussmith.read")
+        what, rule = f"a {kind} where a release is expected", "this is a file of another kind"
+        raise PlanError(what, rule, "use gaussmith.read", code="other-file-instead-of-release", kind=kind)
     return _release(found)
 
 
 def read(source: str | bytes | os.PathLike[str]) -> Plan | Release | Certificate:
-    """The plan, release or certificate that `to_json` wrote: its text, or the path of the file.
+    """The plan, release or certificate written by `to_json`: its text, or the path of a file.
 
     >>> import gaussmith as gm
     >>> plan = gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1))
@@ -100,7 +101,9 @@ def _text(source: str | bytes | os.PathLike[str]) -> str | bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not a name of a file"
         what = f"file {without_secrets(source)[:200]!r}"
-        raise RequestError(what, f"it cannot be read: {reason}", "check the name") from None
+        raise RequestError(
+            what, f"it cannot be read: {reason}", "check the name", code="record-file-not-readable", reason=reason
+        ) from None
 
 
 def _parse(text: str | bytes) -> dict[str, Any]:
@@ -109,19 +112,20 @@ def _parse(text: str | bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
-        raise PlanError("a record that is not a release", "releases are saved by release.to_json()", "check the file")
+        what = "a record that is not a release"
+        raise PlanError(what, "releases are saved by release.to_json()", "check the file", code="not-a-release")
     return fields
 
 
 def _release(fields: dict[str, Any]) -> Release:
     try:
         if fields["format"] != FORMAT:
-            raise PlanError(
-                f"release format = {fields['format']!r}", f"this version reads format {FORMAT}", "upgrade gaussmith"
-            )
+            what, rule = f"release format = {fields['format']!r}", f"this version reads format {FORMAT}"
+            raise PlanError(what, rule, "upgrade gaussmith", code="unknown-release-format", format=fields["format"])
         plan = Plan.from_dict(fields["plan"])
         if len(fields["draws"]) != len(plan.draws):
-            raise PlanError("a record of other draws than its plan's", "each has its noisy numbers", "check the file")
+            what = "a record of other draws than its plan's"
+            raise PlanError(what, "each has its noisy numbers", "check the file", code="release-of-other-draws")
         noisy = tuple(
             np.array(saved["features"], float).reshape(draw.size, draw.block.shape.features.shape[0])
             for saved, draw in zip(fields["draws"], plan.draws, strict=True)
@@ -140,9 +144,8 @@ def _release(fields: dict[str, Any]) -> Release:
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         if isinstance(error, GaussmithError):
             raise
-        raise PlanError(
-            "a record that is not a release", "releases are saved by release.to_json()", "check the file"
-        ) from None
+        rule = "releases are saved by release.to_json()"
+        raise PlanError("a record that is not a release", rule, "check the file", code="not-a-release") from None
 
 
 def _narrowed(release: Release, saved: dict[str, Any]) -> Release:
@@ -157,9 +160,11 @@ def _narrowed(release: Release, saved: dict[str, Any]) -> Release:
         inside = all(type(group) is int and 0 <= group < size for group in groups)
         several = bool(saved["summed"])  # else the error of one group would be said of many
         if not inside or len(set(groups)) < len(groups) or not (groups and (several or len(groups) == 1)):
-            raise PlanError(f"a view of {len(groups)} groups", f"there are {size}", "check the file")
+            what, rule = f"a view of {len(groups)} groups", f"there are {size}"
+            raise PlanError(what, rule, "check the file", code="view-of-other-groups", groups=len(groups), size=size)
     if saved["answer"] is not None and saved["answer"] not in release.names:
-        raise PlanError(f"a view of the answer {saved['answer']!r}", "the release has no such answer", "check the file")
+        what, rule = f"a view of the answer {saved['answer']!r}", "the release has no such answer"
+        raise PlanError(what, rule, "check the file", code="view-of-unknown-answer", answer=saved["answer"])
     view = View(None if groups is None else tuple(map(int, groups)), bool(saved["summed"]), saved["answer"])
     from dataclasses import replace
 

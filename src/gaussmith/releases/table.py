@@ -1,4 +1,4 @@
-"""The one table of a release, from which every print, page, file and frame starts."""
+"""The one table of a release, the source of all printed text, pages, files and frames."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from gaussmith.releases.release import Release
 
 NOISY, EXACT, UNKNOWN = "noisy", "exact", "unknown"
-"""The status of an answer: with noise, public and exact, or left open by the noise."""
+"""The status of an answer: noisy, public and exact, or unknown because of the noise."""
 
 FIXED = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
-"""The columns that are no keys of groups."""
+"""The columns that are not keys of groups."""
 
 NOTES = {NOISY: "", EXACT: "public", UNKNOWN: "too few records"}
 
@@ -69,16 +69,19 @@ def _labels(release: Release) -> Sequence[tuple[Any, ...]]:
 
 def marginal(block: Block, values: Array, attributes: Sequence[str | int]) -> Array:
     """The table of one marginal among the values of a release, an axis per attribute, in the order given."""
-    work, names = block.answers.marginals, block.domain.attribute_names
+    work, names = block.problem.features.marginals, block.domain.attribute_names
     if work is None:
-        raise PlanError("a marginal of other answers", "the plan was not made for marginals", "use release.values")
+        what = "a marginal of other answers"
+        raise PlanError(what, "the plan was not made for marginals", "use release.values", code="answers-not-marginals")
     for name in attributes:
         if str(name) not in names:
-            raise PlanError(f"attribute {name!r}", "the cells have no such attribute", nearest(str(name), names))
+            what, rule = f"attribute {name!r}", "the cells have no such attribute"
+            raise PlanError(what, rule, nearest(str(name), names), code="no-such-attribute", attribute=name)
     places = [names.index(str(name)) for name in attributes]
     way = tuple(sorted(places))
     if way not in work.ways:
-        raise PlanError(f"marginal {tuple(attributes)}", "it was not asked", "ask for it when planning")
+        what, rule = f"marginal {tuple(attributes)}", "it was not asked"
+        raise PlanError(what, rule, "ask for it when planning", code="marginal-not-asked", marginal=tuple(attributes))
     start = work.offsets[work.ways.index(way)]
     size = work.sizes[work.ways.index(way)]
     table = values[start : start + size].reshape([work.shape[i] for i in way])

@@ -2,7 +2,7 @@
 
 - charts: what to draw, as Vega-Lite (charts are data)
 - spending: what a ledger spent over time, as Vega-Lite
-- drawing: Vega-Lite → SVG that follows the page into the dark
+- drawing: Vega-Lite → SVG that follows the dark mode of the page
 - page: one self-contained HTML page of a release, without JavaScript
 - folder: the record, the tables and the page in a directory
 """

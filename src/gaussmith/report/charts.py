@@ -1,4 +1,4 @@
-"""What to draw, as Vega-Lite: charts are data. Names of columns enter as values of the data, never as code."""
+"""Charts as Vega-Lite specifications. Column names are data values, never code."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 Spec = dict[str, Any]
 
 INK, SOFT, LINE, OURS, OTHERS, RECORD = "#1c2733", "#5b6875", "#d5dbe1", "#0f62ac", "#8b96a1", "#d9730d"
-"""Text, quiet text, rules, our noise, the standard Gaussian's, one record. In the dark the page maps each anew."""
+"""Text, quiet text, rules, our noise, the standard Gaussian's, one record. In dark mode the page replaces them."""
 
 WIDTH = 290
-"""Of the drawing itself; with its labels it fits a telephone, and two stand side by side on a desk."""
+"""The width of the drawing itself: with its labels it fits a phone, and two fit side by side on a desktop."""
 
 NARROW = 220
-"""Where a column of numbers stands to the right of the drawing."""
+"""The position of a column of numbers to the right of the drawing."""
 
 MAX_BARS = 24
 """Limit on the answers that a chart shows."""
 
 LONGEST = 23
-"""Letters of a name beside a chart."""
+"""Limit on the length of a name next to a chart."""
 
 _CONFIG: Spec = {
     "padding": {"left": 10, "right": 10, "top": 4, "bottom": 4},
@@ -58,7 +58,7 @@ _CONFIG: Spec = {
 
 
 def interval_spec(release: Release) -> Spec:
-    """Each answer's 95 % interval in percent of the released value; cut at ± 100 % where it is wider."""
+    """Each answer's 95 % interval in percent of the released value; cut at ± 100 % if it is wider."""
     rows: list[Spec] = []
     for row in _shown(release):
         keys = [value for name, value in row.items() if name not in FIXED]
@@ -86,7 +86,7 @@ def interval_spec(release: Release) -> Spec:
 
 
 def noise_spec(comparisons: Sequence[Comparison]) -> Spec:
-    """Each error in percent of the standard Gaussian's, over a bar that stands for the standard one."""
+    """Each error in percent of the standard Gaussian's, over a bar for the standard one."""
     rows: list[Spec] = [
         {
             "answer": short(c.name),
@@ -120,7 +120,7 @@ def noise_spec(comparisons: Sequence[Comparison]) -> Spec:
 def plan_spec(block: Block, columns: Sequence[str] | None = None) -> Spec:
     """The noise of two answers around what one record can change; of a single answer, the same on a line.
 
-    Noise is drawn at μ = 1, where its outline just holds every difference: the true noise is 1/μ times as large.
+    Noise is drawn at μ = 1, where its outline just contains every difference: the true noise is 1/μ times as large.
     """
     places = pair(block) if columns is None else _places(block, columns)
     return _line_spec(block) if places is None else _plane_spec(block, *places)
@@ -132,7 +132,7 @@ KINDS = ("shape", "spectrum", "errors")
 def plan_chart(block: Block, columns: Sequence[str] | None = None, kind: str = "shape") -> Any:
     """A picture of a plan as an Altair chart.
 
-    kind: "shape", the noise of two answers (`columns` names them, else the most telling two are drawn) around what one
+    kind: "shape", the noise of two answers (`columns` names them; by default the two most informative) around what one
     record can change; "spectrum", its size in every direction; "errors", its size on every answer.
     """
     import altair
@@ -140,9 +140,12 @@ def plan_chart(block: Block, columns: Sequence[str] | None = None, kind: str = "
     from gaussmith.report.spectra import errors_spec, spectrum_spec
 
     if kind not in KINDS:
-        raise PlanError(f"kind={kind!r}", "a plan has no such picture", nearest(str(kind), KINDS))
+        raise PlanError(
+            f"kind={kind!r}", "a plan has no such picture", nearest(str(kind), KINDS), code="unknown-picture", kind=kind
+        )
     if kind != "shape" and columns is not None:
-        raise PlanError(f"columns with kind={kind!r}", "that picture shows all answers", "leave columns out")
+        what, rule = f"columns with kind={kind!r}", "that picture shows all answers"
+        raise PlanError(what, rule, "leave columns out", code="columns-with-this-picture", kind=kind)
     spec = plan_spec(block, columns) if kind == "shape" else (errors_spec if kind == "errors" else spectrum_spec)(block)
     return altair.Chart.from_dict(spec)
 
@@ -243,9 +246,9 @@ def _covariances(block: Block, places: list[int]) -> tuple[Array, Array | None]:
     """Ours and the standard one at μ = 1."""
     mu = block.guarantee.mu
     ours = noise_covariance(block, places) * mu**2
-    if block.answers.is_linear or not block.domain.has_standard_shape(block.problem):
+    if block.problem.features.is_linear or not block.domain.has_standard_shape(block.problem):
         errors = standard_errors_of_standard(block)
-        if errors is None or max(places) >= len(errors):
+        if errors is None or max(places) >= block.answers.size:
             return ours, None
         return ours, np.diag(errors[places] ** 2) * mu**2
     other = standard_block(block)
@@ -254,29 +257,30 @@ def _covariances(block: Block, places: list[int]) -> tuple[Array, Array | None]:
 
 def _places(block: Block, columns: Sequence[str]) -> tuple[int, int]:
     """Where two named answers stand; a column's own name will do."""
-    names = dict(enumerate(block.answers.names[: block.answers.visible]))
-    if block.problem.asks_secret_count:
-        names[block.answers.size] = "count"
+    shown = block.answers.size if block.public_count else len(block.answers)
+    names = dict(enumerate(block.answers.names[:shown]))
     if len(columns) != 2 or columns[0] == columns[1]:
-        raise PlanError(
-            f"columns={tuple(columns)!r}", "the picture shows two answers", 'write columns=("age", "visits")'
-        )
+        what = f"columns={tuple(columns)!r}"
+        rule = "the picture shows two answers"
+        remedy = 'write columns=("age", "visits")'
+        raise PlanError(what, rule, remedy, code="picture-columns-not-two", columns=tuple(columns))
     places = []
     for column in columns:
         known = [i for i, name in names.items() if name in (column, f"{column}_sum", f"{column}_mean")]
         if not known:
-            raise PlanError(f"columns: {column!r}", "the plan has no such answer", nearest(column, names.values()))
+            rule, remedy = "the plan has no such answer", nearest(column, names.values())
+            raise PlanError(f"columns: {column!r}", rule, remedy, code="picture-of-unknown-answer", column=column)
         places.append(known[0])
     return places[0], places[1]
 
 
 def _name(block: Block, i: int) -> str:
-    return "count" if i == block.answers.size else block.answers.names[i]
+    return block.answers.names[i]
 
 
 def _axis_title(block: Block, i: int) -> str:
-    name, answers = printable(_name(block, i)), block.answers
-    return f"n × {name}" if i < answers.size and (answers.means[i] or answers.ratios[i]) else name
+    name = printable(_name(block, i))
+    return f"n × {name}" if block.answers.divided[i] else name
 
 
 def _shown(release: Release) -> list[Spec]:
@@ -292,14 +296,14 @@ def _shown(release: Release) -> list[Spec]:
 
 
 def _percent(end: float, value: float) -> float:
-    """How far an end of an interval lies from the value, in percent of it; cut at ± 100."""
+    """The distance of an end of an interval from the value, in percent of it; cut at ± 100."""
     if not np.isfinite(end) or not np.isfinite(value) or value == 0:
         return 100.0 if end > value else -100.0
     return float(np.clip(100 * (end - value) / abs(value), -100, 100))
 
 
 def short(name: str) -> str:
-    """A name that fits beside a chart: its middle left out, for names tend to differ at their ends.
+    """A name that fits next to a chart, shortened in the middle, because names tend to differ at their ends.
 
     >>> short("blood pressure, systolic, second visit")
     'blood press…econd visit'
@@ -309,7 +313,7 @@ def short(name: str) -> str:
 
 
 def _rows(rows: Sequence[Spec], width: int) -> Spec:
-    """Data with one row of the chart each, by number: two answers may look alike, and are still two."""
+    """Data with one chart row per answer, by number: two answers may look the same and still be different."""
     numbered = [{"row": i, **row} for i, row in enumerate(rows)]
     return {**chart(width, max(len(rows), 1) * 30), "data": {"values": numbered}}
 
@@ -327,7 +331,7 @@ def _sized(rows: int, height: int) -> Spec:
 
 
 def chart(width: int, height: int) -> Spec:
-    """What every chart starts from."""
+    """The common part of every chart."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": width,

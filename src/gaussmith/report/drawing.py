@@ -1,4 +1,4 @@
-"""Vega-Lite → SVG for a page: no fixed size, a label for readers who cannot see it, colours that follow the page."""
+"""Vega-Lite → SVG for a page: no fixed size, a label for screen readers, colours that follow the page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gaussmith.report.charts import Spec
 
 
 def draw(spec: Spec, label: str) -> str:
-    """The chart as an inline SVG element. The only text in it is what the spec holds, escaped."""
+    """The chart as an inline SVG element. Its only text is that of the spec, escaped."""
     import vl_convert
 
     svg = str(vl_convert.vegalite_to_svg({**spec, "background": None}))

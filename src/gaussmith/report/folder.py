@@ -21,23 +21,27 @@ RECORD, CSV, PARQUET, PAGE = "release.json", "answers.csv", "answers.parquet", "
 
 
 def check_folder(folder: str | Path, overwrite: bool = False) -> None:
-    """Refuse a folder that cannot be written, or that holds a release: to be called before data is read."""
+    """Refuse a folder that cannot be written or already holds a release; call this before data is read."""
     path = Path(folder)
     if (path / RECORD).exists() and not overwrite:
-        raise RequestError(
-            f"folder {without_secrets(folder)!r}", "it already holds a release", "name another folder, or move it away"
-        )
+        what = f"folder {without_secrets(folder)!r}"
+        rule = "it already holds a release"
+        remedy = "name another folder, or move it away"
+        raise RequestError(what, rule, remedy, code="folder-holds-release", folder=without_secrets(folder))
     nearest = next(place for place in (path, *path.absolute().parents) if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise RequestError(
             f"folder {without_secrets(folder)!r}",
             f"{without_secrets(nearest)!r} cannot be written to",
             "name a folder of yours",
+            code="folder-not-writable",
+            folder=without_secrets(folder),
+            parent=without_secrets(nearest),
         )
 
 
 def _for_spreadsheets(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with text, also the names of its columns, that no spreadsheet computes; numbers stay as they are."""
+    """The table with text and column names that no spreadsheet evaluates; numbers stay as they are."""
     import polars as pl
 
     texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
@@ -46,7 +50,7 @@ def _for_spreadsheets(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def write_folder(release: Release, folder: str | Path) -> list[Path]:
-    """Write the record first, then tables and page; each file appears whole or not at all."""
+    """Write the record first, then tables and page; each file appears complete or not at all."""
     path = Path(folder)
     table = release.to_polars()
     writers: dict[str, Callable[[Path], object]] = {
@@ -66,5 +70,7 @@ def write_folder(release: Release, folder: str | Path) -> list[Path]:
             f"folder {without_secrets(folder)!r}",
             "it could not be written to; the release itself is done",
             "keep what was printed",
+            code="folder-not-written",
+            folder=without_secrets(folder),
         ) from None
     return [path / name for name in writers]

@@ -1,7 +1,7 @@
-"""One self-contained page about a release: HTML and CSS by hand, charts as SVG, no script, nothing fetched.
+"""One self-contained page about a release: plain HTML and CSS, charts as SVG, no scripts, no remote content.
 
-Everything on it is public: the plan, the guarantee and the released values. All text from outside is escaped, and the
-page forbids scripts and remote content, so that a hostile column name stays a name.
+Everything on it is public: the plan, the guarantee and the released values. All external text is escaped, and the
+page forbids scripts and remote content, so a hostile column name stays a name.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.row_rule import MEAN, ROW_SUM, ROWS, TOTAL, RowRule
+from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.standard_gaussian import compare_block, compare_release, standard_scale
 from gaussmith.plans.tied_features import NAME
+from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
 from gaussmith.report.spectra import errors_spec, spectrum_spec
@@ -48,19 +49,21 @@ if TYPE_CHECKING:
 _OF = {TOTAL: "a person’s total", MEAN: "a person’s mean", ROW_SUM: "each row", ROWS: "rows"}
 
 MAX_ROWS = 200
-"""Limit on the answers that a page shows; the tables beside it hold them all."""
+"""Limit on the answers that a page shows; the tables saved with it hold all of them."""
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def write_page(release: Release, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Path:
-    """Write the page; `columns` names the two answers whose noise is pictured. Refuses a path it cannot write to."""
+    """Write the page; `columns` names the two answers whose noise is drawn. Refuses a path it cannot write to."""
     file = Path(path)
     if file.suffix.lower() not in (".html", ".htm"):
         raise RequestError(
             f"report {without_secrets(path)!r}",
             "it is an .html page",
             f"write {without_secrets(file.with_suffix('.html'))!r}; browsers print it",
+            code="report-not-html",
+            report=without_secrets(path),
         )
     try:
         file.write_text(page(release, columns), encoding="utf-8")
@@ -69,6 +72,9 @@ def write_page(release: Release, path: str | os.PathLike[str], columns: Sequence
             f"report {without_secrets(path)!r}",
             f"it cannot be written: {error.strerror}",
             "choose a path you can write to",
+            code="report-not-written",
+            reason=error.strerror,
+            report=without_secrets(path),
         ) from None
     return file
 
@@ -99,21 +105,21 @@ def page(release: Release, columns: Sequence[str] | None = None) -> str:
 
 
 def _title(release: Release) -> str:
-    """What the page is called: after the source, where that has a name."""
+    """The title of the page: the name of the source, if it has one."""
     first = release.row_rules[0]
     named = first is not None and first.source
     return f"{named} · a private release" if named else "A private release"
 
 
 def _version(release: Release) -> str:
-    """That which made the release."""
+    """The version of Gaussmith that made the release."""
     from gaussmith import __version__
 
     return release.software or __version__
 
 
 def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
-    """Name, title and body of what is told about one question."""
+    """The name, title and body of each section about one question."""
     block, draw = release.block, release.plan.draw
     several, scale = len(release.plan.provable) > 1, standard_scale(release.plan)
     if release.labels:  # all groups are alike
@@ -123,7 +129,7 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
         noise = _noise(block, compare_release(release, MAX_ROWS), several, scale)
     sections = [
         ("answers", "Answers", _answers(release)),
-        ("noise", "Noise against the standard Gaussian", noise),
+        ("noise", "Noise compared with the standard Gaussian", noise),
         ("shape", "The shape of the noise", _shape(block, columns)),
         ("covers", "What the intervals cover", _covers(release)),
         ("why", "Why this noise", _why(block)),
@@ -136,12 +142,12 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
 
 
 def _plain_unit(block: Block) -> str:
-    """Who is one person where a plan was released from plain data; of pairs the record does not tell."""
+    """Who is one person in a release from plain data; for pairs the record does not say."""
     return block.domain.person
 
 
 def _shares(plan: Plan) -> str:
-    """Which questions there are, and what each has of the guarantee."""
+    """The questions and the share of the guarantee that each has."""
     rows = [
         [
             printable(", ".join(named)),
@@ -151,18 +157,18 @@ def _shares(plan: Plan) -> str:
         for named, guarantee, _ in noise_names(plan)
     ]
     return (
-        "<p>The questions share one guarantee. Those in one line were planned together, with noise of their own; "
-        "shares are of μ², which adds up.</p>\n" + _table(["questions", "share of the budget", "μ"], rows)
+        "<p>The questions share one guarantee. Questions on one line were planned together and share one draw of "
+        "noise. Shares are shares of μ², which adds up.</p>\n" + _table(["questions", "share of the budget", "μ"], rows)
     )
 
 
 def _text(text: str) -> str:
-    """Text from outside, escaped."""
+    """External text, escaped."""
     return html.escape(printable(text))
 
 
 def _prose(text: str) -> str:
-    """A sentence, escaped, with powers of ten set as such and percent signs kept beside their numbers."""
+    """A sentence, escaped, with typeset powers of ten and percent signs kept next to their numbers."""
     powers = re.sub(r"\b(\d(?:\.\d+)?)e([+-]\d+)\b", _power, _text(text))
     return re.sub(r"(\d) %", "\\1\u00a0%", powers)
 
@@ -195,14 +201,14 @@ def _header(release: Release) -> str:
 
 def _answers(release: Release) -> str:
     header, rows, more = shown_rows(release, MAX_ROWS)
-    note = f"<p>… and {more:,} more answers, in the tables beside this page.</p>" if more > 0 else ""
+    note = f"<p>… and {more:,} more answers, in the tables saved with this page.</p>" if more > 0 else ""
     label = "Error bars: each answer's 95 % interval in percent of its released value; the numbers are in the table."
     table = _table(header, rows)
     bars = _figure(draw(interval_spec(release), label), "Error bars side by side: the 95 % interval of each answer.")
     return (
         f'<div class="fit">\n<div>{table}{note}\n'
-        '<p class="quiet">± is the standard deviation of the noise. Values are not moved back into their bounds, '
-        "so that they stay right on average: a small count can be negative.</p></div>\n"
+        '<p class="quiet">± is the standard deviation of the noise. Values are not clipped back to their bounds, '
+        "so they stay right on average: a small count can be negative.</p></div>\n"
         f"{bars}\n</div>"
     )
 
@@ -230,7 +236,7 @@ def _noise(
     together = block.whole is not None or block.tie is not None
     what = "the plan of all questions planned together" if together else "the plan"
     shared = groups is not None and groups.is_shared
-    where = "in each group, at its share of μ, " if shared else "at its share of μ " if several else ""
+    where = "in each group, at its share of μ, " if shared else "at its share of μ, " if several else ""
     bars = _figure(draw(noise_spec(known), label), "Blue: this release. Grey: the standard Gaussian mechanism.")
     divided = f"<p>{_prose(describe_divided(block))}.</p>" if groups is not None and block.answers.any_divided else ""
     return (
@@ -248,16 +254,17 @@ def _shape(block: Block, columns: Sequence[str] | None) -> str:
         f"The noise in {' and '.join(names)}: an outline of this release's noise, one of the standard Gaussian's, "
         "and what one record can change."
     )
-    mirrored = "; taking a record away is its mirror image" if not block.public_count else ""
-    record = f'<li class="record">one record, at its most{mirrored}</li>' if draws_record(block, columns) else ""
+    mirrored = "; removing a record is its mirror image" if not block.public_count else ""
+    what = f"the most that one record can change{mirrored}"
+    record = f'<li class="record">{what}</li>' if draws_record(block, columns) else ""
     return (
         f'<div class="beside">\n{_figure(draw(plan_spec(block, columns), label), "")}\n<div>\n'
         f"<p>What one record can change in {of}, and the noise that hides it.</p>\n"
         f'<ul class="key">{record}'
         '<li class="ours">the noise of this release</li><li class="standard">the standard Gaussian’s noise</li></ul>\n'
-        "<p>The outlines of noise have the size at which, over all answers together, they just hold every difference "
-        f"that one record can make. The noise itself has the same shape and is {times} times as large (1/μ): that is "
-        "its standard deviation in every direction.</p>\n"
+        "<p>The outlines of the noise are scaled so that, over all answers together, they just contain every "
+        f"difference that one record can make. The noise itself has the same shape and is {times} times as large "
+        "(1/μ): this is its standard deviation in every direction.</p>\n"
         f"<p>Chosen: {_text(describe_shape(block.shape.name))}.</p>\n</div>\n</div>{_directions(block)}"
     )
 
@@ -268,7 +275,7 @@ def _directions(block: Block) -> str:
     if not words:
         return ""
     spectrum = _figure(draw(spectrum_spec(block), words), f"{words} Dashed: the standard Gaussian.")
-    if not block.answers.is_linear:
+    if not block.problem.features.is_linear:
         return f'\n<div class="beside">\n{spectrum}\n</div>'
     label = "The standard error of every answer in order, of this release and of the standard Gaussian mechanism."
     errors = _figure(draw(errors_spec(block), label), f"{label} Blue: this release. Grey: the standard.")
@@ -279,20 +286,21 @@ def _covers(release: Release) -> str:
     answers = len(release.names) * max(1, len(release.labels))
     width = normal_width(0.95, answers) / normal_width(0.95)
     together = (
-        f"<li>All {answers:,} intervals at once: each holds with 95 %. Make them {width:.2f} times as wide, and all "
-        "hold together with 95 %.</li>"
+        f"<li>All {answers:,} intervals at once: each one has 95 % coverage. Make them {width:.2f} times as wide for "
+        "95 % coverage of all together.</li>"
         if answers > 1
         else ""
     )
-    division = "<li>The division of a mean by a noisy number of records, exactly.</li>"
+    division = "<li>For means, the division by a noisy number of records, exactly.</li>"
     return (
-        '<div class="beside">\n<div><h3>They do</h3><ul class="yes">'
-        "<li>The noise: 95 of 100 such intervals hold what the same question gives without noise.</li>"
+        '<div class="beside">\n<div><h3>Covered</h3><ul class="yes">'
+        "<li>The noise: 95 of 100 such intervals contain the answer without noise.</li>"
         f"{division if release.block.answers.any_divided else ''}</ul></div>\n"
-        '<div><h3>They do not</h3><ul class="no">'
-        "<li>Clipping: values beyond the bounds were moved to the nearer bound, and the answers are about those.</li>"
-        "<li>Sampling: how far the people in the data stand for others.</li>"
-        f"<li>Missing values, and what stood in for them (below).</li>{together}</ul></div>\n</div>"
+        '<div><h3>Not covered</h3><ul class="no">'
+        "<li>Clipping: values outside the bounds were clipped to the nearer bound, and the answers describe the "
+        "clipped values.</li>"
+        "<li>Sampling: how well the people in the data represent others.</li>"
+        f"<li>Missing values and their substitutes (below).</li>{together}</ul></div>\n</div>"
     )
 
 
@@ -306,10 +314,10 @@ def _why(block: Block) -> str:
         "relative": ", each relative to what one person can change",
         "given": ", weighted as given",
     }[block.answers.weighting]
-    worst = block.answers.targets is not None
-    aim = "for the least sum of squared errors"
+    worst = block.problem.features.targets is not None
+    aim = "to minimise the sum of squared errors"
     if worst:
-        aim = "for the least squared error of the worst answer, in units of its target squared"
+        aim = "to minimise the squared error of the worst answer, relative to its squared target"
     prices = [(block.shape.name, block.price, "chosen")]
     prices += [
         (name, price * block.noise_scale**2, "") for name, price in sorted(block.alternatives, key=lambda p: p[1])
@@ -320,10 +328,10 @@ def _why(block: Block) -> str:
     ]
     if math.isfinite(block.optimality):
         least = f"{1 / block.optimality:.2f} ×"
-        rows.append(["the least that any Gaussian noise with this guarantee could have", least])
+        rows.append(["lower bound for any Gaussian noise with this guarantee", least])
     return (
-        f"<p>The noise was chosen {aim}{together}{weighting}: from the bounds and the guarantee "
-        "alone, never from the data.</p>\n"
+        f"<p>The noise was chosen {aim}{together}{weighting}. The choice used only the bounds and the guarantee, "
+        "never the data.</p>\n"
         f"{_table(['noise', 'largest squared error' if worst else 'total squared error'], rows)}"
     )
 
@@ -342,9 +350,10 @@ def _why_tied(tie: Tie) -> str:
 
 
 def _bounds(block: Block, row_rule: RowRule | None) -> str:
-    asked = set(block.answers.index.tolist()) if block.answers.matrix is None else None  # a question may ask but some
+    features = block.problem.features
+    asked = None if features.is_linear else set(features.index.tolist())  # a question may ask but some
     if block.whole is not None and not asked:
-        return "<p>Nothing but the number of records is asked here: no column is read.</p>"
+        return "<p>Only the number of records is asked for here: no column is read.</p>"
     domain = block.domain
     columns = [j for j in range(domain.dimension) if j != domain.rows_coordinate]
     places = [j for j in columns if asked is None or j in asked]
@@ -358,7 +367,7 @@ def _bounds(block: Block, row_rule: RowRule | None) -> str:
         for j, (name, numbers) in zip(places, table.rows, strict=False)
     ]
     more = len(places) - len(rows)
-    note = f"<p>… and {more:,} more columns, in the record beside this page.</p>" if more else ""
+    note = f"<p>… and {more:,} more columns, in the record saved with this page.</p>" if more else ""
     first, *others = table.header
     return _table([first, *(["of"] if kinds else []), *others], rows) + f"{note}<p>{html.escape(table.note)}</p>"
 
@@ -378,14 +387,14 @@ def _cite(release: Release) -> str:
     )
     return (
         f"<blockquote>{_prose(sentence)}</blockquote>\n"
-        "<p>State ε and δ together, and what they protect: one without the other says little. Several releases about "
-        "the same people add up: square their μ, add, and take the root.</p>\n"
+        "<p>Always state ε and δ together, and what they protect: one without the other says little. Several releases "
+        "about the same people add up: add the squares of their μ and take the square root.</p>\n"
         f'<p class="quiet">Plan <code>{plan.hash}</code></p>'
     )
 
 
 def _footer(release: Release) -> str:
-    words = "This page holds released values and public choices, nothing else."
+    words = "This page contains only released values and public choices."
     return f"<footer>Gaussmith {_text(_version(release))}. {words}</footer>"
 
 

@@ -18,7 +18,7 @@ MAX_POINTS = 600
 
 
 def spectrum_spec(block: Block) -> Spec:
-    """Bars for the noise in each of its own directions, over the one size of the standard Gaussian's."""
+    """Bars for the noise in each of its principal directions, over the standard Gaussian's single size."""
     sizes, standard = spectrum(block)
     rows = [{"direction": i + 1, "size": float(size)} for i, size in enumerate(sizes)]
     top = max([float(sizes.max()), standard or 0.0]) * 1.05
@@ -51,7 +51,7 @@ def spectrum_spec(block: Block) -> Spec:
 def errors_spec(block: Block) -> Spec:
     """The standard error of every answer in order, ours and the standard Gaussian's."""
     errors, standard = block.standard_errors, standard_errors_of_standard(block)
-    size = block.answers.visible
+    size = block.answers.size
     places = np.unique(np.linspace(0, size - 1, min(size, MAX_POINTS)).astype(int))
     rows: list[Spec] = []
     for i in places.tolist():

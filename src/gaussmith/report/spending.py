@@ -1,4 +1,4 @@
-"""What to draw of a ledger: the share of its budget spent so far, over time."""
+"""A chart of a ledger: the share of its budget spent so far, over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gaussmith.texts import printable
 
 
 def spending_spec(history: Sequence[Mapping[str, Any]]) -> Spec:
-    """A stair that rises with every charge (`Ledger.history`) towards the whole budget."""
+    """A step chart that rises with every charge (`Ledger.history`) towards the whole budget."""
     rows: list[Spec] = [
         {"time": clock(row["time"]), "id": printable(str(row["id"])), "spent": 100 * float(row["spent"]), "order": i}
         for i, row in enumerate(history)
@@ -41,7 +41,7 @@ def spending_spec(history: Sequence[Mapping[str, Any]]) -> Spec:
 
 
 def clock(seconds: int) -> str:
-    """A time of a ledger as text, in UTC.
+    """A time from a ledger as text, in UTC.
 
     >>> clock(86400)
     '1970-01-02 00:00:00'

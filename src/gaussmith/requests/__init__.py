@@ -1,7 +1,7 @@
-"""Requests: what is asked of one table, in Python or TOML, and its translation into draws. Never sees data.
+"""Requests: questions about one table, in Python or TOML, and their translation into draws. Never sees data.
 
-request      the whole of what is asked, with its plan
-question     one part of it, with rules of its own
+request      the whole request, with its plan
+question     one question of a request, with its own rules
 translation  from a question to the domain of one person, the answers, and the rule of its rows
 """
 

@@ -19,21 +19,21 @@ MEANS_OF = ("rows", "units")
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked of one table; everything but `name` and `share` may also stand in the request itself.
+    """One question about a table; all fields except `name` and `share` may also be set in the request itself.
 
     sums, means:      columns with their bounds
-    count:            True: how many people; "rows": how many rows
+    count:            True: the number of people; "rows": the number of rows
     by:               declared groups: {"region": ["north", "south"]}, or a list of combinations
-    rows_per_unit:    how many rows of a person count, for means over rows and for count = "rows"
-    groups_per_unit:  how many groups a person counts in
+    rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
+    groups_per_unit:  the number of groups a person counts in
     mean_of:          "rows": means over rows; "units": means over people of each person's own mean
     where, columns:   a filter and derived columns (docs/expressions.md)
-    missing:          what stands in for a missing value, by column
+    missing:          the substitute for a missing value, by column
     weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
     histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
     values_per_unit:  how many of these values a person counts in
     share:            its share of μ², relative to those of the others; without any, questions are planned together
-    error_at_most:    the largest standard error that its sums, counts and cells may have; the rest is as good as it gets
+    error_at_most:    the largest standard error allowed in its sums, counts and cells; all else is as good as it gets
     """
 
     name: str = ""
@@ -60,32 +60,36 @@ class Question:
         object.__setattr__(self, "by", _keys(self.by))
         object.__setattr__(self, "columns", _texts("columns", self.columns, 'bmi = "weight / (height * height)"'))
         if not isinstance(self.count, bool) and self.count != "rows":
-            raise RequestError(f"count={self.count!r}", 'it is true, false or "rows"', "write count = true")
+            what, rule = f"count={self.count!r}", 'it is true, false or "rows"'
+            raise RequestError(what, rule, "write count = true", code="unknown-count", count=self.count)
         if self.mean_of not in MEANS_OF:
-            raise RequestError(
-                f"mean_of={self.mean_of!r}", 'it is "rows" or "units"', nearest(str(self.mean_of), MEANS_OF)
-            )
+            rule, remedy = 'it is "rows" or "units"', nearest(str(self.mean_of), MEANS_OF)
+            raise RequestError(f"mean_of={self.mean_of!r}", rule, remedy, code="unknown-mean-of", mean_of=self.mean_of)
         if self.where is not None and not isinstance(self.where, str):
-            raise RequestError(f"where={self.where!r}", "a filter is written as text", 'write where = "age >= 18"')
+            what, rule = f"where={self.where!r}", "a filter is written as text"
+            raise RequestError(what, rule, 'write where = "age >= 18"', code="where-not-text", where=self.where)
         for text in (*self.columns.values(), self.where):
             if text is not None:
                 parse(text)  # names of columns and their kinds are checked when the source is there
         if not isinstance(self.missing, Mapping):
-            raise RequestError(
-                f"missing={self.missing!r}", "it maps columns to numbers", "write missing = { age = 40 }"
-            )
+            what = f"missing={self.missing!r}"
+            rule = "it maps columns to numbers"
+            remedy = "write missing = { age = 40 }"
+            raise RequestError(what, rule, remedy, code="missing-not-a-mapping", missing=self.missing)
         for column in self.missing:
             if column not in {*self.sums, *self.means}:
-                raise RequestError(
-                    f"missing names {column!r}",
-                    "it must be a column that is asked",
-                    nearest(str(column), [*self.sums, *self.means]),
-                )
+                what = f"missing names {column!r}"
+                rule = "it must be a column that is asked"
+                remedy = nearest(str(column), [*self.sums, *self.means])
+                raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
             if not _is_plain(self.missing[column]):
                 raise RequestError(
                     f"missing of {column!r} = {self.missing[column]!r}",
                     "it is a number",
                     "write missing = { age = 40 }",
+                    code="missing-not-a-number",
+                    column=column,
+                    missing=self.missing[column],
                 )
         self._check_limit("groups_per_unit")
         self._check_limit("values_per_unit")
@@ -95,37 +99,49 @@ class Question:
         if self.rows_per_unit is not None:
             self._check_limit("rows_per_unit", 1 << 20)
         if not isinstance(self.name, str) or not self.name.isprintable() or self.name != self.name.strip():
-            raise RequestError(f"name={self.name!r}", "a question is named by printable text", "choose another name")
+            what, rule = f"name={self.name!r}", "a question is named by printable text"
+            raise RequestError(what, rule, "choose another name", code="question-name-unusable", name=self.name)
         if self.share is not None and not (_is_plain(self.share) and 0 < self.share < math.inf):
-            raise RequestError(f"share={self.share!r}", "a share is a number above 0", "write share = 2")
+            what, rule = f"share={self.share!r}", "a share is a number above 0"
+            raise RequestError(what, rule, "write share = 2", code="share-not-positive", share=self.share)
         if self.error_at_most is not None:
             self._check_error()
         if not (self.sums or self.means or self.count or self.histograms):
-            raise RequestError(
-                "nothing is asked", "a request has at least one answer", "add sums, means or count, e.g. --count"
-            )
+            rule = "a request has at least one answer"
+            raise RequestError("nothing is asked", rule, "add sums, means or count, e.g. --count", code="nothing-asked")
         if self.histograms:
             self._check_histogram()
         elif self.values_per_unit != 1:
             raise RequestError(
-                f"values_per_unit={self.values_per_unit} without histograms", "it is about histograms", "leave it out"
+                f"values_per_unit={self.values_per_unit} without histograms",
+                "it is about histograms",
+                "leave it out",
+                code="values-per-unit-without-histograms",
+                values_per_unit=self.values_per_unit,
             )
 
     def _check_error(self) -> None:
         """A largest error is a number, and what it is about has a standard error that is known beforehand."""
         if not (_is_plain(self.error_at_most) and 0 < float(self.error_at_most or 0) < math.inf):
             raise RequestError(
-                f"error_at_most={self.error_at_most!r}", "it is a standard error above 0", "write error_at_most = 50"
+                f"error_at_most={self.error_at_most!r}",
+                "it is a standard error above 0",
+                "write error_at_most = 50",
+                code="error-limit-not-positive",
             )
         if self.share is not None:
             raise RequestError(
-                "error_at_most beside share", "either says how much of the guarantee a question takes", "leave one out"
+                "error_at_most beside share",
+                "either says how much of the guarantee a question takes",
+                "leave one out",
+                code="error-limit-beside-share",
             )
         if not (self.sums or self.count or self.histograms):
             raise RequestError(
                 "error_at_most of means alone",
                 "the error of a mean depends on how many it is over, which is not known beforehand",
                 "ask for sums or counts too, or choose weights",
+                code="error-limit-of-means-alone",
             )
 
     def _check_limit(self, name: str, most: int | None = None) -> None:
@@ -140,12 +156,14 @@ class Question:
                 "a histogram beside other answers in one question",
                 "each histogram is a question of its own",
                 "write a [[question]] for each, or ask them without questions",
+                code="histogram-beside-other-answers",
             )
         if self.by or self.count == "rows":
             raise RequestError(
                 "a histogram by groups, or with a number of rows",
                 "a histogram counts people, once for each value",
                 'leave by and count = "rows" out of its question',
+                code="histogram-by-groups-or-rows",
             )
 
     def check_unit(self, unit: str | None) -> None:
@@ -158,6 +176,9 @@ class Question:
                         f"{name}={value} without a unit",
                         "without a unit each row is a person",
                         'name the column that tells people apart: unit = "person"',
+                        code="limit-without-unit",
+                        name=name,
+                        value=value,
                     )
             return
         over_rows = "means over rows" if self.means and self.mean_of == "rows" else ""
@@ -167,6 +188,8 @@ class Question:
                 f"{over_rows} without rows_per_unit",
                 "it must be said how many rows of one person count",
                 'write rows_per_unit = 12, or mean_of = "units" for the mean over people',
+                code="rows-per-unit-missing",
+                answer=over_rows,
             )
 
     def described(self) -> dict[str, Any]:
@@ -190,15 +213,14 @@ class Question:
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
-        """What a question may hold."""
+        """The fields of a question."""
         return tuple(f.name for f in fields(cls))
 
 
 def _bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:
     if not isinstance(bounds, Mapping):
-        raise RequestError(
-            f"{which}={bounds!r}", "it maps columns to their bounds", f"write {which} = {{ age = [0, 100] }}"
-        )
+        rule, remedy = "it maps columns to their bounds", f"write {which} = {{ age = [0, 100] }}"
+        raise RequestError(f"{which}={bounds!r}", rule, remedy, code="bounds-not-a-mapping", which=which, bounds=bounds)
     checked = {}
     for column, pair in bounds.items():
         if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(_is_plain(b) for b in pair)):
@@ -206,6 +228,9 @@ def _bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:
                 f"bounds of {column!r} = {pair!r}",
                 "every column needs two numbers, known without looking at the data",
                 f"write {which} = {{ {column} = [0, 100] }}",
+                code="request-bounds-not-two-numbers",
+                column=column,
+                bounds=pair,
             )
         checked[str(column)] = (float(pair[0]), float(pair[1]))
     return checked
@@ -215,7 +240,8 @@ def read_values(histograms: Any) -> dict[str, list[Any]]:
     """Columns with the values that are counted; their rules are those of `Cells`."""
     if not isinstance(histograms, Mapping):
         shown = 'write histograms = { health = ["good", "fair", "poor"] }'
-        raise RequestError(f"histograms={histograms!r}"[:120], "it maps columns to lists of values", shown)
+        what, rule = f"histograms={histograms!r}"[:120], "it maps columns to lists of values"
+        raise RequestError(what, rule, shown, code="histograms-not-a-mapping", histograms=histograms)
     found = {}
     for column, values in histograms.items():
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
@@ -223,6 +249,9 @@ def read_values(histograms: Any) -> dict[str, list[Any]]:
                 f"values of {column!r} = {values!r}"[:120],
                 "they are listed, at least one, without looking at the data",
                 f'write histograms = {{ {column} = ["good", "fair", "poor"] }}',
+                code="histogram-values-not-listed",
+                column=column,
+                values=values,
             )
         found[str(column)] = _dates(values)
     return found
@@ -241,25 +270,37 @@ def _keys(by: Any) -> Any:
 
 def _no_keys(by: Any) -> RequestError:
     rule = "it maps columns to lists of keys, or lists combinations of keys"
-    return RequestError(f"by={by!r}"[:120], rule, 'write by = { region = ["north", "south"] }')
+    return RequestError(
+        f"by={by!r}"[:120], rule, 'write by = { region = ["north", "south"] }', code="by-malformed", by=by
+    )
 
 
 def _dates(keys: Sequence[Any]) -> list[Any]:
     for key in keys:
         if isinstance(key, datetime.datetime) and key.time() != datetime.time():
-            raise DomainError(f"key {key.isoformat()}", "dates are matched by their day", "write a date without a time")
+            what, rule = f"key {key.isoformat()}", "dates are matched by their day"
+            raise DomainError(what, rule, "write a date without a time", code="key-date-with-time", key=key.isoformat())
     return [key.isoformat()[:10] if isinstance(key, datetime.date) else key for key in keys]
 
 
 def _texts(which: str, texts: Any, example: str) -> dict[str, str]:
     if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
-        raise RequestError(f"{which}={texts!r}", "it maps names to expressions", f"write {which} = {{ {example} }}")
+        what, rule, remedy = f"{which}={texts!r}", "it maps names to expressions", f"write {which} = {{ {example} }}"
+        raise RequestError(what, rule, remedy, code="expressions-not-a-mapping", which=which, texts=texts)
     return {str(name): text for name, text in texts.items()}
 
 
 def _check_fits(name: str, value: int, size: int, what: str) -> None:
     if value > max(size, 1):
-        raise RequestError(f"{name}={value}", f"only {size} {what} are declared", f"write {name} = {size}, or less")
+        raise RequestError(
+            f"{name}={value}",
+            f"only {size} {what} are declared",
+            f"write {name} = {size}, or less",
+            code="limit-exceeds-declared",
+            name=name,
+            value=value,
+            size=size,
+        )
 
 
 def _is_plain(value: Any) -> bool:

@@ -15,22 +15,23 @@ from gaussmith.expressions import parse, same_meaning
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan, Slot
+from gaussmith.plans.assembly import AskedAnswer
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scale_of
 from gaussmith.requests.question import Bounds, Question, read_values
-from gaussmith.requests.translation import Asked, asked_of, plan_question
+from gaussmith.requests.translation import asked_of, plan_question
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
 
 KEYS = ("source", *SHARED, "unit", "guarantee", "neighbours", "question")
-"""What a TOML request may hold."""
+"""The fields of a TOML request."""
 
 STATED = ("epsilon", "delta", "mu", "rho")
-"""What a guarantee may hold."""
+"""The fields of a guarantee."""
 
 OF_A_RELEASE = ("ledger", "id", "engine", "master")
-"""What is said when a request is released."""
+"""Arguments of a release, not of a request."""
 
 ANSWERS = ("sums", "means", "count", "histograms")
 
@@ -40,16 +41,16 @@ TOGETHER = "answers"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Request:
-    """What is asked of one table. `Question` says what each field means; docs/requests.md tells it with examples.
+    """A request about one table. `Question` documents the fields; docs/requests.md has examples.
 
     `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
-    With `questions` the fields here are what those do not say themselves; filters hold both.
+    With `questions`, the fields here are defaults for all of them; if both have a filter, both apply.
 
     >>> import gaussmith as gm
     >>> request = gm.Request("people.parquet", sums={"income": (0, 200_000)}, means={"age": (0, 100)}, count=True,
     ...                      guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
-    >>> request.plan.answers.names
-    ('income_sum', 'age_mean')
+    >>> request.plan.names
+    ('income_sum', 'age_mean', 'count')
     >>> gm.Request("people.csv", count=True, guarantee=gm.Guarantee(mu=1))
     Request('people.csv', count=True, guarantee=Guarantee(mu=1.0))
     """
@@ -83,11 +84,13 @@ class Request:
                 "no guarantee" if self.guarantee is None else f"guarantee of type {type(self.guarantee).__name__}",
                 "a request says how well people are protected",
                 "write guarantee = { epsilon = 1, delta = 1e-6 }, in Python gaussmith.Guarantee(epsilon=1, delta=1e-6)",
+                code="request-without-guarantee",
             )
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
         read_source(self.source)  # refuses a table that says what a source has not
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
-            raise RequestError(f"unit={self.unit!r}", "it names a column", 'write unit = "person"')
+            what, rule = f"unit={self.unit!r}", "it names a column"
+            raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
         if self.questions or len(self._apart()) > 1:
             plan = self._plan_questions()
         else:
@@ -96,7 +99,7 @@ class Request:
         object.__setattr__(self, "plan", plan)
 
     def __repr__(self) -> str:
-        """The source by its name, never a frame's values, and what is asked of it."""
+        """The source by name, never a frame's values, and the questions about it."""
         told = read_source(self.source)
         name = repr(without_secrets(str(told.data))) if isinstance(told.data, str | Path) else None
         said = [f"<{type(told.data).__name__}>" if name is None else name]
@@ -119,9 +122,8 @@ class Request:
         if own.get("columns") and self.columns:
             for name in own["columns"]:
                 if name in self.columns:
-                    raise RequestError(
-                        f"column {name!r} is derived twice", "every derived column has its own name", "rename one"
-                    )
+                    what, rule = f"column {name!r} is derived twice", "every derived column has its own name"
+                    raise RequestError(what, rule, "rename one", code="column-derived-twice", column=name)
             fields["columns"] = {**self.columns, **own["columns"]}
         if own and "missing" not in own and isinstance(self.missing, Mapping):
             asked = {column for name in ("sums", "means") for column in own.get(name, ())}
@@ -150,9 +152,8 @@ class Request:
     def _plan_questions(self) -> Plan:
         for name in ANSWERS if self.questions else ():
             if getattr(self, name):
-                raise RequestError(
-                    f"{name} beside questions", "with questions everything is asked in them", "make it a question"
-                )
+                what, rule = f"{name} beside questions", "with questions everything is asked in them"
+                raise RequestError(what, rule, "make it a question", code="answer-beside-questions", key=name)
         questions = self._named_questions()
         sets = _together(questions)
         some = [[questions[i] for i in members] for members in sets]
@@ -203,20 +204,23 @@ class Request:
             if isinstance(own, Question):
                 own = own.given()
             if not isinstance(own, Mapping):
-                raise RequestError(f"question {own!r}", "a question is a table", "write [[question]] and what it asks")
+                rule, remedy = "a question is a table", "write [[question]] and what it asks"
+                raise RequestError(f"question {own!r}", rule, remedy, code="question-not-a-table", question=own)
             for key in own:
                 if key not in Question.field_names():
                     raise RequestError(
                         f"unknown key {key!r} in question {number}",
                         f"{key} holds for the whole request" if key in KEYS else "a question has no such key",
                         "write it above the questions" if key in KEYS else nearest(str(key), Question.field_names()),
+                        code="unknown-key-in-question",
+                        key=key,
+                        question=number,
                     )
             named = {"name": str(number), **own}
             question = self._question(named)
             if any(question.name == other.name for other in questions):
-                raise RequestError(
-                    f"two questions named {question.name!r}", "every question has its own name", "rename one"
-                )
+                what, rule = f"two questions named {question.name!r}", "every question has its own name"
+                raise RequestError(what, rule, "rename one", code="question-name-twice", name=question.name)
             questions.append(question)
         if self.unit is not None and not same_meaning([self.unit], [question.columns for question in questions]):
             raise RequestError(
@@ -226,31 +230,31 @@ class Request:
             )
         for column in self.missing:
             if not any(column in {*q.sums, *q.means} for q in questions):
-                raise RequestError(
-                    f"missing names {column!r}", "it must be a column that is asked", "leave it out, or ask for it"
-                )
+                what = f"missing names {column!r}"
+                rule = "it must be a column that is asked"
+                remedy = "leave it out, or ask for it"
+                raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
         return questions
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Request:
-        """The request in a TOML file. A relative source is found beside the file."""
+        """The request in a TOML file. A relative source is relative to the folder of the file."""
         file = Path(path)
         try:
             text = file.read_text(encoding="utf-8-sig")  # some editors put a mark at the beginning
         except FileNotFoundError:
-            raise RequestError(
-                f"request file {without_secrets(path)!r}", "it does not exist", "check the name"
-            ) from None
+            what, rule, remedy = f"request file {without_secrets(path)!r}", "it does not exist", "check the name"
+            raise RequestError(what, rule, remedy, code="no-such-request-file", file=without_secrets(path)) from None
         except (OSError, UnicodeDecodeError):
-            raise RequestError(
-                f"request file {without_secrets(path)!r}", "it cannot be read as text", "check the file"
-            ) from None
+            what = f"request file {without_secrets(path)!r}"
+            rule = "it cannot be read as text"
+            remedy = "check the file"
+            raise RequestError(what, rule, remedy, code="request-file-not-text", file=without_secrets(path)) from None
         try:
             fields = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise RequestError(
-                f"request file {without_secrets(path)!r}", f"it is not TOML: {error}", "mend that line"
-            ) from None
+            what, rule, remedy = f"request file {without_secrets(path)!r}", f"it is not TOML: {error}", "mend that line"
+            raise RequestError(what, rule, remedy, code="request-file-not-toml", file=without_secrets(path)) from None
         return cls.from_dict(fields, beside=file.parent)
 
     @classmethod
@@ -258,11 +262,16 @@ class Request:
         """The request in a mapping with the keys of a TOML request."""
         for key in fields:
             if key not in (*KEYS, "neighbors"):
-                raise RequestError(f"unknown key {key!r}", *_misplaced(str(key), fields))
+                raise RequestError(
+                    f"unknown key {key!r}", *_misplaced(str(key), fields), code="unknown-key-in-request", key=key
+                )
         if "neighbors" in fields and "neighbours" in fields:
-            raise RequestError("neighbours beside neighbors", "they are one and the same", "leave one out")
+            what, rule = "neighbours beside neighbors", "they are one and the same"
+            raise RequestError(what, rule, "leave one out", code="request-neighbours-spelled-twice")
         if "source" not in fields:
-            raise RequestError("no source", "a request names its data", 'add source = "people.parquet"')
+            raise RequestError(
+                "no source", "a request names its data", 'add source = "people.parquet"', code="request-without-source"
+            )
         source = fields["source"]
         path = read_source(source).data
         if beside is not None and isinstance(path, str) and "://" not in path:
@@ -270,12 +279,13 @@ class Request:
         known = {key: value for key, value in fields.items() if key not in ("source", "guarantee", "question")}
         questions = fields.get("question", ())
         if isinstance(questions, Mapping) or not isinstance(questions, list | tuple):
-            raise RequestError("question is not a list", "there may be several", "write [[question]] with two brackets")
+            remedy = "write [[question]] with two brackets"
+            raise RequestError("question is not a list", "there may be several", remedy, code="question-not-a-list")
         return cls(source, guarantee=_guarantee(fields.get("guarantee")), questions=questions, **known)
 
 
 def _together(questions: Sequence[Question]) -> list[list[int]]:
-    """Which questions are planned together: those that read alike, unless shares were given; in order."""
+    """The questions that are planned together: those that use the same rows, unless shares were given; in order."""
     if any(question.share is not None for question in questions):
         return [[i] for i in range(len(questions))]
     sets: list[list[int]] = []
@@ -303,7 +313,7 @@ def _alike(one: Question, other: Question) -> bool:
     return all(one.missing.get(c) == other.missing.get(c) for c in shared) and both_ways <= {*one.missing}
 
 
-def _asked(questions: Sequence[Question]) -> list[Asked]:
+def _asked(questions: Sequence[Question]) -> list[AskedAnswer]:
     """The answers of questions that are planned together, each once; sums first, as a single question has them."""
     asked = list(dict.fromkeys(a for question in questions for a in asked_of(question)))
     return sorted(asked, key=lambda a: a[0] != "sum")
@@ -315,7 +325,7 @@ def _slot(question: Question, together: Sequence[Question], at: int, draw: Draw)
         return Slot(question.name, at, tuple(range(draw.block.answers.size)), bool(question.count))
     asked = _asked(together)
     places = [asked.index(a) for a in asked_of(question)]
-    over_rows = question.count == "rows" and draw.block.answers.visible > len(asked)
+    over_rows = question.count == "rows" and draw.block.answers.size > len(asked)
     places += [len(asked)] if over_rows else []
     return Slot(question.name, at, tuple(places), bool(question.count) and not over_rows)
 
@@ -349,8 +359,10 @@ def _guarantee(fields: Any) -> Any:
         return fields
     allowed = STATED
     if not isinstance(fields, Mapping):
-        raise RequestError(f"guarantee={fields!r}", "it is a table", "write guarantee = { epsilon = 1, delta = 1e-6 }")
+        what, remedy = f"guarantee={fields!r}", "write guarantee = { epsilon = 1, delta = 1e-6 }"
+        raise RequestError(what, "it is a table", remedy, code="request-guarantee-not-a-table", guarantee=fields)
     for key in fields:
         if key not in allowed:
-            raise RequestError(f"unknown key {key!r} in guarantee", "it has no such key", nearest(key, allowed))
+            what, rule = f"unknown key {key!r} in guarantee", "it has no such key"
+            raise RequestError(what, rule, nearest(key, allowed), code="unknown-key-in-guarantee", key=key)
     return Guarantee(**fields)

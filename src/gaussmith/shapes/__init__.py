@@ -1,23 +1,24 @@
-"""One file per way of choosing the shape of the noise. A shape never looks at data."""
+"""Shapes of the noise, one file per method of choosing it. A shape never looks at data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gaussmith.numerics.linear import Array, Matrix, matrix_from_dict
-from gaussmith.problem import Domain, Problem
+from gaussmith.problem import Domain, Features, Problem
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
     """A shape at μ = 1: the lift that receives unit noise, and the features read back from it.
 
-        y = lift · core + N(0, I),   feature = features · y  (+ n · public where the number of records is public)
+        y = lift · core + N(0, I),   feature = features · y  (+ n · public if the number of records is public)
 
-    One feature per answer (for a mean: the sum of distances from the centre); if `counted`, the number of records last.
+    One row per feature of the problem; if `counted`, the number of records last.
     Requires ‖lift · s‖ ≤ 1 for every difference s of neighbours: certified again before every release.
     """
 
@@ -29,6 +30,10 @@ class Shape:
 
     def variances(self) -> Array:
         """Of each feature, at μ = 1."""
+        return self._variances
+
+    @cached_property
+    def _variances(self) -> Array:
         norms = self.features.row_norms()
         return norms * norms
 
@@ -53,28 +58,15 @@ class Shape:
         )
 
 
-def weighted_variances(shape: Shape, problem: Problem[Domain]) -> tuple[Array, float]:
-    """Variance of each answer and of the count at μ = 1; of a mean: of n times the mean, wherever in its range it lies.
-
-    Var(n·mean_j) = Var(feature_j) + spread_j · Var(count)
-    """
-    answers = problem.answers
-    variances = shape.variances()
-    count = float(variances[-1]) if shape.counted else 0.0
-    per_answer = variances[: answers.size].copy()
-    if answers.any_mean:
-        per_answer[answers.means] += problem.domain.spread[answers.index[answers.means]] * count
-    return per_answer, count
-
-
 def price(shape: Shape, problem: Problem[Domain]) -> float:
-    """What a shape is chosen by, at μ = 1: the weighted total, or the largest variance over a squared target.
+    """What a shape is chosen by, at μ = 1: the weighted total, or the largest variance over a squared target."""
+    return price_of(shape.variances(), shape.counted, problem.features)
 
-    The count, where it is asked, has weight 1 and target 1.
-    """
-    answers = problem.answers
-    per_answer, count = weighted_variances(shape, problem)
-    asked = count if answers.count else 0.0
-    if answers.targets is None:
-        return float(answers.weights @ per_answer) + asked
-    return max(float((per_answer / answers.targets**2).max()), asked)
+
+def price_of(variances: Array, counted: bool, features: Features) -> float:
+    """The same from the variance of each feature; that of the number of records is the last, if it is counted."""
+    own = variances[: features.size]
+    count = features.count_weight * float(variances[-1]) if counted else 0.0
+    if features.targets is None:
+        return float(features.weights @ own) + count
+    return max(float((own / features.targets**2).max()), count)

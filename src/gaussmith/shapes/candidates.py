@@ -1,4 +1,4 @@
-"""Candidates: the shapes of noise that fit a problem, all of them or one by its name."""
+"""Candidates: the shapes of noise that fit a problem, all of them or one by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.doubles import within_doubles
 from gaussmith.problem import Domain, Law, Problem
-from gaussmith.shapes import Shape
+from gaussmith.shapes import Shape, price
 
 Progress = Callable[[int, float], None]
 
@@ -20,18 +20,19 @@ _MADE_FOR = {
     "isotropic": "it is made for sums and means of columns, and for counts and sparse vectors as they are",
     "solved": "noise is solved for boxes under add-remove, for a matrix of answers of a box under "
     "replace-one, and for points, cells and counts without a closed form",
+    "wide": "it is made for sums of many columns under add-remove, at most ten of them much wider than the others",
     "clipped": "it is made for Gaussian data",
     "two-level": "it is made for counts, votes and cells that are all asked alike",
     "water-filled": "it is made for sparse vectors",
     "even": "it is made for cells, each asked as it is",
     "residuals": "it is made for marginals of cells",
 }
-"""Shapes that can be named, and where each can be used."""
+"""The names of shapes, and where each can be used."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is looked for: the best shape or one by its name, at this μ, solved to this gap where it is solved."""
+    """What to look for: the best shape or one by name, at this μ; solved shapes are solved to this gap."""
 
     shape: str
     mu: float
@@ -41,21 +42,25 @@ class Search:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A shape that fits, and a law that bounds every shape where one comes with it."""
+    """A shape that fits, and optionally a law that bounds every shape."""
 
     shape: Shape
     law: Law | None = None
     domain: Domain | None = None
-    """The domain that the shape is for, where it is chosen with the shape; else that of the problem."""
+    """The domain of the shape, if it is chosen with the shape; otherwise that of the problem."""
 
     def fitted(self, problem: Problem[Domain]) -> Problem[Domain]:
-        """The problem with the domain that the shape is for."""
+        """The problem with the domain of the shape."""
         return problem if self.domain is None else problem.over(self.domain)
+
+    def price(self, problem: Problem[Domain]) -> float:
+        """What the shape is chosen by, for the problem that it fits."""
+        return price(self.shape, self.fitted(problem))
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The shapes that fit, in order of preference; and the prices of others that are but compared with them."""
+    """The shapes that fit, in order of preference; and the total errors of others, for comparison only."""
 
     found: list[Candidate]
     compared: tuple[tuple[str, float], ...] = ()
@@ -63,7 +68,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Way:
-    """A way of making a candidate: the name it can be asked for by, and whether it is tried unless it is."""
+    """A method of making a candidate: its name, and whether it is tried by default."""
 
     name: str
     make: Callable[[], Candidate]
@@ -71,7 +76,7 @@ class Way:
 
 
 def try_ways(ways: Sequence[Way], problem: Problem[Domain], search: Search) -> Candidates:
-    """What these ways make: those that are tried, but for what doubles cannot hold, or the one that is asked for."""
+    """The candidates of these methods: all default ones that fit in doubles, or the one requested by name."""
     if search.shape == BEST:
         return Candidates(_those_that_fit([way for way in ways if way.tried]))
     for way in ways:
@@ -81,7 +86,7 @@ def try_ways(ways: Sequence[Way], problem: Problem[Domain], search: Search) -> C
 
 
 def _those_that_fit(ways: Sequence[Way]) -> list[Candidate]:
-    """What these make, without those whose numbers doubles cannot hold; the first refusal where none is left."""
+    """The results of these calls, without those that overflow doubles; the first refusal if none is left."""
     found: list[Candidate] = []
     problem: PlanError | None = None
     for way in ways:
@@ -102,13 +107,18 @@ def check_name(name: str) -> None:
             f"shape={name!r}",
             "the rank-one singular mechanism is not private as claimed (docs/errata.md)",
             "leave out shape=; gaussmith.catalogue.rank_one is there to study it",
+            code="shape-not-private",
+            shape=name,
         )
 
 
 def refuse_shape(name: str, problem: Problem[Domain], names: Sequence[str]) -> PlanError:
-    """Why a shape cannot be had here, and which can: a name that no shape has, or one that does not fit."""
+    """The error for an unknown shape or one that does not fit, with the shapes that do."""
     usable = list(dict.fromkeys([BEST, *names]))
     if name in _MADE_FOR:
         what = f"shape={name!r} for {type(problem.domain).__name__} under {problem.neighbours}"
-        return PlanError(what, _MADE_FOR[name], f"choose one of: {', '.join(usable)}")
-    return PlanError(f"shape={name!r}", "it names a shape that fits the domain", nearest(name, usable))
+        return PlanError(
+            what, _MADE_FOR[name], f"choose one of: {', '.join(usable)}", code="shape-not-for-this-problem", shape=name
+        )
+    rule = "it names a shape that fits the domain"
+    return PlanError(f"shape={name!r}", rule, nearest(name, usable), code="unknown-shape", shape=name)

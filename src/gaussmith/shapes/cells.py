@@ -2,9 +2,9 @@
 
 With W the answers (a column per cell, each row scaled to its weight) the differences are the columns of W under
 add-remove and their pairs under replace-one; the solver works in the space of answers, where W may have a kernel. The
-total depends on WᵀW alone, so that half a million ranges over a thousand cells are solved as a thousand columns.
+total depends on WᵀW alone, so half a million ranges over a thousand cells are solved as a thousand columns.
 
-Under replace-one the number of records is public: what is the same in all cells needs no noise and has none.
+Under replace-one the number of records is public: the part common to all cells needs no noise and gets none.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from gaussmith.domains import Cells, Points
 
 GAP = 1e-3
-"""How close to the certified optimum cells are solved."""
+"""Relative gap to the certified optimum for cells."""
 
 MAX_SOLVED = 2048
-"""Limit on the cells that are solved for."""
+"""Limit on cells for the numerical solver."""
 
 MAX_POINTS = 100_000
-"""Limit on the points that are solved for."""
+"""Limit on points for the numerical solver."""
 
 
 def in_cells(problem: Problem[Cells], search: Search) -> list[Candidate]:
     """The shapes that fit cells, a closed form first where there is one."""
     found = []
-    if problem.answers.targets is None and not problem.answers.is_linear:
+    if problem.features.targets is None and not problem.features.is_linear:
         plain = _plain(problem)
         if plain is not None:
             return [plain]
@@ -55,29 +55,29 @@ def in_cells(problem: Problem[Cells], search: Search) -> list[Candidate]:
 
 
 def one_of_many(problem: Problem[Cells | Points], search: Search, most: int) -> list[Candidate]:
-    """The solved shape for records that are one of at most so many."""
+    """The solved shape for records that are one of a limited number of values."""
     d = problem.domain.width
     if d > most:
-        raise PlanError(f"{d} cells to be solved for", f"at most {most} are", "use fewer cells, or marginals")
+        what, rule = f"{d} cells to be solved for", f"at most {most} are"
+        raise PlanError(what, rule, "use fewer cells, or marginals", code="too-many-cells-to-solve", cells=d, most=most)
     gap = GAP if search.gap is None else search.gap
-    return [(_solved if problem.answers.targets is None else _least_worst)(problem, gap, search)]
+    return [(_solved if problem.features.targets is None else _least_worst)(problem, gap, search)]
 
 
 # -- closed forms -----------------------------------------------------------------------------------------------------
 
 
 def _plain(problem: Problem[Cells]) -> Candidate | None:
-    """All cells at the same weight: noise of two sizes, or of three with a secret number of records; or nothing."""
+    """The shape for cells of equal weight: two sizes of noise, or three with a secret number of records; or none."""
     domain, neighbours, weight = problem.domain, problem.neighbours, problem.common_weight
     if weight is None:
         return None
     d, private, asked = domain.dimension, problem.secret_count, problem.asks_secret_count
     if d == 1 and not private and not domain.or_none:
-        raise PlanError(
-            "one cell under replace-one", "every record is in it: its count is public", "declare more cells"
-        )
+        rule = "every record is in it: its count is public"
+        raise PlanError("one cell under replace-one", rule, "declare more cells", code="one-cell-under-replace-one")
     if domain.or_none and asked:
-        best = counted(d, 1, 1.0 / weight)
+        best = counted(d, 1, problem.count_weight / weight)
         norm = domain.largest(best.lift, neighbours)
         levels = np.column_stack([best.levels, np.zeros(2), best.shares])
         scale = np.full(d + 1, norm)
@@ -87,7 +87,7 @@ def _plain(problem: Problem[Cells]) -> Candidate | None:
     if domain.or_none:
         level = two_level_counts(d, 1, neighbours)
     else:
-        level = two_level_cells(d, neighbours, 1.0 + d / weight if asked else 1.0)
+        level = two_level_cells(d, neighbours, 1.0 + d * problem.count_weight / weight if asked else 1.0)
     rows = [((t + delta) // 2, (t - delta) // 2, share) for (t, delta), share in level.law]
     law = Law("levels", weight * level.lower, {"levels": np.array(rows, float)})
     a, b = level.lift()
@@ -102,7 +102,7 @@ def _plain(problem: Problem[Cells]) -> Candidate | None:
 
 def _unit(problem: Problem[Cells]) -> list[Candidate]:
     """Equal noise on every cell, whatever the weights: the optimum for cells alone under add-remove."""
-    answers, d = problem.answers, problem.domain.dimension
+    d = problem.domain.dimension
     private, asked = problem.secret_count, problem.asks_secret_count
     if asked and problem.domain.or_none:
         return []  # their number is not the sum of the cells
@@ -110,10 +110,10 @@ def _unit(problem: Problem[Cells]) -> list[Candidate]:
     lift = Diagonal(np.full(d, 1.0 / size))
     decode: Matrix = Exchangeable(d, 1.0, 0.0, None, (1.0, 0.0)) if asked else Diagonal(np.full(d, size))
     if not problem.asks_each_once:
-        decode = decode.picked([*answers.index.tolist(), *([d] if asked else [])])
+        decode = decode.picked([*problem.features.index.tolist(), *([d] if asked else [])])
     law = None
     if private:
-        # One cell with chance w_i/Σw each: M = diag(w_i²/Σw), and (tr M^{1/2})² = Σw.
+        # Cell i with probability w_i/Σw: M = diag(w_i²/Σw), and (tr M^{1/2})² = Σw.
         omega = problem.coordinate_weights
         law = Law("cells", float(omega.sum()) * (1.0 - 2.0**-40), {"weights": omega / omega.sum()})
     return [Candidate(Shape("even", lift, decode, asked), law)]
@@ -132,7 +132,7 @@ class _Question:
     rows: Array
     read: Callable[[Array], Matrix]
     even: Array
-    """What each answer takes from a record spread evenly over all cells."""
+    """The contribution to each answer of a record spread evenly over all cells."""
 
 
 def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Candidate:
@@ -143,19 +143,19 @@ def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Can
     if apart:
         points = np.vstack([points, np.zeros((1, points.shape[1]))])
         if asked:
-            points = np.hstack([points, np.ones((len(points), 1))])
+            points = np.hstack([points, np.full((len(points), 1), problem.root_count_weight)])
     best = solve_once(points, pairs=not private, gap=gap, progress=search.progress)
     r = len(question.rows)
     X = _way_back(question.rows, best.decode[:r])
     lift = best.lift[:, :r] @ question.rows
     if apart and asked:
-        lift = np.hstack([lift, best.lift[:, r:]])
+        lift = np.hstack([lift, best.lift[:, r:] * problem.root_count_weight])
     features = question.read(X)
     if asked and apart:
-        features = Dense(np.vstack([features.dense(), best.decode[r:]]))
+        features = Dense(np.vstack([features.dense(), best.decode[r:] / problem.root_count_weight]))
     public = None
     if not private and not apart:
-        # R(K − n/d) is lifted and read back; what all cells share comes from the public number of records.
+        # R(K − n/d) is lifted and read back; the common part of all cells comes from the public number of records.
         even = np.full(d, 1.0 / d)
         public = question.even - features.times(lift @ even)
     _check_read(question, best.decode, best.lift, private or apart)
@@ -164,19 +164,19 @@ def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Can
 
 
 def _question(problem: Problem[Cells | Points], with_count: bool, closed: bool) -> _Question:
-    answers, d = problem.answers, problem.domain.width
-    if answers.runs is not None:
-        starts, stops = answers.runs.places
-        weights = answers.weights
+    asked, d, e = problem.features, problem.domain.width, problem.count_weight
+    if asked.runs is not None:
+        starts, stops = asked.runs.places
+        weights = asked.weights
         if with_count:
-            starts, stops, weights = np.append(starts, 0), np.append(stops, d), np.append(weights, 1.0)
+            starts, stops, weights = np.append(starts, 0), np.append(stops, d), np.append(weights, e)
         return _Question(
             _root(gram(starts, stops, d, weights)),
             lambda X: Intervals(starts, stops, X, closed),
-            (stops - starts)[: answers.size] / d,
+            (stops - starts)[: asked.size] / d,
         )
     W, root = problem.rows, problem.root_weights
-    full = np.vstack([W * root, np.ones((1, d))]) if with_count else W * root
+    full = np.vstack([W * root, np.full((1, d), problem.root_count_weight)]) if with_count else W * root
     plain = np.vstack([W, np.ones((1, d))]) if with_count else W
     R = np.asarray(np.linalg.qr(full, mode="r"), float) if len(full) > d else full
     moving = np.ptp(plain, axis=1) > 0 if closed else np.ones(len(plain), bool)  # the others are public
@@ -194,7 +194,7 @@ def _root(G: Array) -> Array:
 
 
 def _way_back(R: Array, decode: Array) -> Array:
-    """X with R X = decode, the smallest one where there are several."""
+    """The smallest X with R X = decode."""
     diagonal = np.abs(np.diag(R))
     if R.shape[0] == R.shape[1] and not np.tril(R, -1).any() and diagonal.min() > 1e-9 * diagonal.max():
         return np.asarray(np.linalg.solve(R, decode))
@@ -202,7 +202,7 @@ def _way_back(R: Array, decode: Array) -> Array:
 
 
 def _check_read(question: _Question, decode: Array, lift: Array, whole: bool) -> None:
-    """What is decoded is what was lifted, to a part in 10^12 of the noise, for every record there can be."""
+    """Check that decoding inverts the lift, to 10^−12 of the noise, for every possible record."""
     R = question.rows
     r = len(R)
     moved = R if whole else R - R.mean(axis=1, keepdims=True)
@@ -211,7 +211,7 @@ def _check_read(question: _Question, decode: Array, lift: Array, whole: bool) ->
 
 
 def _weights(weights: Array, pairs: bool) -> dict[str, Array]:
-    """The weights of a law; of pairs only those that count, with their ends."""
+    """The weights of a law; for pairs only the non-negligible ones, with their ends."""
     if not pairs:
         return {"weights": weights / weights.sum()}
     n = (1 + math.isqrt(1 + 8 * len(weights))) // 2
@@ -223,7 +223,7 @@ def _weights(weights: Array, pairs: bool) -> dict[str, Array]:
 
 def _least_worst(problem: Problem[Cells | Points], gap: float, search: Search) -> Candidate:
     """The shape whose worst answer, in units of its target, is best."""
-    W, targets = problem.rows, problem.answers.targets
+    W, targets = problem.rows, problem.features.targets
     assert targets is not None
     private, asked, apart = problem.secret_count, problem.asks_secret_count, problem.domain.or_none
     if asked and apart:
@@ -231,14 +231,16 @@ def _least_worst(problem: Problem[Cells | Points], gap: float, search: Search) -
             "the worst answer of cells that need not be, with their number",
             "it is planned for cells that every record is in",
             "leave out count=True, or or_none=True",
+            code="worst-cells-with-count",
         )
     if asked:
-        W, targets = np.vstack([W, np.ones((1, W.shape[1]))]), np.append(targets, 1.0)
+        W, targets = np.vstack([W, np.ones((1, W.shape[1]))]), np.append(targets, 1 / problem.root_count_weight)
     moving = np.ones(len(W), bool)
     if not private and not apart:
         moving = np.ptp(W, axis=1) > 0  # the others are public
         if not moving.any():
-            raise PlanError("answers that never change", "the number of records is public", "ask for something else")
+            rule = "the number of records is public"
+            raise PlanError("answers that never change", rule, "ask for something else", code="answers-never-change")
     points = W[moving].T
     if apart:
         points = np.vstack([points, np.zeros((1, points.shape[1]))])

@@ -1,10 +1,10 @@
 """The clipped shape: Gaussian data scaled, clipped to an ellipsoid, and given noise of the same shape.
 
-With half axes a_j (what core 1 stands for), ω the weights and E what the count is worth,
+With half axes a_j (the unit of the core), weights ω and E the weight of the count,
 
     noise total at μ = 1:   (√(Σ ω_j a_j²) + √E)²   under add-remove,      4 Σ ω_j a_j²   under replace-one.
 
-The ellipsoid is chosen here, from public numbers alone; see `numerics.scaling` for the ways there are.
+The ellipsoid is chosen here, from public numbers alone; see `numerics.scaling` for the methods.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ class Choice:
 def choose(problem: Problem[GaussianData], mu: float, way: str | None = None) -> Choice:
     """The domain with its ellipsoid: by its own `scaling` and `clip`, or by `way` instead of its scaling.
 
-    Never looks at data. Errs on no side: any ellipsoid is private.
+    Never looks at data. Any ellipsoid is private.
     """
     domain = problem.domain
-    if domain.mean_within is None and problem.answers.any_mean:
+    if domain.mean_within is None and problem.features.centred.any():
         domain = domain.off_by(domain.sd)  # a mean that is asked for is not known
     omega = problem.coordinate_weights
     asked = omega > 0
-    # Coordinates that nobody asks for still have to be clipped somewhere: they count for a trifle.
+    # Coordinates that are not asked for still have to be clipped somewhere: they get a tiny weight.
     omega = np.where(asked, omega, 1e-12 * omega[asked].mean() if asked.any() else 1.0)
     values = omega * domain.deviation**2
     private = problem.secret_count
     offset = problem.over(domain).offset_weight / mu**2 if private else 0.0
     require_finite(values, offset, 1 / values.max())
-    relative = np.maximum(values / values.max(), 1e-30)  # what matters less than that counts for as much
+    relative = np.maximum(values / values.max(), 1e-30)  # smaller weights are raised to this one
     drift = None if domain.mean_within is None else omega * domain.mean_within**2 / values.max()
     price = Price(relative, 1 / mu if private else 2 / mu, offset / values.max(), domain.rows, drift)
     clip = _clip(price, domain.clip, domain.deviation**2, way or domain.scaling)

@@ -1,7 +1,7 @@
-"""Shapes that put noise on each coordinate by itself: isotropic (the standard Gaussian mechanism) and elliptical.
+"""Shapes with independent noise on each coordinate: isotropic (the standard Gaussian mechanism) and elliptical.
 
 With b_j the largest absolute value of coordinate j (of its distance from the centre for means) and a row for the count
-where means or the count need it,
+if means or the count need it,
 
     isotropic:   σ_j² = S/ω_j,          S = Σ ω_j b_j²    (equal noise on every answer once scaled to its weight)
     elliptical:  σ_j² = b_j T/√ω_j,     T = Σ √ω_j b_j    (Pagh–Lebeda)
@@ -25,7 +25,7 @@ def isotropic(problem: Problem[Domain]) -> Shape:
 
 
 def isotropic_round(problem: Problem[Domain]) -> Shape:
-    """The same in a ball."""
+    """The standard Gaussian mechanism in a ball."""
     omega, offset, extra = _coordinates(problem)
     root, radius = np.sqrt(omega), float(problem.domain.radius[0])
     if problem.secret_count:
@@ -34,7 +34,7 @@ def isotropic_round(problem: Problem[Domain]) -> Shape:
 
 
 def isotropic_uncentred(problem: Problem[Domain]) -> Shape:
-    """The same for records that are counted as they are: the largest norm is the domain's own to tell."""
+    """The standard Gaussian mechanism for records counted as they are, with the largest norm from the domain."""
     omega, _, extra = _coordinates(problem)
     domain = problem.domain
     entries = np.sqrt(omega) * domain.radius
@@ -45,7 +45,7 @@ def isotropic_uncentred(problem: Problem[Domain]) -> Shape:
 
 
 def elliptical(problem: Problem[Domain]) -> Shape:
-    """Noise on each coordinate in proportion to the root of its range (Pagh–Lebeda), for boxes."""
+    """Noise on each coordinate in proportion to the square root of its range (Pagh–Lebeda), for boxes."""
     omega, offset, extra = _coordinates(problem)
     reach = _reach(problem, offset)
     T = float(np.sqrt(omega) @ reach) + np.sqrt(extra)
@@ -60,16 +60,19 @@ def _isotropic(problem: Problem[Domain], S: float) -> Shape:
 
 def _coordinates(problem: Problem[Domain]) -> tuple[Array, Array, float]:
     """Weight of each coordinate, where it is measured from, and the weight of the count (0: no row for it)."""
-    answers, d = problem.answers, problem.domain.dimension
-    if answers.matrix is not None:
+    asked, d = problem.features, problem.domain.dimension
+    if asked.matrix is not None:
         raise PlanError(
-            "noise on each coordinate for a matrix of answers", "it needs sums or means", "leave out shape="
+            "noise on each coordinate for a matrix of answers",
+            "it needs sums or means",
+            "leave out shape=",
+            code="coordinatewise-matrix",
         )
     omega = problem.coordinate_weights
     if not problem.secret_count:
         return omega, np.zeros(d), 0.0
     summed = np.zeros(d, bool)
-    summed[answers.index[~answers.means]] = True
+    summed[asked.index[~asked.centred]] = True
     return omega, np.where(summed, problem.domain.centre, 0.0), problem.count_weight
 
 
@@ -82,24 +85,23 @@ def _reach(problem: Problem[Domain], offset: Array) -> Array:
 def _coordinatewise(
     name: str, problem: Problem[Domain], sigma: Array, offset: Array, extra: float, extra_scale: float
 ) -> Shape:
-    answers, d = problem.answers, problem.domain.dimension
+    asked, d = problem.features, problem.domain.dimension
     centre, radius = problem.domain.coded
     index = np.arange(d)
     if not problem.secret_count:
         lift = Bordered(index, radius / sigma, np.zeros(d), d)
-        public = np.where(answers.means, 0.0, centre[answers.index])
-        features: Matrix = Bordered(answers.index, sigma[answers.index], np.zeros(answers.size), d)
-        return Shape(name, lift, features, False, public)
+        features: Matrix = Bordered(asked.index, sigma[asked.index], np.zeros(asked.size), d)
+        return Shape(name, lift, features, False, problem.coded_offsets)
     inner, border = radius / sigma, np.where(offset != 0, centre, 0.0) / sigma
     if not extra:
         lift = Bordered(index, inner, border, d + 1)
-        return Shape(name, lift, Bordered(answers.index, sigma[answers.index], np.zeros(answers.size), d), False)
+        return Shape(name, lift, Bordered(asked.index, sigma[asked.index], np.zeros(asked.size), d), False)
     count_sigma = extra_scale / np.sqrt(extra)
     lift = Bordered(np.append(index, d), np.append(inner, 1 / count_sigma), np.append(border, 0.0), d + 1)
-    minus = np.where(answers.means & (offset[answers.index] != 0), -centre[answers.index] * count_sigma, 0.0)
+    minus = np.where(asked.centred & (offset[asked.index] != 0), -centre[asked.index] * count_sigma, 0.0)
     features = Bordered(
-        np.append(answers.index, d),
-        np.append(sigma[answers.index], count_sigma),
+        np.append(asked.index, d),
+        np.append(sigma[asked.index], count_sigma),
         np.append(minus, 0.0),
         d + 1,
     )

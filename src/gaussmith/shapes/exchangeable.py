@@ -1,8 +1,8 @@
-"""Shapes for records that look alike from every coordinate: counts of items, rankings.
+"""Shapes for records that are symmetric in all coordinates: counts of items, rankings.
 
-Noise of one size along the sum of all coordinates and of another across it; where the number of records is asked and
-secret, a third coordinate for it. Optimal when all answers weigh the same. For other answers the same noise is read
-out otherwise, beside a solved shape where the records are few enough to be listed.
+One noise size along the sum of all coordinates and another orthogonal to it; if the number of records is asked for and
+secret, a third coordinate for it. Optimal if all answers have the same weight. For other answers the same noise is
+decoded differently, in addition to a solved shape if the records can be listed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 NAME = "two-level"
 
 MAX_DENSE = 1500
-"""Limit on coordinates and answers for a moment matrix that is written down."""
+"""Limit on coordinates and answers for an explicit moment matrix."""
 
 
 @dataclass(frozen=True, eq=False)
 class Even:
-    """Noise for answers that all weigh the same: what takes records to it, and back to coordinates (and their number).
+    """Noise for answers of equal weight: the lift of records, and its inverse to coordinates (and their number).
 
-    `mean` is what each coordinate has of a record on average, where all records have the same sum and it is public.
+    `mean` is the average of each coordinate over records, if all records have the same sum and it is public.
     """
 
     lift: Exchangeable
@@ -57,11 +57,11 @@ def exchangeable(problem: Problem[Listed], even: Even, gap: float | None = None)
 
 
 def even_counts(problem: Problem[Counts]) -> Even:
-    """The best noise for counts of equal weight; the number of records, if it is secret and asked, has weight 1."""
+    """The best noise for counts of equal weight; the number of records, if it is secret and asked, has its own."""
     domain, neighbours, weight = problem.domain, problem.neighbours, problem.common_weight or 1.0
     d = domain.dimension
     if problem.asks_secret_count:
-        best = counted(d, domain.at_most, 1.0 / weight)
+        best = counted(d, domain.at_most, problem.count_weight / weight)
         norm = domain.largest(best.lift, neighbours)
         levels = np.column_stack([best.levels, np.zeros_like(best.levels), best.shares])
         law = Law("levels", weight * best.lower, {"levels": levels[best.shares > 0]})
@@ -75,10 +75,10 @@ def even_counts(problem: Problem[Counts]) -> Even:
 
 
 def even_rankings(problem: Problem[Domain]) -> Even:
-    """The same for rankings, whose points always have the same sum."""
+    """The best noise for rankings, whose points always have the same sum."""
     d, weight, asked = problem.domain.dimension, problem.common_weight or 1.0, problem.asks_secret_count
     per_record = d * (d - 1) / 2
-    level = votes(d, problem.neighbours, 1.0 + d / (weight * per_record**2) if asked else 1.0)
+    level = votes(d, problem.neighbours, 1.0 + d * problem.count_weight / (weight * per_record**2) if asked else 1.0)
     law = Law("rankings", weight * level.lower)
     mean = None if problem.secret_count else (d - 1) / 2
     return Even(*_pair(level, per_record if asked else None), asked, law, mean)
@@ -97,21 +97,21 @@ def _pair(level: TwoLevel, per_record: float | None) -> tuple[Exchangeable, Exch
 
 def _read(problem: Problem[Domain], even: Even) -> tuple[Matrix, bool, Array | None]:
     """What reads the answers back, whether the count is among them, and the public part."""
-    answers, d = problem.answers, problem.domain.dimension
+    wanted, d = problem.features, problem.domain.dimension
     public = None
     if even.mean is not None:
-        public = np.full(answers.size, even.mean) if answers.matrix is None else answers.matrix.sum(axis=1) * even.mean
+        public = np.full(wanted.size, even.mean) if wanted.matrix is None else wanted.matrix.sum(axis=1) * even.mean
     if problem.asks_each_once:
         return even.decode, even.counted, public
     D = even.decode.dense()
-    rows = answers.matrix @ D[:d] if answers.matrix is not None else D[answers.index]
+    rows = wanted.matrix @ D[:d] if wanted.matrix is not None else D[wanted.index]
     return Dense(np.vstack([rows, D[d:]]) if even.counted else rows), even.counted, public
 
 
 def _bound(problem: Problem[Domain], law: Law) -> Law:
-    """The bound that the law of equal weights proves for other answers."""
+    """The bound for other answers proved by the law of equal weights."""
     d = problem.domain.dimension
-    if max(d, problem.answers.size) > MAX_DENSE:
+    if max(d, problem.features.size) > MAX_DENSE:
         return Law(law.kind, 0.0, law.numbers)
     rows = problem.weighted_rows
     root = root_of(rows @ even_moment(law, d, problem.secret_count, rows.shape[1] > d) @ rows.T)

@@ -1,7 +1,7 @@
 """The lifted shape: noise on each record's offset from the centre and on a constant that counts it.
 
-Under add-remove a box [l, u] is not centred at zero, and noise that fits its centre wastes nothing on where it lies.
-With c the centre, r the half ranges, ω the weights and E what the count is worth,
+Under add-remove a box [l, u] is not centred at zero; noise around its centre does not depend on where the box lies.
+With centre c, half ranges r, weights ω and E the weight of the count,
 
     T = Σ √ω_j r_j + √E,   lift_j² = √ω_j r_j / T,   lift_count² = √E / T,   total variance T².
 
@@ -27,7 +27,7 @@ def lifted(problem: Problem[Domain], name: str) -> Shape:
 def lifted_round(problem: Problem[Domain], name: str) -> Shape:
     """The lifted shape of a ball or an ellipsoid.
 
-    Cores fill the unit ball, so noise on them is round whatever the weights: only its share against the count depends
+    Cores fill the unit ball, so noise on them is round for any weights: only its share relative to the count depends
     on them.
     """
     parts = np.full(problem.domain.dimension, np.sqrt(problem.coordinate_weights @ problem.domain.radius**2))
@@ -46,25 +46,24 @@ def _lifted(problem: Problem[Domain], name: str, parts: Array, whole: float) -> 
 
 
 def read_features(problem: Problem[Domain], entries: Array, last: float | None) -> tuple[Matrix, bool, Array | None]:
-    """What reads the answers back, whether the count is among them, and the public part."""
-    answers = problem.answers
-    centre, radius = problem.domain.coded
+    """What reads the features back, whether the count is among them, and the public part."""
+    asked, radius = problem.features, problem.domain.coded[1]
     beta = np.divide(radius, entries, out=np.zeros_like(radius), where=entries > 0)
     if last is None:
-        if answers.matrix is not None:
-            return Dense(answers.matrix * beta), False, answers.matrix @ centre
-        public = np.where(answers.means, 0.0, centre[answers.index])
-        return Bordered(answers.index, beta[answers.index], np.zeros(answers.size), len(entries)), False, public
+        if asked.matrix is not None:
+            return Dense(asked.matrix * beta), False, problem.coded_offsets
+        rows = Bordered(asked.index, beta[asked.index], np.zeros(asked.size), len(entries))
+        return rows, False, problem.coded_offsets
     columns = len(entries) + 1
     per_count = 1.0 / last if last > 0 else 0.0
     counted = last > 0
-    if answers.matrix is not None:
-        rows = np.column_stack([answers.matrix * beta, answers.matrix @ centre * per_count])
+    border = problem.coded_offsets * per_count
+    if asked.matrix is not None:
+        dense = np.column_stack([asked.matrix * beta, border])
         tail = np.zeros((1, columns))
         tail[0, -1] = per_count
-        return Dense(np.vstack([rows, tail]) if counted else rows), counted, None
-    border = np.where(answers.means, 0.0, centre[answers.index] * per_count)
-    index, inner = answers.index, beta[answers.index]
+        return Dense(np.vstack([dense, tail]) if counted else dense), counted, None
+    index, inner = asked.index, beta[asked.index]
     if counted:
         index = np.append(index, columns - 1)
         inner, border = np.append(inner, per_count), np.append(border, 0.0)

@@ -1,7 +1,7 @@
-"""Shapes for marginals of a product of categories: noise on residuals, each of its own size; the optimum.
+"""Shapes for marginals of a product of categories: noise on residuals, with a separate size for each; the optimum.
 
-A marginal splits into residuals, one for each subset of its attributes: what it says that no smaller marginal says.
-With p_A the squared norm of a record's residual and v_A what a unit of noise there costs all marginals together,
+A marginal splits into residuals, one for each subset of its attributes: what it adds to all smaller marginals.
+With p_A the squared norm of a record's residual and v_A the cost over all marginals of a unit of noise there,
 
     σ_A² = √(p_A T / v_A),    T = (Σ √(v_A p_A))² the least total.
 
@@ -29,10 +29,10 @@ NAME = "residuals"
 
 
 def of_marginals(problem: Problem[Cells], work: Marginals) -> list[Candidate]:
-    """The best shape for the marginals asked; the count, where asked and secret, is one more of them."""
+    """The best shape for the requested marginals; the count, if asked for and secret, is one more marginal."""
     _check(problem)
     asked = problem.asks_secret_count
-    ways, weights = work.weighted_ways(problem.answers.weights, asked)
+    ways, weights = work.weighted_ways(problem.features.weights, problem.secret_count_weight)
     best = plan_marginals(work.shape, ways, weights, problem.neighbours)
     residuals = Residuals(work.shape, work.ways, best.subsets, best.variances)
     public = None
@@ -45,13 +45,17 @@ def of_marginals(problem: Problem[Cells], work: Marginals) -> list[Candidate]:
 
 
 def _check(problem: Problem[Cells]) -> None:
-    if problem.answers.targets is not None:
+    if problem.features.targets is not None:
         raise PlanError(
-            "marginals with objective='worst'", "they are planned for the least total", "give weights, one per marginal"
+            "marginals with objective='worst'",
+            "they are planned for the least total",
+            "give weights, one per marginal",
+            code="marginals-with-objective-worst",
         )
-    if problem.domain.or_none and (not problem.secret_count or problem.answers.count):
+    if problem.domain.or_none and (not problem.secret_count or problem.count_weight > 0):
         raise PlanError(
             "marginals of records that need not be in a cell",
             "under replace-one, and with the count, every record is in one",
             "declare a value for all others, and leave out or_none=True",
+            code="marginals-with-or-none",
         )

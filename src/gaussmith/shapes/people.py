@@ -1,10 +1,10 @@
 """The shape for people with many rows: noise for a cone.
 
 A person's core is (x, y, t, 1): own numbers |x_i| ≤ 1, sums over rows |y_j| ≤ t, the rows t in [τ, 1] with τ = 1/k,
-and the person. Let a_i, b_j be the roots of the weights times the half ranges, D what t is worth and E what the person
-is. Let t be 1 with chance p and τ otherwise, so that E t² = q = p + (1−p)τ², with independent signs of x and y: each p
-bounds every Gaussian noise from below, and the best p gives the shape that attains it (for own numbers centred at zero;
-else E takes in the centres, as in a lifted box):
+and the person. Let a_i, b_j be the square roots of the weights times the half ranges, D the weight of t and E the
+weight of the person. Let t be 1 with probability p and τ otherwise, so that E t² = q = p + (1−p)τ², with independent
+signs of x and y: each p bounds every Gaussian noise from below, and the best p gives the shape that attains it (for own
+numbers centred at zero; otherwise E includes the centres, as in a lifted box):
 
     T = max over p of  Σ a_i + √q Σ b_j + √( D q + E + 2 (1−τ) √(D E p (1−p)) ),      total variance T².
 
@@ -34,7 +34,7 @@ def lifted_people(problem: Problem[People]) -> Shape:
     """The best shape for people with many rows, scaled to a largest norm of 1."""
     domain, neighbours = problem.domain, problem.neighbours
     a, b, D = domain.worths(problem.coordinate_weights)
-    k = domain.rows_per_unit
+    k = domain.max_rows
     if not problem.secret_count:
         p = best_share(lambda p: replaced_total(a, b, D, k, p))
         q, r = pair_moments(k, p)
@@ -78,15 +78,14 @@ def _factor(D: float, E: float, k: int, p: float) -> tuple[float, float, float]:
 
 def _features(problem: Problem[People], lift: Bordered) -> tuple[Bordered, bool, None]:
     """What reads the answers back from the noisy lifted sums, and whether the number of people is among them."""
-    domain, answers = problem.domain, problem.answers
-    centre, radius = domain.coded
+    domain, radius = problem.domain, problem.domain.coded[1]
     last = domain.parts[2]
     u, v, w = float(lift.inner[last]), float(lift.border[last]), float(lift.inner[-1])
     counted = w > 0
     per_person = 1.0 / w if counted else 0.0
-    index = answers.index
+    index = problem.features.index
     inner = radius[index] / lift.inner[index]
-    border = np.where(answers.means, 0.0, centre[index]) * per_person
+    border = problem.coded_offsets * per_person
     border = np.where(index == last, -radius[last] * v / u * per_person, border)
     if counted:
         index = np.append(index, domain.dimension)
@@ -96,8 +95,6 @@ def _features(problem: Problem[People], lift: Bordered) -> tuple[Bordered, bool,
 
 def _public_features(problem: Problem[People], entries: Array) -> tuple[Bordered, bool, Array]:
     """The same where the number of people is public: own numbers get their centre's part from it."""
-    domain, answers = problem.domain, problem.answers
-    centre, radius = domain.coded
-    inner = radius[answers.index] / entries[answers.index]
-    public = np.where(answers.means, 0.0, centre[answers.index])
-    return Bordered(answers.index, inner, np.zeros(answers.size), domain.dimension), False, public
+    domain, radius, index = problem.domain, problem.domain.coded[1], problem.features.index
+    inner = radius[index] / entries[index]
+    return Bordered(index, inner, np.zeros(len(index)), domain.dimension), False, problem.coded_offsets

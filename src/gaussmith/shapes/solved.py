@@ -1,4 +1,4 @@
-"""The solved shape: the optimum itself, to a stated gap, for boxes and people with few enough corners."""
+"""The solved shape: the numerical optimum to a stated gap, for boxes and people with few enough corners."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ if TYPE_CHECKING:
     from gaussmith.domains import Box, People
 
 MAX_LOSS = 1e-12
-"""Limit on what one record loses in decoding, in standard errors of the answer at μ = 1."""
+"""Limit on the decoding error of one record, in standard errors of the answer at μ = 1."""
 
 MAX_CORNERS = 1024
-"""Limit on corners: with more a box gets the closed form, whose distance from the optimum is certified instead."""
+"""Limit on corners for the numerical solver; larger boxes get the closed form with a certified distance."""
 
 MAX_ANSWERS = 64
-"""Limit on the linear answers that are solved for unless this is asked for."""
+"""Limit on linear answers for the numerical solver, unless it is requested by name."""
 
 GAP = 1e-4
-"""How close to the certified optimum a small box is solved."""
+"""Relative gap to the certified optimum for small boxes."""
 
 
 def is_worth_solving(problem: Problem[Domain]) -> bool:
     """Few corners, and not a case where the closed form is already the optimum (means, or a single coordinate)."""
-    d, answers = problem.domain.dimension, problem.answers
+    d, asked = problem.domain.dimension, problem.features
     if d <= 1 or 2 ** min(d, 60) > MAX_CORNERS:
         return False
-    if answers.matrix is not None:
-        return len(answers.matrix) <= MAX_ANSWERS
-    return not answers.means.all() and bool(problem.domain.centre[answers.index[~answers.means]].any())
+    if asked.matrix is not None:
+        return asked.size <= MAX_ANSWERS
+    return bool(problem.offsets.any())
 
 
 def solved(problem: Problem[Box | People], gap: float | None = None) -> Candidate:
     """The solved shape of a box, or of people with rows, under add-remove; and the law on corners that bounds any."""
     from gaussmith.numerics.optimum import solve
 
-    domain, answers, W = problem.domain, problem.answers, problem.lifted_rows
+    domain, W = problem.domain, problem.lifted_rows
     signs = np.hstack([domain.corners(), np.ones((2**domain.dimension, 1))])
     best = solve(signs @ W.T, gap=GAP if gap is None else gap)
     rows = best.decode
     check_lost(rows, rows @ (best.lift @ W) - W)
-    size = answers.size
+    size = problem.features.size
     counted = len(W) > size
-    features = rows[:size] / np.sqrt(answers.weights)[:, None]
+    features = rows[:size] / problem.root_weights
     if counted:
         features = np.vstack([features, rows[size:] / W[size, -1]])
     law = Law("listed", best.lower, {"weights": best.weights / best.weights.sum()})
@@ -60,21 +60,21 @@ def solved_replaced(problem: Problem[Box], gap: float | None = None) -> Candidat
     """The solved shape of linear answers of a box under replace-one, where differences are twice its signed corners."""
     from gaussmith.numerics.optimum import solve
 
-    domain, answers, W = problem.domain, problem.answers, problem.core_rows
+    domain, W = problem.domain, problem.core_rows
     best = solve(2.0 * domain.corners() @ W.T, gap=GAP if gap is None else gap)
     lift = best.lift @ W
     check_lost(best.decode, best.decode @ lift - W)
-    features = best.decode / np.sqrt(answers.weights)[:, None]
-    public = np.where(answers.means, 0.0, problem.rows @ domain.coded[0])
+    features = best.decode / problem.root_weights
+    public = problem.coded_offsets
     law = Law("listed", best.lower, {"weights": best.weights / best.weights.sum()})
     return Candidate(Shape("solved", Dense(lift), Dense(features), False, public), law)
 
 
 def check_lost(decode: Array, errors: Array) -> None:
-    """Refuse a shape whose decoding does not give back what was lifted, but for rounding far below the noise.
+    """Refuse a shape whose decoding does not invert the lift, up to rounding far below the noise.
 
-    `errors` has a row per answer: what it loses of each coordinate, or of each record. 10^10 records must not add that
-    up to a visible bias.
+    `errors` has one row per answer: its error in each coordinate, or for each record. Over 10^10 records this must not
+    add up to a visible bias.
     """
     sizes = np.linalg.norm(decode, axis=1)
     lost = np.abs(errors).sum(axis=1) if errors.shape[1] <= 64 else np.abs(errors).max(axis=1)
@@ -83,4 +83,5 @@ def check_lost(decode: Array, errors: Array) -> None:
             "records whose answers differ too much in scale",
             "solved noise must be read back to a part in 10^12",
             "leave out shape=, or ask for answers of one unit at a time",
+            code="solved-scales-too-far-apart",
         )

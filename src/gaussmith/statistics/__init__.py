@@ -1,15 +1,36 @@
-"""Statistics: how values, standard errors and intervals are read from noisy features. One kind of answer, one file.
+"""Statistics: which features answers need, what these are worth, and how answers are read from them with their noise.
 
-    sum     a feature itself: sums, counts of cells, linear answers, workloads
-    count   the number of records, noisy or public
-    mean    an offset and a ratio of two features; its interval is Fieller's
+    statistic   what all share: answers that are linear in a few features
+    sum         totals of a column
+    count       the number of records, noisy or public; or of rows
+    mean        a ratio of two features, measured from the middle of the bounds; its interval is Fieller's
+    histogram   how many people have each declared value
+    linear      rows of a matrix over the coordinates of a record
+    workload    many linear answers over cells
+    answers     statistics in the order in which they are shown, with the features they need
+    registry    one line for each kind
 
-Each reads many answers of its kind at once, for one release or for many groups. Nothing here sees data.
+Each statistic reads many answers of its kind at once, for one release or for many groups. No data is read here.
 """
 
+from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.count import Count
+from gaussmith.statistics.histogram import Histograms
+from gaussmith.statistics.linear import Linear
 from gaussmith.statistics.mean import Means
-from gaussmith.statistics.statistic import Noisy, Statistic
+from gaussmith.statistics.statistic import ONE, Noisy, Statistic
 from gaussmith.statistics.sum import Sums
+from gaussmith.statistics.workload import Workloads
 
-__all__ = ["Count", "Means", "Noisy", "Statistic", "Sums"]
+__all__ = [
+    "ONE",
+    "Answers",
+    "Count",
+    "Histograms",
+    "Linear",
+    "Means",
+    "Noisy",
+    "Statistic",
+    "Sums",
+    "Workloads",
+]

@@ -1,37 +1,33 @@
-"""The count: the number of records, noisy where it is secret and exact where it is public."""
+"""The count: the number of records, noisy where it is secret and exact where it is public; or of their rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
-from gaussmith.numerics.linear import Array
-from gaussmith.statistics.statistic import Noisy
+from gaussmith.problem.features import BoundedColumn, Need, One
+from gaussmith.statistics.statistic import ONE, Statistic
+
+NAME = "count"
 
 
-@dataclass(frozen=True, eq=False)
-class Count:
-    """One answer: how many records there are."""
+class Count(Statistic):
+    """One answer: how many records there are, or how many rows of people."""
 
-    def values(self, noisy: Noisy) -> Array:
-        """The number, of every group."""
-        return noisy.count[..., None]
+    kind = "count"
 
-    def _error(self, noisy: Noisy) -> float:
-        return float(np.sqrt(noisy.variances[-1])) if noisy.counted and noisy.records is None else 0.0
+    @classmethod
+    def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
+        """The number itself."""
+        return (One(of_rows=of == "rows"),)
 
-    def errors(self, noisy: Noisy) -> Array:
-        """The standard deviation of its noise; 0 where it is public."""
-        return np.full((*noisy.features.shape[:-1], 1), self._error(noisy))
+    @classmethod
+    def of_records(cls, weight: float = 1.0) -> Count:
+        """The number of records."""
+        return cls((NAME,), np.array([[ONE]]), np.array([weight]))
 
-    def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
-        """A central interval."""
-        values, half = self.values(noisy), width * self._error(noisy)
-        return values - half, values + half
-
-    def gradient(self, noisy: Noisy) -> Array:
-        """One for the feature that counts records, if there is one."""
-        last = np.zeros((1, noisy.features.shape[-1]))
-        last[0, -1] = 1.0 if noisy.counted else 0.0
-        return last
+    @property
+    def counts_records(self) -> bool:
+        """Whether it is the number of records, and not of rows."""
+        return bool((self.places == ONE).all())

@@ -1,109 +1,129 @@
-"""Means: an offset and a ratio of two noisy features.
+"""Means: the middle of the bounds plus a ratio of two noisy features.
 
-    mean = offset + numerator / denominator
+    mean = middle + numerator / denominator
 
-The numerator is a sum of distances from the offset, the denominator the number of records or of rows.
+The numerator is a sum of distances from the middle, the denominator the number of records or of rows.
 Intervals cover the noise alone: not clipping to the bounds, not the sampling of people into the data.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
-from gaussmith.statistics.statistic import Noisy
-
-Places = npt.NDArray[np.int64]
+from gaussmith.problem.features import MEAN, ROW_SUM, TOTAL, BoundedColumn, Need, One, Places, Value
+from gaussmith.statistics.statistic import Ground, Noisy, Statistic
 
 
 @dataclass(frozen=True, eq=False)
-class Means:
-    """Numerators by their places; `over` holds the places of their denominators, −1 for the number of records."""
+class Means(Statistic):
+    """Ratios of the first feature to the second, each measured from its middle.
 
-    places: Places
-    over: Places
-    offsets: Array
+    n times the error of a mean is that of its numerator less the mean's distance from the middle times that of n: as
+    the mean may lie anywhere within its bounds, the error of n is worth the mean square of that distance.
+    """
 
-    def _denominators(self, noisy: Noisy) -> Array:
-        by_count = self.over < 0
-        return np.where(by_count, noisy.count[..., None], noisy.features[..., np.maximum(self.over, 0)])
+    kind = "mean"
+    field = "means"
+    coefficients = (1.0, 0.0)
+    divided = True
 
-    def _moments(self, noisy: Noisy) -> tuple[Array, Array, Array]:
-        """Var(numerator), Var(denominator) and their covariance, of each mean."""
-        below, both = np.zeros(len(self.places)), np.zeros(len(self.places))
-        last = noisy.features.shape[-1] - 1
-        for over in np.unique(self.over):
-            if over < 0 and not noisy.counted:
-                continue  # a public number has no noise
-            row, at = last if over < 0 else int(over), self.over == over
-            below[at], both[at] = noisy.variances[row], noisy.covariances(row)[self.places[at]]
-        return noisy.variances[self.places], below, both
+    middles: Array
+    spread: Array
+    """The mean square distance of each mean from its middle."""
+
+    @classmethod
+    def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
+        """Distances from the middle, of records, of people's own means or of rows; and how many of these there are."""
+        if of == "rows":
+            return Value(columns[0], ROW_SUM), One(of_rows=True)
+        return Value(columns[0], TOTAL if of == "records" else MEAN, centred=True), One()
+
+    @classmethod
+    def placed(cls, names: Sequence[str], places: Places, weights: Array, ground: Ground) -> Self:
+        middles, spread = ground
+        return cls(names, places, weights, middles(places[:, 0]), spread(places[:, 0]))
+
+    @property
+    def allowances(self) -> Array:
+        return np.column_stack([np.zeros(len(self.spread)), self.spread])
+
+    def picked(self, at: Sequence[int], places: Places) -> Self:
+        chosen = super().picked(at, places)
+        return replace(chosen, middles=self.middles[list(at)], spread=self.spread[list(at)])
+
+    def _ratio(self, noisy: Noisy) -> tuple[Array, ...]:
+        """Numerators, denominators, their variances and their covariance, of each mean."""
+        over, below = self.places.T
+        return (
+            noisy.at(over),
+            noisy.at(below),
+            noisy.variance(over),
+            noisy.variance(below),
+            noisy.covariance(over, below),
+        )
 
     def values(self, noisy: Noisy) -> Array:
         """The means; not a number of no records."""
+        over, below = self.places.T
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self.offsets + noisy.features[..., self.places] / self._denominators(noisy))
+            return np.asarray(self.middles + noisy.at(over) / noisy.at(below))
 
     def errors(self, noisy: Noisy) -> Array:
         """By the delta method, in the mean's own units."""
-        numerators, denominators = noisy.features[..., self.places], self._denominators(noisy)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return ratio_errors(numerators, denominators, *self._moments(noisy))
+            return ratio_errors(*self._ratio(noisy))
 
     def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
-        """By Fieller, exactly; or by the delta method."""
+        """Exact intervals by Fieller's method, or approximate ones by the delta method."""
         ends = fieller_intervals if method == "fieller" else delta_intervals
-        numerators, denominators = noisy.features[..., self.places], self._denominators(noisy)
         with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = ends(width, numerators, denominators, *self._moments(noisy))
-        return self.offsets + low, self.offsets + high
+            low, high = ends(width, *self._ratio(noisy))
+        return self.middles + low, self.middles + high
 
     def gradient(self, noisy: Noisy) -> Array:
         """1/D for the numerator, −N/D² for the denominator."""
-        last = noisy.features.shape[-1] - 1
-        found = np.zeros((len(self.places), last + 1))
-        for row, (place, over) in enumerate(zip(self.places.tolist(), self.over.tolist(), strict=True)):
-            below = float(noisy.count if over < 0 else noisy.features[over]) or np.nan  # no error to speak of
-            found[row, place] = 1 / below
-            if over >= 0 or noisy.counted:
-                found[row, last if over < 0 else over] = -noisy.features[place] / below**2
-        return found
+        over, below = (noisy.at(places) for places in self.places.T)
+        below = np.where(below == 0, np.nan, below)  # no error to speak of
+        return np.column_stack([1 / below, -over / below**2])
 
 
 def check_method(method: str) -> str:
-    """The name of a way to make intervals of ratios: "fieller" or "delta"; refuses others."""
+    """The method for intervals of ratios: "fieller" or "delta"; refuses others."""
     if method not in ("fieller", "delta"):
-        raise PlanError(f"method={method!r}", 'it is "fieller" or "delta"', nearest(str(method), ["fieller", "delta"]))
+        rule, remedy = 'it is "fieller" or "delta"', nearest(str(method), ["fieller", "delta"])
+        raise PlanError(f"method={method!r}", rule, remedy, code="unknown-interval-method", method=method)
     return method
 
 
 def fieller_intervals(
     width: float, numerators: Array, denominators: Array, variances: Array, below: Array, both: Array
 ) -> tuple[Array, Array]:
-    """Intervals of numerator/denominator when both carry Gaussian noise, by Fieller: exact coverage at any size.
+    """Fieller intervals of numerator/denominator when both have Gaussian noise: exact coverage at any size.
 
         { ρ : (N − ρ D)² ≤ width² (Var N − 2ρ Cov + ρ² Var D) }
 
-    `variances`, `below`, `both` are Var N, Var D, Cov. Where the noise leaves the denominator's sign open the set is
-    unbounded: then the interval is the whole line, and says so.
+    `variances`, `below`, `both` are Var N, Var D, Cov. If the sign of the denominator is unclear because of the
+    noise, the set is unbounded: then the interval is the whole line.
     """
     z2 = width * width
     A = denominators * denominators - z2 * below
     B = numerators * denominators - z2 * both
     C = numerators * numerators - z2 * variances
     root = np.sqrt(np.maximum(B * B - A * C, 0.0))
-    known = A > 0  # else the denominator may be zero
+    known = A > 0  # otherwise the denominator may be zero
     return np.where(known, (B - root) / A, -np.inf), np.where(known, (B + root) / A, np.inf)
 
 
 def delta_intervals(
     width: float, numerators: Array, denominators: Array, variances: Array, below: Array, both: Array
 ) -> tuple[Array, Array]:
-    """Intervals of numerator/denominator by the delta method: symmetric, good for a denominator of many errors."""
+    """Intervals of numerator/denominator by the delta method: symmetric, accurate far from a zero denominator."""
     ratio = numerators / denominators
     errors = ratio_errors(numerators, denominators, variances, below, both)
     return ratio - width * errors, ratio + width * errors

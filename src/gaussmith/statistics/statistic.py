@@ -1,22 +1,33 @@
-"""What every statistic reads from, and what it must be able to say."""
+"""A statistic: some answers of one kind, which features they need, what these are worth, and how answers are read.
+
+The statistic of this file is linear: each answer is one combination of a few features. Others say what differs.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from gaussmith.numerics.linear import Array, Matrix
+from gaussmith.problem.features import BoundedColumn, Need, Places
+
+ONE = -1
+"""The place of the number of records among features, wherever it is: noisy, or public."""
+
+Ground = tuple[Callable[[Places], Array], Callable[[Places], Array]]
+"""For features by their places: what their values are measured from, and the mean square distance of a mean from it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
     """Noisy features, on the last axis of `features`; axes before it are groups.
 
-    `rows` are the features as combinations of independent noises, each of variance `unit`. Where the number of records
-    is secret and counted it is the last feature; `records` is that number where it is public.
+    `rows` are the features as combinations of independent noises, each of variance `unit`. If the number of records
+    is secret and counted, it is the last feature; if it is public, `records` is that number.
     """
 
     features: Array
@@ -25,36 +36,172 @@ class Noisy:
     counted: bool
     records: int | None = None
 
+    @property
+    def has_noisy_count(self) -> bool:
+        """Whether the number of records is known with noise."""
+        return self.counted and self.records is None
+
     @cached_property
     def variances(self) -> Array:
-        """Of the noise in each feature."""
+        """The variance of the noise in each feature."""
         norms = self.rows.row_norms()
         return norms * norms * self.unit
 
-    def covariances(self, i: int) -> Array:
-        """Of the noise in every feature with that in feature i."""
-        return np.asarray(self.rows.times(self.rows.row(i)) * self.unit)
-
     @cached_property
     def count(self) -> Array:
-        """The number of records; not a number where it was neither asked nor needed."""
+        """The number of records; NaN if it was neither asked for nor needed."""
         groups = self.features.shape[:-1]
         if self.records is not None:
             return np.full(groups, float(self.records))
         return np.asarray(self.features[..., -1]) if self.counted else np.full(groups, np.nan)
 
+    def at(self, places: Places) -> Array:
+        """Features by their places: groups × places."""
+        if (places >= 0).all():
+            return np.asarray(self.features[..., places])
+        if (places < 0).all():
+            return np.broadcast_to(self.count[..., None], (*self.features.shape[:-1], len(places)))
+        return np.where(places < 0, self.count[..., None], self.features[..., np.maximum(places, 0)])
 
-class Statistic(Protocol):
-    """Some answers of one kind."""
+    def variance(self, places: Places) -> Array:
+        """Of the noise in these features; a public number has none."""
+        return self._noise(self.variances, places)
+
+    def covariance(self, first: Places, second: Places) -> Array:
+        """Of the noise in each of the first features with that in the second one beside it."""
+        found = np.zeros(len(first))
+        for place in np.unique(second):
+            if place >= 0 or self.has_noisy_count:
+                beside = np.asarray(self.rows.times(self.rows.row(int(place) % self.rows.shape[0])) * self.unit)
+                at = second == place
+                found[at] = self._noise(beside, first[at])
+        return found
+
+    def rows_at(self, dense: Array, places: Places) -> Array:
+        """The rows of a matrix that has one for each feature; of a public number a row of zeros."""
+        return self._noise(dense, places)
+
+    def _noise(self, numbers: Array, places: Places) -> Array:
+        if self.has_noisy_count:
+            return numbers[places]
+        found = np.zeros((len(places), *numbers.shape[1:]))
+        found[places >= 0] = numbers[places[places >= 0]]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """Answers of one kind: a row of `places` each, the features it needs, in the order in which `needs` tells them.
+
+    Without more said an answer is Σ coefficients · features, and its noise Gaussian.
+    """
+
+    kind: ClassVar[str]
+    """What the statistic is called in saved plans and in the names of answers."""
+    field: ClassVar[str | None] = None
+    """The field of a question that maps columns to their bounds; None where it is asked otherwise."""
+    coefficients: ClassVar[tuple[float, ...]] = (1.0,)
+    """By how much the answer (n times the answer, where it is divided) changes with each feature it needs."""
+    divided: ClassVar[bool] = False
+    """Whether the answer is over the number of records or rows, the last feature it needs."""
+
+    names: Sequence[str]
+    places: Places
+    weights: Array
+    """How much the squared error of each answer matters; of n times its error where it is divided."""
+
+    @classmethod
+    def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
+        """The features that one answer needs; `of` says whose: "records" (rows are people), "people" or "rows"."""
+        raise NotImplementedError
+
+    @classmethod
+    def placed(cls, names: Sequence[str], places: Places, weights: Array, ground: Ground) -> Self:
+        """The statistic that reads the features at these places."""
+        return cls(names, places, weights)
+
+    @classmethod
+    def name_of(cls, columns: Sequence[BoundedColumn]) -> str:
+        """What an answer about these columns is called."""
+        return f"{'_'.join(column.name for column in columns)}_{cls.kind}"
+
+    @property
+    def counts_records(self) -> bool:
+        """Whether this is the number of records itself."""
+        return False
+
+    # -- what it is worth -----------------------------------------------------------------------------------------
+
+    @property
+    def allowances(self) -> Array | None:
+        """Mean squares to be added to those of the coefficients, where the answer is not linear: answers × needs."""
+        return None
+
+    def worth(self) -> Array:
+        """What the squared error of each feature is worth to each answer: answers × needs."""
+        squares = np.square(self.coefficients)
+        if self.allowances is None:
+            return np.asarray(self.weights[:, None] * squares)
+        return np.asarray(self.weights[:, None] * (squares + self.allowances))
+
+    def is_whole(self, size: int) -> bool:
+        """Whether the answers are all of so many features, in order."""
+        return self.coefficients == (1.0,) and np.array_equal(self.places[:, 0], np.arange(size))
+
+    def linear_variances(self, noisy: Noisy) -> Array:
+        """Of Σ coefficients · noise."""
+        terms = [(k, c) for k, c in enumerate(self.coefficients) if c]
+        found = np.zeros(len(self.weights))
+        for at, (k, c) in enumerate(terms):
+            found = found + c * c * noisy.variance(self.places[:, k])
+            for other, d in terms[:at]:
+                found = found + 2 * c * d * noisy.covariance(self.places[:, k], self.places[:, other])
+        return found
+
+    def planned_variances(self, noisy: Noisy) -> Array:
+        """Of the answers, before anything is released: wherever in its range an answer lies; n times a divided one."""
+        found = self.linear_variances(noisy)
+        if self.allowances is not None:
+            for k, allowance in enumerate(self.allowances.T):
+                found = found + allowance * noisy.variance(self.places[:, k])
+        return found
+
+    def combined_rows(self, noisy: Noisy, dense: Array) -> Array:
+        """Σ coefficients · rows of a matrix that has one for each feature."""
+        terms = [(k, c) for k, c in enumerate(self.coefficients) if c]
+        return np.asarray(sum(c * noisy.rows_at(dense, self.places[:, k]) for k, c in terms))
+
+    # -- how it is read -------------------------------------------------------------------------------------------
 
     def values(self, noisy: Noisy) -> Array:
         """The answers: groups × answers."""
+        terms = [(k, c) for k, c in enumerate(self.coefficients) if c]
+        return np.asarray(sum(c * noisy.at(self.places[:, k]) for k, c in terms))
 
     def errors(self, noisy: Noisy) -> Array:
         """Their standard errors; of what is not linear to first order."""
+        plain = np.sqrt(self.linear_variances(noisy))
+        return np.broadcast_to(plain, (*noisy.features.shape[:-1], len(plain)))
 
     def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
         """Ends of their intervals, `width` standard errors of the normal law to either side."""
+        values, half = self.values(noisy), width * np.sqrt(self.linear_variances(noisy))
+        return values - half, values + half
 
     def gradient(self, noisy: Noisy) -> Array:
-        """By how much each answer changes with each feature, at the released values of one group."""
+        """By how much each answer changes with each feature it needs, at the released values of one group."""
+        return np.broadcast_to(np.array(self.coefficients), self.places.shape)
+
+    # -- parts and saved form -------------------------------------------------------------------------------------
+
+    def picked(self, at: Sequence[int], places: Places) -> Self:
+        """Some of the answers, which need features at other places."""
+        return replace(self, names=tuple(self.names[i] for i in at), places=places, weights=self.weights[list(at)])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "names": list(self.names),
+            "places": self.places.tolist(),
+            "weights": self.weights.tolist(),
+        }

@@ -1,36 +1,20 @@
-"""Sums: answers that are features themselves."""
+"""Sums: of a number of each record, within its bounds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
-from gaussmith.numerics.linear import Array
-from gaussmith.statistics.statistic import Noisy
+from gaussmith.problem.features import BoundedColumn, Need, Value
+from gaussmith.statistics.statistic import Statistic
 
 
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """Features by their places: sums, counts of cells, linear answers, workloads. Their noise is Gaussian."""
+class Sums(Statistic):
+    """Features as they are."""
 
-    places: npt.NDArray[np.int64]
+    kind = "sum"
+    field = "sums"
 
-    def values(self, noisy: Noisy) -> Array:
-        """The features."""
-        return np.asarray(noisy.features[..., self.places])
-
-    def errors(self, noisy: Noisy) -> Array:
-        """The standard deviations of their noise, the same in every group."""
-        plain = np.sqrt(noisy.variances[self.places])
-        return np.broadcast_to(plain, (*noisy.features.shape[:-1], len(plain)))
-
-    def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
-        """Central intervals."""
-        values, half = self.values(noisy), width * np.sqrt(noisy.variances[self.places])
-        return values - half, values + half
-
-    def gradient(self, noisy: Noisy) -> Array:
-        """One for its own feature."""
-        return np.eye(noisy.features.shape[-1])[self.places]
+    @classmethod
+    def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
+        """The column's total."""
+        return (Value(columns[0]),)

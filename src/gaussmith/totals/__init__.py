@@ -1,7 +1,7 @@
-"""Exact sums of coded records, the same integers whatever engine holds the rows.
+"""Exact sums of encoded records; every engine gives the same integers.
 
     data, draw ──open_data──▶ Opened: names and types, no value ──total──▶ Totals: Python integers, secret
 
 `records` adds up rows that are records, `people` and `groups` what people with many rows add, `categories` the other
-forms of plain data. Nothing here is private yet: totals go to `gaussmith.mechanism`, nowhere else.
+forms of plain data. These totals are not private yet: only `gaussmith.mechanism` receives them.
 """

@@ -1,7 +1,7 @@
-"""Plain data in the forms that counted records come in: opened and checked without a look at it, then added up exactly.
+"""Plain data in the forms of counted records: opened and checked without reading values, then summed exactly.
 
 The forms are listed in `gaussmith.plans.row_rule`. Every rule looks at one record alone (of pairs: at the rows of one
-person) and holds for whatever values there are.
+person) and works for any values.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gaussmith.domains import Domain
-from gaussmith.domains.cell_codes import CellCodes
 from gaussmith.domains.counts import CountCodes
 from gaussmith.domains.labels import Label
-from gaussmith.domains.votes import VoteCodes
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.numpy import row_of
@@ -38,12 +35,11 @@ Values = Sequence[Label] | range
 
 
 def choose_form(domain: Domain, form: str | None) -> str:
-    """The form that was asked for, or the usual one; refuses one that the domain does not have."""
+    """The requested form, or the default one; refuses forms that the domain does not have."""
     known = list(domain.forms)
     if form is not None and form not in known:
-        raise SourceError(
-            f"form={form!r}", f"{type(domain).__name__} is read as {' or '.join(known)}", nearest(form, known)
-        )
+        what, rule = f"form={form!r}", f"{type(domain).__name__} is read as {' or '.join(known)}"
+        raise SourceError(what, rule, nearest(form, known), code="unknown-form", form=form, type=type(domain).__name__)
     return known[0] if form is None else form
 
 
@@ -52,21 +48,21 @@ def usual_columns(domain: Domain) -> Sequence[str] | None:
     return domain.columns
 
 
-def open_cells(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, CellCounts]:
+def open_cells(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Categories]:
     """Category columns, one for each attribute."""
     usual = None if isinstance(data, list | tuple | np.ndarray) else domain.columns  # there by their order
     values = domain.declared_lists
     source = open_categories(data, values, columns or usual)
     chosen = _chosen(source, columns, usual, len(values), "one for each attribute")
-    return source, CellCounts(chosen, declare_values(source, chosen, values))
+    return source, Categories(chosen, declare_values(source, chosen, values))
 
 
-def open_ballots(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Ballots]:
+def open_ballots(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Categories]:
     """Ballots: the first choice, the second, …"""
     values = domain.declared_lists * domain.dimension
     source = open_categories(data, values, columns)
     chosen = _chosen(source, columns, None, len(values), "one for each attribute")
-    return source, Ballots(chosen, declare_values(source, chosen, values))
+    return source, Categories(chosen, declare_values(source, chosen, values))
 
 
 def open_pairs(data: Any, domain: Domain, columns: Sequence[str] | None) -> tuple[Source, Pairs]:
@@ -74,7 +70,8 @@ def open_pairs(data: Any, domain: Domain, columns: Sequence[str] | None) -> tupl
     (labels,) = domain.declared_lists
     source = open_categories(data, [None, labels], columns)
     if source.names is None:
-        raise SourceError("pairs in an array", "an array's columns have no names", "pass a frame of person and item")
+        rule = "an array's columns have no names"
+        raise SourceError("pairs in an array", rule, "pass a frame of person and item", code="pairs-in-array")
     chosen = _chosen(source, columns, None, 2, "the one that names the person, and the one that names the item")
     assert chosen is not None
     check_contribution(Contribution((), chosen[0]), source.kinds)
@@ -96,14 +93,14 @@ def open_categories(data: Any, values: Sequence[Values | None], columns: Sequenc
     if not isinstance(data, list | tuple):
         return open_source(told if told.said else data, columns=columns)
     found = [(row_of(row), row) for row in data]
-    rows = [[value] if row is None else row for row, value in found]  # a value that is no row stands alone
+    rows = [[value] if row is None else row for row, value in found]  # a value that is not a row counts as a row of one
     lengths = {len(row) for row in rows}
     if len(lengths) > 1:
-        raise SourceError("rows of different lengths", "every record has as many values", "mend the rows")
+        rule = "every record has as many values"
+        raise SourceError("rows of different lengths", rule, "mend the rows", code="category-rows-of-different-lengths")
     if lengths - {len(values)}:
-        raise SourceError(
-            f"a list of {lengths.pop()} columns", f"every record has {len(values)} of them", "mend the rows"
-        )
+        what, rule = f"a list of {lengths.pop()} columns", f"every record has {len(values)} of them"
+        raise SourceError(what, rule, "mend the rows", code="category-row-of-wrong-length", wanted=len(values))
     by_column = zip(*rows, strict=True) if rows else [()] * len(values)
     opened = open_source(_frame_of(by_column))
     return replace(opened, objects=frozenset(opened.names or ()), ids=told.ids)
@@ -127,7 +124,8 @@ def declare_values(source: Source, columns: Sequence[str] | None, values: Sequen
         try:
             declared.append(declare_groups([name], [(label,) for label in labels], kind))
         except RequestError as error:
-            raise SourceError(error.what.removeprefix("by: "), error.rule, error.remedy) from None
+            what = error.what.removeprefix("by: ")
+            raise SourceError(what, error.rule, error.remedy, code=error.code, **error.fields) from None
     return tuple(declared)
 
 
@@ -137,61 +135,56 @@ def _chosen(
     """The columns to read, or None for those of an array; refuses what does not fit."""
     if source.names is None:
         if columns is not None:
-            raise SourceError(
-                f"columns={list(columns)!r} for an array", "an array's columns have no names", "leave columns out"
-            )
+            what, rule = f"columns={list(columns)!r} for an array", "an array's columns have no names"
+            raise SourceError(what, rule, "leave columns out", code="columns-of-array", columns=list(columns))
         if source.width and source.width != wanted:
-            raise SourceError(
-                f"an array of {source.width} columns", f"there must be {wanted}: {which}", "mend the array"
-            )
+            what = f"an array of {source.width} columns"
+            rule = f"there must be {wanted}: {which}"
+            remedy = "mend the array"
+            raise SourceError(what, rule, remedy, code="array-of-wrong-width", columns=source.width, wanted=wanted)
         return None
     chosen = tuple(columns if columns is not None else usual if usual is not None else source.names)
     for name in chosen:
         if name not in source.names:
-            raise SourceError(
-                f"column={name!r}", "the source has no such column", nearest_column(str(name), source.names)
-            )
+            what, rule = f"column={name!r}", "the source has no such column"
+            raise SourceError(what, rule, nearest_column(str(name), source.names), code="no-such-column", column=name)
     if len(chosen) != wanted:
         raise SourceError(
             f"{len(chosen)} column{'s' if len(chosen) != 1 else ''}",
             f"there must be {wanted}: {which}",
             f"name them: columns={[*source.names[:wanted]]!r}",
+            code="wrong-number-of-columns",
+            columns=len(chosen),
+            wanted=wanted,
         )
     source.engine.check_names(source, chosen)
     return chosen
 
 
 @dataclass(frozen=True, eq=False)
-class CellCounts:
-    """How many records are in each cell."""
+class Categories:
+    """Records told by the values in their columns: the cells they are in, or the candidates in order of preference."""
 
     columns: tuple[str, ...] | None
     keys: tuple[GroupKeys, ...]
 
     def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
-        return [attempt(lambda: _count_cells(self, source, codes))]
+        return [attempt(lambda: self._total(source, codes))]
 
-    def rehearsed(self, source: Source) -> CellCounts:
-        return self
+    def _total(self, source: Source, codes: Codes) -> Totals:
+        sums, records = np.zeros(codes.width, np.int64), 0
+        for places, weights in source.engine.places(source, self.columns, self.keys):
+            codes.add_places(sums, places, weights)
+            records += len(places) if weights is None else int(weights.sum())
+        return Totals(sums, records)
 
-
-@dataclass(frozen=True, eq=False)
-class Ballots:
-    """The codes of ballots that list candidates in order of preference."""
-
-    columns: tuple[str, ...] | None
-    keys: tuple[GroupKeys, ...]
-
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
-        return [attempt(lambda: _add_ballots(self, source, codes))]
-
-    def rehearsed(self, source: Source) -> Ballots:
+    def rehearsed(self, source: Source) -> Categories:
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """How many people have each item, from a table of persons and items."""
+    """The number of people with each item, from a table of persons and items."""
 
     columns: tuple[str, ...]
     keys: GroupKeys
@@ -203,43 +196,10 @@ class Pairs:
         return self
 
 
-def _count_cells(cells: CellCounts, source: Source, codes: Codes) -> Totals:
-    assert isinstance(codes, CellCodes)
-    counts, records = np.zeros(codes.width, np.int64), 0
-    for places, weights in source.engine.places(source, cells.columns, cells.keys):
-        codes.add_counts(counts, places, weights)
-        records += len(places) if weights is None else int(weights.sum())
-    return Totals(counts, records)
-
-
-def _add_ballots(ballots: Ballots, source: Source, codes: Codes) -> Totals:
-    assert isinstance(codes, VoteCodes)
-    sums, records = np.zeros(codes.width, np.int64), 0
-    for places, weights in source.engine.places(source, ballots.columns, ballots.keys):
-        ranks = ranks_of(places)
-        once = np.ones(len(places), np.int64) if weights is None else weights
-        sums += once @ codes.encode(ranks)
-        records += int(once.sum())
-    return Totals(sums.tolist(), records)
-
-
-def ranks_of(places: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """From the candidates in order of preference to the rank of each candidate; NaN for one that is not on the ballot.
-
-    >>> ranks_of(np.array([[2, 0, 1], [1, 1, -1]])).tolist()
-    [[2.0, 3.0, 1.0], [nan, 2.0, nan]]
-    """
-    n, d = places.shape
-    ranks = np.full((n, d + 1), np.nan)  # one column too many, for candidates that were not declared
-    for j in range(d):
-        ranks[np.arange(n), places[:, j]] = j + 1.0
-    return ranks[:, :d]
-
-
 def _count_pairs(pairs: Pairs, source: Source, codes: Codes) -> Totals:
     """Distinct items of each person, the first k in declared order; on the engine that holds the rows.
 
-    Rows without a person are left out; a person whose items are all undeclared is a record without any.
+    Rows without a person are dropped; a person whose items are all undeclared is a record without items.
     """
     import narwhals as nw
 

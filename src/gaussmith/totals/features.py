@@ -1,4 +1,4 @@
-"""What one person adds to the totals: a few integers, bounded whatever the person's rows hold.
+"""What one person adds to the totals: a few integers, bounded for any rows.
 
 A person (a person, a household, …) with n ≥ 1 rows adds these integers, and nothing else:
 
@@ -8,7 +8,7 @@ A person (a person, a household, …) with n ≥ 1 rows adds these integers, and
     RowCount    T = min(n, k)                          in [1, k]         the rows that count
     (records)   1                                                        the person itself
 
-`code` is that of `BoxCodes`: floor((clamp(x, low, top) − low)·scale + ½), in {0, …, steps}, and k is `rows_per_unit`.
+`code` is that of `BoxCodes`: floor((clamp(x, low, top) − low)·scale + ½), in {0, …, steps}, and k is `max_rows`.
 RowSum and RowCount go together: 2·RowSum − steps·T lies in ±steps·T ⊆ ±k·steps. With more than k rows RowSum is k/n of
 the person's sum up to half a code per row that counts, and T is k/n of its rows.
 
@@ -21,7 +21,7 @@ With codes of step 2^e and |low|, |high| < 2^p their grid is 2^f with f = max(e,
 So one row counts for at most 15 times the larger bound, and the total is off by half of 2^f per row, at most 2^−42 of
 the larger bound. Bounds from 0 have shift = 0: the grid is that of the codes.
 
-**Why this is private.** Each feature is a function of the rows of one person and stays in its range whatever they hold.
+**Why this is private.** Each feature is a function of the rows of one person and stays in its range for any values.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from gaussmith.checks import check_whole
+from gaussmith.domains.people import LIMIT
 from gaussmith.errors import SourceError, nearest_column
 from gaussmith.problem.codes import BoxCodes
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 MAX_ROWS_PER_UNIT = 1 << 20
-"""Limit on `rows_per_unit`: so many codes of 42 bits add up in 64."""
+"""Limit on the rows of a person that count: so many codes of 42 bits add up in 64."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Feature(Protocol):
 
     @property
     def column(self) -> str | None:
-        """The column that it reads; None where it reads none."""
+        """The column that it reads; None if it reads none."""
 
     @property
     def input(self) -> Input | None:
@@ -196,7 +197,7 @@ class PersonMean:
 
 @dataclass(frozen=True)
 class RowSum:
-    """The sum of a column's codes over a person's rows, scaled to `rows_per_unit` rows if there are more."""
+    """The sum of a column's codes over a person's rows, scaled to `max_rows` rows if there are more."""
 
     column: str
     coding: Coding
@@ -226,7 +227,7 @@ class RowSum:
 
 @dataclass(frozen=True)
 class RowCount:
-    """The number of a person's rows, at most `rows_per_unit`."""
+    """The number of a person's rows, at most `max_rows`."""
 
     column = None
     input = None
@@ -249,7 +250,7 @@ def _known(x: nw.Expr, substitute: float) -> nw.Expr:
 
 
 def _whole(steps: nw.Expr) -> nw.Expr:
-    """The nearest whole number, as a double."""
+    """The nearest integer, as a double."""
     import narwhals as nw
 
     return (steps + 0.5).floor().cast(nw.Float64)
@@ -257,31 +258,31 @@ def _whole(steps: nw.Expr) -> nw.Expr:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What a person adds: features, the column that names the person (None: every row is one), and k = rows_per_unit.
+    """What a person adds: features, the column that names the person (None: every row is one), and k = max_rows.
 
     `ids` is what the source says that its ids are (see `gaussmith.expressions.identity`).
     """
 
     features: tuple[Feature, ...]
     unit: str | None = None
-    rows_per_unit: int = 1
+    max_rows: int = 1
     ids: str | None = None
 
     def __post_init__(self) -> None:
         remedy = "give the number of rows that hardly anyone exceeds"
-        k = check_whole("rows_per_unit", self.rows_per_unit, 1, MAX_ROWS_PER_UNIT, remedy=remedy)
-        object.__setattr__(self, "rows_per_unit", k)
+        k = check_whole(LIMIT, self.max_rows, 1, MAX_ROWS_PER_UNIT, remedy=remedy)
+        object.__setattr__(self, "max_rows", k)
 
     @property
     def ceilings(self) -> tuple[int, ...]:
         """The largest integer that one person adds to each feature; the smallest is 0.
 
         >>> ages = Coding.of(BoxCodes.for_bounds([0], [64], [32]))
-        >>> added = Contribution((PersonMean("age", ages), RowSum("age", ages), RowCount()), "person", rows_per_unit=12)
+        >>> added = Contribution((PersonMean("age", ages), RowSum("age", ages), RowCount()), "person", max_rows=12)
         >>> added.ceilings == (2**41, 12 * 2**41, 12)
         True
         """
-        k = 1 if self.unit is None else self.rows_per_unit
+        k = 1 if self.unit is None else self.max_rows
         return tuple(feature.ceiling(k) for feature in self.features)
 
     @property
@@ -291,17 +292,22 @@ class Contribution:
 
 
 def check_contribution(added: Contribution, kinds: Mapping[str, str]) -> None:
-    """Refuse columns that are not there, or that cannot be added up, or cannot name a person. Reads no data.
+    """Refuse columns that do not exist, cannot be summed, or cannot identify a person. Reads no data.
 
     `kinds` are those of the source's columns and of the derived ones (`Derivation.kinds`).
     """
     for name in [*added.columns, *([] if added.unit is None else [added.unit])]:
         if name not in kinds:
-            raise SourceError(f"column {name!r}", "the source has no such column", nearest_column(name, kinds))
+            rule = "the source has no such column"
+            raise SourceError(f"column {name!r}", rule, nearest_column(name, kinds), code="no-such-column", column=name)
     for name in added.columns:
         if kinds[name] in ("date", "object", "other"):
             remedy = f"derive a number from it, such as year({name})" if kinds[name] == "date" else "ask another column"
-            raise SourceError(f"column {name!r}", "it does not hold numbers", remedy)
+            raise SourceError(
+                f"column {name!r}", "it does not hold numbers", remedy, code="column-does-not-hold-numbers", column=name
+            )
     if added.unit is not None and kinds[added.unit] == "other":
         rule = "a unit is named by a number, a text or a date"
-        raise SourceError(f"unit={added.unit!r}", rule, "convert the column in the source")
+        raise SourceError(
+            f"unit={added.unit!r}", rule, "convert the column in the source", code="unit-of-other-kind", unit=added.unit
+        )

@@ -4,7 +4,7 @@
 
 Rules, each of which looks at the rows of one person alone:
 - A row whose key is not declared, or missing, is left out; so is a row without a person.
-- A person adds its features (see `features`) to each group in which it has rows; `rows_per_unit` holds within a group.
+- A person adds its features (see `features`) to each group in which it has rows; `max_rows` holds within a group.
 - A person in more than m groups keeps the m in which it has most rows, ties to the group declared first.
 - Every declared group is answered: one without rows has totals of 0, and gets its noise like any other.
 
@@ -89,7 +89,7 @@ def sum_groups(
 def keep_groups(combined: Frame, groups_per_unit: int, groups: int) -> Frame:
     """Of each person u the m groups g with most rows n, ties to the smaller g.
 
-    Rows and place make one number, n·groups − g: no two groups of a person have the same, so every engine ranks alike.
+    Rows and place make one number, n·groups − g: no two groups of a person have the same, so the ranking is unique.
     Rows above 2^38 are not told apart, so that it fits 64 bits with up to 10^7 groups.
     """
     import narwhals as nw

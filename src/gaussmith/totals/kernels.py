@@ -10,20 +10,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import singledispatch
 from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.domains import RowCodes
 from gaussmith.engines.engine import PIECE_ROWS, Columns, Totals
 from gaussmith.problem.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
 
 PIECE_COLUMNS = 16
-"""Columns coded at a time."""
+"""Columns encoded at a time."""
 
 EXACT_ROWS = 1 << 11
-"""So many codes add up exactly in doubles: 2^11 · 2^42 = 2^53."""
+"""Limit on the codes that add up exactly in doubles: 2^11 · 2^42 = 2^53."""
 
 WORKERS = 2
 """Threads that code pieces: numpy leaves the interpreter free while it computes. More than two gained nothing."""
@@ -150,7 +150,7 @@ class RowKernel:
     ([1, 1, 0], 2)
     """
 
-    def __init__(self, codes: RowCodes) -> None:
+    def __init__(self, codes: Codes) -> None:
         self.codes, self.sums, self.records = codes, [0] * codes.width, 0
         self._rows = max(64, min(PIECE_ROWS, PIECE_ROWS * PIECE_COLUMNS // max(1, codes.columns)))
 
@@ -168,14 +168,14 @@ class RowKernel:
         self.records += rows
 
 
+@singledispatch
 def kernel_of(codes: Codes) -> Kernel:
-    """The kernel that adds up these codes."""
-    if isinstance(codes, BoxCodes):
-        return BoxKernel(codes)
-    if isinstance(codes, BallCodes):
-        return BallKernel(codes)
-    assert isinstance(codes, RowCodes)
+    """The kernel that adds up these codes: the fastest there is of its kind, else the one for all."""
     return RowKernel(codes)
+
+
+kernel_of.register(BoxCodes, BoxKernel)
+kernel_of.register(BallCodes, BallKernel)
 
 
 def _add_exactly(codes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

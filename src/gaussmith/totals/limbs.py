@@ -10,7 +10,7 @@ codes (42 bits). A person's limbs add up in 64 bits below 2^40 rows. Limbs are p
 are found by long division. No engine's integer division is used, for Spark's goes through doubles: here the quotient
 of doubles is a guess that is off by one at most, and the remainder, in integers, puts it right.
 
-**Rules.** Rows without a person are left out, hence add nothing. Without a unit column every row is a person, and its
+**Rules.** Rows without a person are dropped. Without a unit column every row is a person, and its
 PersonTotal is then its plain code, so that the totals equal those of `Records`.
 Rows are counted by adding 64-bit ones: Polars counts in 32 bits.
 """
@@ -68,7 +68,7 @@ def sum_people(frame: Frame, added: Contribution, engine: Engine) -> Totals:
 
 
 def check_steady(found: Sequence[int], before: Sequence[int] | None) -> None:
-    """Refuse a source of which two queries saw different numbers of people: its answers would not fit together."""
+    """Refuse a source if two queries saw different numbers of people: its answers would be inconsistent."""
     if before is not None and list(found) != list(before):
         raise Unsteady
 
@@ -156,7 +156,7 @@ def feature_limbs(combined: Frame, added: Contribution, keep: Sequence[str]) -> 
     for j in (j for each, j in inputs.items() if each.carries):
         carried = (nw.col(f"l{j}").cast(nw.Float64) * carry).floor().cast(nw.Int64)
         frame = frame.with_columns(carried.alias(f"q{j}"))
-    codes = [f.code(_place(f, inputs), added.rows_per_unit).alias(f"c{i}") for i, f in enumerate(added.features)]
+    codes = [f.code(_place(f, inputs), added.max_rows).alias(f"c{i}") for i, f in enumerate(added.features)]
     frame = frame.select(*keep, "n", *codes)
     bits = [max(1, ceiling.bit_length()) for ceiling in added.ceilings]
     for shift in range(CODE_LIMB * (max(bits, default=1) // CODE_LIMB), 0, -CODE_LIMB):

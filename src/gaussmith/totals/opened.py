@@ -19,11 +19,11 @@ from gaussmith.engines.source import Source, check_columns, check_once, narrowed
 from gaussmith.errors import PlanError, SourceError
 from gaussmith.expressions import Derivation, check_ids, columns_used, declare_groups, parse, plan_derivation
 from gaussmith.plans import Draw
-from gaussmith.plans.row_rule import CATEGORIES, MEAN, ORDER, PAIRS, ROW_SUM, ROWS, TOTAL, RowRule
+from gaussmith.plans.row_rule import CATEGORIES, ORDER, PAIRS, RowRule
 from gaussmith.problem.codes import BoxCodes, Codes
+from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
 from gaussmith.totals.categories import (
-    Ballots,
-    CellCounts,
+    Categories,
     Pairs,
     choose_form,
     open_ballots,
@@ -77,7 +77,8 @@ def open_data(data: Any, draw: Draw) -> Opened:
     """
     rule, codes = draw.row_rule, draw.block.codes
     if rule is None:
-        raise PlanError("a plan that is not a request's", "it does not say how a table is read", "use plan.release")
+        what = "a plan that is not a request's"
+        raise PlanError(what, "it does not say how a table is read", "use plan.release", code="plan-not-of-a-request")
     if rule.form in _PLAIN:
         source, summation = _PLAIN[rule.form](data, draw.block.domain, rule.names or None)
         unit = summation.columns[0] if rule.form == PAIRS and summation.columns else None
@@ -98,7 +99,7 @@ def open_data(data: Any, draw: Draw) -> Opened:
     return Opened(source, codes, rule, open_rest(source, draw, rule, derivation))
 
 
-_PLAIN: dict[str, Callable[[Any, Domain, Sequence[str] | None], tuple[Source, CellCounts | Ballots | Pairs]]] = {
+_PLAIN: dict[str, Callable[[Any, Domain, Sequence[str] | None], tuple[Source, Categories | Pairs]]] = {
     CATEGORIES: open_cells,
     ORDER: open_ballots,
     PAIRS: open_pairs,
@@ -145,7 +146,8 @@ def columns_read(rule: RowRule) -> tuple[str, ...]:
 def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Records | People:
     codes, stand_ins, groups = draw.block.codes, draw.block.substitutes, draw.groups
     if not isinstance(codes, BoxCodes):
-        raise PlanError("people or groups of a ball", "they are made for boxes", "plan with a gaussmith.Box")
+        what = "people or groups of a ball"
+        raise PlanError(what, "they are made for boxes", "plan with a gaussmith.Box", code="people-of-a-ball")
     derived = {name for name, _ in rule.columns}
     read = list(dict.fromkeys(name for name in rule.names if name not in derived))
     check_columns(source, read, len(read))  # as for plain rows: text in a typed file is no number
@@ -165,7 +167,9 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
 def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Histogram:
     assert rule.histogram is not None
     if source.names is None:
-        raise SourceError("a histogram of an array", "an array's columns have no names", "pass a frame")
+        raise SourceError(
+            "a histogram of an array", "an array's columns have no names", "pass a frame", code="histogram-of-array"
+        )
     added = Contribution((), rule.unit)
     labels = [(value,) for value in _values(draw.block.domain)]
     keys = declare_groups([rule.histogram], labels, derivation.kinds)
@@ -178,7 +182,8 @@ def _values(domain: Domain) -> Sequence[Any]:
     """The declared values of a histogram."""
     labels = domain.declared_values
     if labels is None:
-        raise PlanError("a histogram without values", "they are declared in the plan", "plan the request again")
+        rule = "they are declared in the plan"
+        raise PlanError("a histogram without values", rule, "plan the request again", code="histogram-without-values")
     return labels
 
 
@@ -206,4 +211,6 @@ def _refuse_array(rule: RowRule) -> None:
                 f"{word} for an array",
                 "an array's columns have no names",
                 "pass a frame, such as polars.DataFrame(array, names)",
+                code="request-for-array",
+                word=word,
             )

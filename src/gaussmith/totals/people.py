@@ -36,7 +36,7 @@ class People:
     >>> from gaussmith.totals.features import RowCount
     >>> source = open_source(pl.DataFrame({"person": ["ada", "bob", "ada"], "age": [36, 17, 36]}))
     >>> adults = plan_derivation({}, "age >= 18", kinds_of(source.schema))
-    >>> (totals,) = People(Contribution((RowCount(),), "person", rows_per_unit=5), adults).total(source)
+    >>> (totals,) = People(Contribution((RowCount(),), "person", max_rows=5), adults).total(source)
     >>> totals.sums, totals.records
     ([2], 1)
     >>> totals  # shown by accident it says nothing
@@ -67,7 +67,7 @@ class People:
 class Histogram:
     """How many people have each declared value, and how many people there are: one record of counts.
 
-    Declared values are groups of which only the number of people is asked.
+    Declared values are groups in which only people are counted.
     """
 
     people: People
@@ -91,14 +91,20 @@ def check_people(
     """Refuse what people cannot be added up by. Looks at names and types alone."""
     if source.names is None:
         rule = "filters, units and groups need columns with names"
-        raise SourceError("source is an array", rule, "give a frame, such as polars.DataFrame(array, names)")
+        raise SourceError(
+            "source is an array",
+            rule,
+            "give a frame, such as polars.DataFrame(array, names)",
+            code="array-without-column-names",
+        )
     check_contribution(added, derivation.kinds)
     check_identity(source, added.unit, derivation.kinds)
     source.engine.check_names(source, _columns_needed(added, derivation, groups))
     check_groups_per_unit(groups_per_unit)
     for name in [] if groups is None else groups.columns:
         if name not in derivation.kinds:
-            raise SourceError(f"column {name!r}", "the source has no such column", "declare the groups anew")
+            what, rule = f"column {name!r}", "the source has no such column"
+            raise SourceError(what, rule, "declare the groups anew", code="no-such-column", column=name)
 
 
 def _prepare(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gaussmith.plans.standard_gaussian import (
     MAX_DIRECTIONS,
     compare_block,
@@ -14,6 +12,7 @@ from gaussmith.plans.standard_gaussian import (
     spectrum,
     standard_errors_of_standard,
 )
+from gaussmith.statistics import ONE
 from gaussmith.texts import printable
 from gaussmith.words.numbers import figure
 from gaussmith.workloads import Marginals
@@ -26,7 +25,7 @@ MAX_ROWS = 24
 """Limit on the answers that a table in a terminal shows."""
 
 LARGE_DELTA = 1e-3
-"""A δ above this is remarked on."""
+"""A larger δ gets a warning."""
 
 _SHAPES = {
     "lifted box": "noise on each column's distance from the middle of its bounds, and on the number of records",
@@ -34,12 +33,14 @@ _SHAPES = {
     "round": "the same noise in every direction",
     "elliptical": "independent noise, more on wide columns and less on narrow ones",
     "solved": "correlated noise, solved numerically for exactly these records",
+    "wide": "correlated noise on the widest columns, solved numerically; noise on each other column's distance from "
+    "the middle of its bounds, and on the number of records",
     "count": "noise on the number of records",
     "clipped": "columns scaled by how much they are expected to vary, records clipped, noise of the same shape",
     "people": "noise on sums over rows, on the number of rows and on the number of people, in proportion to what one "
     "person can change in each",
-    "two-level": "noise of one size on the sum of all counts, and of another on how they differ",
-    "water-filled": "independent noise, more where single records can move more",
+    "two-level": "one noise size on the sum of all counts, and another on their differences",
+    "water-filled": "independent noise, more on coordinates that one record can change more",
     "even": "the same noise on every cell",
     "residuals": "noise of its own size on what each marginal says that no smaller one says",
     "tied": "one noise for all questions and groups, because one person is in all of them: it hides what a person can "
@@ -47,7 +48,7 @@ _SHAPES = {
     "isotropic": "the standard Gaussian mechanism: equal noise on every answer, in units of its weight",
 }
 
-_WEIGHTING = {"equal": "", "relative": " (each error taken relative to its range)", "given": " (weighted as given)"}
+_WEIGHTING = {"equal": "", "relative": " (each error relative to its range)", "given": " (weighted as given)"}
 
 
 def describe_shape(name: str) -> str:
@@ -75,29 +76,29 @@ def describe_factor(optimality: float) -> str:
 
 def _describe_bound(block: Block) -> str:
     if not math.isfinite(block.optimality):
-        return "no bound on that of other noise is known"
+        return "no lower bound for other noise is known"
     return f"no Gaussian noise with this guarantee can go below {block.lower_bound:.6g}"
 
 
 def describe_spectrum(block: Block) -> str:
-    """The sizes of the noise over its directions, in plain words; empty where there is but one direction.
+    """The sizes of the noise over its directions, in plain words; empty if there is only one direction.
 
     >>> import gaussmith as gm
     >>> describe_spectrum(gm.plan(gm.Cells(8), gm.Guarantee(mu=1), neighbours="replace-one").block)
-    'In its 8 directions the noise has a standard deviation of 0 to 1.414; the standard Gaussian has 1.414 in all.'
+    'In its 8 directions the noise has standard deviations from 0 to 1.414; the standard Gaussian has 1.414 in all.'
     """
-    if block.answers.size < 2 or block.answers.size > MAX_DIRECTIONS or block.answers.ratios.any():
+    if block.answers.size < 2 or block.answers.size > MAX_DIRECTIONS or block.answers.over_rows:
         return ""
     sizes, standard = spectrum(block)
     low = 0.0 if sizes.min() < 1e-7 * sizes.max() else float(sizes.min())
     text = (
-        f"In its {len(sizes)} directions the noise has a standard deviation of {figure(low)} to {figure(sizes.max())}"
+        f"In its {len(sizes)} directions the noise has standard deviations from {figure(low)} to {figure(sizes.max())}"
     )
     return text + ("." if standard is None else f"; the standard Gaussian has {figure(standard)} in all.")
 
 
 def describe_gain(block: Block, standard_scale: float = 1.0) -> str:
-    """What the shape saves against the standard Gaussian mechanism, in plain words; empty where it saves nothing.
+    """What the shape saves compared with the standard Gaussian mechanism, in plain words; empty if it saves nothing.
 
     >>> import gaussmith as gm
     >>> describe_gain(gm.plan(gm.Box([0] * 16, [1] * 16), gm.Guarantee(mu=1)).block)
@@ -112,8 +113,8 @@ def describe_gain(block: Block, standard_scale: float = 1.0) -> str:
 def explain_choice(block: Block) -> str:
     """What was chosen, what the alternatives would have cost, and why."""
     what = "total squared error"
-    if block.answers.targets is not None:
-        what = "largest squared error, in units of its target squared,"
+    if block.problem.features.targets is not None:
+        what = "largest squared error, relative to its squared target,"
     lines = [
         f"Chosen: {block.shape.name}, that is, {describe_shape(block.shape.name)}.",
         f"Its {what}{_WEIGHTING[block.answers.weighting]} is {block.price:.6g}; {_describe_bound(block)}: "
@@ -125,13 +126,13 @@ def explain_choice(block: Block) -> str:
             times = price * block.noise_scale**2 / block.price
             lines.append(f"  {name}: {times:.3g} × the {what.rstrip(',')} ({describe_shape(name)})")
     if block.answers.any_divided:
-        public = block.public_count and not block.answers.ratios.any()
+        public = block.public_count and not block.answers.over_rows
         lines.append(
             "A mean is the noisy sum of distances from the middle of the bounds, divided by the "
             f"{'public' if public else 'noisy'} number of {counted_in(block)}."
         )
     lines += [text for text in (block.domain.note(block.problem),) if text]
-    if block.answers.is_linear or not block.domain.has_standard_shape(block.problem):
+    if block.problem.features.is_linear or not block.domain.has_standard_shape(block.problem):
         lines += [text for text in (describe_spectrum(block),) if text]
     lines.append("The choice used the bounds and the guarantee, never the data.")
     return "\n".join(lines)
@@ -139,11 +140,8 @@ def explain_choice(block: Block) -> str:
 
 def describe_divided(block: Block) -> str:
     """What n is under the errors of means, with an example."""
-    divided = (block.answers.means | block.answers.ratios)[: block.answers.visible]
-    error = float(block.standard_errors[divided][0])
-    return (
-        f"n is the number of {counted_in(block)}: {figure(error)} / n is ± {figure(error / 10_000)} for 10,000 of them"
-    )
+    error = float(block.standard_errors[block.answers.divided][0])
+    return f"n is the number of {counted_in(block)}: for n = 10,000, {figure(error)} / n is ± {figure(error / 10_000)}"
 
 
 def guarantee_notes(guarantee: Guarantee) -> list[str]:
@@ -161,7 +159,7 @@ def guarantee_notes(guarantee: Guarantee) -> list[str]:
 
 def counted_in(block: Block) -> str:
     """What the means of a plan are over: records (people), or rows."""
-    return "rows" if block.answers.ratios.any() else "records"
+    return "rows" if block.answers.over_rows else "records"
 
 
 PLAN_HEADER = ("answer", "± error", "standard Gaussian", "ratio")
@@ -171,8 +169,8 @@ def block_rows(
     block: Block, rows: int | None = None, most: int = MAX_ROWS, standard_scale: float = 1.0
 ) -> list[tuple[str, ...]]:
     """answer · ± error · the standard Gaussian's · their ratio; an error of a mean is over n unless `rows` is given."""
-    if block.answers.marginals is not None:
-        return _marginal_rows(block, block.answers.marginals, most)
+    if block.problem.features.marginals is not None:
+        return _marginal_rows(block, block.problem.features.marginals, most)
     found: list[tuple[str, ...]] = []
     comparisons = compare_block(block, rows, most, standard_scale)
     for c in comparisons:
@@ -180,7 +178,7 @@ def block_rows(
         if c.name == "count" and block.public_count and c is comparisons[-1] and block.answers.count:
             found.append((printable(c.name), "exact", "exact", ""))
             continue
-        if c.error == 0:  # the public number of records tells it
+        if c.error == 0:  # known from the public number of records
             found.append((printable(c.name), "exact", "", ""))
             continue
         other = "" if c.standard is None else f"{figure(c.standard)}{over}"
@@ -211,7 +209,7 @@ def _marginal_rows(block: Block, work: Marginals, most: int) -> list[tuple[str, 
 def block_notes(block: Block, rows: int | None, lead: str = "", protected: str | None = None) -> list[str]:
     notes, of = [], counted_in(block)
     if block.answers.any_divided and rows:
-        notes = [f"means of {rows:,} {of}"]
+        notes = [f"means over {rows:,} {of}"]
     elif block.answers.any_divided:
         notes = [describe_divided(block)]
     shares = [] if rows is None else [f"{printable(name)} ± {share:.3g} %" for name, share in _shares(block, rows)]
@@ -226,15 +224,18 @@ def block_notes(block: Block, rows: int | None, lead: str = "", protected: str |
 
 def _shares(block: Block, rows: int) -> list[tuple[str, float]]:
     """The errors of sums and the count in percent of the most that so many records add up to."""
-    answers, domain = block.answers, block.domain
-    if answers.ratios.any():
+    answers, index = block.answers, block.problem.features.index
+    if answers.over_rows:
         return []  # these rows are not people, whose number is not guessed
+    largest = block.domain.largest_values
+    known = largest is not None and not block.problem.features.is_linear
     found = []
-    largest = domain.largest_values
-    if largest is not None and answers.matrix is None:
-        most = largest[answers.index] * rows
-        sums = np.flatnonzero(~answers.means).tolist()
-        found = [(answers.names[i], 100 * float(block.standard_errors[i] / most[i])) for i in sums]
-    if block.count_standard_error:
-        found.append(("count", 100 * block.count_standard_error / rows))
+    for name, lead, plain, error in zip(
+        answers.names, answers.leads.tolist(), answers.plain.tolist(), block.standard_errors.tolist(), strict=True
+    ):
+        if lead == ONE and plain and error:
+            found.append((name, 100 * error / rows))
+        elif lead != ONE and plain and known:
+            assert largest is not None
+            found.append((name, 100 * float(error / (largest[index[lead]] * rows))))
     return found

@@ -1,4 +1,4 @@
-"""Plans in plain words and tables: what was chosen, the errors, and who shares what of the guarantee."""
+"""Plans in plain words and tables: what was chosen, the errors, and how the guarantee is shared."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def plan_text(plan: Plan, rows: int | None = None) -> str:
-    """The errors of a plan, question by question; `rows` is a guess of the number of rows that means are over."""
+    """The errors of a plan, question by question; `rows` is an estimate of the number of rows that means are over."""
     if len(plan) == 1:
         return _question_text(plan, rows)
     texts = [f"{printable(q.questions[0])}\n{textwrap.indent(_question_text(q, rows), '  ')}\n" for q in plan]
@@ -78,25 +78,25 @@ def _about(plan: Plan) -> tuple[list[str], str, list[str]]:
     lead = "" if alone or draw.tie is not None else "at its share of μ "
     if draw.groups is None:
         return [], lead, []
-    before = [f"{draw.groups.size:,} groups, a person in {held(draw)}; in each of them"]
+    before = [f"{draw.groups.size:,} groups, each person in {held(draw)}; in each group:"]
     if not draw.is_shared:
         return before, lead, []
     after = [f"all groups together: {draw.guarantee}", *guarantee_notes(draw.guarantee)[1:]]
-    return before, "at its share of μ ", after
+    return before, "at its share of μ, ", after
 
 
 def held(draw: Draw) -> str:
-    """In how many groups a person is, in plain words."""
+    """The number of groups a person is in, in plain words."""
     m = 1 if draw.groups is None else draw.groups.at_most
     return "one group" if m == 1 else f"at most {m} groups"
 
 
 def _left_out(block: Block) -> list[str]:
-    work = block.answers.marginals
+    work = block.problem.features.marginals
     if work is not None:
         rest = len(work.ways) - MAX_ROWS
         return [f"… and {rest:,} more marginals: plan.standard_errors"] if rest > 0 else []
-    rest = block.answers.visible - MAX_ROWS
+    rest = block.answers.size - MAX_ROWS
     return [f"… and {rest:,} more answers: plan.standard_errors"] if rest > 0 else []
 
 
@@ -127,7 +127,7 @@ def describe_shares(plan: Plan) -> list[str]:
 
 
 def sharing(plan: Plan) -> list[str]:
-    """What holds for all questions together."""
+    """What applies to all questions together."""
     return [
         *(printable(line) for line in describe_shares(plan)),
         f"all questions together: {plan.guarantee}",
@@ -137,7 +137,7 @@ def sharing(plan: Plan) -> list[str]:
 
 
 def note_lines(notes: Sequence[str]) -> str:
-    """Notes for a page, one a line."""
+    """Notes for a page, one per line."""
     return "".join(f"<div>{escape(line)}</div>" for line in notes)
 
 
@@ -158,7 +158,7 @@ def explain(plan: Plan) -> str:
     if len(plan.provable) > 1:
         texts.append(
             f"\nAll questions together: the total is {plan.total_variance:.6g}, and no Gaussian noise with the "
-            f"whole guarantee can go below {plan.lower_bound:.6g}: within a factor {plan.optimality:.3g} of it."
+            f"whole guarantee can go below {plan.lower_bound:.6g}: within a factor {plan.optimality:.3g} of this bound."
         )
     return "\n".join(texts)
 
@@ -188,13 +188,13 @@ def _explain_draw(draw: Draw) -> str:
         return text
     whole = ""
     if draw.is_shared:
-        what = "total" if block.answers.targets is None else "largest in units of its target squared"
+        what = "total" if block.problem.features.targets is None else "largest relative to its squared target"
         whole = (
             f"\nAll groups together: the {what} is {draw.price:.6g}, and no Gaussian noise with the whole "
-            f"guarantee can go below {draw.lower_bound:.6g}: within a factor {draw.optimality:.3g} of it."
+            f"guarantee can go below {draw.lower_bound:.6g}: within a factor {draw.optimality:.3g} of this bound."
         )
     return (
-        f"{draw.groups.size} declared groups, a person in {held(draw)}: "
-        f"each is planned at μ={block.guarantee.mu:.4g}, so that together they keep {draw.guarantee}.\n"
+        f"{draw.groups.size} declared groups, each person in {held(draw)}: "
+        f"each group is planned at μ={block.guarantee.mu:.4g}, so that together they satisfy {draw.guarantee}.\n"
         f"In each group:\n{text}{whole}"
     )

@@ -1,4 +1,4 @@
-"""Releases as tables, for a terminal, for a notebook and for the report: all from the one table of a release."""
+"""Releases as tables for a terminal, a notebook and the report, all from the one table of a release."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 RELEASE_HEADER = ("answer", "value", "± error", "95 % interval")
 
-COVERS = "Intervals cover the noise; not clipping to the bounds, and not the sampling of people into the data."
+COVERS = "Intervals cover the noise. They do not cover clipping to the bounds or the sampling of people into the data."
 
 
 def release_text(release: Release) -> str:
-    """keys · answer · value · ± standard error · 95 % interval; then what it means."""
+    """keys · answer · value · ± standard error · 95 % interval; then notes on their meaning."""
     if len(release.plan) == 1:
         return "\n".join([_answers_text(release), *wrap_notes([*release_notes(release), COVERS])])
     texts = []
@@ -52,9 +52,9 @@ def _answers_text(release: Release) -> str:
 
 
 def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[tuple[str, ...]], int]:
-    """Of one question: what stands above its table, as many rows as are shown, and how many more there are.
+    """For one question: the header of its table, the rows that are shown, and the number of rows that are not.
 
-    The count, which is last, is shown in any case; of groups as many as fit.
+    The count, which is last, is always shown; groups are shown as far as they fit.
     """
     columns = release.columns()
     size = len(columns["answer"])
@@ -87,7 +87,7 @@ def _left_out(release: Release, rest: int) -> list[str]:
 
 
 def release_notes(release: Release) -> list[str]:
-    """What a release of one question keeps, and how its table was read."""
+    """The guarantee of a release of one question, and how its table was read."""
     notes = [printable(note) for note in release.notes()]
     undeclared = release.block.domain.undeclared
     notes += [undeclared] if undeclared else []

@@ -1,7 +1,7 @@
 """Blocks of a request: parts whose noise was found together, around a centre; joined by one shared constant.
 
-Every block has noise on y_b − c_b · n of least total T_b at μ = 1, n the number of people, c_b its centre. With noise on n
-and the parts' shares of privacy in the right proportion the whole request has the total (theorem C)
+Every block has noise on y_b − c_b · n of least total T_b at μ = 1, n the number of people, c_b its centre. With noise
+on n and the blocks' shares of privacy in the right proportion the whole request has the total (theorem C)
 
     F²,     F = Σ_b √T_b + √E,     E = Σ_b ‖c_b‖² + weight of n.
 """
@@ -34,6 +34,8 @@ class Block:
     """√T_b."""
     energy: float
     """‖c_b‖², in answers scaled to the roots of their weights."""
+    closed: bool = False
+    """Whether it is one part in closed form, whose centre is searched for together with others."""
 
 
 def root_of_total(blocks: Sequence[Block], people_weight: float) -> float:
@@ -52,7 +54,7 @@ def join(body: Body, blocks: Sequence[Block]) -> TiedLift:
     ties = []
     for q in range(len(body.parts)):
         block, i = place[q]
-        scale = math.sqrt(block.root / F)
+        scale = math.sqrt(block.root / F) if F else 0.0
         own.append(block.own[i] * scale)
         start = sum(len(each) for each in block.own[:i])
         rows = slice(start, start + len(own[-1]))
@@ -69,18 +71,21 @@ def join(body: Body, blocks: Sequence[Block]) -> TiedLift:
     if energy > 0:
         last = np.zeros(body.width + 1)
         last[-1] = math.sqrt(math.sqrt(energy) / F)
-    return TiedLift(tuple(part.groups for part in body.parts), tuple(own), np.vstack(ties), last)
+    return TiedLift(
+        tuple(part.groups for part in body.parts), tuple(own), np.vstack(ties or [np.zeros((0, int(counted)))]), last
+    )
 
 
-def total_of(lift: TiedLift, body: Body) -> float:
-    """The weighted total of the variances of all answers, from the covariance of the lift's noise."""
+def total_of(lift: TiedLift, body: Body, replaced: bool = False) -> float:
+    """The weighted total of the variances of all answers, from the covariance of the lift's noise; where `replaced` the
+    number of people is public."""
     found = body.people_weight * (lift.people_variance if body.people_weight else 0.0)
     for q, part in enumerate(body.parts):
         same, _ = lift.covariance(q, q)
         asked = part.rows
         if not part.always:
             asked = asked[:, : part.width]
-        elif asked[:, -1].any() and lift.counted:
+        elif asked[:, -1].any() and not replaced:
             across = lift.people_covariance(q)
             same = np.block([[same, across[:, None]], [across[None, :], np.array([[lift.people_variance]])]])
         else:

@@ -7,7 +7,7 @@ Column j of a group is noised as x_ij − α_j a_i − γ_j n, the count a_i of 
     E_j = κ₁ r_j² + (g−κ₁) γ_j²,   E_ac = κ₁ − κ₂/g,   E_al = (κ₂ − 2κκ₁ + κ²)/g,       κ₁ = E k,  κ₂ = E k².
 
 Only the two moments of k matter. For given κ₁ the best κ₂ is known, and what is left is concave in κ₁. All parts are
-searched at once: F = Σ_q √T_q + √E is smooth in the centres nearly everywhere, and its gradient is that of the worst law.
+searched at once: F = Σ_q √T_q + √E is smooth in the centres nearly everywhere, its gradient that of the worst law.
 Columns centred at 0 have γ = 0 and count together, as in `reduced`.
 """
 
@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.blocks import Block
 from gaussmith.numerics.tied.parts import Part
+from gaussmith.numerics.tied.reduced import Index
 
 _TINY = 1e-300
 
@@ -52,7 +54,7 @@ class Batch:
         return np.array([each.sum() for each in found])
 
     @cached_property
-    def moving(self) -> list[Array]:
+    def moving(self) -> list[Index]:
         return [np.flatnonzero(part.centre) for part in self.parts]
 
     def _columns(self, name: str, empty: float) -> Array:
@@ -76,60 +78,77 @@ class Batch:
 
     # -- the worst law on the number of groups ----------------------------------------------------------------------
 
-    def law(self, kappa: Array, gamma: Array, steps: int = 26) -> Law:
-        """The worst κ₁, κ₂ for these centres, by bisection of the slope in κ₁."""
-        omega = self.omega(gamma)
+    def law(self, kappa: Array, gamma: Array, bend: float = 0.0) -> Law:
+        """The worst κ₁, κ₂ for these centres: where the slope in κ₁ is 0, on ever finer grids.
 
-        def at(first: Array, right: bool) -> tuple[Array, Array]:
-            second, slope = self._second(first, kappa, right)
-            return second, self._slope(first, second, slope, kappa, gamma, omega)
+        `bend` (of √T, relative) rounds the corners off: the worst law is then unique, and √T smooth in the centres.
+        """
+        curve = bend * self.sizes
+        roots = np.sqrt(self.omega(gamma))[:, None]
+        kappa1, gamma2, g, m = kappa[:, None], gamma[:, None, :] ** 2, self.g[:, None], self.m[:, None]
 
-        high = self.m.copy()
-        second, slope = at(high, False)
-        if (slope < 0).any():
-            low, top = np.zeros_like(high), np.where(slope < 0, high, 0.0)
-            for _ in range(steps):
-                middle = 0.5 * (low + top)
-                rises = at(middle, True)[1] > 0
-                low, top = np.where(rises, middle, low), np.where(rises, top, middle)
+        def slopes(first: Array) -> Array:
+            """Of the sum of roots in κ₁, at a row of places for every part."""
+            second, change = self._second(first, kappa1)
+            found = (0.5 * self.spread * np.sqrt(self.g))[:, None] / np.sqrt(first)
+            if gamma.size:
+                E = first[:, :, None] * self.r[:, None] ** 2 + (g - first)[:, :, None] * gamma2
+                steep = 0.5 * np.sqrt(self.g[:, None] * self.w)[:, None] * (self.r[:, None] ** 2 - gamma2)
+                found += (steep / np.sqrt(np.maximum(E, _TINY))).sum(axis=2)
+            across, along = self.levels(first, second, kappa1)
+            inside = np.sqrt(g / np.maximum(across + along, _TINY)) * (1.0 - 2.0 * kappa1 / g)
+            held = np.sqrt((g - 1.0) / np.maximum(across, 1e-30)) * (1.0 - change / g)
+            held += (change - 2.0 * kappa1) / g / np.sqrt(np.maximum(along, 1e-30))
+            found += 0.5 * roots * np.where(np.isnan(change), inside, held)
+            return np.asarray(found - curve[:, None] * (2.0 * first / m - 1.0))
+
+        end = slopes(m * (1.0 - 1e-12))[:, 0]
+        first = self.m.copy()
+        falls = end < 0
+        if falls.any():
+            low, top = np.zeros_like(first), first.copy()
+            grid = np.arange(1.0, _GRID) / _GRID
+            for _ in range(_ROUNDS):
+                places = low[:, None] + (top - low)[:, None] * grid
+                step = (top - low) / _GRID
+                low = low + step * (slopes(places) > 0).sum(axis=1)
+                top = low + step
             whole = np.round(top)  # the slope jumps at whole numbers: a law on one number of groups
-            top = np.where((np.abs(whole - top) <= 4.0 * self.m * 0.5**steps) & (whole >= 1), whole, top)
-            high = np.where(slope < 0, top, high)
-            second = at(high, True)[0]
-        return Law(self, kappa, gamma, high, second)
+            hit = (whole >= low - 1e-9 * self.m) & (whole <= top + 1e-9 * self.m) & (whole >= 1)
+            first = np.where(falls, np.where(hit, whole, 0.5 * (low + top)), first)
+        second = self._second(first[:, None], kappa1)[0][:, 0]
+        return Law(self, kappa, gamma, first, second, curve)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """About √T, part by part."""
+        worth = self.spread**2 + (self.w * (self.r**2 + self.mid**2)).sum(axis=1) + self.w0
+        return np.asarray(np.sqrt(self.g * self.m * worth))
 
     def omega(self, gamma: Array) -> Array:
         return np.asarray((self.w * (self.mid - gamma) ** 2).sum(axis=1) + self.w0)
 
-    def _second(self, first: Array, kappa: Array, right: bool) -> tuple[Array, Array]:
+    def _second(self, first: Array, kappa: Array) -> tuple[Array, Array]:
         """The best κ₂ for κ₁, and how it changes with κ₁ where a limit holds it (not a number elsewhere)."""
-        g = self.g
-        floor = np.minimum(np.floor(first) if right else np.ceil(first) - 1.0, self.m - 1.0)
+        g, m = self.g[:, None], self.m[:, None]
+        floor = np.minimum(np.floor(first), m - 1.0)
         least = (2.0 * floor + 1.0) * first - floor * (floor + 1.0)
-        most = self.m * first
+        most = m * first
         spare = first - (2.0 * kappa * first - kappa**2) / g  # E_ac + E_al
         free = g * first - spare * (g - 1.0)
-        found = np.clip(free, least, most)
-        slope = np.where(free <= least, 2.0 * floor + 1.0, np.where(free >= most, self.m, np.nan))
-        return found, slope
+        found = np.minimum(np.maximum(free, least), most)
+        change = np.where(free <= least, 2.0 * floor + 1.0, np.where(free >= most, m, np.nan))
+        return found, change
 
-    def _slope(self, first: Array, second: Array, change: Array, kappa: Array, gamma: Array, omega: Array) -> Array:
-        g, r2, c2 = self.g, self.r**2, gamma**2
-        E = first[:, None] * r2 + (g - first)[:, None] * c2
-        found = 0.5 * self.spread * np.sqrt(g / np.maximum(first, _TINY))
-        found += (0.5 * np.sqrt(g[:, None] * self.w / np.maximum(E, _TINY)) * (r2 - c2)).sum(axis=1)
-        across, along = self._levels(first, second, kappa)
-        spare = np.maximum(across + along, _TINY)
-        inside = 0.5 * np.sqrt(g / spare) * (1.0 - 2.0 * kappa / g)
-        across, along = np.maximum(across, 1e-30), np.maximum(along, 1e-30)
-        held = 0.5 * (np.sqrt((g - 1.0) / across) * (1.0 - change / g) + (change - 2.0 * kappa) / g / np.sqrt(along))
-        return np.asarray(found + np.sqrt(omega) * np.where(np.isnan(change), inside, held))
-
-    def _levels(self, first: Array, second: Array, kappa: Array) -> tuple[Array, Array]:
+    def levels(self, first: Array, second: Array, kappa: Array) -> tuple[Array, Array]:
         """E_ac and E_al."""
-        g = self.g
+        g = self.g[:, None]
         across = np.where(g > 1, np.maximum(first - second / g, 0.0), 0.0)
         return across, np.maximum((second - 2.0 * kappa * first + kappa**2) / g, 0.0)
+
+
+_GRID, _ROUNDS = 64, 5
+"""Places in a grid, and how often it is refined: 2⁻³⁰ of the number of groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,17 +160,24 @@ class Law:
     gamma: Array
     first: Array
     second: Array
+    curve: Array
+
+    @cached_property
+    def bent(self) -> Array:
+        """What the bend adds to √T."""
+        return np.asarray(self.curve * self.first * (1.0 - self.first / self.batch.m))
 
     @cached_property
     def levels(self) -> tuple[Array, Array]:
-        return self.batch._levels(self.first, self.second, self.kappa)
+        across, along = self.batch.levels(self.first[:, None], self.second[:, None], self.kappa[:, None])
+        return across[:, 0], along[:, 0]
 
     @cached_property
     def column_roots(self) -> Array:
         """√(g w_j E_j)."""
         b = self.batch
         E = self.first[:, None] * b.r**2 + (b.g - self.first)[:, None] * self.gamma**2
-        return np.sqrt(b.g[:, None] * b.w * E)
+        return np.asarray(np.sqrt(b.g[:, None] * b.w * E))
 
     @cached_property
     def count_roots(self) -> tuple[Array, Array]:
@@ -197,8 +223,15 @@ class Law:
         return (in_kappa, in_gamma), (energy_in_kappa, energy_in_gamma)
 
 
-def find_centres(batch: Batch, copies: Array, outside: float) -> tuple[Law, float]:
-    """The centres with the least F = Σ copies · √T + √E, E with `outside` from elsewhere; and that F."""
+Centres = list[tuple[float, Array]]
+"""κ, and γ of the columns that are not centred at 0, part by part."""
+
+
+def find_centres(batch: Batch, copies: Array, outside: float, near: Centres | None = None) -> Law:
+    """The law at the centres with the least F = Σ copies · √T + √E, E with `outside` from elsewhere.
+
+    The search is a first one from afar, or, where centres are known that are `near`, a finer one from there.
+    """
     from scipy.optimize import minimize
 
     n, width = batch.w.shape
@@ -210,40 +243,55 @@ def find_centres(batch: Batch, copies: Array, outside: float) -> tuple[Law, floa
         gamma[free] = x[n:]
         return x[:n] * batch.m, gamma * units
 
-    def value(x: Array) -> tuple[float, Array]:
-        law = batch.law(*unpack(x))
+    def value(x: Array, bend: float) -> tuple[float, Array]:
+        law = batch.law(*unpack(x), bend)
         (root_k, root_c), (energy_k, energy_c) = law.slopes()
         root = math.sqrt(outside + float(copies @ law.energies))
-        F = float(copies @ law.roots) + root
+        F = float(copies @ (law.roots + law.bent)) + root
         in_kappa = copies * (root_k + energy_k / (2.0 * max(root, 1e-150))) * batch.m
         in_gamma = copies[:, None] * (root_c + energy_c / (2.0 * max(root, 1e-150))) * units
         return F, np.concatenate([in_kappa, in_gamma[free]])
 
+    def exactly(x: Array) -> float:
+        law = batch.law(*unpack(x))
+        return float(copies @ law.roots) + math.sqrt(outside + float(copies @ law.energies))
+
     bounds = [(0.0, 1.0)] * n + [(-1.0, 1.0)] * int(free.sum())
-    best: tuple[float, Array] | None = None
-    for x in _starts(batch, free, units, outside):
-        found = minimize(value, x, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200, "ftol": 1e-10})
-        for each in (found.x, x):
-            F = value(each)[0]
-            if best is None or F < best[0]:
-                best = F, each
-    assert best is not None
-    law = batch.law(*unpack(best[1]), steps=60)
-    return law, float(copies @ law.roots) + math.sqrt(outside + float(copies @ law.energies))
+    starts, bend, ftol = _starts(batch, free, units), _BEND, 1e-7
+    if near is not None:
+        gamma = np.concatenate([at / unit[: len(at)] for (_, at), unit in zip(near, units, strict=True)])
+        starts, bend, ftol = [np.append([kappa for kappa, _ in near] / batch.m, gamma)], _BEND / 30, 1e-8
+    tried = []
+    for x in starts:
+        options = {"maxiter": 80, "ftol": ftol}
+        found = minimize(value, x, (bend,), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        tried += [x, found.x]
+    if outside == 0:
+        tried.append(np.zeros(n + int(free.sum())))
+    half = tried[-1 - (outside == 0)].copy()
+    half[:n] = np.where(batch.m == batch.g, 0.5, half[:n])  # by symmetry often the best, and a corner of F
+    best = min((*tried, half), key=exactly)
+    # Where a sum's count hardly takes part it should not at all: next to this corner of F the noise is ill-defined.
+    gamma = unpack(best)[1]
+    bare = (batch.w0 == 0) & (np.abs(batch.mid - gamma) <= 1e-3 * np.abs(batch.mid)).all(axis=1)
+    snapped = best.copy()
+    snapped[n:] = np.where(bare[:, None], batch.mid, gamma)[free] / units[free]
+    best = snapped if exactly(snapped) <= exactly(best) * (1.0 + 1e-6) else best
+    return batch.law(*unpack(best))
 
 
-def _starts(batch: Batch, free: Array, units: Array, outside: float) -> list[Array]:
-    """Where to search from: a person in most of its groups, in half of them; without a centre; counts set aside."""
+_BEND = 3e-3
+
+
+def _starts(batch: Batch, free: npt.NDArray[np.bool_], units: Array) -> list[Array]:
+    """Where to search from: a person in most of its groups; and, where sums are without counts, counts set aside."""
     inner = np.sign(batch.mid) * np.minimum(batch.r, np.abs(batch.mid)) / units
     share = (batch.m / batch.g)[:, None]
-    ones = np.ones(len(batch.g))
-    found = [np.concatenate([0.8 * ones, (0.7 * share * inner)[free]])]
-    found.append(np.concatenate([0.5 * ones, (0.3 * share * inner)[free]]))
+    kappa = np.where(batch.m == batch.g, 0.5, 0.8)
+    found = [np.concatenate([kappa, (0.7 * share * inner)[free]])]
     if free.any() and (batch.w0 == 0).any():
         bare = (batch.w0 == 0)[:, None]
-        found.append(np.concatenate([0.8 * ones, np.where(bare, batch.mid / units, 0.7 * share * inner)[free]]))
-    if outside == 0:
-        found.append(np.zeros(len(found[0])))
+        found.append(np.concatenate([kappa, np.where(bare, batch.mid / units, 0.7 * share * inner)[free]]))
     return found
 
 
@@ -261,8 +309,8 @@ def make_block(member: int, part: Part, law: Law, q: int) -> Block:
     counted = omega > 1e-18 * float((part.weights * part.centre**2).sum() + part.count_weight)
     s = level = e = 0.0
     if counted:
-        inverse_along = 1.0 / math.sqrt(root * math.sqrt(max(along, 1e-24 * g) / omega))
-        s = inverse_along if g == 1 else 1.0 / math.sqrt(root * math.sqrt(across / (omega * (g - 1))))
+        inverse_along = 1.0 / math.sqrt(root * math.sqrt(max(along, 1e-12 * g) / omega))
+        s = inverse_along if g == 1 else 1.0 / math.sqrt(root * math.sqrt(max(across, 1e-12 * g) / (omega * (g - 1))))
         level, e = (inverse_along - s) / g, kappa * inverse_along / g
     own = np.zeros((p + counted, p + 1))
     own[np.arange(p), np.arange(p)] = b * part.radius
@@ -278,7 +326,7 @@ def make_block(member: int, part: Part, law: Law, q: int) -> Block:
     energy = float(law.energies[q])
     if not counted:
         energy = g * float((part.weights * gamma**2).sum())
-    return Block((member,), (own * scale,), ties * scale, constant * scale, math.sqrt(cost * norm), energy)
+    return Block((member,), (own * scale,), ties * scale, constant * scale, math.sqrt(cost * norm), energy, True)
 
 
 def _largest_square(part: Part, b: Array, gamma: Array, s: float, level: float, e: float) -> float:
@@ -297,4 +345,4 @@ def everybody(member: int, part: Part) -> Block:
     root = float(roots.sum())
     own = np.diag(np.sqrt(roots / root)) if root else np.zeros((0, 0))
     energy = float((part.weights * part.centre**2).sum()) + part.count_weight
-    return Block((member,), (own,), np.zeros_like(own), np.zeros(part.columns), root, energy)
+    return Block((member,), (own,), np.zeros_like(own), np.zeros(part.columns), root, energy, True)

@@ -15,8 +15,8 @@ import numpy as np
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.blocks import Block
 from gaussmith.numerics.tied.parts import Part
-from gaussmith.numerics.tied.reduced import Reduced
-from gaussmith.numerics.tied.worst_law import People, WorstLaw, find_worst_law
+from gaussmith.numerics.tied.reduced import Index, Reduced
+from gaussmith.numerics.tied.worst_law import People, WorstLaw, find_worst_law, root_of_moment
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +31,9 @@ def solve_types(
     members: Sequence[int], parts: Sequence[Part], weight: float, *, replaced: bool = False, gap: float = 1e-6
 ) -> Solved:
     """The best block of these parts beside a constant of this weight; all combinations of types are listed."""
-    only = len(parts) == 1 and weight == 0
-    reduced = [Reduced(part, replaced, alone=only) for part in parts]
     extra = 0.0 if replaced else sum(part.count_weight for part in parts if part.always)
+    only = len(parts) == 1 and weight + extra == 0
+    reduced = [Reduced(part, replaced, alone=only) for part in parts]
     law = find_worst_law(People(reduced, math.sqrt(weight + extra)), gap)
     return Solved(_block(tuple(members), reduced, weight + extra, extra, law), law)
 
@@ -43,8 +43,8 @@ def _block(members: tuple[int, ...], reduced: Sequence[Reduced], weight: float, 
     m, V = law.roots.along
     answers = sum(part.answers for part in reduced)
     inverse = (V / (S * m)) @ V.T
-    e, U = np.linalg.eigh(inverse[:answers, :answers])
-    L, back = (U * np.sqrt(e)) @ U.T, (U / e) @ U.T  # of y given the constant: ‖L(y − c n)‖, covariance `back`
+    e, U = root_of_moment(inverse[:answers, :answers])
+    L, back = (U * e) @ U.T, (U / e**2) @ U.T  # of y given the constant: ‖L(y − c n)‖, covariance `back`
     centre, share = np.zeros(answers), 0.0
     if weight > 0:
         coupling = inverse[:answers, -1]
@@ -94,7 +94,7 @@ def _rows(
         seen[starts[q] : starts[q + 1], columns[q] : columns[q + 1]] = asked[:, :-1] / math.sqrt(part.part.groups)
         seen[starts[q] : starts[q + 1], -1] += asked[:, -1]
         own.append(np.zeros((heights[q], widths[q])))
-        rows = _answer_rows(part)
+        rows = answer_rows(part)
         inner = slice(starts[q], starts[q + 1])
         own[q][rows] = (lifts[q] if part.part.groups > 1 else L[inner, inner]) @ asked[:, :-1]
         if q in turned:  # lifted by 1/√variance: √w r · √(root of all columns / (S · Σ√w r))
@@ -104,14 +104,14 @@ def _rows(
     seen[:, -1] -= centre
     ties = np.zeros((places[-1], columns[-1] + 1))
     for q, part in enumerate(reduced):
-        rows = places[q] + _answer_rows(part)
+        rows = places[q] + answer_rows(part)
         g = part.part.groups
         ties[rows] = L[starts[q] : starts[q + 1]] @ seen / math.sqrt(g)
         at = slice(columns[q], columns[q + 1])
-        ties[rows, at] = ties[rows, at] - own[q][_answer_rows(part)] / g if g > 1 else 0.0
+        ties[rows, at] = ties[rows, at] - own[q][answer_rows(part)] / g if g > 1 else 0.0
     return own, ties[:, :-1], ties[:, -1]
 
 
-def _answer_rows(part: Reduced) -> Array:
+def answer_rows(part: Reduced) -> Index:
     """The rows of a part's answers among all of its rows: the moving columns, then the count."""
     return np.append(part.moving, [part.part.columns] * part.counted).astype(int)

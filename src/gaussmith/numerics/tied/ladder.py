@@ -1,14 +1,15 @@
 """The least noise for a whole request: from the exact optimum of small ones to closed forms of large ones.
 
 types              all parts together, every type listed: the optimum (theorem A)
-shared constant    the smallest parts together by types, the others in closed form, each around a centre (theorem C)
+shared constant    each part around a centre (theorem C): the smallest together by types, the others in closed form or
+                   with the same noise in every group
 split              every part by itself: never better than the above, unless their search failed
 additive roots     replace-one: every part by itself is the optimum of the request (theorem B)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,12 +24,21 @@ from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.numerics.tied.reduced import Reduced
 from gaussmith.numerics.tied.replaced import solve_replaced
 from gaussmith.numerics.tied.signs import law_of_parts, law_of_people
+from gaussmith.numerics.tied.uniform import MOST_COLUMNS, solve_uniform
+
+Known = dict[int, tuple[float, Array]]
+"""Centres of parts in closed form."""
+
+Solver = Callable[[Sequence[int], Sequence[Part], float], Block]
 
 _MOST = 100_000
 """Combinations of types that are listed, at most."""
 
 _WORK = 4e6
 """Combinations times squared answers of a request that is solved by types."""
+
+_TABLE = 3e6
+"""Types times corners of a part that is solved by types."""
 
 _BLOCK = 1e6
 """The same of a block among others."""
@@ -57,31 +67,67 @@ def solve(body: Body, neighbours: str) -> Solution:
     >>> round(found.total, 2), found.how
     (43.08, 'types')
     """
-    if neighbours == "replace-one":
-        return _solve_replaced(body)
+    replaced = neighbours == "replace-one"
+    silent = {q for q, part in enumerate(body.parts) if _is_silent(part)}
+    heard = [q for q in range(len(body.parts)) if q not in silent]
+    if replaced:
+        body = replace(body, people_weight=0.0)  # nobody is added: the number of people is public
+    found = [_silence(q, body.parts[q], replaced) for q in silent]
+    rest = Body(tuple(body.parts[q] for q in heard), body.people_weight + sum(block.energy for block in found))
+    blocks, how, law = (_replace_one if replaced else _add_remove)(rest) if heard else ([], "types", _NOBODY)
+    found += [replace(block, members=tuple(heard[q] for q in block.members)) for block in blocks]
+    lift = join(body, found)
+    return Solution(
+        lift, total_of(lift, body, replaced), None if law is None else _told(law, body, silent, replaced), how
+    )
+
+
+Found = tuple[list[Block], str, TypesLaw | None]
+_NOBODY = TypesLaw((), (), (), np.ones(1))
+
+
+def _add_remove(body: Body) -> Found:
     if _fits(body.parts, _WORK):
         solved = solve_types(range(len(body.parts)), body.parts, body.people_weight)
-        return _made(body, [solved.block], "types", law_of_people(solved.law))
+        return [solved.block], "types", law_of_people(solved.law)
     found = _share_constant(body)
     apart = [_alone(q, part) for q, part in enumerate(body.parts)]
     if root_of_total(apart, body.people_weight) < root_of_total(found, body.people_weight):
-        return _made(body, apart, "split", None)
-    return _made(body, found, "shared constant", None)
+        return apart, "split", None
+    return found, "shared constant", None
 
 
-def _made(body: Body, blocks: Sequence[Block], how: str, law: TypesLaw | None) -> Solution:
-    lift = join(body, blocks)
-    return Solution(lift, total_of(lift, body), law, how)
-
-
-def _solve_replaced(body: Body) -> Solution:
-    public = replace(body, people_weight=0.0)  # nobody is added: the number of people is known
+def _replace_one(body: Body) -> Found:
     solved = [solve_replaced(part, q) for q, part in enumerate(body.parts)]
     laws = [law for _, law in solved if law is not None]
-    law = law_of_parts(laws) if len(laws) == len(solved) else None
-    lift = join(public, [block for block, _ in solved])
-    how = "types" if law is not None and len(solved) == 1 else "additive roots"
-    return Solution(lift, total_of(lift, public), law, how)
+    how = "types" if len(laws) == len(solved) == 1 else "additive roots"
+    return [block for block, _ in solved], how, law_of_parts(laws) if len(laws) == len(solved) else None
+
+
+def _is_silent(part: Part) -> bool:
+    """Whether nothing is asked of a part but, where everybody is in, their number."""
+    return part.columns == 0 and (part.always or part.count_weight == 0)
+
+
+def _silence(q: int, part: Part, replaced: bool) -> Block:
+    """A part without rows: it adds to what the number of people is worth, if to anything."""
+    energy = part.count_weight if part.always and not replaced else 0.0
+    return Block((q,), (np.zeros((0, part.width)),), np.zeros((0, part.width)), np.zeros(0), 0.0, energy)
+
+
+def _told(law: TypesLaw, body: Body, silent: set[int], replaced: bool) -> TypesLaw:
+    """The law of all parts: in silent ones a person does what everybody does."""
+    if not silent:
+        return law
+    fields: list[list[Array]] = [[], [], []]
+    heard = iter(zip(law.corners, law.counts, law.picks, strict=True))
+    for q, part in enumerate(body.parts):
+        there = float(part.always and not replaced)
+        same = np.full((1, 1), float(not replaced)), np.full((1, 1), there), np.zeros(len(law.weights))
+        for field, each in zip(fields, same if q in silent else next(heard), strict=True):
+            field.append(each)
+    corners, counts, picks = map(tuple, fields)
+    return TypesLaw(corners, counts, picks, law.weights)
 
 
 def _fits(parts: Iterable[Part], work: float) -> bool:
@@ -91,65 +137,96 @@ def _fits(parts: Iterable[Part], work: float) -> bool:
         reduced = Reduced(part, False)
         size *= reduced.size
         answers += reduced.answers
-        if size > _MOST or size * answers**2 > work:
+        if size > _MOST or size * answers**2 > work or reduced.size * reduced.corners > _TABLE:
             return False
     return True
 
 
 def _alone(q: int, part: Part) -> Block:
     """A part by itself, without a centre."""
-    if _fits([part], _BLOCK):
-        return solve_types([q], [part], 0.0).block
+    if _fits([part], _BLOCK / 4):
+        return solve_types([q], [part], 0.0, gap=1e-4).block
     if part.always:
         return everybody(q, part)
     batch = Batch([part])
-    law = batch.law(np.zeros(1), np.zeros_like(batch.w), steps=60)
+    law = batch.law(np.zeros(1), np.zeros_like(batch.w))
     return make_block(q, part, law, 0)
 
 
 def _share_constant(body: Body) -> list[Block]:
-    """The best blocks around centres: all in closed form, then the smallest merged and solved by types."""
-    blocks = _closed_forms(body.parts, range(len(body.parts)), body.people_weight)
-    best, least = blocks, root_of_total(blocks, body.people_weight)
-    groups = _merged(body.parts)
-    closed = sorted(set(range(len(body.parts))) - {q for group in groups for q in group})
+    """The best blocks around centres: all in closed form, then the smallest merged and solved by types, and so on until
+    nothing is gained. A block feels the others through the energy of their centres alone."""
+    known: Known = {}
+    blocks = _closed_forms(body.parts, range(len(body.parts)), body.people_weight, known)
+    least = root_of_total(blocks, body.people_weight)
+    merged, several = _groups(body.parts)
     for _ in range(4):
-        solved: list[Block] = []
-        for group in groups:
-            mine = set(group)
-            others = [b for b in (*solved, *blocks) if not mine.intersection(b.members)]
-            seen = {q for b in solved for q in b.members}
-            others = [b for b in others if b in solved or not seen.intersection(b.members)]
-            outside = body.people_weight + sum(b.energy for b in others)
-            solved.append(solve_types(group, [body.parts[q] for q in group], outside, gap=1e-5).block)
-        outside = body.people_weight + sum(b.energy for b in solved)
-        blocks = [*solved, *_closed_forms(body.parts, closed, outside)]
+        for group in merged:
+            blocks = _exchanged(body, blocks, group, _by_types)
+        for q in several:
+            blocks = _exchanged(body, blocks, [q], _uniform)
+        felt = sum(b.energy for b in blocks)
+        blocks = _centred_anew(body, blocks, known)
         now = root_of_total(blocks, body.people_weight)
-        if now < least:
-            best, least, gain = blocks, now, 1.0 - now / least
-            if gain > 1e-5:
-                continue
-        break
-    return best
+        # What is left to gain is of second order in how far the energy moved.
+        if now > least * (1.0 - 1e-5) or abs(sum(b.energy for b in blocks) - felt) <= 0.01 * felt:
+            break
+        least = now
+    return blocks
 
 
-def _merged(parts: Sequence[Part]) -> list[list[int]]:
-    """The smallest parts together, as far as they can be listed; and parts of two or three columns by themselves."""
+def _exchanged(body: Body, blocks: list[Block], group: list[int], solver: Solver) -> list[Block]:
+    """The blocks with those of a group solved anew beside the others, where that is better."""
+    kept = [b for b in blocks if not set(group).intersection(b.members)]
+    outside = body.people_weight + sum(b.energy for b in kept)
+    found = [*kept, solver(group, [body.parts[q] for q in group], outside)]
+    better = root_of_total(found, body.people_weight) < root_of_total(blocks, body.people_weight)
+    return found if better else blocks
+
+
+def _centred_anew(body: Body, blocks: list[Block], known: Known) -> list[Block]:
+    """The blocks with all closed forms around new centres, where that is better."""
+    closed = sorted(b.members[0] for b in blocks if b.closed)
+    kept = [b for b in blocks if not b.closed]
+    if not closed:
+        return blocks
+    found = [*kept, *_closed_forms(body.parts, closed, body.people_weight + sum(b.energy for b in kept), known)]
+    better = root_of_total(found, body.people_weight) < root_of_total(blocks, body.people_weight)
+    return found if better else blocks
+
+
+def _uniform(members: Sequence[int], parts: Sequence[Part], outside: float) -> Block:
+    return solve_uniform(members[0], parts[0], outside)
+
+
+def _by_types(members: Sequence[int], parts: Sequence[Part], outside: float) -> Block:
+    return solve_types(members, parts, outside, gap=1e-5).block
+
+
+def _groups(parts: Sequence[Part]) -> tuple[list[list[int]], list[int]]:
+    """The smallest parts together, as far as their types can be listed, and others of several columns alone; then those
+    of several columns whose types cannot be listed."""
     order = sorted(range(len(parts)), key=lambda q: (Reduced(parts[q], False).size, q))
     first: list[int] = []
     for q in order:
         if not _fits([parts[at] for at in (*first, q)], _BLOCK):
             break
         first.append(q)
-    groups = [sorted(first)] if first else []
+    groups, several = [sorted(first)] if first else [], []
     for q in order[len(first) :]:
-        if 2 <= len(Reduced(parts[q], False).moving) <= 3 and _fits([parts[q]], _BLOCK):
+        columns = len(Reduced(parts[q], False).moving)
+        if columns >= 2 and _fits([parts[q]], _BLOCK / 4):
             groups.append([q])
-    return groups
+        elif 2 <= columns <= MOST_COLUMNS and not parts[q].always:
+            several.append(q)
+    return groups, several
 
 
-def _closed_forms(parts: Sequence[Part], members: Sequence[int], outside: float) -> list[Block]:
-    """The closed form of each of these parts, at the best centres for all of them; like parts are solved once."""
+def _closed_forms(parts: Sequence[Part], members: Sequence[int], outside: float, known: Known) -> list[Block]:
+    """The closed form of each of these parts, at the best centres for all of them; like parts are solved once.
+
+    Centres that are `known` from before are where the search begins; those that are found are kept there.
+    """
     found = [everybody(q, parts[q]) for q in members if parts[q].always]
     rest = [q for q in members if not parts[q].always]
     if not rest:
@@ -159,8 +236,13 @@ def _closed_forms(parts: Sequence[Part], members: Sequence[int], outside: float)
         kinds.setdefault(_kind(parts[q]), []).append(q)
     batch = Batch([parts[alike[0]] for alike in kinds.values()])
     copies = np.array([len(alike) for alike in kinds.values()], float)
-    law, _ = find_centres(batch, copies, outside + sum(block.energy for block in found))
-    return [*found, *(make_block(q, parts[q], law, i) for i, alike in enumerate(kinds.values()) for q in alike)]
+    near = [known[alike[0]] for alike in kinds.values()] if all(q in known for q in rest) else None
+    law = find_centres(batch, copies, outside + sum(block.energy for block in found), near)
+    for i, alike in enumerate(kinds.values()):
+        for q in alike:
+            known[q] = float(law.kappa[i]), law.gamma[i, : len(batch.moving[i])]
+            found.append(make_block(q, parts[q], law, i))
+    return found
 
 
 def _kind(part: Part) -> tuple[bytes, ...]:

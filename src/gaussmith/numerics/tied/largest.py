@@ -254,7 +254,12 @@ def _in_units(lift: TiedLift, body: Body, extents: Sequence[Array] | None) -> tu
     for each, part in zip(extents, body.parts, strict=False):
         fits = fits and each.shape == (part.columns,) and bool((np.isfinite(each) & (each >= 0)).all())
     if not fits:
-        raise PlanError("extents that do not fit the columns", "one number, 0 or more, for each column", "plan again")
+        raise PlanError(
+            "extents that do not fit the columns",
+            "one number, 0 or more, for each column",
+            "plan again",
+            code="extents-do-not-match-columns",
+        )
     units = [np.append(each, [1.0] * (not part.always)) for each, part in zip(extents, body.parts, strict=True)]
     stacked = np.concatenate([*units, [1.0] * lift.counted])
     with np.errstate(over="ignore"):
@@ -280,6 +285,7 @@ def _check(lift: TiedLift, body: Body, neighbours: str) -> None:
             f"a lift of {len(lift.groups)} parts for a request of {len(body.parts)}, neighbours={neighbours!r}",
             "a lift has the groups and columns of its request, and the number of people only where that is secret",
             "plan again",
+            code="tied-lift-does-not-match-body",
         )
 
 
@@ -289,4 +295,5 @@ def _limit(size: float, most: int) -> None:
             f"a lift that ties questions in {size:.3g} ways",
             f"its largest norm is certified by visiting at most {most:.3g}",
             "plan the questions with fewer ties",
+            code="tied-lift-too-large-to-certify",
         )

@@ -94,7 +94,9 @@ def _unpack_counts(packed: Any) -> Array:
 
 def refused_law() -> PlanError:
     """Why a law is refused."""
-    return PlanError("a law that is not one of people", "its numbers must fit the questions", "plan again")
+    return PlanError(
+        "a law that is not one of people", "its numbers must fit the questions", "plan again", code="law-not-of-people"
+    )
 
 
 def _are_chances(numbers: Array) -> bool:

@@ -48,6 +48,7 @@ class TiedLift:
                 "a lift with a number that is not finite or has no place",
                 "a plan's matrices hold finite numbers, each in its row and column",
                 "plan again; if this persists, the bounds or weights lie too far apart",
+                code="tied-lift-not-finite",
             )
 
     @property

@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.parts import Part
-from gaussmith.numerics.tied.types import changes, count_types, list_types
+from gaussmith.numerics.tied.types import count_types, list_types, ways
+
+Index = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +34,13 @@ class Reduced:
     """Whether nothing else is asked, of this part or another: only then does everybody's lone sum have one corner."""
 
     @cached_property
-    def turning(self) -> Array:
+    def turning(self) -> Index:
         """Which columns are free of the others: centred at 0, or under replace-one everybody's."""
         free = self.part.centre == 0.0
         return np.flatnonzero(free | (self.replaced and self.part.always))
 
     @cached_property
-    def moving(self) -> Array:
+    def moving(self) -> Index:
         return np.setdiff1d(np.arange(self.part.columns), self.turning)
 
     @cached_property
@@ -78,14 +81,29 @@ class Reduced:
 
     @cached_property
     def lone(self) -> bool:
-        """Whether rule Z holds."""
-        one = len(self.moving) == 1 and self.answers == 1 and abs(self.kept.centre[0]) >= self.kept.radius[0]
-        return bool(one and (self.alone or not self.part.always))
+        """Whether rule Z holds: one sum and nothing else, not even a column that was set aside."""
+        one = len(self.moving) == self.part.columns == self.answers == 1 and (self.alone or not self.part.always)
+        return bool(one and abs(self.kept.centre[0]) >= self.kept.radius[0])
+
+    @property
+    def corners(self) -> int:
+        """How many corners the moving columns of a group have."""
+        return int(2 ** len(self.moving))
 
     @cached_property
     def size(self) -> int:
-        """How many types the moving columns have, without listing them (rule Z lists fewer)."""
-        return count_types(self.kept, self.replaced)
+        """How many types the moving columns have, without listing them (rule Z lists fewer); at least so many."""
+        columns, most = len(self.moving), self.part.most
+        if columns > 20 or (self.replaced and columns > 8):
+            return 2**20  # too many, and slow to count
+        if self.replaced:
+            return most**2 // 2 if most > 200 else count_types(self.kept, True)
+        size = 0
+        for k in range(self.part.fewest, most + 1):
+            size += ways(k, 2**columns)
+            if size > 2**20:
+                break
+        return size
 
     @property
     def _listed(self) -> Part:
@@ -98,7 +116,14 @@ class Reduced:
     @cached_property
     def types(self) -> tuple[Array, Array]:
         """What a group can hold, (z of the moving columns, 1) or a difference of two; and the counts of every type."""
-        held, counts = list_types(self._listed, self.replaced)
+        listed = self._listed
+        if listed.most == 1 and not self.replaced:  # one group, at any corner, or none
+            p = listed.columns
+            signs = np.indices([2] * p).reshape(p, 2**p).T * 2.0 - 1.0
+            held = np.hstack([signs, np.ones((2**p, 1))])
+            counts = np.vstack([np.zeros((1 - listed.fewest, 2**p)), np.eye(2**p)])
+        else:
+            held, counts = list_types(listed, self.replaced)
         if self.lone:
             held = np.hstack([np.sign(self.kept.centre[0]) * held, held])
         return held, counts
@@ -132,13 +157,4 @@ class Reduced:
     def shared(self, gained: Array, lost: Array) -> Array:
         """Under replace-one: in how many groups both can be."""
         part = self.part
-        return np.minimum(part.most - np.maximum(gained, lost), part.groups - gained - lost)
-
-
-def states(part: Part) -> Array:
-    """Under replace-one, a row each: kept, changed, and by how many more groups are gained than lost (0 or more)."""
-    found: dict[tuple[int, int], int] = {}
-    for gained, lost, kept in changes(part):
-        at = (kept, abs(gained - lost))
-        found[at] = max(found.get(at, 0), gained + lost)
-    return np.array([(kept, changed, more) for (kept, more), changed in found.items()], float)
+        return np.asarray(np.minimum(part.most - np.maximum(gained, lost), part.groups - gained - lost))

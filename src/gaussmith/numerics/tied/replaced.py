@@ -1,8 +1,8 @@
 """Replace-one: the best noise of each part by itself; a request's totals have additive roots (theorem B).
 
 The differences of two people are independent from part to part and symmetric, so that nothing is gained by tying parts:
-the least total of the request is (Σ √T_q)². Beyond what types can list, the closed form: column j of a group is noised as
-x_ij − α_j a_i, its count two-level. With c groups in both, b in one of the two, δ the gained less the lost,
+the least total of the request is (Σ √T_q)². Beyond what types can list, the closed form: column j of a group is noised
+as x_ij − α_j a_i, its count two-level. With c groups in both, b in one of the two, δ the gained less the lost,
 
     √T(α) = max over laws of Σ_j √(g w_j E[4c r_j² + b (r_j + |mid_j − α_j|)²]) + √Ω (√(E δ²/g) + √((g−1) E(b − δ²/g)))
 
@@ -23,18 +23,53 @@ from gaussmith.numerics.tied.blocks import Block
 from gaussmith.numerics.tied.exact import solve_types
 from gaussmith.numerics.tied.parts import Part
 from gaussmith.numerics.tied.reduced import Reduced
-from gaussmith.numerics.tied.worst_law import WorstLaw
+from gaussmith.numerics.tied.uniform import find_weights, make_rows
+from gaussmith.numerics.tied.worst_law import WorstLaw, root_of_moment
 
 MOST_TYPES = 20_000
 """Types of a part that are listed."""
 
+MOST_COLUMNS = 4
+"""Columns of a part whose pairs of corners are listed."""
+
+MOST_CERTIFIED = 150_000
+"""The same of a lone sum, whose noise is found from few of them (rule Z): certifying it takes them all."""
+
 
 def solve_replaced(part: Part, member: int = 0) -> tuple[Block, WorstLaw | None]:
     """The best noise of one part under replace-one, and the law that proves it where types were listed."""
-    if Reduced(part, True).size <= MOST_TYPES:
+    reduced = Reduced(part, True)
+    if reduced.size <= (MOST_CERTIFIED if reduced.lone else MOST_TYPES):
         solved = solve_types([member], [part], 0.0, replaced=True)
         return solved.block, solved.law
-    return _closed_form(part, member), None
+    found = [_closed_form(part, member)]
+    if 2 <= len(reduced.moving) <= MOST_COLUMNS and not part.always:
+        found.append(_uniform(reduced, member))
+    return min(found, key=lambda block: block.root), None
+
+
+def _uniform(reduced: Reduced, member: int) -> Block:
+    """The same noise in every group, of any shape, as in `uniform`: better for a few sums without a count."""
+    part = reduced.part
+    g, m, p = part.groups, part.most, len(reduced.moving)
+    signs = np.indices([2] * p).reshape(p, 2**p).T * 2.0 - 1.0
+    changed = np.hstack([signs, np.ones((2**p, 1))]) @ reduced.asked.T
+    kept = np.hstack([2.0 * signs, np.zeros((2**p, 1))])[: 2 ** (p - 1)] @ reduced.asked.T  # up to sign
+    both = max(0, 2 * m - g)
+    numbers = np.array([(c, min(g - c, 2 * m - 2 * c)) for c in sorted({0, both, m})], float)
+    scatter = [each[:, :, None] * each[:, None, :] for each in (kept, changed)]
+    state, one, other = np.indices([len(numbers), len(kept), len(changed)]).reshape(3, -1)
+    c, b = numbers[state].T[:, :, None, None]
+    moments = g * (c * scatter[0][one] + b * scatter[1][other])
+    turned = reduced.spread**2 * g * (4.0 * numbers[state, 0] + numbers[state, 1])
+    weights = find_weights(moments, turned)
+    moment = root_of_moment(np.tensordot(weights, moments, 1))
+    free = math.sqrt(float(weights @ turned))
+    root = float(moment[0].sum()) + free
+    own, L, spread = make_rows(reduced, root, moment, free)
+    most = [float(((each @ L) ** 2).sum(axis=1).max()) for each in (kept, changed)]
+    norm = float((numbers @ [most[0] + 4.0 * spread, most[1] + spread]).max())
+    return Block((member,), (own / math.sqrt(norm),), 0.0 * own, np.zeros(len(own)), root * math.sqrt(norm), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +82,11 @@ class _States:
     net: Array
 
     @classmethod
-    def of(cls, part: Part) -> _States:
-        """Those that can be worst for a value that is linear in c, b and δ²: the ends, and where the groups run out."""
+    def of(cls, part: Part, most: int = 10**9) -> _States:
+        """Those that can be worst for a value linear in c, b and δ²: the ends, and where the groups run out; for about
+        `most` values of δ."""
         g, m = part.groups, part.most
-        net = np.repeat(np.arange(m + 1), 3)
+        net = np.repeat(np.unique(np.append(np.arange(0, m + 1, -(-m // most)), m)), 3)
         end = np.minimum(m - net, (g - net) // 2)
         lost = np.where(
             np.arange(len(net)) % 3 == 0, 0, np.minimum(end, np.where(np.arange(len(net)) % 3 == 1, m, g - m))
@@ -96,7 +132,7 @@ _close: Callable[[Array, float], bool] = lambda _, gap: gap <= 1e-9  # noqa: E73
 def _closed_form(part: Part, member: int) -> Block:
     from scipy.optimize import minimize
 
-    states = _States.of(part)
+    states = _States.of(part, 100)
     free = np.flatnonzero(part.centre)
 
     def spread(x: Array) -> Array:
@@ -150,6 +186,7 @@ def _make_block(part: Part, member: int, states: _States, alpha: Array) -> Block
         s = 1.0 / math.sqrt(across if g > 1 else along)
         own[p, p], ties[p, p] = s, (1.0 / math.sqrt(along) - s) / g
     used = features.any(axis=0)
+    features = _States.of(part).features(alpha)
     norm = float((features[:, used] / (root * roots[used])).sum(axis=1).max())
     cost = root**2
     scale = 1.0 / math.sqrt(norm)

@@ -1,7 +1,7 @@
 """Worst laws written out as laws on whole people: the columns that were set aside get signs.
 
-A column centred at 0 has an independent fair sign in every group. Two of them are uncorrelated, and no more is needed: the
-rows of a Hadamard matrix, each with the same chance, give every (group, column) of a person a column of signs of its own.
+A column centred at 0 has an independent fair sign in every group. Two of them are uncorrelated, and no more is needed:
+the rows of a Hadamard matrix, each with the same chance, give every (group, column) of a person signs of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.law import TypesLaw
-from gaussmith.numerics.tied.reduced import Reduced
+from gaussmith.numerics.tied.reduced import Index, Reduced
 from gaussmith.numerics.tied.worst_law import WorstLaw
 
 _LIGHT = 1e-13
@@ -69,7 +69,7 @@ def law_of_parts(laws: Sequence[WorstLaw]) -> TypesLaw | None:
     return TypesLaw(tuple(corners), tuple(counts), tuple(picks), np.ones(1))
 
 
-def _signed(part: Reduced, types: Array) -> tuple[Array, Array, Array] | None:
+def _signed(part: Reduced, types: Index) -> tuple[Array, Array, Index] | None:
     """Corners of all columns, counts of each type with signs, and where each of `types` begins among them."""
     held, counts = part.types
     turning = part.turning
@@ -82,9 +82,9 @@ def _signed(part: Reduced, types: Array) -> tuple[Array, Array, Array] | None:
         if part.replaced and len(turning) and not part.part.always and not (held[:, -1] == 0).any():
             gained, lost = (counts[i, held[:, -1] == sign].sum() for sign in (1.0, -1.0))
             rows = np.vstack([rows, np.zeros((int(part.shared(gained, lost)), wide.shape[1]))])
-        signs = _signs(len(rows) * len(turning))
-        if len(signs) * rows.size > _MOST or start[-1] > 20_000:
+        if 2 * len(rows) * len(turning) * (rows.size + 1) > _MOST or start[-1] > 20_000:
             return None
+        signs = _signs(len(rows) * len(turning))
         for line in signs:
             person = rows.copy()
             size = np.where(rows[:, -1:] == 0, 2.0, 1.0)

@@ -15,17 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 
 from gaussmith.numerics.interior import View, climb, products
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.search import singular
-from gaussmith.numerics.tied.reduced import Reduced
-
-Index = npt.NDArray[np.intp]
+from gaussmith.numerics.tied.reduced import Index, Reduced
 
 _ALL = 400
 """So many people or fewer are all taken in from the start."""
@@ -66,7 +63,7 @@ class People:
 
     @property
     def size(self) -> int:
-        return self.index.shape[1]
+        return int(self.index.shape[1])
 
     def rows(self, at: Index | slice = slice(None)) -> Array:
         """b of these people."""
@@ -92,13 +89,13 @@ class People:
         if not rows.shape[1]:
             along = np.zeros(0), np.zeros((0, 0))
         elif len(rows) > 5000:
-            along = _root_of((rows * weights[:, None]).T @ rows)
+            along = root_of_moment((rows * weights[:, None]).T @ rows)
         else:
             along = singular(np.sqrt(weights)[:, None] * rows)
         across = []
         for q, part in self.scattered:
             marginal = np.bincount(index[q], weights, minlength=len(part.across))
-            across.append(_root_of(np.tensordot(marginal, part.across, 1)))
+            across.append(root_of_moment(np.tensordot(marginal, part.across, 1)))
         turned = np.array([math.sqrt(weights @ values[index[q]]) for q, values in self.turning])
         groups = [part.part.groups - 1 for _, part in self.scattered]
         total = along[0].sum() + sum(g * m.sum() for g, (m, _) in zip(groups, across, strict=True)) + turned.sum()
@@ -130,13 +127,10 @@ class People:
         X = rows @ V
         gradient = (X**2 / m).sum(axis=1)
         features = [products(X, m)] if len(m) else []
-        for (q, part), (m, V) in zip(self.scattered, roots.across, strict=True):
-            g = part.part.groups - 1
-            turned = np.einsum("ia,nij,jb->nab", V, part.across, V, optimize=True)
-            gradient += g * (np.einsum("naa->na", turned) / m).sum(axis=1)[index[q]]
-            a, b = np.triu_indices(len(m))
-            double = np.where(a == b, 1.0, math.sqrt(2.0)) * math.sqrt(g)
-            features.append((turned[:, a, b] * (double / np.sqrt(m[a] * m[b] * (m[a] + m[b]))))[index[q]])
+        for (q, part), root in zip(self.scattered, roots.across, strict=True):
+            slopes, bends = look_at_moments(part.across, root, part.part.groups - 1)
+            gradient += slopes[index[q]]
+            features.append(bends[index[q]])
         for (q, values), root in zip(self.turning, roots.turned, strict=True):
             gradient += (values / root)[index[q]]
             features.append((values / math.sqrt(2.0 * root**3))[index[q], None])
@@ -145,8 +139,26 @@ class People:
         return View(gradient, Phi, float(gradient.max()) * size / S - 1.0, (S / size) ** 2)
 
 
-def _root_of(moment: Array) -> tuple[Array, Array]:
+def look_at_moments(moments: Array, root: tuple[Array, Array], times: float) -> tuple[Array, Array]:
+    """The gradient of 2 · times · tr √(E X) at its root, and a root of minus its Hessian: a row each for every X."""
+    m, V = root
+    turned = np.einsum("ia,nij,jb->nab", V, moments, V, optimize=True)
+    gradient = times * (np.einsum("naa->na", turned) / m).sum(axis=1)
+    a, b = np.triu_indices(len(m))
+    double = np.where(a == b, 1.0, math.sqrt(2.0)) * math.sqrt(times)
+    return gradient, np.asarray(turned[:, a, b] * (double / np.sqrt(m[a] * m[b] * (m[a] + m[b]))))
+
+
+def root_of_moment(moment: Array) -> tuple[Array, Array]:
+    """m and V with M^{1/2} = V diag(m) Vᵀ; small ones to high relative accuracy also where units lie far apart."""
     e, V = np.linalg.eigh(moment)
+    units = np.sqrt(np.maximum(np.diag(moment), 0.0))
+    if len(e) and not e[0] > 1e-9 * e[-1] and (units > 0).all():
+        try:
+            factor = np.linalg.cholesky(moment / np.outer(units, units)).T * units
+        except np.linalg.LinAlgError:
+            return np.sqrt(np.maximum(e, 0.0)), V
+        return singular(factor)
     return np.sqrt(np.maximum(e, 0.0)), V
 
 
@@ -182,9 +194,7 @@ def find_worst_law(people: People, gap: float = 1e-6) -> WorstLaw:
     for _ in range(30):
         start = np.maximum(weights[at], 1e-3 / len(at))
         part_rows = rows[at]
-        found = climb(
-            start / start.sum(), lambda w, at=at, r=part_rows: people.view(w, at, r), lambda _, now: now <= 0.2 * gap
-        )
+        found = climb(start / start.sum(), partial(people.view, at=at, rows=part_rows), lambda _, now: now <= 0.2 * gap)
         found = found / found.sum()
         roots = people.roots(found, at, part_rows)
         costs = people.costs(roots, rows=rows) / roots.total

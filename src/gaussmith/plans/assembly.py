@@ -1,0 +1,217 @@
+"""From statistics over columns to a problem: the smallest domain that holds the features that they need.
+
+    rows are people                  one coordinate for each column within its bounds: a box
+    people by totals and own means   one coordinate for each of these: a box
+    people with rows                 totals, own means, sums over rows and the number of rows: a cone (`domains.people`)
+    nothing but the number           records
+    declared values of a column      cells, or counts where a person has several of them
+
+Weights "relative" measure every error by what one person can change: the width of the bounds of a sum or a mean over
+people, `rows_per_unit` times the width for a mean over rows, `rows_per_unit` for the number of rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gaussmith.checks import is_number
+from gaussmith.domains import Box, Cells, Counts, Domain, People, Records
+from gaussmith.errors import RequestError
+from gaussmith.numerics.linear import Array
+from gaussmith.problem.codes import centre_of
+from gaussmith.problem.features import ROW_SUM, ROWS, TOTAL, VALUES, BoundedColumn, Need, One, Value, of_coordinates
+from gaussmith.statistics import ONE, Answers, Count, Histograms, Statistic
+from gaussmith.statistics.asking import ground_of, read_weights
+from gaussmith.statistics.count import NAME
+from gaussmith.statistics.registry import STATISTICS
+from gaussmith.statistics.statistic import Ground
+
+
+class AskedAnswer(NamedTuple):
+    """One answer over columns: the kind of its statistic, and the columns with their bounds."""
+
+    kind: str
+    columns: tuple[BoundedColumn, ...]
+
+
+@dataclass(frozen=True)
+class PersonRule:
+    """How people come out of rows, and what numbers are over.
+
+    `unit` is False where each row is a person; else `rows_per_unit` rows of a person count. `means_of` and `count` say
+    whether means are over "rows" or "units", and whether people (True) or "rows" are counted.
+    """
+
+    unit: bool
+    rows_per_unit: int
+    means_of: str
+    count: bool | str
+
+    def of(self, divided: bool) -> str:
+        """Whose numbers a statistic is about: those of records (rows are people), of people or of rows."""
+        if not self.unit:
+            return "records"
+        return "rows" if divided and self.means_of == "rows" and self.rows_per_unit > 1 else "people"
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether rows are counted, and are not people."""
+        return self.unit and self.count == "rows" and self.rows_per_unit > 1
+
+
+@dataclass(frozen=True, eq=False)
+class Assembled:
+    """The domain of one person, the answers, what stands in for missing values (None: the planner's own rule), and
+    what each coordinate is made of."""
+
+    domain: Domain
+    answers: Answers
+    stand_ins: Array | None
+    made: tuple[tuple[str, str], ...]
+
+
+def assemble(asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]) -> Assembled:
+    """The domain, the answers and the coordinates of statistics over columns; and of the number of people or rows."""
+    needed = [_needs(a, rule) for a in asked]
+    values = [need for needs in needed for need in needs if isinstance(need, Value)]
+    over_rows = rule.counts_rows or any(need == One(of_rows=True) for needs in needed for need in needs)
+    coordinates = _coordinates(values, rule.unit)
+    if not rule.unit:
+        _check_both_ways(values, missing)
+    domain = _domain(coordinates, rule, over_rows)
+    # The features: each value once, in order; then the number of rows, where it is needed.
+    at = {coordinate: j for j, coordinate in enumerate(coordinates)}
+    distinct = {value: i for i, value in enumerate(dict.fromkeys(values))}
+    index = [at[_coordinate(value, rule.unit)] for value in distinct]
+    centred = [value.centred for value in distinct]
+    rows_place = len(distinct)
+    if over_rows:
+        index, centred = [*index, len(coordinates)], [*centred, False]
+    features = of_coordinates(np.array(index, np.int64), np.array(centred, bool))
+    places = [[_place(need, distinct, rows_place) for need in needs] for needs in needed]
+    leads = np.array([index[first] for first, *_ in places], np.int64)
+    numbers, label = read_weights(weights, domain.ranges[leads], len(asked))
+    statistics = _placed(asked, places, numbers, ground_of(domain, features))
+    if rule.counts_rows:
+        weight = 1.0 / rule.rows_per_unit**2 if label == "relative" else 1.0
+        statistics.append(Count((NAME,), np.array([[rows_place]]), np.array([weight])))
+    elif rule.count:
+        statistics.append(Count.of_records())
+    made = tuple((value.made, value.column.name) for value in coordinates)
+    stand_ins = _stand_ins(missing, coordinates) if rule.unit else None
+    if over_rows:
+        assert stand_ins is not None
+        made, stand_ins = (*made, (ROWS, "")), np.append(stand_ins, 0.0)
+    return Assembled(domain, Answers.of(features, statistics, label), stand_ins, made)
+
+
+def assemble_histogram(column: str, values: Sequence[Any], at_most: int, count: bool) -> Assembled:
+    """How many people have each value: each counts in one of them, or in a few; or in none."""
+    domain: Domain = Cells(values, or_none=True) if at_most == 1 else Counts(values, at_most=at_most)
+    domain.check_coordinates()
+    d = domain.dimension
+    names = tuple(Histograms.label(column, domain.name(j)) for j in range(d))
+    histogram = Histograms(names, np.arange(d)[:, None], np.ones(d))
+    features = of_coordinates(np.arange(d), np.zeros(d, bool))
+    answers = Answers.of(features, [histogram, *([Count.of_records()] if count else [])], "equal")
+    return Assembled(domain, answers, None, ((VALUES, column),))
+
+
+def _needs(asked: AskedAnswer, rule: PersonRule) -> tuple[Need, ...]:
+    known = STATISTICS[asked.kind]
+    return known.needs(asked.columns, rule.of(known.divided))
+
+
+def _placed(
+    asked: Sequence[AskedAnswer], places: Sequence[Sequence[int]], weights: Array, ground: Ground
+) -> list[Statistic]:
+    """The statistics that read these places, in order; neighbours of one kind are read together."""
+    found: list[Statistic] = []
+    for kind, members in itertools.groupby(range(len(asked)), key=lambda i: asked[i].kind):
+        some, known = list(members), STATISTICS[kind]
+        names = tuple(known.name_of(asked[i].columns) for i in some)
+        read = np.array([places[i] for i in some], np.int64)
+        found.append(known.placed(names, read, weights[some], ground))
+    return found
+
+
+def _place(need: Need, places: Mapping[Value, int], rows_place: int) -> int:
+    if isinstance(need, One):
+        return rows_place if need.of_rows else ONE
+    return places[need]
+
+
+def _coordinate(value: Value, unit: bool) -> Value:
+    """The coordinate that a feature adds up: where each row is a person, a column within bounds is read once."""
+    return Value(value.column, value.made) if unit else Value(value.column)
+
+
+def _coordinates(values: Sequence[Value], unit: bool) -> list[Value]:
+    """What a person adds: numbers of the person first, then sums over rows."""
+    found = list(dict.fromkeys(_coordinate(value, unit) for value in values))
+    return sorted(found, key=lambda value: value.made == ROW_SUM)
+
+
+def _domain(coordinates: Sequence[Value], rule: PersonRule, over_rows: bool) -> Domain:
+    names = _distinct(coordinates, rule.unit)
+    named = [(name, value.column[1:], value.made == ROW_SUM) for name, value in zip(names, coordinates, strict=True)]
+    own, rows = ({name: bounds for name, bounds, summed in named if summed == of_rows} for of_rows in (False, True))
+    if over_rows:
+        return People(Box(own) if own else None, Box(rows) if rows else None, rule.rows_per_unit)
+    return Box(own) if own else Records()
+
+
+def _check_both_ways(values: Sequence[Value], missing: Mapping[str, float]) -> None:
+    """Refuse a column asked as a sum and as a mean, if a missing value of it has not one stand-in for both."""
+    summed = [value.column.name for value in values if not value.centred]
+    averaged = {value.column.name for value in values if value.centred}
+    for column in summed:
+        if column in averaged and column not in missing:
+            raise RequestError(
+                f"column {column!r} is asked both as a sum and as a mean",
+                "a missing value has a different stand-in for each",
+                f"say which one: missing = {{ {column} = 0 }}",
+                code="request-sum-and-mean-without-missing",
+                column=column,
+            )
+
+
+def _distinct(coordinates: Sequence[Value], unit: bool) -> list[str]:
+    """A name for each coordinate: the column's, or one that tells it from the others."""
+    names: list[str] = []
+    for (column, low, high), made in ((value.column, value.made) for value in coordinates):
+        kinds = [f"{column} {'sum' if made == TOTAL else 'mean'}"] if unit else []
+        names.append(_free(names, column, *kinds, f"{(kinds or [column])[-1]} within {low:g} to {high:g}"))
+    return names
+
+
+def _free(taken: Collection[str], *names: str) -> str:
+    """The first of these names that is not taken yet, or else the last of them with a number."""
+    numbered = (f"{names[-1]} ({i})" for i in itertools.count(2))
+    return next(name for name in itertools.chain(names, numbered) if name not in taken)
+
+
+def _stand_ins(missing: Mapping[str, Any], coordinates: Sequence[Value]) -> Array:
+    """What stands in for a missing value of a row: nothing in a total, the centre in a mean; or what `missing` says."""
+    values = []
+    for (column, low, high), made in ((value.column, value.made) for value in coordinates):
+        lowest, highest = (min(low, 0.0), max(high, 0.0)) if made == TOTAL else (low, high)
+        value = missing.get(column, 0.0 if made == TOTAL else float(centre_of(np.array(low), np.array(high))))
+        if not (is_number(value) and lowest <= value <= highest):
+            raise RequestError(
+                f"missing = {{ {column} = {value!r} }}",
+                f"a stand-in lies between {lowest:g} and {highest:g}",
+                "choose a value inside them",
+                code="request-missing-outside-bounds",
+                column=column,
+                value=value,
+                lowest=lowest,
+                highest=highest,
+            )
+        values.append(float(value))
+    return np.array(values, float)

@@ -1,0 +1,196 @@
+"""What is asked of a domain: sums, means, linear answers, a workload, the count, and how much each matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gaussmith.errors import PlanError, nearest
+from gaussmith.numerics.linear import Array
+from gaussmith.problem import Domain, Features
+from gaussmith.problem.features import BoundedColumn, One, Places, of_coordinates, of_matrix, of_workload
+from gaussmith.statistics.answers import Answers
+from gaussmith.statistics.count import NAME, Count
+from gaussmith.statistics.linear import Linear
+from gaussmith.statistics.registry import asked_of_coordinates
+from gaussmith.statistics.statistic import ONE, Ground, Statistic
+from gaussmith.statistics.workload import Workloads
+from gaussmith.workloads import Marginals, Rows, Runs
+
+MAX_SPELLED = 10_000
+"""Limit on the names of a workload's answers that are spelled at once; the others are when they are looked at."""
+
+
+def ask(domain: Domain, answers: Any = "sums", count: bool = False, weights: Any = "equal") -> Answers:
+    """The answers asked of a domain: "sums", "means", a matrix with one column per coordinate, or a workload."""
+    if isinstance(answers, Rows):
+        domain.check_workload(answers)
+        answers = answers.matrix
+    if isinstance(answers, Runs | Marginals):
+        return ask_workload(domain, answers, count, weights)
+    domain.check_coordinates()
+    counted = [Count.of_records()] if count else []
+    if not isinstance(answers, str):
+        matrix = _matrix(answers, domain.dimension)
+        size = len(matrix)
+        numbers, label = read_weights(weights, np.abs(matrix) @ domain.ranges, size)
+        linear = Linear(tuple(map(str, range(size))), np.arange(size)[:, None], numbers)
+        return Answers.of(of_matrix(matrix), [linear, *counted], label)
+    kinds = asked_of_coordinates()
+    if answers not in kinds:
+        raise PlanError(
+            f"answers={answers!r}",
+            f"it is {', '.join(map(repr, kinds))} or a matrix with one column per coordinate".replace("'", '"'),
+            nearest(answers, list(kinds)),
+            code="unknown-answers",
+            answers=answers,
+        )
+    names = domain.names if domain.names is not None else tuple(map(str, range(domain.dimension)))
+    if count and NAME in names:
+        raise PlanError(
+            "a column 'count' beside count=True",
+            "every answer has its own name",
+            "rename the column, or use gaussmith.Request, which calls its sum count_sum",
+            code="column-named-count",
+        )
+    if not names and not count:
+        raise PlanError(
+            "nothing is asked",
+            "a plan has at least one answer",
+            "ask for a sum, a mean or the count",
+            code="no-answers",
+        )
+    features, places = _need_coordinates(kinds[answers], domain.dimension)
+    numbers, label = read_weights(weights, domain.ranges, domain.dimension)
+    asked = kinds[answers].placed(names, places, numbers, ground_of(domain, features))
+    return Answers.of(features, [asked, *counted], label)
+
+
+def _need_coordinates(kind: type[Statistic], dimension: int) -> tuple[Features, Places]:
+    """The features that a statistic needs of every coordinate, and their places; a record is one row."""
+    index: list[Places] = []
+    centred, places = [], []
+    for need in kind.needs((BoundedColumn("", 0.0, 0.0),), "records"):
+        if isinstance(need, One):
+            places.append(np.full(dimension, ONE))
+            continue
+        places.append(np.arange(dimension) + len(index) * dimension)
+        index.append(np.arange(dimension))
+        centred.append(np.full(dimension, need.centred))
+    return of_coordinates(np.concatenate(index), np.concatenate(centred)), np.column_stack(places)
+
+
+def ground_of(domain: Domain, features: Features) -> Ground:
+    """What features are measured from, and how far from it a mean may lie."""
+    return (lambda places: domain.middles[features.index[places]], lambda places: domain.spread[features.index[places]])
+
+
+def ask_workload(domain: Domain, workload: Runs | Marginals, count: bool, weights: Any) -> Answers:
+    """The answers of a workload over cells; of marginals, `weights` has one number per marginal."""
+    domain.check_workload(workload)
+    size, given = workload.size, workload.weighted
+    numbers, label = read_weights(weights, np.ones(given), given)
+    each = workload.spread_weights(numbers, label == "equal")
+    names: Sequence[str] = domain.workload_names(workload)
+    names = names if size > MAX_SPELLED else tuple(names)
+    asked = Workloads(names, np.arange(size)[:, None], each)
+    return Answers.of(of_workload(workload), [asked, *([Count.of_records()] if count else [])], label)
+
+
+def aim(answers: Answers, objective: Any, targets: Any) -> Answers:
+    """The same answers with an objective: the weighted "total", or the "worst" answer in units of its target."""
+    if objective not in ("total", "worst"):
+        raise PlanError(
+            f"objective={objective!r}",
+            'it is "total" or "worst"',
+            nearest(str(objective), ["total", "worst"]),
+            code="unknown-objective",
+            objective=objective,
+        )
+    if objective == "total":
+        if targets is not None:
+            raise PlanError(
+                "targets with objective='total'",
+                "targets are for the worst answer",
+                "use weights instead",
+                code="targets-with-objective-total",
+            )
+        return answers
+    if answers.weighting != "equal":
+        raise PlanError(
+            "weights with objective='worst'",
+            "there every answer has a target",
+            "give targets= instead",
+            code="weights-with-objective-worst",
+        )
+    try:
+        aims = np.ones(answers.size) if targets is None else np.array(targets, float)
+    except (TypeError, ValueError):
+        aims = np.zeros(0)
+    if aims.shape != (answers.size,) or not (np.isfinite(aims) & (aims > 0)).all():
+        raise PlanError(
+            f"targets of shape {aims.shape}",
+            f"there must be {answers.size} positive finite numbers, one standard error per answer",
+            "give them all, or none",
+            code="targets-malformed",
+            shape=aims.shape,
+            size=answers.size,
+        )
+    return replace(answers, features=replace(answers.features, targets=aims))
+
+
+def _matrix(answers: Any, dimension: int) -> Array:
+    try:
+        matrix = np.array(answers, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        matrix = np.zeros((0, 0, 0))
+    if matrix.ndim != 2 or matrix.shape[1] != dimension or len(matrix) == 0 or not np.isfinite(matrix).all():
+        raise PlanError(
+            f"answers of shape {matrix.shape}",
+            f"a matrix of answers has one row per answer and {dimension} columns of finite numbers",
+            "give a matrix that fits the domain",
+            code="answers-malformed",
+            shape=matrix.shape,
+            dimension=dimension,
+        )
+    if not matrix.any(axis=1).all():
+        raise PlanError(
+            "an answer that is always zero",
+            "every row must use some coordinate",
+            "leave that row out",
+            code="answer-always-zero",
+        )
+    return matrix
+
+
+def read_weights(weights: Any, ranges: Array, size: int) -> tuple[Array, str]:
+    """One positive number per answer, and how they were chosen; `ranges` is what one record can change."""
+    if isinstance(weights, str):
+        if weights == "equal":
+            return np.ones(size), "equal"
+        if weights == "relative":
+            return 1.0 / (ranges * ranges), "relative"
+        raise PlanError(
+            f"weights={weights!r}",
+            'weights are "equal", "relative" or one number per answer',
+            nearest(weights, ["equal", "relative"]),
+            code="unknown-weights",
+            weights=weights,
+        )
+    try:
+        numbers = np.array(weights, float)
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.zeros(0)
+    if numbers.shape != (size,) or not ((numbers >= 1e-100) & (numbers <= 1e100)).all():
+        raise PlanError(
+            f"weights of shape {numbers.shape}",
+            f"there must be {size} positive finite numbers, one per answer, between 1e-100 and 1e100",
+            "leave out what does not matter instead of giving it weight 0",
+            code="weights-malformed",
+            shape=numbers.shape,
+            size=size,
+        )
+    return numbers, "given"

@@ -1,0 +1,26 @@
+"""The kinds of statistics: one line each."""
+
+from __future__ import annotations
+
+from gaussmith.statistics.count import Count
+from gaussmith.statistics.histogram import Histograms
+from gaussmith.statistics.linear import Linear
+from gaussmith.statistics.mean import Means
+from gaussmith.statistics.statistic import Statistic
+from gaussmith.statistics.sum import Sums
+from gaussmith.statistics.workload import Workloads
+
+STATISTICS: dict[str, type[Statistic]] = {
+    Sums.kind: Sums,
+    Means.kind: Means,
+    Count.kind: Count,
+    Histograms.kind: Histograms,
+    Linear.kind: Linear,
+    Workloads.kind: Workloads,
+}
+"""By what they are called in saved plans; those asked of columns in the order in which they are shown."""
+
+
+def asked_of_coordinates() -> dict[str, type[Statistic]]:
+    """The statistics that are asked of columns, by the field of a question that does so."""
+    return {each.field: each for each in STATISTICS.values() if each.field is not None}
