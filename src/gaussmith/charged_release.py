@@ -118,8 +118,7 @@ def release_plan(
 
     book = open_ledger(ledger, id)
     prepared = mechanism.prepare(plan, data, columns, form)
-    (opened,) = prepared.sources
-    rule = opened.rule
+    rule = prepared.sources[plan.slot.draw].rule  # other draws only count people for it
     return _release(prepared, data, lambda: hash_of(plan.hash, data, rule.to_dict()), book, id, progress, rule.unit)
 
 

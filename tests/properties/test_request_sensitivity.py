@@ -15,9 +15,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from whole.pairs import Found, distances, total_alone, total_tables
+from whole.pairs import Found, distances, spent, total_alone, total_tables
 
 import gaussmith as gm
+from gaussmith import mechanism
 from gaussmith.plans import Plan
 
 TABLES = 1500
@@ -128,6 +129,57 @@ def test_neighbours_stay_within_what_is_charged(name: str) -> None:
     assert found <= 1
     # Not vacuous: somebody comes close to what is charged. (Rows in groups are charged for what few can do.)
     assert found > (Fraction(1, 4) if name == "rows in groups, replaced" else Fraction(9, 10))
+
+
+BY: dict[str, Any] = {"by": {"region": REGIONS}}
+X: dict[str, Any] = {"sums": {"x": (0, 60)}, "count": True}
+FEW: dict[str, Any] = {"name": "few", "count": True, "where": "x > 5"}
+KINDS: dict[str, Any] = {"name": "kinds", "histograms": {"region": REGIONS}}
+
+WHOLE: dict[str, dict[str, Any]] = {
+    "a filter of all": {"unit": "person", "where": "y > 0", "questions": [
+        {"name": "all", **X}, FEW, {"name": "by", "count": True, **BY, "groups_per_unit": 2},
+        {**KINDS, "values_per_unit": 2}]},
+    "one filter in each": {"unit": "person", "questions": [
+        {"name": "all", **X, "where": "y > 0"}, {**KINDS, "count": True, "where": "y > 0"}]},
+    "derived columns": {"unit": "person", "columns": {"z": "x / y"}, "where": "z > 0", "questions": [
+        {"name": "all", "means": {"z": (0, 3)}, "mean_of": "units", "count": True},
+        {"name": "few", "count": True, "where": "not is_null(x)"}, {"name": "by", "sums": {"z": (1, 2)}, **BY}]},
+    "each row a person": {"where": "y > 0", "questions": [
+        {"name": "all", **X}, FEW, {"name": "by", "means": {"x": (0, 9)}, **BY}]},
+    "rows beside": {"unit": "person", "questions": [
+        {"name": "rows", "means": {"x": (0, 60)}, "count": "rows", "rows_per_unit": 3}, FEW,
+        {"name": "by", **X, **BY, "groups_per_unit": 3}]},
+    "shares": {"unit": "person", "questions": [
+        {"name": "by", **X, **BY, "groups_per_unit": 4, "share": 1}, {**FEW, "share": 2}]},
+    "a stated error": {"unit": "person", "questions": [
+        {"name": "by", **X, **BY, "groups_per_unit": 4}, {**FEW, "error_at_most": 10.0},
+        {"name": "all", "count": True}]},
+    "filters replaced": {"unit": "person", "neighbours": "replace-one", "where": "y > 0", "questions": [
+        {"name": "all", **X}, FEW, {**KINDS, "values_per_unit": 2}]},
+    "rows replaced": {"neighbours": "replace-one", "questions": [
+        {"name": "all", "sums": {"x": (5, 60)}}, {"name": "few", **X, "where": "x > 5"}, {**KINDS, "count": True}]},
+}  # fmt: skip
+"""Questions of one table that read the same columns."""
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_neighbours_of_whole_requests_stay_within_what_is_charged(name: str) -> None:
+    generator = random.Random()
+    request = gm.Request("table", guarantee=G, **WHOLE[name])
+    plan = request.plan
+    assert plan.ties
+    pairs = [neighbours_of(request, generator) for _ in range(TABLES // 4)]
+    totals = total_tables(plan, [table for pair in pairs for table in pair], SCHEMA)
+    both = list(zip(totals[0::2], totals[1::2], strict=True))
+    for (one, other), (t, u) in zip(pairs[:ALONE], both[:ALONE], strict=True):
+        assert total_alone(plan, one, SCHEMA) == t
+        assert total_alone(plan, other, SCHEMA) == u
+    assert Fraction(9, 10) < worst(plan, both) <= 1
+    assert max(spent(plan, distances(plan, t, u)) for t, u in both) <= 1
+    for one, other in both[:ALONE]:  # what is not noise is public: the same for neighbours
+        made = [mechanism.release_totals(plan, totals).records for totals in (one, other)]
+        assert made[0] == made[1]
 
 
 @pytest.mark.parametrize("name", ["sums and count of people", "means over rows, filtered", "groups with rows"])

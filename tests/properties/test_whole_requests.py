@@ -26,8 +26,8 @@ REQUESTS = 15
 PAIRS = 50
 """Of neighbours, for each of thirty requests."""
 
-TIGHT = Fraction(1) - Fraction(1, 10**11)
-"""A square. Totals of people whose bounds lie off zero are coded a little inside them (see totals.features)."""
+TIGHT = Fraction(1) - Fraction(2, 10**12)
+"""The square of what people at the bounds attain: to 1e-12."""
 
 
 def test_totals_are_within_one_percent_of_the_optimum_over_all_vertices_and_never_below_it() -> None:

@@ -50,7 +50,7 @@ CASES: dict[str, dict[str, Any]] = {
     "more than can be listed": {
         "questions": [
             {"name": "months", "sums": {"x": (0, 9)}, "count": True, "by": {"month": MONTHS}, "groups_per_unit": 9},
-            {"name": "both", "sums": {"x": (0, 9), "y": (2, 3)}, "count": True, "by": {"region": REGIONS}, "groups_per_unit": 4},
+            {"name": "both", "sums": {"x": (0, 9), "y": (2, 3)}, "by": {"region": REGIONS}, "groups_per_unit": 4},
             {"name": "kinds", "histograms": {"kind": list("abcdefgh")}, "values_per_unit": 5},
             {"name": "few", "sums": {"x": (0, 60), "y": (5, 9)}, "where": "f == 1"},
         ],
@@ -70,7 +70,7 @@ def plan_of(name: str) -> Plan:
 
 
 def release_nobody(plan: Plan, times: int) -> np.ndarray:
-    """What is released from an empty table: noise alone, all features of all draws one after another, a row each time."""
+    """What is released from an empty table: noise alone, all features of all draws one after another."""
     sources = mechanism.prepare_request(plan, pl.DataFrame(schema=SCHEMA)).sources
     totals = [total(source) for source in sources]
     releases = (mechanism.release_totals(plan, totals) for _ in range(times))
@@ -78,7 +78,7 @@ def release_nobody(plan: Plan, times: int) -> np.ndarray:
 
 
 def _reads(draw: Draw, tie: Tie) -> tuple[np.ndarray, bool]:
-    """What the features of a group are of its core, and whether the number of people is among what they are read from."""
+    """What the features of a group are of its core, and whether they are read from the number of people too."""
     if draw.block.domain.marks_at_most is not None:
         return np.eye(1), False
     return feature_rows(draw.block.problem), counts_everybody(draw, tie.where)

@@ -32,7 +32,7 @@ def schema_of(ask: WholeAsk) -> dict[str, Any]:
 
 
 def corners_of(asked: Asked, alike: bool) -> Iterator[Corner]:
-    """Everything that a person at bounds can be in a question; `alike`: up to which groups it is in, of each kind one."""
+    """Everything that a person at bounds can be in a question; `alike`: one of each type, in the first groups."""
     inside = list(itertools.product((0, 1), repeat=len(asked.columns)))
     for k in range(asked.most + 1) if asked.kind != ALL else (1,):
         if alike:

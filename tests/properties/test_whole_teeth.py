@@ -1,0 +1,110 @@
+"""Faults planted where whole requests are planned and lifted are found by what `test_whole_requests` tries."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from planting import plant
+from whole.asks import ALL, FILTER, GROUPS, HISTOGRAM, Asked, WholeAsk
+from whole.trials import try_corners, try_optimum, try_pairs
+
+from gaussmith import mechanism
+from gaussmith.errors import GaussmithError
+from gaussmith.plans import tied_people, tying
+
+ROOT = Path(__file__).parents[2]
+ASK = WholeAsk(
+    (
+        Asked(GROUPS, {"x0a": (0.0, 1.0)}, count=True, groups=3, most=2),
+        Asked(FILTER, {"x1a": (0.0, 4.0)}, count=True),
+        Asked(FILTER, {"x2a": (0.0, 4.0)}, count=True),
+        Asked(ALL, {"x3a": (0.0, 2.0)}),
+    ),
+    True,
+    "add-remove",
+)
+KINDS = WholeAsk((Asked(HISTOGRAM, groups=4, most=3), Asked(FILTER, count=True)), True, "add-remove")
+
+
+def test_without_a_fault_nothing_is_found() -> None:
+    for ask in (ASK, KINDS):
+        assert max(try_corners(ask)) <= 1
+        assert try_optimum(ask).least <= 1.0001
+        assert try_pairs(ask, random.Random(), 30).violations == 0
+
+
+@pytest.mark.parametrize(
+    ("ask", "function", "right", "wrong"),
+    [
+        (ASK, tied_people.part_of, "(draw.groups.size, draw.groups.at_most)", "(draw.groups.size, 1)"),
+        (ASK, tied_people._pooled, "most = sum(part.most for _, part in members)", "most = 1"),
+        (ASK, tied_people.extents_of, "columns = draw.block.codes.extents", "columns = draw.block.codes.extents / 2"),
+        (ASK, mechanism._cores, "python(codes.centred(each.sums, each.records))", "python([2 * s for s in each.sums])"),
+        (ASK, mechanism._cores, "[*core, each.records]", "[*core, 2 * each.records]"),
+        (ASK, mechanism.lift_members, "members[tie.people][1][0].records", "3 * members[tie.people][1][0].records"),
+        (KINDS, tied_people.part_of, "0, domain.marks_at_most,", "0, 1,"),
+        (KINDS, mechanism._cores, "[[count] for count in found[0]]", "[[2 * count] for count in found[0]]"),
+    ],
+)
+def test_a_person_who_adds_more_than_planned_is_found(
+    ask: WholeAsk, function: Any, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, function, right, wrong)
+    assert max(try_corners(ask)) > 1
+
+
+@pytest.mark.parametrize(
+    ("function", "right", "wrong"),
+    [
+        (tying.Questions._joined, "self.neighbours == ADD_REMOVE", "False"),  # questions apart
+        (tied_people.part_of, "(draw.groups.size, draw.groups.at_most)", "(draw.groups.size, draw.groups.size)"),
+        (tied_people._pooled, "first.weights, first.count_weight)", "first.weights * 3, first.count_weight)"),
+    ],
+)
+def test_noise_that_is_not_the_best_is_found(
+    function: Any, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, function, right, wrong)
+    try:
+        found = try_optimum(ASK)
+    except GaussmithError:
+        return  # refused, which is noticed
+    assert found.least > 1.01 or found.most < 1 - 1e-6
+
+
+# -- the proof ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def proof(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("proof_of_requests", ROOT / "proofs" / "requests.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "EVIDENCE", tmp_path / "evidence" / "requests.json")
+    return module
+
+
+def test_the_proof_says_what_was_tried(proof: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert proof.main(["--requests", "2", "--pairs", "60", "--seed", "abc"]) == 0
+    assert "seed abc" in capsys.readouterr().out
+    evidence = json.loads(proof.EVIDENCE.read_text("utf-8"))
+    assert evidence["optimum"]["requests"] == 2 and evidence["neighbours"]["pairs"] == 60
+    assert evidence["realistic"]["requests"] == 20
+    assert evidence["seed"] == "abc" and {"commit", "seconds", "versions"} <= evidence.keys()
+
+
+def test_the_proof_fails_where_something_is_missed(proof: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "prove_realistic", lambda: {"missed": []})
+    plant(monkeypatch, mechanism._cores, "[*core, each.records]", "[*core, 9 * each.records]")
+    assert proof.main(["--requests", "3", "--pairs", "300", "--seed", "abc"]) == 1
+    evidence = json.loads(proof.EVIDENCE.read_text("utf-8"))
+    assert evidence["neighbours"]["violations"] > 0 and evidence["neighbours"]["missed"]

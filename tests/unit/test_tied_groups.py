@@ -1,0 +1,29 @@
+"""Groups of plain data whose noise counts people too: released, saved and charged like any other plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import gaussmith as gm
+
+BY = gm.Groups({"k": list(range(40))}, gm.Box({"a": (0, 1), "b": (0, 1), "c": (5, 6)}), at_most=30)
+ROWS = pl.DataFrame({"k": [1, 2, 2], "a": [0.25, 0.5, 0.5], "b": [0.1, 0.2, 0.3], "c": [5.0, 6.0, 6.0]})
+
+
+def test_groups_whose_noise_counts_people_are_released_from_plain_data(tmp_path: Path) -> None:
+    plan = gm.plan(BY, gm.Guarantee(mu=1e6))
+    assert len(plan.draws) == 2 and plan.ties[0].people == 1  # one more draw counts people, and answers nothing
+    expected = np.zeros((40, 3))
+    expected[1], expected[2] = [0.25, 0.1, 5.0], [1.0, 0.5, 12.0]
+    release = plan.release(ROWS)
+    assert release.values == pytest.approx(expected, abs=1e-3)
+    again = gm.Release.from_json(release.to_json())
+    assert np.array_equal(again.values, release.values)
+    book = gm.Ledger.create(tmp_path / "ledger.db", gm.Guarantee(mu=2e6))
+    charged = plan.release(ROWS, ledger=book, id="groups")
+    assert charged.values == pytest.approx(expected, abs=1e-3)
+    assert np.array_equal(plan.release(ROWS, ledger=book, id="groups").values, charged.values)
