@@ -78,7 +78,7 @@ class Assembled:
 def assemble(asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]) -> Assembled:
     """The domain, the answers and the coordinates of statistics over columns; and of the number of people or rows."""
     needed = [_needs(a, rule) for a in asked]
-    values = [need for needs in needed for need in needs if isinstance(need, Value)]
+    values = [need for needs in needed for need in needs if need.column is not None]
     over_rows = rule.counts_rows or any(need == One(of_rows=True) for needs in needed for need in needs)
     coordinates = _coordinates(values, rule.unit)
     if not rule.unit:
@@ -141,7 +141,7 @@ def _placed(
 
 
 def _place(need: Need, places: Mapping[Value, int], rows_place: int) -> int:
-    if isinstance(need, One):
+    if need.column is None:
         return rows_place if need.of_rows else ONE
     return places[need]
 

@@ -6,7 +6,7 @@ answers are read, named or shown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -43,6 +43,9 @@ class One:
     """A feature that is 1 for each record, so that it counts them; or for each row of a person that counts."""
 
     of_rows: bool = False
+
+    column: None = field(default=None, init=False, repr=False)
+    """It is about no column."""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def _need_coordinates(kind: type[Statistic], dimension: int) -> tuple[Features, 
     index: list[Places] = []
     centred, places = [], []
     for need in kind.needs((BoundedColumn("", 0.0, 0.0),), "records"):
-        if isinstance(need, One):
+        if need.column is None:
             places.append(np.full(dimension, ONE))
             continue
         places.append(np.arange(dimension) + len(index) * dimension)
