@@ -15,6 +15,7 @@ from gaussmith.shapes import Shape
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw
+    from gaussmith.plans.tie import Tie
 
 NAME = "tied"
 """What the noise of a tied draw is called."""
@@ -97,3 +98,28 @@ def _alike_features(size: int, variance: float, between: float, counted: bool, b
     if not counted:
         return Exchangeable(size, float(inner), float(shared))
     return Exchangeable(size, float(inner), float(shared), float(border), (0.0, float(np.sqrt(people))))
+
+
+def shared_covariance(tie: Tie, one: Draw, other: Draw, same_group: bool = False) -> Array:
+    """Of the noise in the features of a group of one tied draw with that of another draw's, or of the same group."""
+    left, right = (_core_rows(draw, tie) for draw in (one, other))
+    cores = [None if draw.place is None else draw.place.part for draw in (one, other)]
+    people = tie.lift.people_variance if tie.lift.counted else 0.0
+    found = np.zeros((left.shape[1], right.shape[1]))
+    a, b = (0 if q is None else tie.lift.widths[q] for q in cores)
+    if cores[0] is not None and cores[1] is not None:
+        found[:a, :b] = tie.lift.covariance(cores[0], cores[1])[0 if same_group else 1]
+    if left.shape[1] > a and cores[1] is not None:  # the last number of a core may be that of all people
+        found[a:, :b] = tie.lift.people_covariance(cores[1])
+    if right.shape[1] > b and cores[0] is not None:
+        found[:a, b:] = tie.lift.people_covariance(cores[0])[:, None]
+    found[a:, b:] = people
+    return np.asarray(left @ found @ right.T) * tie.noise_scale**2
+
+
+def _core_rows(draw: Draw, tie: Tie) -> Array:
+    """What each feature of a draw takes from the core of one group, and from the number of people if it uses that."""
+    if draw.block.domain.marks_at_most is None:
+        return feature_rows(draw.block.problem)
+    counted = bool(draw.block.problem.count_weight)
+    return np.eye(2) if counted else np.eye(1)

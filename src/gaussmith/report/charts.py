@@ -246,6 +246,8 @@ def _covariances(block: Block, places: list[int]) -> tuple[Array, Array | None]:
     """Ours and the standard one at μ = 1."""
     mu = block.guarantee.mu
     ours = noise_covariance(block, places) * mu**2
+    if block.tie is not None:  # the standard mechanism would have to hide all that share this noise
+        return ours, None
     if block.problem.features.is_linear or not block.domain.has_standard_shape(block.problem):
         errors = standard_errors_of_standard(block)
         if errors is None or max(places) >= block.answers.size:

@@ -24,6 +24,7 @@ from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
 from gaussmith.report.reasons import reasons
+from gaussmith.report.sharing import sharing_spec
 from gaussmith.report.spectra import errors_spec, spectrum_spec
 from gaussmith.texts import printable
 from gaussmith.words.blocks import (
@@ -50,6 +51,10 @@ MAX_ROWS = 200
 """Limit on the answers that a page shows; the tables saved with it hold all of them."""
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+SHARING = "How the errors of answers that share one noise go together; of groups and values, one and another."
+"""What the picture of shared noise shows."""
 
 
 def write_page(release: Release, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Path:
@@ -154,9 +159,12 @@ def _shares(plan: Plan) -> str:
         ]
         for named, guarantee, _ in noise_names(plan)
     ]
+    pictures = "".join(_figure(draw(sharing_spec(plan, tie), SHARING), SHARING) for tie in plan.ties)
     return (
         "<p>The questions share one guarantee. Questions on one line were planned together and share one draw of "
-        "noise. Shares are shares of μ², which adds up.</p>\n" + _table(["questions", "share of the budget", "μ"], rows)
+        "noise. Shares are shares of μ², which adds up.</p>\n"
+        + _table(["questions", "share of the budget", "μ"], rows)
+        + pictures
     )
 
 
@@ -255,11 +263,12 @@ def _shape(block: Block, columns: Sequence[str] | None) -> str:
     mirrored = "; removing a record is its mirror image" if not block.public_count else ""
     what = f"the most that one record can change{mirrored}"
     record = f'<li class="record">{what}</li>' if draws_record(block, columns) else ""
+    standard = "" if block.tie is not None else '<li class="standard">the standard Gaussian’s noise</li>'
     return (
         f'<div class="beside">\n{_figure(draw(plan_spec(block, columns), label), "")}\n<div>\n'
         f"<p>What one record can change in {of}, and the noise that hides it.</p>\n"
         f'<ul class="key">{record}'
-        '<li class="ours">the noise of this release</li><li class="standard">the standard Gaussian’s noise</li></ul>\n'
+        f'<li class="ours">the noise of this release</li>{standard}</ul>\n'
         "<p>The outlines of the noise are scaled so that, over all answers together, they just contain every "
         f"difference that one record can make. The noise itself has the same shape and is {times} times as large "
         "(1/μ): this is its standard deviation in every direction.</p>\n"

@@ -11,7 +11,7 @@ import numpy as np
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.problem import Domain, Features
-from gaussmith.problem.features import BoundedColumn, One, Places, of_coordinates, of_matrix, of_workload
+from gaussmith.problem.features import BoundedColumn, Places, of_coordinates, of_matrix, of_workload
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.count import NAME, Count
 from gaussmith.statistics.linear import Linear
