@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from gaussmith.domains import People
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.plans.row_rule import MEAN, ROW_SUM, ROWS, TOTAL, VALUES, RowRule
+from gaussmith.plans.row_rule import RowRule
+from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL, VALUES
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw
@@ -39,8 +40,8 @@ def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
         return set(kinds) <= {TOTAL, MEAN} and domain.marks_at_most is None and len(kinds) == domain.dimension
     own, over, last = domain.parts
     right = set(kinds[own]) <= {TOTAL, MEAN} and set(kinds[over]) <= {ROW_SUM} and kinds[last:] == [ROWS]
-    return right and len(kinds) == domain.dimension and rule.rows_per_unit == domain.rows_per_unit
+    return right and len(kinds) == domain.dimension and rule.rows_per_unit == domain.max_rows
 
 
 def _unfit(what: str, rule: str) -> PlanError:
-    return PlanError(f"a row rule of {what}", rule, "plan again")
+    return PlanError(f"a row rule of {what}", rule, "plan again", code="row-rule-does-not-fit")

@@ -73,7 +73,10 @@ class Tie:
         check_common(draws, where)
         if where is not None and fields["neighbours"] != ADD_REMOVE:
             raise PlanError(
-                "a filter of everybody under replace-one", "only the number of all people is public", "plan again"
+                "a filter of everybody under replace-one",
+                "only the number of all people is public",
+                "plan again",
+                code="tie-with-filter-under-replace-one",
             )
         body = make_body(draws, places, where)
         if lift.counted != (people is not None):

@@ -227,6 +227,8 @@ class Request:
                 f"unit={self.unit!r} is derived in several ways",
                 "one column names the people of all questions",
                 "derive it once, above the questions",
+                code="unit-derived-twice",
+                unit=self.unit,
             )
         for column in self.missing:
             if not any(column in {*q.sums, *q.means} for q in questions):

@@ -169,8 +169,11 @@ class Answers:
         ]
 
     def fits(self) -> bool:
-        """Whether every statistic needs features that are there, one row of places and one name for each answer."""
-        return len(self) > 0 and all(
+        """Whether every statistic needs features that are there, one row of places and one name for each answer.
+
+        Without features nothing may be asked: people are counted for the noise of others.
+        """
+        return (len(self) > 0 or self.features.size == 0) and all(
             each.places.shape == (len(each.weights), len(each.coefficients))
             and len(each.names) == len(each.weights)
             and bool(((each.places >= ONE) & (each.places < self.features.size)).all())
