@@ -161,17 +161,15 @@ def extents_of(draws: Sequence[Draw], places: Sequence[Place], body: Body) -> tu
 def check_common(draws: Sequence[Draw], where: str | None) -> None:
     """Refuse draws whose people need not pass the common filter, or are named by other columns."""
     rules = [RowRule(()) if draw.row_rule is None else draw.row_rule for draw in draws]
-    if len({rule.unit for rule in rules}) > 1:
+    columns = [dict(rule.columns) for rule in rules]
+    units = {rule.unit for rule in rules}
+    if len(units) > 1 or not same_meaning((unit for unit in units if unit is not None), columns):
         raise PlanError(
             "a tie of tables with other people",
             "one column names them in all",
             "plan again",
             code="tie-of-other-people",
         )
-    columns = [dict(rule.columns) for rule in rules]
-    if not same_meaning([rule.unit for rule in rules if rule.unit is not None], columns):
-        what, why = "a tie of tables with other people", "one column names them in all"
-        raise PlanError(what, why, "plan again", code="tie-of-other-people")
     if not all(common_filter(where, rule.where, columns) for rule in rules):
         raise PlanError(
             "a tie of draws without a common filter",

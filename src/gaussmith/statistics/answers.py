@@ -169,8 +169,11 @@ class Answers:
         ]
 
     def fits(self) -> bool:
-        """Whether every statistic needs features that are there, one row of places and one name for each answer."""
-        return len(self) > 0 and all(
+        """Whether every statistic needs features that are there, one row of places and one name for each answer.
+
+        Without features nothing may be asked: people are counted for the noise of others.
+        """
+        return (len(self) > 0 or self.features.size == 0) and all(
             each.places.shape == (len(each.weights), len(each.coefficients))
             and len(each.names) == len(each.weights)
             and bool(((each.places >= ONE) & (each.places < self.features.size)).all())
@@ -179,7 +182,7 @@ class Answers:
 
     @staticmethod
     def _joined(parts: list[Array]) -> Array:
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)
 
 
 def _worth(statistics: Sequence[Statistic], size: int) -> tuple[Array, float]:
