@@ -25,6 +25,7 @@ from gaussmith.domains import Groups
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
+from gaussmith.numerics.doubles import too_far, within_doubles
 from gaussmith.numerics.exact import fraction_down, sqrt_upward
 from gaussmith.numerics.linear import Dense
 from gaussmith.numerics.tied.parts import Body
@@ -233,8 +234,11 @@ def _filtered_share(block: Block) -> float:
 
 
 def tied(draw: Draw, tie: Tie, place: Place) -> Draw:
-    """The draw with the noise of a tie."""
-    shape = tied_shape(draw, tie.lift, place, tie.where)
+    """The draw with the noise of a tie; refuses a lift that doubles cannot undo."""
+    with within_doubles():
+        if not tie.lift.is_undone:
+            raise too_far()
+        shape = tied_shape(draw, tie.lift, place, tie.where)
     block = replace(draw.block, shape=shape, guarantee=tie.guarantee, alternatives=(), law=None, tie=tie)
     return replace(draw, block=block, guarantee=tie.guarantee, neighbours=tie.neighbours, place=place)
 

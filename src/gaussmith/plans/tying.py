@@ -19,7 +19,7 @@ from gaussmith.errors import PlanError
 from gaussmith.expressions import common_filter
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
-from gaussmith.numerics.doubles import require_finite, too_far, within_doubles
+from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.tied.ladder import Solution, solve
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.plans.block import Block
@@ -137,8 +137,6 @@ class Questions:
             apart=apart**2 / share.mu**2,
         )
         with within_doubles():
-            if not tie.lift.is_undone:
-                raise too_far()
             for i, place in zip(members, places, strict=True):
                 draws[i] = tied(draws[i], tie, place)
                 require_finite(draws[i].block.standard_errors, draws[i].total_variance)
