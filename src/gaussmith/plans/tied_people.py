@@ -14,6 +14,7 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.expressions import common_filter, same_meaning
+from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.plans.row_rule import RowRule
@@ -55,7 +56,9 @@ def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:
         return Part(domain.dimension, 0, domain.marks_at_most, none, none, none, weight * scale)
     if not domain.columns_vary_alone:
         raise untied("its columns are bound together")
-    centre, radius, weights, count = _columns(problem)
+    with within_doubles():
+        centre, radius, weights, count = _columns(problem)
+        require_finite(centre, weights * scale, 1.0 / weights, count * scale)
     if everybody:
         if not len(radius):
             return None

@@ -107,6 +107,8 @@ class Questions:
                 body = make_body([self.alone[i] for i in members], places, self.everybody.where)
                 solution = solve(body, self.neighbours)
                 require_finite(solution.total)
+                if not solution.total > 0:
+                    return None
         except (PlanError, ValueError):
             return None
         return _Joined(members, places, body, solution)
