@@ -29,7 +29,6 @@ __all__ = [
     "check_ids",
     "columns_used",
     "common_filter",
-    "same_meaning",
     "declare_groups",
     "derive",
     "evaluate",
@@ -41,5 +40,6 @@ __all__ = [
     "parse",
     "plan_derivation",
     "read_number",
+    "same_meaning",
     "to_narwhals",
 ]
