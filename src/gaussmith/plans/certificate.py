@@ -221,7 +221,11 @@ def verify(plan: Plan, certificate: Certificate) -> Verdict:
         plan.certify()
     except PlanError as error:
         problems.append(f"the guarantee does not hold: {error}")
-    lower, price = (sum(getattr(draw, name) for draw in found) for name in ("lower_bound", "price"))
+    worths = [plan.worth_of(noise) for noise in plan.noises]
+    lower, price = (
+        sum(worth * getattr(draw, name) for worth, draw in zip(worths, found, strict=False))
+        for name in ("lower_bound", "price")
+    )
     return Verdict(lower, price, max(draw.reach for draw in found), tuple(dict.fromkeys(problems)), found)
 
 

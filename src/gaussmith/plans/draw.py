@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from gaussmith.checks import check_number
 from gaussmith.domains import Groups
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
@@ -41,7 +42,7 @@ from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape
 from gaussmith.statistics import Answers
 
-_FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule"}
+_FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule", "scale"}
 
 MAX_SEARCHED = 12
 """Limit on the columns of a group for which a law on people is searched: that takes a second or so."""
@@ -62,6 +63,8 @@ class Draw:
     """How the records come from a table; None for plain data."""
     place: Place | None = None
     """Where the draw is among those that share its noise."""
+    scale: float = 1.0
+    """What its squared errors are worth against those of other draws; of a tied draw its place says so."""
 
     @property
     def size(self) -> int:
@@ -184,6 +187,7 @@ class Draw:
             "guarantee": self.guarantee.to_dict(),
             "neighbours": self.neighbours,
             "groups": None if self.groups is None else self.groups.to_dict(),
+            "scale": self.scale,
             "row_rule": None if self.row_rule is None else self.row_rule.to_dict(),
         }
 
@@ -205,6 +209,7 @@ class Draw:
             check(fields["neighbours"]),
             None if fields["groups"] is None else Groups.from_dict(fields["groups"], block.domain),
             None if fields["row_rule"] is None else RowRule.from_dict(fields["row_rule"]),
+            scale=check_number("scale", fields["scale"], above=0, error=PlanError),
         )
 
 

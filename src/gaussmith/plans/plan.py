@@ -189,15 +189,19 @@ class Plan(StatedErrors):
             return self._narrowed
         return (*(draw for draw in self.draws if draw.tie is None), *self.ties)
 
+    def worth_of(self, noise: Draw | Tie) -> float:
+        """What the squared errors of a noise are worth beside others; the scales of tied draws are in their total."""
+        return 1.0 if self._only is not None or len(self.provable) == 1 else noise.scale
+
     @property
     def total_variance(self) -> float:
         """The weighted total of all answers, the count included when asked."""
-        return sum(each.total_variance for each in self.noises)
+        return sum(self.worth_of(each) * each.total_variance for each in self.noises)
 
     @property
     def price(self) -> float:
         """What was made small: the weighted total, or the worst squared error in units of its target squared."""
-        return sum(each.price for each in self.noises)
+        return sum(self.worth_of(each) * each.price for each in self.noises)
 
     @cached_property
     def lower_bound(self) -> float:
@@ -205,7 +209,10 @@ class Plan(StatedErrors):
 
         Under replace-one their roots add up: what changes in several questions has independent signs.
         """
-        least = [each.lower_bound * (each.guarantee.mu / self.guarantee.mu) ** 2 for each in self.noises]
+        least = [
+            self.worth_of(each) * each.lower_bound * (each.guarantee.mu / self.guarantee.mu) ** 2
+            for each in self.noises
+        ]
         return sum(least) if self.neighbours == ADD_REMOVE else square_down(sum(map(math.sqrt, least)) * (1 - 2.0**-45))
 
     @property

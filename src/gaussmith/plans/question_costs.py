@@ -42,9 +42,10 @@ def question_costs(plan: Plan) -> dict[str, float]:
 def _cost(plan: Plan, i: int) -> float:
     """The others' total beside draw i, over what it would be without it."""
     draw, mu = plan.draws[i], plan.guarantee.mu
-    roots = [math.sqrt(each.price) * each.guarantee.mu for each in plan.noises if each is not (draw.tie or draw)]
+    others = [each for each in plan.noises if each is not (draw.tie or draw)]
+    roots = [math.sqrt(each.scale * each.price) * each.guarantee.mu for each in others]
     if draw.tie is None:
-        own, rest = draw.price, 0.0
+        own, rest = draw.scale * draw.price, 0.0
     else:
         assert draw.place is not None
         own = draw.place.scale * draw.price

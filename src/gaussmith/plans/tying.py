@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     pass
 
 WORTHWHILE = 1e-3
-"""A tie is made where it saves more than this share of the total: errors of tied draws are correlated."""
+"""Groups of one question are tied where that saves more than this share of the total: their errors are correlated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Questions:
         """The draws in their order, tied where that is better; those that only count the people of a tie come last."""
         mu = self.guarantee.mu
         roots = [math.sqrt(s * draw.total_variance) * mu for draw, s in zip(self.alone, self.scales, strict=True)]
-        ties = [each for each in self._joined() if each.root**2 < each.apart(roots) ** 2 * (1.0 - WORTHWHILE)]
+        ties = [each for each in self._joined() if each.is_better(roots)]
         try:
             return self._shared(ties, roots)
         except PlanError:  # doubles cannot hold the lift of all together
@@ -74,7 +74,8 @@ class Questions:
         shares = self.guarantee.split(noises) if len(noises) > 1 else (self.guarantee,)
         draws = list(self.alone)
         for i, share in zip(own, shares[len(ties) :], strict=True):
-            draws[i] = self.alone[i] if share is self.guarantee else self.plan_alone(i, share)
+            draw = self.alone[i] if share is self.guarantee else self.plan_alone(i, share)
+            draws[i] = replace(draw, scale=self.scales[i])
         for each, share in zip(ties, shares, strict=False):
             self._tie(draws, each, share, each.apart(roots))
         return draws
@@ -161,6 +162,11 @@ class _Joined:
     def apart(self, roots: Sequence[float]) -> float:
         """Σ √T with noise of its own for each."""
         return sum(roots[i] for i in self.members)
+
+    def is_better(self, roots: Sequence[float]) -> bool:
+        """Whether the draws are tied: groups where that saves something, questions unless that costs something."""
+        save = WORTHWHILE if len(self.members) == 1 else -1e-9
+        return self.root**2 < self.apart(roots) ** 2 * (1.0 - save)
 
 
 def placed(
