@@ -51,7 +51,7 @@ def vertices(part: Part, replaced: bool) -> Array:
 
 
 def corners_of(part: Part) -> list[tuple[float, ...]]:
-    """What the columns of a group can be: own numbers ±1, sums over rows ±t, and t = 1/k or 1 where rows are counted."""
+    """What the columns of a group can be: own numbers ±1; with rows also sums ±t, and t = 1/k or 1."""
     if not part.max_rows:
         return list(itertools.product((-1, 1), repeat=part.columns))
     own = itertools.product((-1, 1), repeat=part.columns - part.row_columns - 1)

@@ -2,8 +2,8 @@
 
 Only entries that are exactly zero separate. A *cluster* is a set of rows and of columns (numbers of a core that vary)
 so that no row outside sees the columns and no row inside sees others. How many groups a person is in, part by part, and
-with how many rows, is seen by many clusters; given these numbers every cluster is at its worst on its own. Clusters that see no part in
-common, whatever else ties them, are of different *components*, which are at their worst each on its own.
+with how many rows, is seen by many clusters; given these numbers every cluster is at its worst on its own. Clusters
+that see no part in common, whatever else ties them, are of different *components*: at their worst each on its own.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def largest(lift: TiedLift, body: Body, neighbours: str, extents: Sequence[Array
     """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
 
     Under add-remove s is the core of one person, with the constant 1 where the lift has a column for it; under
-    replace-one the difference of two, the lift has no such column, and no part counts rows. `extents[q][j]` is what stands for 1 in column j
-    of part q (1 by default); counts and the constant are in ones.
+    replace-one the difference of two, the lift has no such column, and no part counts rows. `extents[q][j]` is what
+    stands for 1 in column j of part q (1 by default); counts and the constant are in ones.
 
     Guarantee: at least the exact maximum for these doubles, for any lift. Requires (checked): the lift fits the body.
     Rounding: above the true value by a relative 1e-13 or so; infinite beyond the largest double.

@@ -134,7 +134,7 @@ class Reduced:
         listed = self._listed
         if listed.most == 1 and not self.replaced:  # one group, at any corner, or none
             p = listed.columns
-            signs = np.indices([2] * p).reshape(p, 2**p).T * 2.0 - 1.0
+            signs = np.asarray(np.indices([2] * p).reshape(p, 2**p).T * 2.0 - 1.0, float)
             held = np.hstack([listed.corners(signs), np.ones((2**p, 1))])
             counts = np.vstack([np.zeros((1 - listed.fewest, 2**p)), np.eye(2**p)])
         else:
