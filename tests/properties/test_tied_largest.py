@@ -39,7 +39,7 @@ def vertices(part: Part, replaced: bool) -> Array:
     found = []
     for k in range(part.fewest, part.most + 1):
         for active in itertools.combinations(range(part.groups), k):
-            for corners in itertools.product(itertools.product((-1, 1), repeat=part.columns), repeat=k):
+            for corners in itertools.product(corners_of(part), repeat=k):
                 cores = np.zeros((part.groups, part.width))
                 for group, signs in zip(active, corners, strict=True):
                     cores[group] = signs if part.always else (*signs, 1)
@@ -48,6 +48,19 @@ def vertices(part: Part, replaced: bool) -> Array:
     if not replaced:
         return people
     return np.array(sorted({tuple(one - other) for one in people for other in people}))
+
+
+def corners_of(part: Part) -> list[tuple[float, ...]]:
+    """What the columns of a group can be: own numbers ±1; with rows also sums ±t, and t = 1/k or 1."""
+    if not part.max_rows:
+        return list(itertools.product((-1, 1), repeat=part.columns))
+    own = itertools.product((-1, 1), repeat=part.columns - part.row_columns - 1)
+    rows = [
+        (*(t * sign for sign in signs), t)
+        for t in (1 / part.max_rows, 1)
+        for signs in itertools.product((-1, 1), repeat=part.row_columns)
+    ]
+    return [(*one, *other) for one, other in itertools.product(own, rows)]
 
 
 def size_of(part: Part, replaced: bool) -> int:
@@ -107,14 +120,18 @@ def exact_rows(lift: TiedLift, body: Body) -> list[list[Fraction]]:
 # -- bodies and lifts drawn at random ---------------------------------------------------------------------------------
 
 
-def draw_body(rng: np.random.Generator, replaced: bool) -> Body:
+def draw_body(rng: np.random.Generator, replaced: bool, rows: bool = False) -> Body:
     while True:
         parts = []
         for _ in range(int(rng.integers(1, 5))):
             g, p = int(rng.integers(1, 5)), int(rng.integers(0, 3))
             always = g == 1 and rng.random() < 0.5
             most = 1 if always else int(rng.integers(1, g + 1))
-            parts.append(Part(g, int(always), most, np.zeros(p), np.ones(p), np.ones(p), 1.0))
+            over, k = 0, 0
+            if rows and rng.random() < 0.7:
+                over, k = int(rng.integers(0, 3)), int(rng.choice([2, 3, 7, 20, 10**6]))
+                p += over + 1
+            parts.append(Part(g, int(always), most, np.zeros(p), np.ones(p), np.ones(p), 1.0, over, k))
         if 1 < math.prod(size_of(part, replaced) for part in parts) <= MOST:
             return Body(tuple(parts))
 
@@ -155,12 +172,13 @@ def draw_lift(rng: np.random.Generator, body: Body, structure: str, counted: boo
 Case = tuple[str, TiedLift, Body, str, list[Array] | None, Fraction]
 
 
-def draw_cases(seed: int, draws: int) -> list[Case]:
+def draw_cases(seed: int, draws: int, rows: bool = False) -> list[Case]:
     rng = np.random.default_rng(seed)
     found: list[Case] = []
     for turn in range(draws):
         structure, neighbours = STRUCTURES[turn % len(STRUCTURES)], NEIGHBOURS[turn // len(STRUCTURES) % 2]
-        body = draw_body(rng, neighbours == "replace-one")
+        neighbours = "add-remove" if rows else neighbours
+        body = draw_body(rng, neighbours == "replace-one", rows)
         lift = draw_lift(rng, body, structure, neighbours == "add-remove" and rng.random() < 0.8)
         whole = [rng.integers(1, 2**42, part.columns).astype(float) for part in body.parts]
         extents = whole if rng.random() < 0.4 else None
@@ -175,9 +193,21 @@ def crowded(alpha: float, s: float) -> Case:
     return "crowded", lift, body, "replace-one", None, brute(lift, body, "replace-one", None)
 
 
+def uneven(k: int, columns: int) -> Case:
+    """Differences between groups: the longest person has all rows in one group and one row in the other."""
+    p = columns + 1
+    body = Body((Part(2, 0, 2, np.zeros(p), np.ones(p), np.ones(p), 1.0, columns, k),))
+    own = np.diag([*[0.1] * columns, 1.0, 3.0])
+    ties = np.zeros((p + 1, p + 1))
+    ties[columns, columns] = -0.5
+    lift = TiedLift((2,), (own,), ties, None)
+    return "uneven", lift, body, "add-remove", None, brute(lift, body, "add-remove", None)
+
+
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
-    return [*draw_cases(12, 400), crowded(0.5, 0.9), crowded(0.0, 0.1), crowded(2.0, 1.0)]
+    rows = [*draw_cases(13, 300, rows=True), uneven(3, 0), uneven(20, 1)]
+    return [*draw_cases(12, 400), *rows, crowded(0.5, 0.9), crowded(0.0, 0.1), crowded(2.0, 1.0)]
 
 
 def test_no_vertex_is_longer_and_one_is_as_long(cases: list[Case]) -> None:
@@ -190,6 +220,7 @@ def test_no_vertex_is_longer_and_one_is_as_long(cases: list[Case]) -> None:
 def test_all_structures_are_drawn(cases: list[Case]) -> None:
     """Every way through the search is taken many times: free and typed clusters, single and tied parts."""
     found = {"free": 0, "typed": 0, "typed over parts": 0, "tied by counts": 0, "constant": 0, "always": 0}
+    found |= {"rows": 0, "rows beside rows": 0, "sums over rows": 0, "sums over rows typed": 0, "everybody's rows": 0}
     for _, lift, body, _, _, _ in cases:
         each = clusters.find_clusters(lift, body)
         found["free"] += any(c.free and c.columns for c in each)
@@ -198,6 +229,14 @@ def test_all_structures_are_drawn(cases: list[Case]) -> None:
         found["tied by counts"] += any(c.free and len(c.seen) > 1 for c in each)
         found["constant"] += lift.counted
         found["always"] += any(part.always for part in body.parts)
+        over = [part.of_rows.start if part.max_rows else 99 for part in body.parts]
+        found["rows"] += any(part.max_rows for part in body.parts)
+        found["rows beside rows"] += sum(part.max_rows > 0 for part in body.parts) > 1
+        found["sums over rows"] += any(part.row_columns for part in body.parts)
+        found["sums over rows typed"] += any(
+            not c.free and max(j) >= over[q] for c in each for q, j in c.columns.items()
+        )
+        found["everybody's rows"] += any(part.always and part.max_rows for part in body.parts)
     assert min(found.values()) >= 30, found
 
 
@@ -211,8 +250,19 @@ FAULTS = [
     (module._Search._ties, "rows[:, -1] if self.lift.counted", "0 * rows[:, -1] if self.lift.counted"),
     (module._Search._ties, "sums @ G.T + constant,", "constant + 0 * sums @ G.T,"),
     (module._Search._own, "else own[:, -1:]", "else 0 * own[:, -1:]"),
-    (module._Search._options, "-here,", "0 * here,"),
-    (module._Search._options, "2.0 * signs", "signs"),
+    (module._Search._kinds, "-here,", "0 * here,"),
+    (module._Search._kinds, "2.0 * signs", "signs"),
+    (module._Search._kinds, "np.where(over, t, 1.0)", "np.where(over, t, t)"),
+    (module._Search._kinds, "np.where(over, t, 1.0)", "np.where(over, t * t, 1.0)"),
+    (module._Search._kinds, "t * one, one]", "0 * one, one]"),
+    (module._Search._kinds, "t * one, one]", "one, one]"),
+    (module._Search._kinds, "(1.0, _one_row(part))", "(1.0, 1.0)"),
+    (module._Search._kinds, "(1.0, _one_row(part))", "(0.5, _one_row(part))"),
+    (module._Search._own, "own[:, part.varying : part.columns]", "0 * own[:, part.varying : part.columns]"),
+    (module._Search._known_places, "range(start + part.varying,", "range(start + part.varying - 1,"),
+    (module._states, "spread_over(int(n), 2)", "[[n, 0.0]]"),
+    (module._states, "spread_over(int(n), 2)", "[[0.0, n]]"),
+    (module._states, "spread_over(int(n), 2)", "[[n, 0.0], [0.0, n]]"),
     (module._Search._options, "if cluster.free or not columns:", "if True:"),
     (module._Search._values, ".max(axis=1)", ".min(axis=1)"),
     (module._Search._values, "groups - numbers.sum(axis=1)", "groups * 0"),
@@ -226,6 +276,8 @@ FAULTS = [
 LOOSE = [
     (clusters.find_components, "for q in cluster.seen:", "for q in cluster.seen[:0]:"),
     (module._Search._ties, "gamma * (", "1e-9 * ("),
+    (module._Search._kinds, "np.where(over, t, 1.0)", "1.0"),
+    (module._one_row, "unit // part.max_rows / unit", "0.0"),
 ]  # fmt: skip
 
 
@@ -349,6 +401,10 @@ def test_what_does_not_fit_is_refused() -> None:
         largest(plain, body, "exchange")
     with pytest.raises(PlanError, match="one number, 0 or more, for each column"):
         largest(plain, body, "add-remove", [np.ones(2)])
+    rows = Body((Part(2, 0, 1, np.zeros(1), np.ones(1), np.ones(1), 1.0, 0, 3),))
+    with pytest.raises(PlanError, match="groups and columns"):
+        largest(plain, rows, "replace-one")
+    assert largest(plain, rows, "add-remove") > 0
     wide = TiedLift((60,), (np.eye(4),), np.ones((4, 4)), None)
     with pytest.raises(PlanError, match=r"at most 2e\+05"):
         largest(wide, Body((part_of(60, 60, 3),)), "add-remove")

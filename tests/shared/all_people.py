@@ -22,10 +22,25 @@ def make_part(
     count_weight: float = 0.0,
     *,
     always: bool = False,
+    over_rows: int = 0,
+    max_rows: int = 0,
 ) -> Part:
-    """A part of columns (centre, radius, weight)."""
+    """A part of columns (centre, radius, weight); with rows, the last is their number and those before it sums."""
     centre, radius, weights = np.array(list(columns), float).reshape(-1, 3).T
-    return Part(groups, int(always), most, centre, radius, weights, float(count_weight))
+    return Part(groups, int(always), most, centre, radius, weights, float(count_weight), over_rows, max_rows)
+
+
+def list_corners(part: Part) -> list[tuple[float, ...]]:
+    """What the columns of a group are at corners: ±1, or with rows also ±t and t, the number of rows over the most."""
+    if not part.max_rows:
+        return list(itertools.product((-1.0, 1.0), repeat=part.columns))
+    own, over = part.columns - part.row_columns - 1, part.row_columns
+    return [
+        (*z, *(t * sign for sign in y), t)
+        for t in (1.0 / part.max_rows, 1.0)
+        for z in itertools.product((-1.0, 1.0), repeat=own)
+        for y in itertools.product((-1.0, 1.0), repeat=over)
+    ]
 
 
 def list_cores(part: Part, replaced: bool) -> Array:
@@ -33,7 +48,7 @@ def list_cores(part: Part, replaced: bool) -> Array:
     found = []
     for k in range(part.fewest, part.most + 1):
         for groups in itertools.combinations(range(part.groups), k):
-            for signs in itertools.product(itertools.product((-1.0, 1.0), repeat=part.columns), repeat=k):
+            for signs in itertools.product(list_corners(part), repeat=k):
                 core = np.zeros((part.groups, part.columns + 1))
                 for i, z in zip(groups, signs, strict=True):
                     core[i] = (*z, 1.0)

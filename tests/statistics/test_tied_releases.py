@@ -55,6 +55,15 @@ CASES: dict[str, dict[str, Any]] = {
             {"name": "few", "sums": {"x": (0, 60), "y": (5, 9)}, "where": "f == 1"},
         ],
     },
+    "rows of people": {
+        "questions": [
+            {"name": "months", "means": {"y": (5, 9)}, "count": "rows", "by": {"month": MONTHS}, "groups_per_unit": 4},
+            {"name": "few", "means": {"y": (5, 9)}, "sums": {"x": (0, 60)}, "count": True, "where": "f == 1"},
+            {"name": "kinds", "histograms": {"kind": ["a", "b", "c"]}},
+            {"name": "all", "count": "rows"},
+        ],
+        "rows_per_unit": 6,
+    },
     "regions replaced": {
         "questions": [
             {"name": "regions", "sums": {"x": (0, 60)}, "count": True, "by": {"region": REGIONS}, "groups_per_unit": 2},

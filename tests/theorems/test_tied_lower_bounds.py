@@ -19,6 +19,7 @@ from planting import plant
 
 from gaussmith.errors import PlanError
 from gaussmith.numerics.optimum import solve
+from gaussmith.numerics.tied.ladder import solve as solve_body
 from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.numerics.tied.types import list_types
@@ -37,10 +38,12 @@ def part_of(
     columns: list[tuple[float, float, float]] | None = None,
     count: float = 0.0,
     always: bool = False,
+    over_rows: int = 0,
+    max_rows: int = 0,
 ) -> Part:
     """Columns are (lower, upper, weight)."""
     low, high, weights = np.array(columns or np.zeros((0, 3)), float).reshape(-1, 3).T
-    return Part(groups, int(always), most, (low + high) / 2, (high - low) / 2, weights, count)
+    return Part(groups, int(always), most, (low + high) / 2, (high - low) / 2, weights, count, over_rows, max_rows)
 
 
 def mean_of(groups: int, most: int, always: bool = False) -> Part:
@@ -53,7 +56,15 @@ def mean_of(groups: int, most: int, always: bool = False) -> Part:
 
 def people(part: Part) -> list[Array]:
     """The weighted answers of every extreme person: √w x_j and √w₀ in each group where the person is, else 0."""
-    values = list(itertools.product(*([c - r, c + r] for c, r in zip(part.centre, part.radius, strict=True))))
+    columns = list(zip(part.centre, part.radius, strict=True))
+    values = list(itertools.product(*([c - r, c + r] for c, r in columns)))
+    if part.max_rows:
+        own, over = columns[: -part.row_columns - 1], columns[-part.row_columns - 1 : -1]
+        values = [
+            (*each, t * part.radius[-1])
+            for t in (1 / part.max_rows, 1.0)
+            for each in itertools.product(*([c - r, c + r] for c, r in own), *([-t * r, t * r] for _, r in over))
+        ]
     found = []
     for k in range(part.fewest, part.most + 1):
         for active in itertools.combinations(range(part.groups), k):
@@ -78,7 +89,7 @@ def best_noise(body: Body, neighbours: str) -> tuple[float, float]:
     return found.lower, found.upper
 
 
-def draw_body(rng: np.random.Generator, replaced: bool) -> Body:
+def draw_body(rng: np.random.Generator, replaced: bool, rows: bool = False) -> Body:
     while True:
         parts, size = [], 1
         for _ in range(int(rng.integers(1, 4))):
@@ -89,7 +100,12 @@ def draw_body(rng: np.random.Generator, replaced: bool) -> Body:
             columns = [
                 (x, x + float(w), float(v)) for x, w, v in zip(low, *np.exp(rng.normal(size=(2, p))), strict=True)
             ]
-            parts.append(part_of(g, most, columns, float(rng.integers(p == 0, 3)) / 2, always))
+            over, k = 0, 0
+            if rows and rng.random() < 0.7:
+                over, k = int(rng.integers(0, 2)), int(rng.choice([2, 5, 30]))
+                columns += [(-r, r, w) for r, w in np.exp(rng.normal(size=(over + 1, 2)))]
+                p += over + 1
+            parts.append(part_of(g, most, columns, float(rng.integers(p == 0, 3)) / 2, always, over, k))
             size *= sum(math.comb(g, k) * 2 ** (p * k) for k in range(int(always), most + 1))
         if 1 < size <= (20 if replaced else MOST):
             return Body(tuple(parts), float(rng.integers(0, 2)))
@@ -106,6 +122,9 @@ def cases() -> list[Case]:
         neighbours = NEIGHBOURS[turn % 2]
         body = draw_body(rng, neighbours == "replace-one")
         found.append((body, neighbours, *best_noise(body, neighbours)))
+    for _ in range(30):
+        body = draw_body(rng, False, rows=True)
+        found.append((body, "add-remove", *best_noise(body, "add-remove")))
     return found
 
 
@@ -268,6 +287,35 @@ def test_laws_that_are_none_are_refused(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "corner",
+    [
+        [0.0, 0.0, 0.2, 1.0],  # fewer rows than one
+        [0.0, 0.0, math.nextafter(1 / 3, 0), 1.0],
+        [0.0, 0.0, 1.5, 1.0],
+        [0.0, 0.0, -0.5, 1.0],
+        [0.0, 0.0, -math.inf, 1.0],
+        [0.0, 0.0, math.nan, 1.0],
+        [0.0, 0.6, 0.5, 1.0],  # more than so many rows can add up to
+        [0.0, -0.6, 0.5, 1.0],
+        [1.5, 0.0, 1.0, 1.0],
+        [0.0, 0.0, 1.0, 0.5],
+    ],
+)
+def test_people_with_other_rows_are_refused(corner: list[float]) -> None:
+    body = Body((part_of(2, 2, [(-1.0, 1.0, 1.0)] * 3, 1.0, over_rows=1, max_rows=3),))
+
+    def bound(core: list[float], neighbours: str = "add-remove") -> float:
+        law = TypesLaw((np.array([core]),), (np.ones((1, 1)),), (np.zeros(1),), np.ones(1))
+        return lower_bound(body, neighbours, law)
+
+    assert all(bound(core) > 0 for core in ([1.0, 0.5, 0.5, 1.0], [-1.0, -1.0, 1.0, 1.0], [0.0, 0.0, 1 / 2, 1.0]))
+    with pytest.raises(PlanError, match="not one of people"):
+        bound(corner)
+    with pytest.raises(PlanError, match="not one of people"):
+        bound([0.0, 0.0, 1.0, 1.0], "replace-one")
+
+
+@pytest.mark.parametrize(
     ("corners", "counts"),
     [
         ([[2.0, 0.0]], [[3.0]]),  # three groups kept, of at most two
@@ -323,3 +371,16 @@ def test_boxes_of_many_columns_are_near_the_master_formula(columns: int) -> None
     total = (r.sum() + math.sqrt((r * r).sum() + 1.0)) ** 2
     bound = lower_bound(body, "add-remove", find_law(body, "add-remove"))
     assert 0.99 * total <= bound <= total
+
+
+@pytest.mark.parametrize("columns", [4, 9])
+def test_many_sums_over_rows_are_near_their_optimum(columns: int) -> None:
+    """Corners beyond a list are searched for: with one row as with all rows."""
+    sums = [(-1.0, 1.0, 0.2)] * columns
+    parts = (part_of(6, 3, [*sums, (-1.0, 1.0, 4.0)], 6.0, over_rows=columns, max_rows=10), part_of(4, 1, None, 1))
+    least = solve_body(Body(parts, 1.0), "add-remove")
+    assert least.how == "types" and least.law is not None
+    bound = lower_bound(Body(parts, 1.0), "add-remove", find_law(Body(parts, 1.0), "add-remove"))
+    assert 0.97 * least.total <= bound <= least.total * (1 + 1e-9)
+    held = find_law(Body(parts, 1.0), "add-remove").corners[0]
+    assert set(np.round(held[:, -2], 6)) == {0.1, 1.0}

@@ -17,6 +17,7 @@ from gaussmith.numerics.optimum import solve as solve_points
 from gaussmith.numerics.tied import ladder
 from gaussmith.numerics.tied.blocks import Block, join, root_of_total, total_of
 from gaussmith.numerics.tied.ladder import Solution, solve
+from gaussmith.numerics.tied.largest import largest
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.numerics.tied.reduced import Reduced
 from gaussmith.numerics.tied.replaced import _closed_form, _uniform
@@ -104,7 +105,7 @@ def test_closed_forms_reach_their_reference(value: dict[str, Any]) -> None:
         assert not own.any() and not ties[:, : found.lift.starts[-1]].any()
 
 
-def draw_part(rng: np.random.Generator, most_groups: int = 3) -> Part:
+def draw_part(rng: np.random.Generator, most_groups: int = 3, rows: bool = False) -> Part:
     groups = int(rng.integers(1, most_groups + 1))
     most = int(rng.integers(1, groups + 1))
     always = groups == 1 and rng.random() < 0.3
@@ -115,12 +116,19 @@ def draw_part(rng: np.random.Generator, most_groups: int = 3) -> Part:
         centre = 0.0 if kind == 0 else (low + high) / 2
         columns.append((centre, (high - low) / 2 + 0.05, float(rng.choice([0.25, 1.0, 3.0]))))
     count = float(rng.choice([0.0, 0.5, 1.0])) if columns else 1.0
-    return make_part(groups, most, columns, count, always=always)
+    if not rows:
+        return make_part(groups, most, columns, count, always=always)
+    over = int(rng.integers(0, 3 if groups == 1 else 2))
+    for _ in range(over + 1):
+        columns.append((0.0, float(rng.choice([0.3, 1.0, 2.0])), float(rng.choice([0.25, 1.0, 3.0]))))
+    k = int(rng.choice([2, 3, 20]))
+    return make_part(groups, most, columns, count * rng.integers(2), always=always, over_rows=over, max_rows=k)
 
 
-def draw_body(rng: np.random.Generator, replaced: bool) -> Body:
+def draw_body(rng: np.random.Generator, replaced: bool, rows: bool = False) -> Body:
     while True:
-        parts = tuple(draw_part(rng) for _ in range(int(rng.integers(1, 4))))
+        counted = rng.random(int(rng.integers(1, 4))) < 0.6 if rows else np.zeros(int(rng.integers(1, 4)), bool)
+        parts = tuple(draw_part(rng, rows=bool(each)) for each in counted)
         body = Body(parts, float(rng.integers(2)))
         if count_people(body, replaced) <= SMALL / 2:
             return body
@@ -145,6 +153,16 @@ def test_random_requests_under_replace_one_against_all_vertices(seed: int) -> No
     assert not found.lift.counted
     check_norm(found, body, True)
     check_law(found, body, True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_requests_with_rows_against_all_vertices(seed: int) -> None:
+    body = draw_body(np.random.default_rng(3000 + seed), False, rows=True)
+    best = solve_points(list_answers(body), gap=1e-5)
+    found = solve(body, "add-remove")
+    assert best.lower * (1 - 1e-6) <= found.total <= best.upper * (1 + 1e-5)
+    check_norm(found, body)
+    check_law(found, body)
 
 
 FAR = [(-0.76, 0.2, 1.0)]  # a sum that is never on both sides of 0
@@ -185,6 +203,24 @@ def test_shared_constant_beside_the_optimum(seed: int, monkeypatch: pytest.Monke
     assert best.total * (1 - 1e-5) <= found.total <= best.total * 1.06
     if count_people(body, False) <= SMALL:
         check_norm(found, body)
+
+
+@pytest.mark.parametrize("block", [300.0, 0.0], ids=["types", "boxes"])
+@pytest.mark.parametrize("seed", range(15))
+def test_rows_beside_a_shared_constant(seed: int, block: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part with rows solved by its types, or as a box where these are too many."""
+    rng = np.random.default_rng(5000 + seed)
+    parts = [draw_part(rng, 5, rows=bool(rng.random() < 0.6)) for _ in range(int(rng.integers(2, 5)))]
+    body = Body((*parts[1:], draw_part(rng, 5, rows=True)), float(rng.integers(2)))
+    best = solve(body, "add-remove")
+    assert best.how == "types"
+    monkeypatch.setattr(ladder, "_WORK", 0.0)
+    monkeypatch.setattr(ladder, "_BLOCK", block)
+    found = solve(body, "add-remove")
+    assert found.how != "types"
+    assert best.total * (1 - 1e-5) <= found.total <= best.total * 1.08
+    assert largest(found.lift, body, "add-remove") <= 1 + 1e-9
+    assert largest(found.lift, body, "add-remove") >= math.sqrt(best.total / found.total) * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -367,6 +403,7 @@ GAINS = {  # today's variance over this plan's: every group by itself, the priva
     "2 sums": [1.067, 1.841, 1.033, 1.033, 1.001],
     "3 sums and count": [1.063, 1.766, 1.029, 1.027, 1.001],
     "4 means": [1.026, 1.340, 1.012, 1.011, 1.000],
+    "rows and people": [1.091, 2.084, 1.041, 1.038, 1.001],
 }
 SHAPES = [(3, 2), (12, 12), (12, 3), (100, 10), (1000, 5)]
 
@@ -380,6 +417,7 @@ def make_kind(kind: str, groups: int, most: int) -> Part:
         "2 sums": lambda: summed(groups, most, 2),
         "3 sums and count": lambda: summed(groups, most, 3, 1.0),
         "4 means": lambda: averaged(groups, most, 4),
+        "rows and people": lambda: make_part(groups, most, [(0.0, 1.0, 1.0)], 1.0, max_rows=20),
     }[kind]()
 
 

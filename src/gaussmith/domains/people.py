@@ -114,6 +114,10 @@ class People(Domain):
     def rows_coordinate(self) -> int:
         return self.parts[2]
 
+    @property
+    def over_rows(self) -> tuple[int, int]:
+        return len(self._rows.centre), self.max_rows
+
     def worths(self, weights: Array) -> tuple[Array, Array, float]:
         """Square roots of weights times half ranges, for own numbers and sums over rows; and the weight of t."""
         own, over, last = self.parts

@@ -7,13 +7,14 @@ follows from domains, groups and row rules, also when a plan is read from a file
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.expressions import common_filter, same_meaning
+from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.tied.parts import Body, Part
@@ -54,17 +55,22 @@ def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:
             raise untied("its cells do not weigh the same, or are counted apart")
         none = np.zeros(0)
         return Part(domain.dimension, 0, domain.marks_at_most, none, none, none, weight * scale)
-    if not domain.columns_vary_alone:
+    if not domain.columns_vary_alone and domain.over_rows is None:
         raise untied("its columns are bound together")
+    rows, max_rows = domain.over_rows or (0, 0)
+    if max_rows and draw.neighbours != ADD_REMOVE:
+        raise untied("rows of people who are replaced are not counted together")
     with within_doubles():
         centre, radius, weights, count = _columns(problem)
         require_finite(centre, weights * scale, 1.0 / weights, count * scale)
+    if max_rows and centre[len(centre) - rows - 1 :].any():
+        raise untied("its sums over rows are not centred")
     if everybody:
         if not len(radius):
             return None
-        return Part(1, 1, 1, centre, radius, weights * scale, count * scale)
+        return Part(1, 1, 1, centre, radius, weights * scale, count * scale, rows, max_rows)
     groups, most = (1, 1) if draw.groups is None else (draw.groups.size, draw.groups.at_most)
-    return Part(groups, 0, most, centre, radius, weights * scale, count * scale)
+    return Part(groups, 0, most, centre, radius, weights * scale, count * scale, rows, max_rows)
 
 
 def untied(why: str) -> PlanError:
@@ -136,18 +142,22 @@ def _pooled(members: Sequence[tuple[Place, Part]]) -> Part:
     if len(members) == 1:
         return first
     most = sum(part.most for _, part in members)
-    return Part(at, 0, most, first.centre, first.radius, first.weights, first.count_weight)
+    return replace(first, groups=at, most=most)
 
 
 def same_people(one: Part, other: Part) -> bool:
     """Whether a person can add the same to two parts, as far as privacy goes."""
-    return (one.groups, one.fewest, one.most, one.columns) == (other.groups, other.fewest, other.most, other.columns)
+    return all(getattr(one, name) == getattr(other, name) for name in _PEOPLE)
+
+
+_PEOPLE = ("groups", "fewest", "most", "columns", "row_columns", "max_rows")
 
 
 def are_alike(one: Part, other: Part) -> bool:
     """Whether groups of two parts hold the same columns, of the same worth."""
     pairs = ((one.centre, other.centre), (one.radius, other.radius), (one.weights, other.weights))
-    return one.count_weight == other.count_weight and all(np.array_equal(a, b) for a, b in pairs)
+    rows = (one.row_columns, one.max_rows) == (other.row_columns, other.max_rows)
+    return rows and one.count_weight == other.count_weight and all(np.array_equal(a, b) for a, b in pairs)
 
 
 def extents_of(draws: Sequence[Draw], places: Sequence[Place], body: Body) -> tuple[Array, ...]:

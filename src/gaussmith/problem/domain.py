@@ -52,6 +52,14 @@ class Domain(ABC):
     """Whether each number of the core may be anything between −1 and 1, whatever the others are."""
 
     @property
+    def over_rows(self) -> tuple[int, int] | None:
+        """How many sums over rows a person adds, and how many rows it has at most, k; None where rows are not counted.
+
+        Then the core is what varies alone, the sums over rows, each within ±t, and t: the number of rows over k.
+        """
+        return None
+
+    @property
     def marks_at_most(self) -> int | None:
         """How many coordinates of a record can be 1, the others being 0; None where records are not of that kind."""
         return None

@@ -46,16 +46,23 @@ def _turn(people: People, q: int, X: Array, Q: Array, own: Array) -> People:
     p, rows = part.columns, part.rows[:, : part.columns + 1]
     here = counts.argmax(axis=1)
     active = counts[np.arange(len(counts)), here] > 0
-    z, last = np.sign(corners[here, :-1]), corners[here, -1:]
-    size = np.where(last == 0.0, 2.0, 1.0)
+    last = corners[here, -1:]
+    size = np.where(last == 0.0, 2.0, 1.0) * np.ones(p)
     v = people.answers(q)
     rest = counts @ v - v[here]
     G = rows.T @ (X + Q) @ rows
     h = (own + 2.0 * rest @ Q) @ rows + 2.0 * last * G[-1]
-    for j in (*range(p), *range(p)):
-        slope = h[:, j] + 2.0 * size[:, 0] * (z @ G[:p, j] - z[:, j] * G[j, j])
-        z[:, j] = np.where(slope != 0.0, np.sign(slope), z[:, j])
-    found, at = np.unique(np.vstack([corners, np.hstack([z * size, last])]), axis=0, return_inverse=True)
+    best, value = corners[here, :-1], np.full(len(here), -np.inf)
+    for t in (1.0, part.least_rows) if part.counts_rows else (1.0,):
+        if part.counts_rows:
+            size[:, part.of_rows.start :] = t
+        x = np.sign(corners[here, :-1]) * size
+        for j in (*range(part.varying), *range(part.varying)):
+            slope = h[:, j] + 2.0 * (x @ G[:p, j] - x[:, j] * G[j, j])
+            x[:, j] = np.where(slope != 0.0, np.sign(slope) * size[:, j], x[:, j])
+        now = (x * (h[:, :p] + x @ G[:p, :p])).sum(axis=1)
+        best, value = np.where((now > value)[:, None], x, best), np.maximum(now, value)
+    found, at = np.unique(np.vstack([corners, np.hstack([best, last])]), axis=0, return_inverse=True)
     at = at.reshape(-1)
     turned = np.zeros((len(counts), len(found)))
     turned[:, at[: len(corners)]] = counts
@@ -132,7 +139,7 @@ def start_evenly(body: Body, replaced: bool, size: int) -> People:
     corners, counts = [], []
     for q, part in enumerate(body.parts):
         signs = _signs(part.columns)
-        here = np.hstack([signs, np.ones((len(signs), 1))])
+        here = np.hstack([part.corners(signs), np.ones((len(signs), 1))])
         both = np.hstack([2.0 * signs, np.zeros((len(signs), 1))])
         u = _even(size, 3 * q, 3)
         states = (

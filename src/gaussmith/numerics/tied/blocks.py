@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.lift import TiedLift
-from gaussmith.numerics.tied.parts import Body
+from gaussmith.numerics.tied.parts import Body, Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,16 @@ class Block:
     """‖c_b‖², in answers scaled to the roots of their weights."""
     closed: bool = False
     """Whether it is one part in closed form, whose centre is searched for together with others."""
+
+
+def unboxed(block: Block, part: Part) -> Block:
+    """The block of a part, from that of the part with its rows boxed."""
+    if not part.counts_rows:
+        return block
+    (own,), ties, width = block.own, block.ties, part.width
+    there, everywhere = (part.unboxed(np.hstack([each, np.zeros((len(each), 1))])) for each in (own, ties))
+    constant = block.constant + there[:, width] + everywhere[:, width]
+    return replace(block, own=(there[:, :width],), ties=everywhere[:, :width], constant=constant)
 
 
 def root_of_total(blocks: Sequence[Block], people_weight: float) -> float:

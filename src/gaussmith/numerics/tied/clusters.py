@@ -1,9 +1,9 @@
 """Which rows of a tied lift see which columns: what can be made as large as possible apart from the rest.
 
 Only entries that are exactly zero separate. A *cluster* is a set of rows and of columns (numbers of a core that vary)
-so that no row outside sees the columns and no row inside sees others. How many groups a person is in, part by part, is
-seen by many clusters; given these numbers every cluster is at its worst on its own. Clusters that see no part in
-common, whatever else ties them, are of different *components*, which are at their worst each on its own.
+so that no row outside sees the columns and no row inside sees others. How many groups a person is in, part by part, and
+with how many rows, is seen by many clusters; given these numbers every cluster is at its worst on its own. Clusters
+that see no part in common, whatever else ties them, are of different *components*: at their worst each on its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Cluster:
 
 def find_clusters(lift: TiedLift, body: Body) -> list[Cluster]:
     """The clusters of a lift: every row is in exactly one."""
-    columns = [(q, j) for q, part in enumerate(body.parts) for j in range(part.columns)]
+    columns = [(q, j) for q, part in enumerate(body.parts) for j in range(part.varying)]
     at = {column: i for i, column in enumerate(columns)}
     rows = [(q, i) for q, own in enumerate(lift.own) for i in range(len(own))]
     rows += [(-1, 0)] if lift.last is not None else []
@@ -85,12 +85,12 @@ def _sees(
     """The columns that a row sees in its group; those of which it sees the sums, and the parts whose counts it sees."""
     ties = lift.last if q < 0 else lift.ties[lift.rows_of(q)][i]
     assert ties is not None
-    alone = [(q, int(j)) for j in np.flatnonzero(lift.own[q][i][: body.parts[q].columns])] if q >= 0 else []
+    alone = [(q, int(j)) for j in np.flatnonzero(lift.own[q][i][: body.parts[q].varying])] if q >= 0 else []
     sums, counts = [], []
     for place in np.flatnonzero(ties[: lift.starts[-1]]):
         r = int(np.searchsorted(lift.starts, place, side="right")) - 1
         j = int(place) - lift.starts[r]
-        if j < body.parts[r].columns:
+        if j < body.parts[r].varying:
             sums.append((r, j))
         else:
             counts.append(r)

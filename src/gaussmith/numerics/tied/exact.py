@@ -53,7 +53,10 @@ def _block(members: tuple[int, ...], reduced: Sequence[Reduced], weight: float, 
     cost = float(np.trace(back)) if answers else 0.0
     across = iter(zip(law.people.scattered, law.roots.across, strict=True))
     lifts: list[Array] = []
-    turned = {q: root for (q, _), root in zip(law.people.turning, law.roots.turned, strict=True)}
+    turned = {
+        (q, rows): root
+        for (q, _), rows, root in zip(law.people.turning, law.people.of_rows, law.roots.turned, strict=True)
+    }
     for part in reduced:
         if part.part.groups > 1 and part.answers:
             _, (m, V) = next(across)
@@ -62,7 +65,7 @@ def _block(members: tuple[int, ...], reduced: Sequence[Reduced], weight: float, 
         else:
             lifts.append(np.zeros((part.answers, part.answers)))
     cost += S * sum(turned.values())
-    own, ties, constant = _rows(reduced, lifts, L, centre, {q: S * root for q, root in turned.items()})
+    own, ties, constant = _rows(reduced, lifts, L, centre, {at: S * root for at, root in turned.items()})
     norm = law.excess - share  # the constant's own row is the same for everybody
     scale = 1.0 / math.sqrt(norm)
     return Block(
@@ -76,7 +79,7 @@ def _block(members: tuple[int, ...], reduced: Sequence[Reduced], weight: float, 
 
 
 def _rows(
-    reduced: Sequence[Reduced], lifts: Sequence[Array], L: Array, centre: Array, turned: dict[int, float]
+    reduced: Sequence[Reduced], lifts: Sequence[Array], L: Array, centre: Array, turned: dict[tuple[int, bool], float]
 ) -> tuple[list[Array], Array, Array]:
     """From lifts of answers, across groups and along them, to rows over cores, sums of cores and the constant."""
     widths = [part.part.width for part in reduced]
@@ -97,10 +100,12 @@ def _rows(
         rows = answer_rows(part)
         inner = slice(starts[q], starts[q + 1])
         own[q][rows] = (lifts[q] if part.part.groups > 1 else L[inner, inner]) @ asked[:, :-1]
-        if q in turned:  # lifted by 1/√variance: √w r · √(root of all columns / (S · Σ√w r))
-            roots = np.sqrt(part.part.weights) * part.part.radius
-            variance = turned[q] / (part.part.groups * part.spread)
-            own[q][part.turning, part.turning] = np.sqrt(roots / variance)[part.turning]
+        for over_rows, spread in ((False, part.spread), (True, part.row_spread)):
+            if (q, over_rows) in turned:  # lifted by 1/√variance: √w r · √(root of all columns / (S · Σ√w r))
+                roots = np.sqrt(part.part.weights) * part.part.radius
+                variance = turned[q, over_rows] / (part.part.groups * spread)
+                at = part.turning[part.of_rows == over_rows]
+                own[q][at, at] = np.sqrt(roots / variance)[at]
     seen[:, -1] -= centre
     ties = np.zeros((places[-1], columns[-1] + 1))
     for q, part in enumerate(reduced):

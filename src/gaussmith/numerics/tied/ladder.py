@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gaussmith.numerics.products import Array
-from gaussmith.numerics.tied.blocks import Block, join, root_of_total, total_of
+from gaussmith.numerics.tied.blocks import Block, join, root_of_total, total_of, unboxed
 from gaussmith.numerics.tied.centred import Batch, everybody, find_centres, make_block
 from gaussmith.numerics.tied.exact import solve_types
 from gaussmith.numerics.tied.law import TypesLaw
@@ -147,10 +147,10 @@ def _alone(q: int, part: Part) -> Block:
     if _fits([part], _BLOCK / 4):
         return solve_types([q], [part], 0.0, gap=1e-4).block
     if part.always:
-        return everybody(q, part)
-    batch = Batch([part])
+        return unboxed(everybody(q, part.boxed), part)
+    batch = Batch([part.boxed])
     law = batch.law(np.zeros(1), np.zeros_like(batch.w))
-    return make_block(q, part, law, 0)
+    return unboxed(make_block(q, part.boxed, law, 0), part)
 
 
 def _share_constant(body: Body) -> list[Block]:
@@ -214,10 +214,10 @@ def _groups(parts: Sequence[Part]) -> tuple[list[list[int]], list[int]]:
         first.append(q)
     groups, several = [sorted(first)] if first else [], []
     for q in order[len(first) :]:
-        columns = len(Reduced(parts[q], False).moving)
-        if columns >= 2 and _fits([parts[q]], _BLOCK / 4):
+        columns, counts_rows = len(Reduced(parts[q], False).moving), parts[q].counts_rows
+        if (columns >= 2 or counts_rows) and _fits([parts[q]], _BLOCK / 4):
             groups.append([q])
-        elif 2 <= columns <= MOST_COLUMNS and not parts[q].always:
+        elif 2 <= columns <= MOST_COLUMNS and not parts[q].always and not counts_rows:
             several.append(q)
     return groups, several
 
@@ -225,12 +225,14 @@ def _groups(parts: Sequence[Part]) -> tuple[list[list[int]], list[int]]:
 def _closed_forms(parts: Sequence[Part], members: Sequence[int], outside: float, known: Known) -> list[Block]:
     """The closed form of each of these parts, at the best centres for all of them; like parts are solved once.
 
-    Centres that are `known` from before are where the search begins; those that are found are kept there.
+    Centres that are `known` from before are where the search begins; those that are found are kept there. The number of
+    rows and the sums over them are taken for columns of a box.
     """
+    whole, parts = parts, [part.boxed for part in parts]
     found = [everybody(q, parts[q]) for q in members if parts[q].always]
     rest = [q for q in members if not parts[q].always]
     if not rest:
-        return found
+        return [unboxed(block, whole[block.members[0]]) for block in found]
     kinds: dict[tuple[bytes, ...], list[int]] = {}
     for q in rest:
         kinds.setdefault(_kind(parts[q]), []).append(q)
@@ -242,7 +244,7 @@ def _closed_forms(parts: Sequence[Part], members: Sequence[int], outside: float,
         for q in alike:
             known[q] = float(law.kappa[i]), law.gamma[i, : len(batch.moving[i])]
             found.append(make_block(q, parts[q], law, i))
-    return found
+    return [unboxed(block, whole[block.members[0]]) for block in found]
 
 
 def _kind(part: Part) -> tuple[bytes, ...]:

@@ -14,6 +14,9 @@ clusters that share no column (clusters.py), each at its worst on its own:
                                         row sees columns of several
 
 and the largest sum over the numbers of groups is taken jointly for the parts of a component, apart for the others.
+Where rows are counted, the groups of a person with all of its rows and those with one row are counted apart: given both
+numbers t is known, and the sums over rows vary by themselves.
+
 Every step is exact, so that the bound is attained but for rounding. A lift that would take more than `MAX_TYPES` types
 is refused.
 """
@@ -53,8 +56,8 @@ def largest(lift: TiedLift, body: Body, neighbours: str, extents: Sequence[Array
     """An upper bound of ‖lift · s‖ over all differences s of neighbours, rounded up.
 
     Under add-remove s is the core of one person, with the constant 1 where the lift has a column for it; under
-    replace-one the difference of two, and the lift has no such column. `extents[q][j]` is what stands for 1 in column j
-    of part q (1 by default); counts and the constant are in ones.
+    replace-one the difference of two, the lift has no such column, and no part counts rows. `extents[q][j]` is what
+    stands for 1 in column j of part q (1 by default); counts and the constant are in ones.
 
     Guarantee: at least the exact maximum for these doubles, for any lift. Requires (checked): the lift fits the body.
     Rounding: above the true value by a relative 1e-13 or so; infinite beyond the largest double.
@@ -82,7 +85,8 @@ class _Options:
     """What one part can do in a cluster, a row each: the numbers of groups of each kind, what a row elsewhere sees.
 
     `state` is the state it belongs to; `numbers[:, i]` groups hold one of `kinds[i]`, cores (…, 1) a row each, at
-    choice; `sums` are the net number of groups and, where they are seen, the sums of the columns.
+    choice, t before the 1 where rows are counted; `sums` are those of t, the net number of groups and, where they are
+    seen, the sums of the columns.
     """
 
     state: Words
@@ -96,7 +100,8 @@ class _Search:
     """The largest squared norm of each component of a lift whose entries are at most 1, before the last roundings.
 
     What a group holds is of one of three kinds: a core gained (z, 1), a core lost −(z, 1), or one kept that changes by
-    (2z, 0). A *state* of a part says how many groups are of each kind; under add-remove all are gained.
+    (2z, 0). A *state* of a part says how many groups are of each kind; under add-remove all are gained. Where rows are
+    counted there are two kinds: gained with all rows, and with one row.
     """
 
     lift: TiedLift
@@ -157,7 +162,7 @@ class _Search:
         places = [
             place
             for q, each in zip(cluster.seen, options, strict=True)
-            for place in (self._count_place(q), *self._column_places(cluster, q))[: each.sums.shape[1]]
+            for place in (*self._known_places(q), *self._column_places(cluster, q))[: each.sums.shape[1]]
         ]
         gamma = 2.0 * (len(places) + max(self.lift.widths, default=0) + 6) * _UNIT
         value = np.zeros(len(sums))
@@ -180,27 +185,39 @@ class _Search:
     def _options(self, cluster: Cluster, q: int) -> _Options:
         columns, states = cluster.columns.get(q, []), self.states[q]
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(columns)))).reshape(2 ** len(columns), -1)
-        here = np.hstack([signs, np.ones((len(signs), 1))])
-        kinds = [here, -here, np.hstack([2.0 * signs, np.zeros((len(signs), 1))])]
+        kinds = self._kinds(q, columns, signs)
+        known = kinds[0].shape[1] - len(columns)  # t, where rows are counted, and the count
         if cluster.free or not columns:
-            return _Options(np.arange(len(states)), states, states[:, :1] - states[:, 1:2], kinds)
+            net = states @ np.array([kind[0, -known:] for kind in kinds])
+            return _Options(np.arange(len(states)), states, net, kinds)
         _limit(sum(math.prod(ways(int(n), len(signs)) for n in row) for row in states), MAX_TYPES)
         state, numbers = [], []
         for i, row in enumerate(states):
             lists = [spread_over(int(n), len(signs)) for n in row]
-            at = np.indices([len(each) for each in lists]).reshape(3, -1)
+            at = np.indices([len(each) for each in lists]).reshape(len(lists), -1)
             numbers.append(np.hstack([each[i] for each, i in zip(lists, at, strict=True)]))
             state.append(np.full(len(at[0]), i))
         counts, cores = np.vstack(numbers), np.vstack(kinds)
-        sums = counts @ cores  # whole numbers, exactly
-        sums = np.hstack([sums[:, -1:], sums[:, :-1]])
+        sums = counts @ cores  # exactly: whole numbers, or multiples of the last place of t
+        sums = np.hstack([sums[:, -known:], sums[:, :-known]])
         return _Options(np.concatenate(state), counts, sums, [core[None, :] for core in cores])
+
+    def _kinds(self, q: int, columns: list[int], signs: Array) -> list[Array]:
+        """The cores of each kind, at every corner of these columns."""
+        part, one = self.body.parts[q], np.ones((len(signs), 1))
+        if part.counts_rows:
+            over = np.array([j >= part.of_rows.start for j in columns], bool)
+            return [np.hstack([signs * np.where(over, t, 1.0), t * one, one]) for t in (1.0, _one_row(part))]
+        here = np.hstack([signs, one])
+        return [here, -here, np.hstack([2.0 * signs, 0.0 * one])]
 
     # -- what rows see ------------------------------------------------------------------------------------------------
 
-    def _count_place(self, q: int) -> int:
-        """Where the count of a part is in the vector of sums; beyond its end for a part that has none."""
-        return self.lift.ties.shape[1] if self.body.parts[q].always else self.lift.starts[q + 1] - 1
+    def _known_places(self, q: int) -> list[int]:
+        """Where t and the count of a part are in the vector of sums; beyond its end for a part without count."""
+        part, start = self.body.parts[q], self.lift.starts[q]
+        count = self.lift.ties.shape[1] if part.always else start + part.columns
+        return [*range(start + part.varying, start + part.columns), count]
 
     def _column_places(self, cluster: Cluster, q: int) -> list[int]:
         return [self.lift.starts[q] + j for j in cluster.columns.get(q, [])]
@@ -212,10 +229,10 @@ class _Search:
         return sums @ G.T + constant, gamma * (np.abs(sums) @ np.abs(G).T + np.abs(constant))
 
     def _own(self, q: int, rows: list[int], columns: list[int]) -> Array:
-        """What rows see of the core of their group: the cluster's columns, and the count."""
-        own = self.lift.own[q][rows]
-        count = np.zeros((len(rows), 1)) if self.body.parts[q].always else own[:, -1:]
-        return np.hstack([own[:, columns], count])
+        """What rows see of the core of their group: the cluster's columns, t where rows are counted, and the count."""
+        own, part = self.lift.own[q][rows], self.body.parts[q]
+        count = np.zeros((len(rows), 1)) if part.always else own[:, -1:]
+        return np.hstack([own[:, columns], own[:, part.varying : part.columns], count])
 
 
 def _squares(value: Array, doubt: Array) -> Array:
@@ -231,7 +248,10 @@ def _states(part: Part, replaced: bool, few: bool) -> Array:
     _limit(part.most + 1, MAX_STATES)
     if not replaced:
         k = np.arange(part.fewest, part.most + 1.0)[:, None]
-        return np.hstack([k, 0.0 * k, 0.0 * k])
+        if not part.counts_rows:
+            return np.hstack([k, 0.0 * k, 0.0 * k])
+        _limit(ways(part.most, 3), MAX_STATES)
+        return np.vstack([spread_over(int(n), 2) for (n,) in k])  # with all rows, and with one
     if not few or part.fewest:
         _limit((part.most + 1) ** 2, MAX_STATES)
         return np.array(changes(part), float).reshape(-1, 3)
@@ -244,6 +264,15 @@ def _states(part: Part, replaced: bool, few: bool) -> Array:
     kept = np.minimum(m - net - lost, g - net - 2 * lost)
     more = np.stack([net + lost, lost, kept], axis=1).astype(float)
     return np.unique(np.vstack([more, more[:, [1, 0, 2]]]), axis=0)
+
+
+def _one_row(part: Part) -> float:
+    """t of a person with one row, rounded down so far that all sums of it over groups are exact.
+
+    With t from here to 1 there are more people than with t from 1/k: the bound can only grow.
+    """
+    unit = 1 << 52 - (2 * part.most).bit_length()
+    return unit // part.max_rows / unit
 
 
 def _in_units(lift: TiedLift, body: Body, extents: Sequence[Array] | None) -> tuple[TiedLift, float]:
@@ -278,7 +307,8 @@ def _in_units(lift: TiedLift, body: Body, extents: Sequence[Array] | None) -> tu
 
 def _check(lift: TiedLift, body: Body, neighbours: str) -> None:
     """Refuse a lift that is not one of this body, and neighbours that are not known."""
-    fits = neighbours in ("add-remove", "replace-one") and not (lift.counted and neighbours == "replace-one")
+    counts_rows = any(part.counts_rows for part in body.parts)
+    fits = neighbours == "add-remove" or (neighbours == "replace-one" and not (lift.counted or counts_rows))
     fits = fits and lift.groups == tuple(part.groups for part in body.parts)
     if not (fits and lift.widths == tuple(part.width for part in body.parts)):
         raise PlanError(

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,12 @@ def _are_chances(numbers: Array) -> bool:
 
 def _are_cores(corners: Array, part: Part, replaced: bool) -> bool:
     """Whether every row is what a group can hold."""
+    if part.counts_rows:
+        t = corners[:, -2]
+        sums, own = corners[:, part.of_rows], corners[:, : part.of_rows.start]
+        fits = not replaced and bool((corners[:, -1] == 1.0).all() and (np.abs(own) <= 1.0).all())
+        fits = fits and bool((np.abs(sums) <= t[:, None]).all() and ((t > 0.0) & (t <= 1.0)).all())
+        return fits and all(Fraction(each) * part.max_rows >= 1 for each in set(t.tolist()))  # one row or more
     size, last = np.abs(corners[:, :-1]).max(axis=1, initial=0.0), corners[:, -1]
     if not replaced:
         return bool((last == 1.0).all() and (size <= 1.0).all())

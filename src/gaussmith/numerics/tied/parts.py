@@ -8,6 +8,10 @@ x_j = centre_j + radius_j · z_j, |z_j| ≤ 1, and the number 1 (it is counted).
     a histogram             one group per value, no columns
     declared groups         most: how many of them a person counts in
 
+A part may count rows: a person has T rows in an active group, 1 ≤ T ≤ `max_rows` = k. Its last column is t = T/k, and
+the `row_columns` before it are sums over the rows, centred, each within ±t. The other columns are the person's own. By
+convexity only t = 1/k and t = 1 matter: the worst people have one row or all k.
+
 The *core* of a group is (z_1, …, z_p, 1) where a person is active, 0 elsewhere; everybody adds a constant 1 besides.
 A part that everybody is always in has no count of its own: its core is (z_1, …, z_p).
 """
@@ -15,10 +19,12 @@ A part that everybody is always in has no count of its own: its core is (z_1, �
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
+from gaussmith.numerics.exact import fraction_up
 from gaussmith.numerics.products import Array
 
 
@@ -37,6 +43,9 @@ class Part:
     radius: Array
     weights: Array
     count_weight: float
+    row_columns: int = 0
+    max_rows: int = 0
+    """How many rows a person can have in a group; 0 where rows are not counted."""
 
     def __post_init__(self) -> None:
         p = len(self.radius)
@@ -44,6 +53,9 @@ class Part:
         assert fits and 0 <= self.fewest <= self.most <= self.groups and self.most >= 1
         assert self.fewest == 0 or self.always, "a person may be absent, or the part is everybody's"
         assert bool((self.radius > 0).all() and (self.weights > 0).all()) and self.count_weight >= 0
+        last = self.row_columns + self.counts_rows
+        assert self.max_rows >= 2 if self.counts_rows else self.max_rows == self.row_columns == 0
+        assert 0 <= self.row_columns and last <= p and not self.centre[p - last :].any(), "sums over rows are centred"
 
     @property
     def always(self) -> bool:
@@ -53,6 +65,58 @@ class Part:
     @property
     def columns(self) -> int:
         return len(self.radius)
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether the last column is the number of rows, over the most a person can have."""
+        return self.max_rows > 0
+
+    @property
+    def varying(self) -> int:
+        """How many columns vary once the number of rows is known: the first ones."""
+        return self.columns - self.counts_rows
+
+    @property
+    def of_rows(self) -> slice:
+        """The sums over rows among the columns."""
+        return slice(self.varying - self.row_columns, self.varying)
+
+    @property
+    def least_rows(self) -> float:
+        """t of a person with one row: the first double that is not below 1/k."""
+        return fraction_up(Fraction(1, self.max_rows))
+
+    def corners(self, signs: Array) -> Array:
+        """Corners of the columns, a row each, from signs: with −1 for t a person has one row, with 1 all of them."""
+        if not self.counts_rows:
+            return signs
+        found = signs.copy()
+        found[:, -1] = np.where(signs[:, -1] > 0, 1.0, self.least_rows)
+        found[:, self.of_rows] *= found[:, -1:]
+        return found
+
+    @property
+    def boxed(self) -> Part:
+        """A part with more people: t and the sums over rows vary apart, as columns of a box."""
+        if not self.counts_rows:
+            return self
+        centre, radius = self.centre.copy(), self.radius.copy()
+        centre[-1], radius[-1] = (half * self.radius[-1] for half in self._halves)
+        return Part(self.groups, self.fewest, self.most, centre, radius, self.weights, self.count_weight)
+
+    @property
+    def _halves(self) -> tuple[float, float]:
+        """The middle of t, and how far it varies."""
+        return (1.0 + self.least_rows) / 2.0, (1.0 - self.least_rows) / 2.0
+
+    def unboxed(self, rows: Array) -> Array:
+        """Rows over the core of `boxed` and the constant, as rows over this part's core and the constant."""
+        if not self.counts_rows:
+            return rows
+        found, (middle, half) = rows.copy(), self._halves
+        found[:, self.varying] /= half
+        found[:, self.columns] -= middle * found[:, self.varying]  # the count: the group's own, or everybody's
+        return found
 
     @property
     def width(self) -> int:

@@ -37,6 +37,7 @@ class Reduced:
     def turning(self) -> Index:
         """Which columns are free of the others: centred at 0, or under replace-one everybody's."""
         free = self.part.centre == 0.0
+        free[self.part.varying :] = False  # the number of rows has one sign
         return np.flatnonzero(free | (self.replaced and self.part.always))
 
     @cached_property
@@ -44,10 +45,23 @@ class Reduced:
         return np.setdiff1d(np.arange(self.part.columns), self.turning)
 
     @cached_property
+    def of_rows(self) -> npt.NDArray[np.bool_]:
+        """Which of the columns set aside are sums over rows."""
+        return np.asarray(self.turning >= self.part.of_rows.start)
+
+    @cached_property
     def spread(self) -> float:
-        """Σ √w_j r_j over the columns set aside."""
+        """Σ √w_j r_j over the columns set aside, sums over rows left out."""
+        return self._spread(~self.of_rows)
+
+    @cached_property
+    def row_spread(self) -> float:
+        """The same over sums over rows."""
+        return self._spread(self.of_rows)
+
+    def _spread(self, which: npt.NDArray[np.bool_]) -> float:
         roots = np.sqrt(self.part.weights) * self.part.radius
-        return float(roots[self.turning].sum())
+        return float(roots[self.turning[which]].sum())
 
     @cached_property
     def kept(self) -> Part:
@@ -61,6 +75,7 @@ class Reduced:
             part.radius[at],
             part.weights[at],
             part.count_weight,
+            max_rows=part.max_rows,
         )
 
     @cached_property
@@ -119,8 +134,8 @@ class Reduced:
         listed = self._listed
         if listed.most == 1 and not self.replaced:  # one group, at any corner, or none
             p = listed.columns
-            signs = np.indices([2] * p).reshape(p, 2**p).T * 2.0 - 1.0
-            held = np.hstack([signs, np.ones((2**p, 1))])
+            signs = np.asarray(np.indices([2] * p).reshape(p, 2**p).T * 2.0 - 1.0, float)
+            held = np.hstack([listed.corners(signs), np.ones((2**p, 1))])
             counts = np.vstack([np.zeros((1 - listed.fewest, 2**p)), np.eye(2**p)])
         else:
             held, counts = list_types(listed, self.replaced)
@@ -153,6 +168,12 @@ class Reduced:
             return np.full(len(counts), 4.0)
         gained, lost = (counts[:, held[:, -1] == sign].sum(axis=1) for sign in (1.0, -1.0))
         return np.asarray(gained + lost + 4.0 * self.shared(gained, lost))
+
+    @cached_property
+    def row_turned(self) -> Array:
+        """A number per type: Σ t² over the groups, the same for sums over rows."""
+        held, counts = self.types
+        return np.asarray(counts @ held[:, -2] ** 2) if self.row_spread else np.zeros(len(counts))
 
     def shared(self, gained: Array, lost: Array) -> Array:
         """Under replace-one: in how many groups both can be."""

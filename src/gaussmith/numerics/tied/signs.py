@@ -88,6 +88,7 @@ def _signed(part: Reduced, types: Index) -> tuple[Array, Array, Index] | None:
         for line in signs:
             person = rows.copy()
             size = np.where(rows[:, -1:] == 0, 2.0, 1.0)
+            size = np.where(part.of_rows, rows[:, -2:-1], size)  # sums over rows are as long as there are rows
             person[:, turning] = line[: len(rows) * len(turning)].reshape(len(rows), len(turning)) * size
             people.append(person)
         start.append(len(people))

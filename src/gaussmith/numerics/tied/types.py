@@ -29,9 +29,10 @@ def count_types(part: Part, replaced: bool) -> int:
 def list_types(part: Part, replaced: bool) -> tuple[Array, Array]:
     """What a group can hold, a row each: (z, 1), or a difference of two such; and every type, a row of counts each."""
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=part.columns))).reshape(2**part.columns, -1)
-    here = np.hstack([signs, np.ones((len(signs), 1))])
+    here = np.hstack([part.corners(signs), np.ones((len(signs), 1))])
     if not replaced:
         return here, np.vstack([spread_over(k, len(here)) for k in range(part.fewest, part.most + 1)])
+    assert not part.counts_rows, "rows are counted under add-remove only"
     kept = np.hstack([2.0 * signs, np.zeros((len(signs), 1))])
     if part.always:
         return kept, np.eye(len(kept))

@@ -79,8 +79,16 @@ class People:
 
     @cached_property
     def turning(self) -> list[tuple[int, Array]]:
+        """What the roots of the columns set aside are taken of, part by part; of sums over rows after all others."""
         found = [(q, part.spread**2 * part.part.groups * part.turned) for q, part in enumerate(self.parts)]
-        return [(q, values) for q, values in found if values.any()]
+        rows = [(q, part.row_spread**2 * part.part.groups * part.row_turned) for q, part in enumerate(self.parts)]
+        return [(q, values) for q, values in (*found, *rows) if values.any()]
+
+    @cached_property
+    def of_rows(self) -> list[bool]:
+        """Which of `turning` are of sums over rows."""
+        own = sum(bool(part.spread and part.turned.any()) for part in self.parts)
+        return [i >= own for i in range(len(self.turning))]
 
     def roots(self, weights: Array, at: Index | slice = slice(None), rows: Array | None = None) -> Roots:
         """The roots of the moments of a law on these people (of any sum), each to high relative accuracy."""
