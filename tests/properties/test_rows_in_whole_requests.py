@@ -74,6 +74,18 @@ def test_the_whole_request_is_at_its_optimum() -> None:
     assert not verify(plan, plan.certificate).problems
 
 
+@pytest.mark.parametrize(("most", "tied"), [(250, True), (1000, True), (1001, False)])
+def test_rows_in_many_groups_are_planned(most: int, tied: bool) -> None:
+    """By types, as a box where there are too many of these, and with noise of their own beyond what is certified."""
+    many: Question = {"by": {"g0": list(range(1200))}, "groups_per_unit": most, "means": {"x0a": (0, 30)}}
+    plan = request_of([{"name": "q0", "count": "rows", **many}, *QUESTIONS[1:]], ROWS, 1.0).plan
+    plan.certify()
+    assert has_tied_rows(plan) == tied
+    if tied:
+        (tie,) = plan.ties
+        assert 1 - 1e-6 < tie.reach <= 1 and plan.optimality < (1.005 if most == 250 else 1.04)
+
+
 def test_random_neighbours_stay_within_what_is_charged() -> None:
     largest, tied = [], 0
     for _ in range(REQUESTS):

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw
 
 
+MOST_GROUPS = 1000
+"""Limit on the groups of a person whose rows are counted: how many have one row and how many all is certified jointly."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a draw is in the body: its part (None: it only counts people), its first group there, and its scale.
@@ -70,6 +74,8 @@ def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:
             return None
         return Part(1, 1, 1, centre, radius, weights * scale, count * scale, rows, max_rows)
     groups, most = (1, 1) if draw.groups is None else (draw.groups.size, draw.groups.at_most)
+    if max_rows and most > MOST_GROUPS:
+        raise untied("a person has rows in too many groups")
     return Part(groups, 0, most, centre, radius, weights * scale, count * scale, rows, max_rows)
 
 
