@@ -258,8 +258,8 @@ def test_weights_of_a_question_do_not_weigh_it_against_others() -> None:
 
 
 def test_what_cannot_share_a_noise_splits_the_guarantee_by_the_roots_of_totals() -> None:
-    rows = {"name": "score", "means": {"score": (0, 100)}, "rows_per_unit": 5}
-    plan = gm.Request("x", questions=[*MONTHS_AND_REGIONS, rows], **ALONE).plan
+    counted = {"name": "kinds", "histograms": {"kind": ["a", "b"]}, "count": True, "where": "age > 9"}
+    plan = gm.Request("x", questions=[*MONTHS_AND_REGIONS, counted], **ALONE).plan
     roots = {id(each): np.sqrt(each.total_variance) * each.guarantee.mu for each in plan.noises}
     assert len(roots) == 2
     for each in plan.noises:

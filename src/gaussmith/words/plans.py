@@ -154,7 +154,7 @@ def explain(plan: Plan) -> str:
         named = [slot.name for slot in plan.slots if slot.draw in tie.members]
         texts.append(f"\n{', '.join(named)}\n{_explain_tie(tie, plan.protects)}")
     texts.append("\nWhat each question costs the others, in their total squared error:")
-    texts += [f"  {name}: + {100 * (factor - 1):.2g} %" for name, factor in plan.costs().items()]
+    texts += [f"  {name}: + {100 * (factor - 1):.3g} %" for name, factor in plan.costs().items()]
     if len(plan.provable) > 1:
         texts.append(
             f"\nAll questions together: the total is {plan.total_variance:.6g}, and no Gaussian noise with the "
