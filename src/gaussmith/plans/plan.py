@@ -231,7 +231,7 @@ class Plan(StatedErrors):
         return (*(draw.block for draw in self.draws if draw.tie is None), *self.ties)
 
     def covariance(self) -> Array:
-        """Of the noise in the answers (of one group), the count last if asked; of a mean: of n times the mean."""
+        """Of the noise in the answers (of one group), the count last; of n times a mean, on average over its bounds."""
         return self.block.covariance()
 
     @property

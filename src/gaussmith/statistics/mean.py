@@ -8,9 +8,9 @@ Intervals cover the noise alone: not clipping to the bounds, not the sampling of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,8 +24,9 @@ from gaussmith.statistics.statistic import Ground, Noisy, Statistic
 class Means(Statistic):
     """Ratios of the first feature to the second, each measured from its middle.
 
-    n times the error of a mean is that of its numerator less the mean's distance from the middle times that of n: as
-    the mean may lie anywhere within its bounds, the error of n is worth the mean square of that distance.
+    The error of a mean times the noisy n is exactly the numerator's error less u times that of n, where u is the mean's
+    distance from the middle. Noise is chosen for the mean square of u over the bounds (`spread`); stated errors use
+    the largest u, so that they hold wherever the mean lies.
     """
 
     kind = "mean"
@@ -36,6 +37,8 @@ class Means(Statistic):
     middles: Array
     spread: Array
     """The mean square distance of each mean from its middle."""
+    within: Array | None = None
+    """Between which numbers each mean lies, where that is stated: means × 2, infinite where it is not."""
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -54,8 +57,34 @@ class Means(Statistic):
         return np.column_stack([np.zeros(len(self.spread)), self.spread])
 
     def picked(self, at: Sequence[int], places: Places) -> Self:
-        chosen = super().picked(at, places)
-        return replace(chosen, middles=self.middles[list(at)], spread=self.spread[list(at)])
+        chosen, some = super().picked(at, places), list(at)
+        within = None if self.within is None else self.within[some]
+        return replace(chosen, middles=self.middles[some], spread=self.spread[some], within=within)
+
+    def largest_distances(self, limits: Callable[[Places], Array]) -> Array:
+        """Up to the farther bound; or to the farther end of where it is stated to lie."""
+        distances = limits(self.places[:, 0])
+        if self.within is None:
+            return distances
+        return np.minimum(distances, np.abs(self.within - self.middles[:, None]).max(axis=1))
+
+    def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
+        """Var N + 2u|Cov| + u² Var D at the largest distance u."""
+        over, below = self.places.T
+        farthest = self.largest_distances(limits)
+        crossed = 2 * farthest * np.abs(noisy.covariance(over, below))
+        return np.asarray(noisy.variance(over) + crossed + farthest * farthest * noisy.variance(below))
+
+    def stating(self, within: Mapping[str, tuple[float, float]]) -> Self:
+        anywhere = (-np.inf, np.inf)
+        stated = np.array([within.get(name, anywhere) for name in self.names], float).reshape(-1, 2)
+        return replace(self, within=stated if np.isfinite(stated).any() else None)
+
+    def to_dict(self) -> dict[str, Any]:
+        if self.within is None:
+            return super().to_dict()
+        stated = [pair if np.isfinite(pair).all() else None for pair in self.within.tolist()]
+        return super().to_dict() | {"within": stated}
 
     def _ratio(self, noisy: Noisy) -> tuple[Array, ...]:
         """Numerators, denominators, their variances and their covariance, of each mean."""
