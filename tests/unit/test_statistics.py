@@ -104,8 +104,11 @@ def test_features_are_worth_what_the_planned_errors_make_of_them(name: str) -> N
 
 
 def test_a_mean_is_planned_for_anywhere_in_its_range() -> None:
-    """Var N + spread · Var D: the delta method's error, averaged over where the mean may lie."""
+    """Var N + spread · Var D: the delta method's error, averaged over where the mean may lie; and where it is largest."""
     statistic = STATISTICS["means over records"]
+    limits = np.array([3.0, 2.0])
+    largest = [max(C[i, i] - 2 * u * C[i, 2] + u * u * C[2, 2] for u in (-limits[i], limits[i])) for i in range(2)]
+    assert statistic.largest_variances(SINGLE, lambda places: limits[places]) == pytest.approx(largest)
     assert statistic.averaged_variances(SINGLE) == pytest.approx(np.diag(C)[:2] + 4.0 * C[2, 2])
     assert statistic.worth() == pytest.approx(np.array([[1.0, 4.0], [1.0, 4.0]]))
 

@@ -88,6 +88,11 @@ class Answers:
         return np.concatenate([np.full(len(each.weights), each.coefficients == (1.0,)) for each in self.statistics])
 
     @cached_property
+    def stated(self) -> npt.NDArray[np.bool_]:
+        """Of which answers it is stated between which numbers they lie."""
+        return np.concatenate([each.stated for each in self.statistics])
+
+    @cached_property
     def leads(self) -> Places:
         """The place of the first feature that each answer needs."""
         return np.concatenate([each.places[:, 0] for each in self.statistics])

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from gaussmith.errors import PlanError, nearest
+from gaussmith.checks import is_number
+from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.problem.features import MEAN, ROW_SUM, TOTAL, BoundedColumn, Need, One, Places, Value
 from gaussmith.statistics.statistic import Ground, Noisy, Statistic
@@ -75,6 +77,10 @@ class Means(Statistic):
         crossed = 2 * farthest * np.abs(noisy.covariance(over, below))
         return np.asarray(noisy.variance(over) + crossed + farthest * farthest * noisy.variance(below))
 
+    @property
+    def stated(self) -> npt.NDArray[np.bool_]:
+        return super().stated if self.within is None else np.isfinite(self.within).all(axis=1)
+
     def stating(self, within: Mapping[str, tuple[float, float]]) -> Self:
         anywhere = (-np.inf, np.inf)
         stated = np.array([within.get(name, anywhere) for name in self.names], float).reshape(-1, 2)
@@ -120,6 +126,45 @@ class Means(Statistic):
         over, below = (noisy.at(places) for places in self.places.T)
         below = np.where(below == 0, np.nan, below)  # no error to speak of
         return np.column_stack([1 / below, -over / below**2])
+
+
+def read_mean_within(
+    stated: Any, bounds: Mapping[str, tuple[float, float]], error: type[GaussmithError] = PlanError
+) -> dict[str, tuple[float, float]]:
+    """Between which numbers means lie, by column: bounds, or the middle fraction of their bounds; or one for all.
+
+    >>> read_mean_within({"age": (30, 50)}, {"age": (0, 100)}), read_mean_within(0.5, {"age": (0, 100)})
+    ({'age': (30.0, 50.0)}, {'age': (25.0, 75.0)})
+    """
+    if is_number(stated):
+        stated = dict.fromkeys(bounds, stated)
+    if not isinstance(stated, Mapping):
+        rule = "it must map columns to where their means lie, or be a fraction of the bounds"
+        remedy = "write mean_within = { age = [30, 50] }"
+        raise error(f"mean_within={stated!r}"[:120], rule, remedy, code="mean-within-malformed", stated=stated)
+    found = {}
+    for column, where in stated.items():
+        if column not in bounds:
+            what, rule = f"mean_within names {column!r}", "it must be a column whose mean is asked for"
+            remedy = nearest(str(column), list(bounds))
+            raise error(what, rule, remedy, code="mean-within-of-unasked-mean", column=column)
+        low, high = bounds[column]
+        pair = where
+        if is_number(where):
+            middle, half = low / 2 + high / 2, (high / 2 - low / 2) * float(where)
+            pair = (max(low, middle - half), min(high, middle + half)) if 0 < where <= 1 else ()
+        fits = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2 and all(map(is_number, pair))
+        if not (fits and low <= pair[0] < pair[1] <= high):
+            raise error(
+                f"mean_within of {column!r} = {where!r}"[:120],
+                f"it must be two numbers within the bounds [{low:g}, {high:g}], or a fraction of them up to 1",
+                f"write mean_within = {{ {column} = [{low:g}, {high:g}] }} with narrower numbers, or leave it out",
+                code="mean-within-outside-bounds",
+                column=column,
+                stated=where,
+            )
+        found[str(column)] = (float(pair[0]), float(pair[1]))
+    return found
 
 
 def check_method(method: str) -> str:

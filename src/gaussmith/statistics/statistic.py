@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem.features import BoundedColumn, Need, Places
@@ -173,6 +174,11 @@ class Statistic:
     def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
         """Of the answers wherever they lie; of a divided one: of its error times the noisy number it is divided by."""
         return self.linear_variances(noisy)
+
+    @property
+    def stated(self) -> npt.NDArray[np.bool_]:
+        """Of which answers it is stated between which numbers they lie."""
+        return np.zeros(len(self.weights), bool)
 
     def stating(self, within: Mapping[str, tuple[float, float]]) -> Self:
         """The same where it is stated, by name, between which numbers answers lie; only means can use it."""

@@ -141,7 +141,23 @@ def explain_choice(block: Block) -> str:
 def describe_divided(block: Block) -> str:
     """What n is under the errors of means, with an example."""
     error = float(block.standard_errors[block.answers.divided][0])
-    return f"n is the number of {counted_in(block)}: for n = 10,000, {figure(error)} / n is ± {figure(error / 10_000)}"
+    example = f"for n = 10,000, {figure(error)} / n is ± {figure(error / 10_000)}"
+    return f"n is the number of {counted_in(block)}: {example}{_for_means(block)}"
+
+
+def _for_means(block: Block) -> str:
+    """For which means the stated errors hold; empty where they are the same for all.
+
+    >>> import gaussmith as gm
+    >>> _for_means(gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1), answers="means").block)
+    ', at most, for means anywhere within their bounds'
+    """
+    if block.public_count and not block.answers.over_rows:
+        return ""
+    stated = block.answers.stated[block.answers.divided]
+    said = ["where mean_within says they lie"] if stated.any() else []
+    where = said if stated.all() else [block.domain.means_lie, *said]
+    return f", at most, for means {', or '.join(where)}"
 
 
 def guarantee_notes(guarantee: Guarantee) -> list[str]:
@@ -209,7 +225,7 @@ def _marginal_rows(block: Block, work: Marginals, most: int) -> list[tuple[str, 
 def block_notes(block: Block, rows: int | None, lead: str = "", protected: str | None = None) -> list[str]:
     notes, of = [], counted_in(block)
     if block.answers.any_divided and rows:
-        notes = [f"means over {rows:,} {of}"]
+        notes = [f"means over {rows:,} {of}{_for_means(block).replace(', at most,', ': errors are at most these')}"]
     elif block.answers.any_divided:
         notes = [describe_divided(block)]
     shares = [] if rows is None else [f"{printable(name)} ± {share:.3g} %" for name, share in _shares(block, rows)]
