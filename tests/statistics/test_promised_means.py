@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ Array = npt.NDArray[np.float64]
 
 
 def test_rows_needed_by_releases_of_groups() -> None:
-    """Through the real path: 3 000 groups of as many rows as are needed, at both ends of the bounds and in the middle."""
+    """Through the real path: 3 000 groups of as many rows as are needed, at the ends of the bounds and in the middle."""
     groups, box = 3000, gm.Box({"age": (0, 100)})
     alone = gm.plan(box, G, answers="means", shape="lifted")
     plan = gm.plan(gm.Groups({"g": list(range(groups))}, box), G, answers="means", shape="lifted")
@@ -44,12 +45,12 @@ def test_rows_needed_by_releases_of_groups() -> None:
         for mean, k in hits.items():
             assert stats.binomtest(k, groups, 0.95, "less").pvalue > ALARM, (error, mean)
         assert hits[50.0] > 0.97 * groups  # in the middle the error of the count does not matter
-        average = normal_width(0.95) * math.sqrt(alone.covariance()[0, 0])
+        average = normal_width(0.95) * math.sqrt(alone.block.averaged_covariance()[0, 0])
         few = math.ceil(average / error)
         assert stats.binomtest(covered(few, 100.0, error), groups, 0.95, "less").pvalue < 1e-9
 
 
-REQUEST = dict(unit="person", rows_per_unit=5, guarantee=G)
+REQUEST: dict[str, Any] = {"unit": "person", "rows_per_unit": 5, "guarantee": G}
 
 PLANS: dict[str, Callable[[], gm.Plan]] = {
     "one mean": lambda: gm.plan(gm.Box([0], [100]), G, answers="means"),
@@ -147,7 +148,7 @@ def test_the_average_over_the_bounds_is_no_promise() -> None:
     plan = PLANS["one mean"]()
     above, below, farthest, _ = drawn(plan)
     e = np.abs(above - farthest * below)[:, 0]
-    average = ErrorLaw(np.sqrt(np.diag(plan.covariance())), np.zeros(1))
+    average = ErrorLaw(np.sqrt(np.diag(plan.block.averaged_covariance())), np.zeros(1))
     for p, bound in ((0.95, average.maximum_error(0.95)), (0.95, math.sqrt(average.squared_error_quantile(0.95)))):
         assert stats.binomtest(int((e <= bound).sum()), DRAWS, p, "less").pvalue < 1e-9
     few = rows_needed(average, 0.01, 0.95)

@@ -104,7 +104,7 @@ def test_features_are_worth_what_the_planned_errors_make_of_them(name: str) -> N
 
 
 def test_a_mean_is_planned_for_anywhere_in_its_range() -> None:
-    """Var N + spread · Var D: the delta method's error, averaged over where the mean may lie; and where it is largest."""
+    """Var N + spread · Var D: the delta method's error, averaged over where the mean may lie; and its largest."""
     statistic = STATISTICS["means over records"]
     limits = np.array([3.0, 2.0])
     largest = [max(C[i, i] - 2 * u * C[i, 2] + u * u * C[2, 2] for u in (-limits[i], limits[i])) for i in range(2)]

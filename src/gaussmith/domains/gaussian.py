@@ -156,7 +156,7 @@ class GaussianData(Domain):
 
     @property
     def means_lie(self) -> str:
-        return "within mean_within of the expected means (by default one standard deviation)"
+        return "within mean_within of those expected"
 
     @property
     def reading(self) -> str:

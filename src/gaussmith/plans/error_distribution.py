@@ -139,7 +139,7 @@ class ErrorLaw:
 
     def chance_within(self, bound: float) -> float:
         """P(max |e_i| ≤ bound); a lower bound of it for noise that shares more than one draw."""
-        from scipy.special import log_ndtr, ndtr
+        from scipy.special import log_ndtr
 
         if (found := self._integral(bound, 0.0, 0.2)) is not None:
             return found

@@ -22,8 +22,8 @@ from gaussmith.problem import Domain
 from gaussmith.problem.features import Places
 from gaussmith.statistics import ONE, Answers, Noisy
 
-MAX_DENSE = 20_000
-"""Limit on the answers whose noise is decomposed where it has no known structure."""
+MAX_COVARIANCES = 20_000
+"""Limit on the answers for an explicit covariance matrix."""
 
 
 def promised_law(answers: Answers, noisy: Noisy, domain: Domain) -> ErrorLaw:
@@ -38,19 +38,31 @@ def promised_law(answers: Answers, noisy: Noisy, domain: Domain) -> ErrorLaw:
     return found or _law_apart(answers, noisy, below, distances, domain.means_vary_alone)
 
 
+def check_covariances(size: int) -> None:
+    """Refuse so many answers that their covariance matrix is too large."""
+    if size > MAX_COVARIANCES:
+        raise PlanError(
+            f"{size} answers",
+            f"a covariance matrix is computed for at most {MAX_COVARIANCES}",
+            "use plan.standard_errors, or plan fewer answers",
+            code="covariance-too-large",
+            answers=size,
+        )
+
+
 def _divisor_places(answers: Answers, noisy: Noisy) -> Places:
     """The feature below each answer; −1 where nothing noisy is."""
     last = noisy.rows.shape[0] - 1 if noisy.has_noisy_count else -1
     places = [
-        np.where(each.places[:, -1] == ONE, last, each.places[:, -1]) if each.divided else np.full(len(each.weights), -1)
+        np.where(each.places[:, -1] == ONE, last, each.places[:, -1])
+        if each.divided
+        else np.full(len(each.weights), -1)
         for each in answers.statistics
     ]
     return np.concatenate(places)
 
 
-def _common_law(
-    answers: Answers, noisy: Noisy, below: Places, distances: Array, vary_alone: bool
-) -> ErrorLaw | None:
+def _common_law(answers: Answers, noisy: Noisy, below: Places, distances: Array, vary_alone: bool) -> ErrorLaw | None:
     """The exact law where every answer has noise of its own, and all else is one draw; None elsewhere."""
     size = answers.size
     rows = noisy.rows.as_bordered()
@@ -80,14 +92,7 @@ def _common_law(
 def _law_apart(answers: Answers, noisy: Noisy, below: Places, distances: Array, vary_alone: bool) -> ErrorLaw:
     """A law that is never too small for any noise: each answer at its own worst, and bounds of the eigenvalues."""
     size = answers.size
-    if size > MAX_DENSE:
-        raise PlanError(
-            f"{size} answers",
-            f"a covariance matrix is computed for at most {MAX_DENSE}",
-            "use plan.standard_errors, or plan fewer answers",
-            code="covariance-too-large",
-            answers=size,
-        )
+    check_covariances(size)
     dense = noisy.rows.dense() * np.sqrt(noisy.unit)
     above = np.vstack([each.combined_rows(noisy, dense) for each in answers.statistics])[:size]
     held, places = np.unique(below[below >= 0], return_inverse=True)

@@ -131,7 +131,7 @@ class Question:
     @cached_property
     def where_means_lie(self) -> dict[str, tuple[float, float]]:
         """Between which numbers means are stated to lie, by column."""
-        return read_mean_within(self.mean_within, self.means, RequestError)
+        return read_mean_within(self.mean_within, self.means)
 
     def _check_error(self) -> None:
         """A largest error is a number, and what it is about has a standard error that is known beforehand."""

@@ -47,7 +47,9 @@ def assemble_question(question: Question, unit: str | None, asked: Sequence[Aske
         return assemble_histogram(column, values, few, bool(question.count))
     rule = PersonRule(unit is not None, question.rows_per_unit or 1, question.mean_of, question.count)
     made = assemble(asked, rule, question.weights, question.missing)
-    named = {Means.name_of((BoundedColumn(column, *where),)): where for column, where in question.where_means_lie.items()}
+    named = {
+        Means.name_of((BoundedColumn(column, *where),)): where for column, where in question.where_means_lie.items()
+    }
     return replace(made, answers=made.answers.stating(named))
 
 

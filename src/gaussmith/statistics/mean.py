@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import is_number
-from gaussmith.errors import GaussmithError, PlanError, nearest
+from gaussmith.errors import PlanError, RequestError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.problem.features import MEAN, ROW_SUM, TOTAL, BoundedColumn, Need, One, Places, Value
 from gaussmith.statistics.statistic import Ground, Noisy, Statistic
@@ -68,7 +68,7 @@ class Means(Statistic):
         distances = limits(self.places[:, 0])
         if self.within is None:
             return distances
-        return np.minimum(distances, np.abs(self.within - self.middles[:, None]).max(axis=1))
+        return np.asarray(np.minimum(distances, np.abs(self.within - self.middles[:, None]).max(axis=1)))
 
     def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
         """Var N + 2u|Cov| + u² Var D at the largest distance u."""
@@ -79,7 +79,7 @@ class Means(Statistic):
 
     @property
     def stated(self) -> npt.NDArray[np.bool_]:
-        return super().stated if self.within is None else np.isfinite(self.within).all(axis=1)
+        return super().stated if self.within is None else np.asarray(np.isfinite(self.within).all(axis=1))
 
     def stating(self, within: Mapping[str, tuple[float, float]]) -> Self:
         anywhere = (-np.inf, np.inf)
@@ -128,9 +128,7 @@ class Means(Statistic):
         return np.column_stack([1 / below, -over / below**2])
 
 
-def read_mean_within(
-    stated: Any, bounds: Mapping[str, tuple[float, float]], error: type[GaussmithError] = PlanError
-) -> dict[str, tuple[float, float]]:
+def read_mean_within(stated: Any, bounds: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
     """Between which numbers means lie, by column: bounds, or the middle fraction of their bounds; or one for all.
 
     >>> read_mean_within({"age": (30, 50)}, {"age": (0, 100)}), read_mean_within(0.5, {"age": (0, 100)})
@@ -141,13 +139,13 @@ def read_mean_within(
     if not isinstance(stated, Mapping):
         rule = "it must map columns to where their means lie, or be a fraction of the bounds"
         remedy = "write mean_within = { age = [30, 50] }"
-        raise error(f"mean_within={stated!r}"[:120], rule, remedy, code="mean-within-malformed", stated=stated)
+        raise RequestError(f"mean_within={stated!r}"[:120], rule, remedy, code="mean-within-malformed", stated=stated)
     found = {}
     for column, where in stated.items():
         if column not in bounds:
             what, rule = f"mean_within names {column!r}", "it must be a column whose mean is asked for"
             remedy = nearest(str(column), list(bounds))
-            raise error(what, rule, remedy, code="mean-within-of-unasked-mean", column=column)
+            raise RequestError(what, rule, remedy, code="mean-within-of-unasked-mean", column=column)
         low, high = bounds[column]
         pair = where
         if is_number(where):
@@ -155,7 +153,7 @@ def read_mean_within(
             pair = (max(low, middle - half), min(high, middle + half)) if 0 < where <= 1 else ()
         fits = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2 and all(map(is_number, pair))
         if not (fits and low <= pair[0] < pair[1] <= high):
-            raise error(
+            raise RequestError(
                 f"mean_within of {column!r} = {where!r}"[:120],
                 f"it must be two numbers within the bounds [{low:g}, {high:g}], or a fraction of them up to 1",
                 f"write mean_within = {{ {column} = [{low:g}, {high:g}] }} with narrower numbers, or leave it out",

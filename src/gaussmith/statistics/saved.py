@@ -69,15 +69,19 @@ def _stated(fields: dict[str, Any], names: tuple[str, ...]) -> dict[str, tuple[f
     """Between which numbers means are stated to lie, by name."""
     stated = fields.get("within", [None] * len(names))
     pairs = [pair for pair in stated if pair is not None] if isinstance(stated, list) else [()]
-    fits = len(stated) == len(names) and all(isinstance(p, list) and len(p) == 2 and all(map(is_number, p)) for p in pairs)
+    fits = len(stated) == len(names) and all(
+        isinstance(p, list) and len(p) == 2 and all(map(is_number, p)) for p in pairs
+    )
     if not fits:
         raise PlanError(
             "a statement of where means lie that does not fit them",
             "every field must be as it was saved",
             "plan again",
-            code="statistic-without-features",
+            code="stated-means-do-not-fit",
         )
-    return {name: (float(pair[0]), float(pair[1])) for name, pair in zip(names, stated, strict=True) if pair is not None}
+    return {
+        name: (float(pair[0]), float(pair[1])) for name, pair in zip(names, stated, strict=True) if pair is not None
+    }
 
 
 def _check_fields(fields: dict[str, Any], *known: set[str]) -> None:
