@@ -26,7 +26,7 @@ Array = npt.NDArray[np.float64]
 
 
 def test_rows_needed_by_releases_of_groups() -> None:
-    """Through the real path: 3 000 groups of as many rows as are needed, at the ends of the bounds and in the middle."""
+    """Through the real path: 3 000 groups of as many rows as needed, at the ends of the bounds and in the middle."""
     groups, box = 3000, gm.Box({"age": (0, 100)})
     alone = gm.plan(box, G, answers="means", shape="lifted")
     plan = gm.plan(gm.Groups({"g": list(range(groups))}, box), G, answers="means", shape="lifted")
