@@ -21,7 +21,9 @@ PLANS = {
     "isotropic": lambda: gm.plan(gm.Box([0] * 5, [1] * 5), G, shape="isotropic", count=True),
     "replaced": lambda: gm.plan(gm.Box([0, 1, 2], [1, 3, 2.5]), G, neighbours="replace-one"),
     "ball around a centre": lambda: gm.plan(gm.Ball(4, 1, [3, 0, 0, 1]), G, count=True),
-    "means": lambda: gm.plan(gm.Box([0, 1, 2], [1, 3, 2.5]), G, answers="means", count=True),
+    "means replaced": lambda: gm.plan(
+        gm.Box([0, 1, 2], [1, 3, 2.5]), G, answers="means", neighbours="replace-one"
+    ),  # with a secret number their law is that of the worst means: tests/statistics/test_promised_means.py
     "linear": lambda: gm.plan(gm.Box([0, 1, 2], [1, 3, 2.5]), G, answers=[[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1]]),
     "counts": lambda: gm.plan(gm.Counts(9, at_most=2), G),
     "counts replaced": lambda: gm.plan(gm.Counts(9, at_most=3), G, neighbours="replace-one"),

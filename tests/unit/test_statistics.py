@@ -82,7 +82,7 @@ def test_a_public_number_of_records_has_no_noise() -> None:
     assert ratios.errors(public) == pytest.approx(np.sqrt(np.diag(C)[:2]) / 10)
     low, high = ratios.intervals(public, 1.96, "fieller")
     assert (high - low) / 2 == pytest.approx(1.96 * ratios.errors(public))
-    assert ratios.planned_variances(public) == pytest.approx(np.diag(C)[:2])
+    assert ratios.averaged_variances(public) == pytest.approx(np.diag(C)[:2])
 
 
 def test_a_mean_over_nobody_is_unknown() -> None:
@@ -98,15 +98,18 @@ def test_features_are_worth_what_the_planned_errors_make_of_them(name: str) -> N
     apart = Noisy(np.zeros(3), Dense(np.diag([2.0, 3.0, 5.0])), unit=0.01, counted=True)
     answers = answers_of(replace(statistic, weights=np.linspace(1, 2, len(statistic.weights))))
     over_features = answers.features.weights @ apart.variances[:2] + answers.features.count_weight * apart.variances[2]
-    assert answers.planned_total(apart) == pytest.approx(over_features, rel=1e-12)
-    planned = answers.planned_covariance(apart)
-    assert np.diag(planned) == pytest.approx(answers.planned_variances(apart), rel=1e-12)
+    assert answers.averaged_total(apart) == pytest.approx(over_features, rel=1e-12)
+    planned = answers.averaged_covariance(apart)
+    assert np.diag(planned) == pytest.approx(answers.averaged_variances(apart), rel=1e-12)
 
 
 def test_a_mean_is_planned_for_anywhere_in_its_range() -> None:
-    """Var N + spread · Var D: the delta method's error, averaged over where the mean may lie."""
+    """Var N + spread · Var D: the delta method's error, averaged over where the mean may lie; and its largest."""
     statistic = STATISTICS["means over records"]
-    assert statistic.planned_variances(SINGLE) == pytest.approx(np.diag(C)[:2] + 4.0 * C[2, 2])
+    limits = np.array([3.0, 2.0])
+    largest = [max(C[i, i] - 2 * u * C[i, 2] + u * u * C[2, 2] for u in (-limits[i], limits[i])) for i in range(2)]
+    assert statistic.largest_variances(SINGLE, lambda places: limits[places]) == pytest.approx(largest)
+    assert statistic.averaged_variances(SINGLE) == pytest.approx(np.diag(C)[:2] + 4.0 * C[2, 2])
     assert statistic.worth() == pytest.approx(np.array([[1.0, 4.0], [1.0, 4.0]]))
 
 

@@ -185,6 +185,12 @@ FLAGS = (
         "mean_of", lambda flag, text: text or "rows", of_people=True,
     ),
     Flag(
+        "mean_within", "NAME:LOW:HIGH",
+        "where the mean of a column lies, for the errors stated by a plan (default: anywhere within its bounds); does "
+        "not change the noise",
+        "mean_within", _bounds, often=True,
+    ),
+    Flag(
         "missing", "NAME=VALUE",
         "the value used where NAME is missing (default: for sums the point within the bounds nearest 0, for means "
         "the middle of the bounds)",

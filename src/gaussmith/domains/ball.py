@@ -89,6 +89,15 @@ class Ball(Domain):
         return np.full(self.dimension, self.ball_radius**2 / (self.dimension + 2))
 
     @property
+    def means_vary_alone(self) -> bool:
+        """No: a mean of records lies in the ball too."""
+        return False
+
+    @property
+    def means_lie(self) -> str:
+        return "anywhere in the ball"
+
+    @property
     def reading(self) -> str:
         """The treatment of records, in plain words."""
         return (

@@ -43,7 +43,8 @@ class GaussianData(Domain):
     scaling:     "best", or for comparison "report" (theorem 4), "chebyshev" (the report's alternative), "round".
     mean_within: how far the true means are expected to lie from `mean` (their typical distance). In that case clipping
                  shifts all records in the same direction, so the clip is wider. By default `mean` is taken as exact
-                 for sums, and the true means are taken to be one standard deviation away for means.
+                 for sums, and the true means are taken to be one standard deviation away for means. Errors stated
+                 for means hold if they lie no farther away than this.
 
     >>> GaussianData(mean=[170, 70], sd=[10, 15])
     GaussianData(2 coordinates around (170, 70), sd (10, 15), for about 10000 records)
@@ -147,6 +148,15 @@ class GaussianData(Domain):
         """The squared distance of the mean from the centre that is allowed for."""
         within = self.sd if self.mean_within is None else self.mean_within
         return within * within
+
+    @property
+    def mean_distances(self) -> Array:
+        """What `mean_within` says, by default one standard deviation: there is no bound that holds for all data."""
+        return self.sd if self.mean_within is None else self.mean_within
+
+    @property
+    def means_lie(self) -> str:
+        return "within mean_within of those expected"
 
     @property
     def reading(self) -> str:

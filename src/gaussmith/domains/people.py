@@ -103,6 +103,11 @@ class People(Domain):
         return np.concatenate([own * own / 3, rows * rows / 3, [0.0]])
 
     @cached_property
+    def mean_distances(self) -> Array:
+        """Half of each range; for a sum over rows that of a row."""
+        return np.concatenate([self._own.radius, self._rows.radius, [0.0]])
+
+    @cached_property
     def coded(self) -> tuple[Array, Array]:
         k = float(self.max_rows)
         return (

@@ -22,6 +22,7 @@ from gaussmith.neighbours import check, protects
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.certified_grid import Grid, make_grid
 from gaussmith.plans.error_distribution import ErrorLaw, law_of_features
+from gaussmith.plans.promised_errors import check_covariances, promised_law
 from gaussmith.problem import Domain, Law, Problem
 from gaussmith.problem.codes import Codes
 from gaussmith.problem.law import price_over_bound
@@ -32,9 +33,6 @@ from gaussmith.statistics.saved import answers_from_dict, answers_to_dict
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Proof
     from gaussmith.plans.tie import Tie
-
-MAX_COVARIANCES = 20_000
-"""Limit on the answers for an explicit covariance matrix."""
 
 _FIELDS = {"domain", "guarantee", "neighbours", "answers", "shape", "substitutes", "alternatives", "law"}
 
@@ -82,8 +80,8 @@ class Block:
 
     @property
     def standard_errors(self) -> Array:
-        """Of the answers, in order; of a mean: n times its error, wherever in its range it lies."""
-        return np.sqrt(self.answers.planned_variances(self.noise))
+        """Of the answers, in order; of a mean: n times its error, at most, wherever within its bounds it lies."""
+        return np.sqrt(self.answers.largest_variances(self.noise, self.domain))
 
     @property
     def count_standard_error(self) -> float | None:
@@ -130,25 +128,28 @@ class Block:
         return max(1.0, price_over_bound(self.price, self.lower_bound))
 
     def covariance(self) -> Array:
-        """Of the noise in the answers, the count last if asked; of a mean: of n times the mean."""
-        size = len(self.answers)
-        if size > MAX_COVARIANCES:
-            raise PlanError(
-                f"{size} answers",
-                f"a covariance matrix is computed for at most {MAX_COVARIANCES}",
-                "use plan.standard_errors, or plan fewer answers",
-                code="covariance-too-large",
-                answers=size,
-            )
-        return self.answers.planned_covariance(self.noise)
+        """Of the noise in the answers, the count last if asked; squares of `standard_errors` are on its diagonal.
+
+        Of n times a mean: at an end of its bounds, as likely the one as the other.
+        """
+        found = self.averaged_covariance()
+        np.fill_diagonal(found, self.answers.largest_variances(self.noise, self.domain))
+        return found
+
+    def averaged_covariance(self) -> Array:
+        """The same on average over the bounds of means: by it the noise was chosen."""
+        check_covariances(len(self.answers))
+        return self.answers.averaged_covariance(self.noise)
 
     def errors(self, rows: int | None = None) -> dict[str, float]:
         """The standard error of each answer in its own units; means need an estimate of the number of rows or people.
 
+        That of a mean is the largest, wherever within its bounds (or `mean_within`) the mean lies.
+
         >>> import gaussmith as gm
         >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), answers="means")
         >>> round(plan.errors(rows=10_000)["age"], 4)
-        0.0079
+        0.0104
         """
         errors = self.standard_errors
         if self.answers.any_divided:
@@ -176,13 +177,15 @@ class Block:
 
     @cached_property
     def error_law(self) -> ErrorLaw:
-        """The law of the errors of all answers together, the count left out; of a mean: of n times its error."""
-        size, noise = self.answers.size, self.noise
-        in_order = np.array_equal(self.answers.leads[:size], np.arange(self.problem.features.size))
-        if in_order and not self.answers.over_rows:
-            variances = self.answers.planned_variances(noise)[:size]
-            extra = (variances - noise.variances[:size]) / noise.unit  # of means: through the count
-            law = law_of_features(self.shape.features, size, self.noise_scale, extra)
+        """The law of the errors of all answers together, the count left out.
+
+        Of a mean: of its error times the noisy number that it is divided by, where that error is largest.
+        """
+        size = self.answers.size
+        if self.answers.any_divided:
+            return promised_law(self.answers, self.noise, self.domain)
+        if np.array_equal(self.answers.leads[:size], np.arange(self.problem.features.size)):
+            law = law_of_features(self.shape.features, size, self.noise_scale)
             if law is not None:
                 return law
         return ErrorLaw(np.zeros(size), np.zeros(size), self.covariance()[:size, :size])

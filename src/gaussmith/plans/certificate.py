@@ -271,7 +271,7 @@ def _evidence(block: Block, law: Law) -> dict[str, Array]:
     if size * size > MAX_NUMBERS or answers.any_divided:
         return {}
     scale = np.sqrt(answers.weights)[:size]
-    covariance = block.covariance()[:size, :size] * np.outer(scale, scale)
+    covariance = block.averaged_covariance()[:size, :size] * np.outer(scale, scale)
     found = block.domain.differences(block.problem, law)
     if found is None or found[0].size > MAX_NUMBERS:
         return {"covariance": covariance}

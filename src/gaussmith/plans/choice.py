@@ -73,7 +73,7 @@ def _price(shape: Shape, problem: Problem[Domain], answers: Answers) -> float:
     if problem.features.targets is not None:
         return price(shape, problem)
     rows, public = shape.features, None if problem.secret_count else 0
-    return answers.planned_total(Noisy(np.zeros(rows.shape[0]), rows, 1.0, shape.counted, public))
+    return answers.averaged_total(Noisy(np.zeros(rows.shape[0]), rows, 1.0, shape.counted, public))
 
 
 def _check_sizes(block: Block) -> None:

@@ -8,6 +8,9 @@ covariance (`numerics.quadratic_forms`), and the largest error has the law
 where the noise of each answer is its own part o and a share s of one draw t common to all (the lifted shapes, and every
 independent noise with s = 0): exact. For any other noise ∏ (2Φ(m/σ_i) − 1) is a lower bound of it (Šidák), so that the
 errors named here are never too small.
+
+A mean is divided by a noisy number, so what is Gaussian is its error times that number. Its law is that of a mean where
+the error is largest (`plans.promised_errors`): what is stated holds wherever the means lie.
 """
 
 from __future__ import annotations
@@ -59,7 +62,13 @@ class ErrorLaw:
     shares: Array
     covariance: Array | None = None
     spectrum: Array | None = None
-    """The eigenvalues, where they are known although the noise shares nothing that `shares` could say."""
+    """The eigenvalues, or upper bounds of them, where they are known although `shares` could not say them."""
+    divisors: Array | None = None
+    """The share of the same draw in the number that each answer is divided by; 0 where it is not divided."""
+    alone: Array | None = None
+    """The largest share of each answer, where they cannot all have it at once."""
+    common: bool = True
+    """Whether all shares are of one draw; if not, own and shares describe each answer by itself."""
 
     @cached_property
     def variances(self) -> Array:
@@ -130,45 +139,86 @@ class ErrorLaw:
 
     def chance_within(self, bound: float) -> float:
         """P(max |e_i| ≤ bound); a lower bound of it for noise that shares more than one draw."""
-        from scipy.special import log_ndtr, ndtr
+        from scipy.special import log_ndtr
 
-        own, shares, counts = self._distinct
-        ratios = np.divide(own, np.abs(shares), out=np.full_like(own, np.inf), where=shares != 0)
-        narrow = float(np.min(ratios, initial=np.inf))
-        step = min(0.2, narrow / 3)
-        if self.covariance is None and shares.any() and 18 * len(own) <= _MAX_WORK * step:
-            t = np.arange(-9.0, 9.0 + step / 2, step)
-            weights = np.exp(-t * t / 2)
-            at = np.outer(t, shares)
-            inside = ndtr((bound - at) / own) - ndtr((-bound - at) / own)
-            with np.errstate(divide="ignore"):
-                product = np.exp((counts * np.log(np.maximum(inside, 0.0))).sum(axis=1))
-            return float((weights * product).sum() / weights.sum())
-        sigma = np.sqrt(self.variances)
-        sigma = sigma[sigma > 0]
+        if (found := self._integral(bound, 0.0, 0.2)) is not None:
+            return found
+        sigma = self._alone(0.0)
         # ln(2Φ(x) − 1) = ln(1 − 2Φ(−x)), which keeps its digits far out
         return math.exp(float(np.log1p(-2 * np.exp(log_ndtr(-bound / sigma))).sum())) if bound > 0 else 0.0
 
+    def chance_over(self, rows: float, error: float) -> float:
+        """P(every answer over `rows` is within `error`), a lower bound of it where `chance_within` is one.
+
+        A mean with error e/(n + b) is within `error` if |e| ≤ error · (n + b). By itself this fails with probability
+        at most 2Φ(−error · n/s), where s² = own² + (share + error · divisor)²; these bounds are added up where the
+        integral over the common draw cannot be done.
+        """
+        from scipy.special import ndtr
+
+        if self.divisors is None:
+            return self.chance_within(rows * error)
+        if (found := self._integral(rows * error, error, 0.05)) is not None:
+            return found
+        return float(1 - 2 * ndtr(-rows * error / self._alone(error)).sum())
+
+    def _integral(self, bound: float, slope: float, step: float) -> float | None:
+        """P(|e_i| ≤ bound + slope · divisor_i · t for all i) over the common draw t; None where that cannot be done."""
+        from scipy.special import ndtr
+
+        own, shares, divisors, counts = self._distinct
+        steep = np.abs(shares) + slope * divisors
+        ratios = np.divide(own, steep, out=np.full_like(own, np.inf), where=steep != 0)
+        step = min(step, float(np.min(ratios, initial=np.inf)) / 3)
+        if self.covariance is not None or not (self.common and steep.any() and 18 * len(own) <= _MAX_WORK * step):
+            return None
+        t = np.arange(-9.0, 9.0 + step / 2, step)
+        weights = np.exp(-t * t / 2)
+        at, bounds = np.outer(t, shares), bound + slope * np.outer(t, divisors)
+        inside = ndtr((bounds - at) / own) - ndtr((-bounds - at) / own)
+        with np.errstate(divide="ignore"):
+            product = np.exp((counts * np.log(np.maximum(inside, 0.0))).sum(axis=1))
+        return float((weights * product).sum() / weights.sum())
+
+    def _alone(self, slope: float) -> Array:
+        """The standard deviation of each answer by itself, its divisor taken in by `slope`; those that have noise."""
+        if self.covariance is not None:
+            sigma = np.sqrt(self.variances)
+        else:
+            shares = np.abs(self.shares if self.alone is None else self.alone)
+            sigma = np.sqrt(self.own**2 + (shares + slope * (0.0 if self.divisors is None else self.divisors)) ** 2)
+        return np.asarray(sigma[sigma > 0])
+
     @cached_property
-    def _distinct(self) -> tuple[Array, Array, Array]:
-        """Own parts and shares that occur, and how often."""
-        noisy = self.variances > 0
-        pairs = np.column_stack([self.own[noisy], self.shares[noisy]]) if self.covariance is None else np.zeros((0, 2))
-        found, counts = np.unique(pairs, axis=0, return_counts=True)
-        return found[:, 0], found[:, 1], counts.astype(float)
+    def _distinct(self) -> tuple[Array, Array, Array, Array]:
+        """Own parts, shares and divisors that occur together, and how often."""
+        noisy = self.variances > 0 if self.covariance is None else np.zeros(len(self.own), bool)
+        divisors = np.zeros_like(self.own) if self.divisors is None else self.divisors
+        rows = np.column_stack([self.own[noisy], self.shares[noisy], divisors[noisy]])
+        found, counts = np.unique(rows, axis=0, return_counts=True)
+        return found[:, 0], found[:, 1], found[:, 2], counts.astype(float)
 
 
 def rows_needed(law: ErrorLaw, error: float, confidence: float = 0.95) -> int:
     """The least n for which all answers divided by n are within `error` of the truth with this confidence.
 
-    Sums over n are averages of the clamped records, counts over n are fractions; for means the law is of n times them.
+    Sums over n are averages of the clamped records, counts over n are fractions. Means are over the noisy n.
 
     >>> rows_needed(ErrorLaw(np.ones(10), np.zeros(10)), error=0.01)
     280
     """
     rule = "the error must be a finite number above 0"
     error = check_number("error", error, above=0, rule=rule, remedy="write error=0.01", error=PlanError)
-    return max(1, math.ceil(law.maximum_error(confidence) / error))
+    if law.divisors is None:
+        return max(1, math.ceil(law.maximum_error(confidence) / error))
+    confidence = check_probability("confidence", confidence, error=PlanError)
+    low, high = 0, max(1, math.ceil(law.maximum_error(confidence) / error))
+    while law.chance_over(high, error) < confidence:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if law.chance_over(middle, error) < confidence else (low, middle)
+    return high
 
 
 def _rank_one_eigenvalues(diagonal: Array, vector: Array) -> Array:
@@ -204,14 +254,14 @@ def _rounded_up(diagonal: Array) -> Array:
     return np.asarray(edges[np.searchsorted(edges, diagonal)])
 
 
-def law_of_features(features: Matrix, size: int, unit: float, extra: Array) -> ErrorLaw | None:
-    """The law of the first `size` features' errors by their structure, or None: `extra` is added to each variance."""
+def law_of_features(features: Matrix, size: int, unit: float) -> ErrorLaw | None:
+    """The law of the first `size` features' errors by their structure, or None."""
     bordered = features.as_bordered()
     if bordered is not None:
         index, inner, border = bordered.index[:size], bordered.inner[:size], bordered.border[:size]
         apart = len(np.unique(index)) == size
         if apart and not (border.any() and (index == features.shape[1] - 1).any()):
-            return ErrorLaw(np.sqrt(inner * inner + extra) * unit, border * unit)
+            return ErrorLaw(np.sqrt(inner * inner) * unit, border * unit)
     alike = features.as_exchangeable()
     if alike is None:
         return None
@@ -224,7 +274,11 @@ def law_of_features(features: Matrix, size: int, unit: float, extra: Array) -> E
 
 
 class StatedErrors:
-    """What a plan says about the errors of all answers together, from their law."""
+    """What a plan says about the errors of all answers together, from their law.
+
+    Of a mean: about its error times the released number of records (or rows), wherever within its bounds the mean lies
+    (or where `mean_within` says). Except `rows_needed`, which is about the means themselves.
+    """
 
     if TYPE_CHECKING:
 
@@ -233,11 +287,11 @@ class StatedErrors:
 
     @property
     def expected_squared_error(self) -> float:
-        """E Σ (error of answer i)², not weighted, the count left out."""
+        """E Σ (error of answer i)², not weighted, the count left out; of means: the largest it can be."""
         return self.error_law.expected_squared_error
 
     def squared_error_quantile(self, probability: float = 0.95) -> float:
-        """What the sum of squared errors stays below with this probability: an exact quantile of a weighted χ² sum.
+        """What the sum of squared errors stays below with this probability: a quantile of a weighted χ² sum.
 
         >>> import gaussmith as gm
         >>> plan = gm.plan(gm.Ball(2, 1), gm.Guarantee(mu=1))
@@ -256,6 +310,8 @@ class StatedErrors:
 
     def rows_needed(self, error: float, confidence: float = 0.95) -> int:
         """The least number of rows for which all averages (sums over n, or means) are within `error`, this confident.
+
+        For means it holds wherever within their bounds they lie, and also when it is a small number.
 
         >>> import gaussmith as gm
         >>> gm.plan(gm.Box([0] * 10, [1] * 10), gm.Guarantee(epsilon=1, delta=1e-6)).rows_needed(error=0.01)

@@ -154,7 +154,7 @@ class Plan(StatedErrors):
         >>> import gaussmith as gm
         >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), answers="means")
         >>> round(plan.errors(rows=10_000)["age"], 4)
-        0.0079
+        0.0104
         """
         if len(self) > 1:
             return {name: self[name].errors(rows) for name in self.questions}
@@ -236,7 +236,7 @@ class Plan(StatedErrors):
         return (*(draw.block for draw in self.draws if draw.tie is None), *self.ties)
 
     def covariance(self) -> Array:
-        """Of the noise in the answers (of one group), the count last if asked; of a mean: of n times the mean."""
+        """Of the noise in the answers (of one group), the count last; of n times a mean, at an end of its bounds."""
         return self.block.covariance()
 
     @property

@@ -31,6 +31,7 @@ def plan(
     count: bool = False,
     weights: Any = "equal",
     missing: Mapping[str, float] | None = None,
+    mean_within: Mapping[str, Any] | float | None = None,
     shape: str = "best",
     objective: str = "total",
     targets: Any = None,
@@ -46,6 +47,8 @@ def plan(
     weights:    "equal", "relative" (to each answer's range), or one positive number per answer.
     missing:    the substitute for a missing value, by column; the default is the point within the bounds nearest zero
                 for sums, and their centre for means.
+    mean_within: where means lie, for the errors that the plan states: {"age": (30, 50)}, or the middle fraction of the
+                bounds, such as 0.5. By default anywhere within the bounds. It does not change the noise.
     shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved", "wide".
     objective:  over cells and points: "total", the weighted sum of squared errors, or "worst", the largest error in
                 units of its target (`targets`: one standard error per answer; default 1).
@@ -67,7 +70,7 @@ def plan(
         )
     if isinstance(domain, Groups):
         with within_doubles():
-            asked = aim(ask(domain.domain, answers, count, weights), objective, targets)
+            asked = aim(ask(domain.domain, answers, count, weights, mean_within), objective, targets)
         made = _plan_groups(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape)
         made.certify()
         return made
@@ -82,7 +85,7 @@ def plan(
             type=type(domain).__name__,
         )
     with within_doubles():
-        asked = aim(ask(domain, answers, count, weights), objective, targets)
+        asked = aim(ask(domain, answers, count, weights, mean_within), objective, targets)
     protected = choose(neighbours, neighbors)
     block = plan_problem(Problem(domain, asked.features, protected), asked, guarantee, missing, shape, gap, progress)
     return Plan.of(Draw(block, guarantee, protected))

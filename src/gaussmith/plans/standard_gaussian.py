@@ -160,7 +160,7 @@ def spectrum(block: Block) -> tuple[Array, float | None]:
         )
     size = answers.size if block.public_count else len(answers)
     scale = np.sqrt(answers.weights[:size])
-    covariance = block.covariance()[:size, :size]
+    covariance = block.averaged_covariance()[:size, :size]
     values = np.linalg.eigvalsh(covariance * np.outer(scale, scale))[::-1]
     standard = standard_errors_of_standard(block)
     even = None if standard is None or answers.size == 0 else float(standard[0] * scale[0])

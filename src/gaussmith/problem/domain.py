@@ -94,6 +94,21 @@ class Domain(ABC):
         """The mean squared distance of a mean from the centre, if it is uniform in the domain."""
 
     @property
+    def mean_distances(self) -> Array:
+        """The largest distance of a mean from its middle, coordinate by coordinate: what promises about means use."""
+        return self.radius
+
+    @property
+    def means_vary_alone(self) -> bool:
+        """Whether all means may be that far from their middles at once; if not, they lie in a ball."""
+        return True
+
+    @property
+    def means_lie(self) -> str:
+        """Where means lie for which stated errors hold, in plain words."""
+        return "anywhere within their bounds"
+
+    @property
     def coded(self) -> tuple[Array, Array]:
         """Centre and radius of the points that codes represent."""
         return self.centre, self.radius

@@ -244,7 +244,11 @@ def _noise(
     shared = groups is not None and groups.is_shared
     where = "in each group, at its share of μ, " if shared else "at its share of μ, " if several else ""
     bars = _figure(draw(noise_spec(known), label), "Blue: this release. Grey: the standard Gaussian mechanism.")
-    divided = f"<p>{_prose(describe_divided(block))}.</p>" if groups is not None and block.answers.any_divided else ""
+    divided = (
+        f"<p>{_prose('; '.join(describe_divided(block)))}.</p>"
+        if groups is not None and block.answers.any_divided
+        else ""
+    )
     return (
         f"<p>{_prose(lead)}, at the same guarantee; {what} is {_prose(where + describe_optimality(block))}. "
         "The standard mechanism adds independent noise of equal size to every answer, in units of its weight.</p>\n"

@@ -6,11 +6,13 @@ import datetime
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 from gaussmith.checks import check_whole, is_number
 from gaussmith.errors import DomainError, RequestError, nearest
 from gaussmith.expressions import parse
+from gaussmith.statistics.mean import read_mean_within
 
 Bounds = Mapping[str, tuple[float, float]]
 
@@ -28,6 +30,8 @@ class Question:
     groups_per_unit:  the number of groups a person counts in
     mean_of:          "rows": means over rows; "units": means over people of each person's own mean
     where, columns:   a filter and derived columns (docs/expressions.md)
+    mean_within:      where means lie, for the errors stated before a release: {"age": [30, 50]}, or the middle fraction
+                      of the bounds, such as 0.5; by default anywhere within the bounds. It does not change the noise
     missing:          the substitute for a missing value, by column
     weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
     histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
@@ -47,6 +51,7 @@ class Question:
     where: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, float] = field(default_factory=dict)
+    mean_within: Mapping[str, Any] | float = field(default_factory=dict)
     weights: Any = "relative"
     histograms: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     values_per_unit: int = 1
@@ -57,6 +62,7 @@ class Question:
         object.__setattr__(self, "histograms", read_values(self.histograms))
         object.__setattr__(self, "sums", _bounds("sums", self.sums))
         object.__setattr__(self, "means", _bounds("means", self.means))
+        self.where_means_lie  # noqa: B018 (read here, or refused)
         object.__setattr__(self, "by", _keys(self.by))
         object.__setattr__(self, "columns", _texts("columns", self.columns, 'bmi = "weight / (height * height)"'))
         if not isinstance(self.count, bool) and self.count != "rows":
@@ -121,6 +127,11 @@ class Question:
                 code="values-per-unit-without-histograms",
                 values_per_unit=self.values_per_unit,
             )
+
+    @cached_property
+    def where_means_lie(self) -> dict[str, tuple[float, float]]:
+        """Between which numbers means are stated to lie, by column."""
+        return read_mean_within(self.mean_within, self.means)
 
     def _check_error(self) -> None:
         """A largest error is a number, and what it is about has a standard error that is known beforehand."""

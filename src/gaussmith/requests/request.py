@@ -67,6 +67,7 @@ class Request:
     where: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, float] = field(default_factory=dict)
+    mean_within: Mapping[str, Any] | float = field(default_factory=dict)
     weights: Any = "relative"
     histograms: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     values_per_unit: int = 1
@@ -128,6 +129,9 @@ class Request:
         if own and "missing" not in own and isinstance(self.missing, Mapping):
             asked = {column for name in ("sums", "means") for column in own.get(name, ())}
             fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
+        if own and "mean_within" not in own and isinstance(self.mean_within, Mapping):
+            means = own.get("means", ())
+            fields["mean_within"] = {column: where for column, where in self.mean_within.items() if column in means}
         return Question(**fields)
 
     def _apart(self) -> list[dict[str, Any]]:
@@ -236,6 +240,11 @@ class Request:
                 rule = "it must be a column that is asked for"
                 remedy = "leave it out, or ask for it"
                 raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
+        for column in self.mean_within if isinstance(self.mean_within, Mapping) else ():
+            if not any(column in q.means for q in questions):
+                what, rule = f"mean_within names {column!r}", "it must be a column whose mean is asked for"
+                remedy = "leave it out, or ask for its mean"
+                raise RequestError(what, rule, remedy, code="mean-within-of-unasked-mean", column=column)
         return questions
 
     @classmethod
@@ -341,7 +350,19 @@ def _union(questions: Sequence[Question]) -> Question:
     means = {column: pair for question in questions for column, pair in question.means.items()}
     count = next((question.count for question in questions if question.count), False)
     missing = {column: value for question in questions for column, value in question.missing.items()}
-    return replace(questions[0], sums=sums, means=means, count=count, missing=missing)
+    union = replace(questions[0], sums=sums, means=means, count=count, missing=missing, mean_within={})
+    return replace(union, mean_within=_widest([question for question in questions if question.means], means))
+
+
+def _widest(questions: Sequence[Question], means: Bounds) -> dict[str, tuple[float, float]]:
+    """Where means lie that all questions about them state, as far as any says; only of means with the same bounds."""
+    found = {}
+    for column, bounds in means.items():
+        asking = [question for question in questions if column in question.means]
+        stated = [question.where_means_lie.get(column, bounds) for question in asking]
+        if all(question.means[column] == bounds for question in asking) and bounds not in stated:
+            found[column] = (min(low for low, _ in stated), max(high for _, high in stated))
+    return found
 
 
 def _misplaced(key: str, fields: Mapping[str, Any]) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
 from gaussmith.problem.features import BoundedColumn
 from gaussmith.requests.question import Question
+from gaussmith.statistics import Means
 from gaussmith.statistics.registry import STATISTICS
 
 
@@ -45,7 +46,11 @@ def assemble_question(question: Question, unit: str | None, asked: Sequence[Aske
         few = min(question.values_per_unit, len(values))
         return assemble_histogram(column, values, few, bool(question.count))
     rule = PersonRule(unit is not None, question.rows_per_unit or 1, question.mean_of, question.count)
-    return assemble(asked, rule, question.weights, question.missing)
+    made = assemble(asked, rule, question.weights, question.missing)
+    named = {
+        Means.name_of((BoundedColumn(column, *where),)): where for column, where in question.where_means_lie.items()
+    }
+    return replace(made, answers=made.answers.stating(named))
 
 
 def plan_question(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.numerics.linear import Array, Matrix
+from gaussmith.problem import Domain
 from gaussmith.problem.features import Features, Places
 from gaussmith.statistics.statistic import ONE, Noisy, Statistic
 from gaussmith.workloads import Names
@@ -87,6 +88,11 @@ class Answers:
         return np.concatenate([np.full(len(each.weights), each.coefficients == (1.0,)) for each in self.statistics])
 
     @cached_property
+    def stated(self) -> npt.NDArray[np.bool_]:
+        """Of which answers it is stated between which numbers they lie."""
+        return np.concatenate([each.stated for each in self.statistics])
+
+    @cached_property
     def leads(self) -> Places:
         """The place of the first feature that each answer needs."""
         return np.concatenate([each.places[:, 0] for each in self.statistics])
@@ -109,23 +115,40 @@ class Answers:
         terms = zip(statistic.coefficients, statistic.places[at].tolist(), strict=True)
         return np.asarray(sum(c * rows.row(place % rows.shape[0]) for c, place in terms if c))
 
-    def planned_variances(self, noisy: Noisy) -> Array:
-        """Of all answers in order, before anything is released."""
-        return self._joined([each.planned_variances(noisy) for each in self.statistics])
+    def averaged_variances(self, noisy: Noisy) -> Array:
+        """Of all answers in order, on average over where they may lie."""
+        return self._joined([each.averaged_variances(noisy) for each in self.statistics])
 
-    def planned_total(self, noisy: Noisy) -> float:
+    def largest_variances(self, noisy: Noisy, domain: Domain) -> Array:
+        """Of all answers in order, wherever they lie; of a mean: of its error times the noisy n."""
+        limits = self._limits(domain)
+        return self._joined([each.largest_variances(noisy, limits) for each in self.statistics])
+
+    def largest_distances(self, domain: Domain) -> Array:
+        """The largest distance of each mean from its middle; 0 for other answers."""
+        limits = self._limits(domain)
+        return self._joined([each.largest_distances(limits) for each in self.statistics])
+
+    def _limits(self, domain: Domain) -> Callable[[Places], Array]:
+        return lambda places: domain.mean_distances[self.features.index[places]]
+
+    def stating(self, within: Mapping[str, tuple[float, float]]) -> Answers:
+        """The same answers where it is stated, by name, between which numbers some means lie."""
+        return replace(self, statistics=tuple(each.stating(within) for each in self.statistics)) if within else self
+
+    def averaged_total(self, noisy: Noisy) -> float:
         """The weighted total of the variances of all answers; that of all features at their worth, but for rounding."""
-        found, size = self.planned_variances(noisy), self.size
+        found, size = self.averaged_variances(noisy), self.size
         return float(self.weights[:size] @ found[:size]) + (float(self.weights[-1] * found[-1]) if self.count else 0.0)
 
-    def planned_covariance(self, noisy: Noisy) -> Array:
-        """Of the noise in all answers in order; n times a divided one."""
+    def averaged_covariance(self, noisy: Noisy) -> Array:
+        """Of the noise in all answers in order, on average over where they may lie; n times a divided one."""
         dense = noisy.rows.dense()
         rows = np.vstack([each.combined_rows(noisy, dense) for each in self.statistics])
         found = rows @ rows.T * noisy.unit
         linear = self._joined([each.linear_variances(noisy) for each in self.statistics])
         at = np.arange(len(self))
-        found[at, at] += self.planned_variances(noisy) - linear
+        found[at, at] += self.averaged_variances(noisy) - linear
         return np.asarray(found)
 
     def gathered(self, read: Callable[[Statistic], Array]) -> Array:

@@ -15,6 +15,7 @@ from gaussmith.problem.features import BoundedColumn, Places, of_coordinates, of
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.count import NAME, Count
 from gaussmith.statistics.linear import Linear
+from gaussmith.statistics.mean import read_mean_within
 from gaussmith.statistics.registry import asked_of_coordinates
 from gaussmith.statistics.statistic import ONE, Ground, Statistic
 from gaussmith.statistics.workload import Workloads
@@ -24,8 +25,30 @@ MAX_SPELLED = 10_000
 """Limit on the names of a workload's answers that are spelled at once; the others are when they are looked at."""
 
 
-def ask(domain: Domain, answers: Any = "sums", count: bool = False, weights: Any = "equal") -> Answers:
-    """The answers asked of a domain: "sums", "means", a matrix with one column per coordinate, or a workload."""
+def ask(
+    domain: Domain, answers: Any = "sums", count: bool = False, weights: Any = "equal", mean_within: Any = None
+) -> Answers:
+    """The answers asked of a domain: "sums", "means", a matrix with one column per coordinate, or a workload.
+
+    `mean_within` says between which numbers means lie; stated errors hold there, and noise does not depend on it.
+    """
+    asked = _ask(domain, answers, count, weights)
+    if mean_within is None:
+        return asked
+    if not (asked.any_divided and domain.means_vary_alone):
+        raise PlanError(
+            "mean_within where there is no mean within bounds of its own",
+            "it says where the means of columns with bounds lie",
+            "leave it out; a ball may have a smaller radius, and GaussianData has a mean_within of its own",
+            code="mean-within-without-bounds",
+        )
+    low, high = domain.middles - domain.mean_distances, domain.middles + domain.mean_distances
+    names = [name for each in asked.statistics if each.divided for name in each.names]
+    bounds = dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+    return asked.stating(read_mean_within(mean_within, bounds))
+
+
+def _ask(domain: Domain, answers: Any, count: bool, weights: Any) -> Answers:
     if isinstance(answers, Rows):
         domain.check_workload(answers)
         answers = answers.matrix

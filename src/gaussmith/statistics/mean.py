@@ -8,13 +8,15 @@ Intervals cover the noise alone: not clipping to the bounds, not the sampling of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from gaussmith.errors import PlanError, nearest
+from gaussmith.checks import is_number
+from gaussmith.errors import PlanError, RequestError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.problem.features import MEAN, ROW_SUM, TOTAL, BoundedColumn, Need, One, Places, Value
 from gaussmith.statistics.statistic import Ground, Noisy, Statistic
@@ -24,8 +26,9 @@ from gaussmith.statistics.statistic import Ground, Noisy, Statistic
 class Means(Statistic):
     """Ratios of the first feature to the second, each measured from its middle.
 
-    n times the error of a mean is that of its numerator less the mean's distance from the middle times that of n: as
-    the mean may lie anywhere within its bounds, the error of n is worth the mean square of that distance.
+    The error of a mean times the noisy n is exactly the numerator's error less u times that of n, where u is the mean's
+    distance from the middle. Noise is chosen for the mean square of u over the bounds (`spread`); stated errors use
+    the largest u, so that they hold wherever the mean lies.
     """
 
     kind = "mean"
@@ -36,6 +39,8 @@ class Means(Statistic):
     middles: Array
     spread: Array
     """The mean square distance of each mean from its middle."""
+    within: Array | None = None
+    """Between which numbers each mean lies, where that is stated: means × 2, infinite where it is not."""
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -54,8 +59,38 @@ class Means(Statistic):
         return np.column_stack([np.zeros(len(self.spread)), self.spread])
 
     def picked(self, at: Sequence[int], places: Places) -> Self:
-        chosen = super().picked(at, places)
-        return replace(chosen, middles=self.middles[list(at)], spread=self.spread[list(at)])
+        chosen, some = super().picked(at, places), list(at)
+        within = None if self.within is None else self.within[some]
+        return replace(chosen, middles=self.middles[some], spread=self.spread[some], within=within)
+
+    def largest_distances(self, limits: Callable[[Places], Array]) -> Array:
+        """Up to the farther bound; or to the farther end of where it is stated to lie."""
+        distances = limits(self.places[:, 0])
+        if self.within is None:
+            return distances
+        return np.asarray(np.minimum(distances, np.abs(self.within - self.middles[:, None]).max(axis=1)))
+
+    def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
+        """Var N + 2u|Cov| + u² Var D at the largest distance u."""
+        over, below = self.places.T
+        farthest = self.largest_distances(limits)
+        crossed = 2 * farthest * np.abs(noisy.covariance(over, below))
+        return np.asarray(noisy.variance(over) + crossed + farthest * farthest * noisy.variance(below))
+
+    @property
+    def stated(self) -> npt.NDArray[np.bool_]:
+        return super().stated if self.within is None else np.asarray(np.isfinite(self.within).all(axis=1))
+
+    def stating(self, within: Mapping[str, tuple[float, float]]) -> Self:
+        anywhere = (-np.inf, np.inf)
+        stated = np.array([within.get(name, anywhere) for name in self.names], float).reshape(-1, 2)
+        return replace(self, within=stated if np.isfinite(stated).any() else None)
+
+    def to_dict(self) -> dict[str, Any]:
+        if self.within is None:
+            return super().to_dict()
+        stated = [pair if np.isfinite(pair).all() else None for pair in self.within.tolist()]
+        return super().to_dict() | {"within": stated}
 
     def _ratio(self, noisy: Noisy) -> tuple[Array, ...]:
         """Numerators, denominators, their variances and their covariance, of each mean."""
@@ -91,6 +126,43 @@ class Means(Statistic):
         over, below = (noisy.at(places) for places in self.places.T)
         below = np.where(below == 0, np.nan, below)  # no error to speak of
         return np.column_stack([1 / below, -over / below**2])
+
+
+def read_mean_within(stated: Any, bounds: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Between which numbers means lie, by column: bounds, or the middle fraction of their bounds; or one for all.
+
+    >>> read_mean_within({"age": (30, 50)}, {"age": (0, 100)}), read_mean_within(0.5, {"age": (0, 100)})
+    ({'age': (30.0, 50.0)}, {'age': (25.0, 75.0)})
+    """
+    if is_number(stated):
+        stated = dict.fromkeys(bounds, stated)
+    if not isinstance(stated, Mapping):
+        rule = "it must map columns to where their means lie, or be a fraction of the bounds"
+        remedy = "write mean_within = { age = [30, 50] }"
+        raise RequestError(f"mean_within={stated!r}"[:120], rule, remedy, code="mean-within-malformed", stated=stated)
+    found = {}
+    for column, where in stated.items():
+        if column not in bounds:
+            what, rule = f"mean_within names {column!r}", "it must be a column whose mean is asked for"
+            remedy = nearest(str(column), list(bounds))
+            raise RequestError(what, rule, remedy, code="mean-within-of-unasked-mean", column=column)
+        low, high = bounds[column]
+        pair = where
+        if is_number(where):
+            middle, half = low / 2 + high / 2, (high / 2 - low / 2) * float(where)
+            pair = (max(low, middle - half), min(high, middle + half)) if 0 < where <= 1 else ()
+        fits = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2 and all(map(is_number, pair))
+        if not (fits and low <= pair[0] < pair[1] <= high):
+            raise RequestError(
+                f"mean_within of {column!r} = {where!r}"[:120],
+                f"it must be two numbers within the bounds [{low:g}, {high:g}], or a fraction of them up to 1",
+                f"write mean_within = {{ {column} = [{low:g}, {high:g}] }} with narrower numbers, or leave it out",
+                code="mean-within-outside-bounds",
+                column=column,
+                stated=where,
+            )
+        found[str(column)] = (float(pair[0]), float(pair[1]))
+    return found
 
 
 def check_method(method: str) -> str:

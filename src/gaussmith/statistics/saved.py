@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gaussmith.checks import is_number
 from gaussmith.errors import PlanError, nearest
 from gaussmith.problem import Domain, Features
 from gaussmith.statistics.answers import Answers
@@ -40,7 +41,8 @@ def answers_from_dict(fields: dict[str, Any], domain: Domain) -> Answers:
 
 
 def _statistic(fields: dict[str, Any], domain: Domain, features: Features) -> Statistic:
-    _check_fields(fields, {"kind", "names", "places", "weights"})
+    own = {"kind", "names", "places", "weights"}
+    _check_fields(fields, own, own | {"within"})
     kind = fields["kind"]
     if kind not in STATISTICS:
         raise PlanError(
@@ -60,7 +62,26 @@ def _statistic(fields: dict[str, Any], domain: Domain, features: Features) -> St
             "plan again",
             code="statistic-without-features",
         )
-    return known.placed(names, places, weights, ground_of(domain, features))
+    return known.placed(names, places, weights, ground_of(domain, features)).stating(_stated(fields, names))
+
+
+def _stated(fields: dict[str, Any], names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """Between which numbers means are stated to lie, by name."""
+    stated = fields.get("within", [None] * len(names))
+    pairs = [pair for pair in stated if pair is not None] if isinstance(stated, list) else [()]
+    fits = len(stated) == len(names) and all(
+        isinstance(p, list) and len(p) == 2 and all(map(is_number, p)) for p in pairs
+    )
+    if not fits:
+        raise PlanError(
+            "a statement of where means lie that does not fit them",
+            "every field must be as it was saved",
+            "plan again",
+            code="stated-means-do-not-fit",
+        )
+    return {
+        name: (float(pair[0]), float(pair[1])) for name, pair in zip(names, stated, strict=True) if pair is not None
+    }
 
 
 def _check_fields(fields: dict[str, Any], *known: set[str]) -> None:

@@ -5,12 +5,13 @@ The statistic of this file is linear: each answer is one combination of a few fe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem.features import BoundedColumn, Need, Places
@@ -158,13 +159,30 @@ class Statistic:
                 found = found + 2 * c * d * noisy.covariance(self.places[:, k], self.places[:, other])
         return found
 
-    def planned_variances(self, noisy: Noisy) -> Array:
-        """Of the answers, before anything is released: wherever in its range an answer lies; n times a divided one."""
+    def averaged_variances(self, noisy: Noisy) -> Array:
+        """Of the answers, on average over where they may lie: what noise is chosen by; n times a divided one."""
         found = self.linear_variances(noisy)
         if self.allowances is not None:
             for k, allowance in enumerate(self.allowances.T):
                 found = found + allowance * noisy.variance(self.places[:, k])
         return found
+
+    def largest_distances(self, limits: Callable[[Places], Array]) -> Array:
+        """The largest distance of each answer from its middle; 0 where it does not matter. `limits`: of features."""
+        return np.zeros(len(self.weights))
+
+    def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
+        """Of the answers wherever they lie; of a divided one: of its error times the noisy number it is divided by."""
+        return self.linear_variances(noisy)
+
+    @property
+    def stated(self) -> npt.NDArray[np.bool_]:
+        """Of which answers it is stated between which numbers they lie."""
+        return np.zeros(len(self.weights), bool)
+
+    def stating(self, within: Mapping[str, tuple[float, float]]) -> Self:
+        """The same where it is stated, by name, between which numbers answers lie; only means can use it."""
+        return self
 
     def combined_rows(self, noisy: Noisy, dense: Array) -> Array:
         """Σ coefficients · rows of a matrix that has one for each feature."""

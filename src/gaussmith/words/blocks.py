@@ -140,10 +140,26 @@ def explain_choice(block: Block) -> str:
     return "\n".join(lines)
 
 
-def describe_divided(block: Block) -> str:
-    """What n is under the errors of means, with an example."""
+def describe_divided(block: Block) -> list[str]:
+    """What n is under the errors of means, with an example; and for which means they hold."""
     error = float(block.standard_errors[block.answers.divided][0])
-    return f"n is the number of {counted_in(block)}: for n = 10,000, {figure(error)} / n is ± {figure(error / 10_000)}"
+    example = f"for n = 10,000, {figure(error)} / n is ± {figure(error / 10_000)}"
+    return [f"n is the number of {counted_in(block)}: {example}", *describe_means(block)]
+
+
+def describe_means(block: Block) -> list[str]:
+    """For which means the stated errors hold; empty where they are the same for all.
+
+    >>> import gaussmith as gm
+    >>> describe_means(gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1), answers="means").block)
+    ['errors of means are at most these, for means anywhere within their bounds']
+    """
+    if block.public_count and not block.answers.over_rows:
+        return []
+    stated = block.answers.stated[block.answers.divided]
+    said = ["where mean_within says they lie"] if stated.any() else []
+    where = said if stated.all() else [block.domain.means_lie, *said]
+    return [f"errors of means are at most these, for means {', or '.join(where)}"]
 
 
 def guarantee_notes(guarantee: Guarantee) -> list[str]:
@@ -211,9 +227,9 @@ def _marginal_rows(block: Block, work: Marginals, most: int) -> list[tuple[str, 
 def block_notes(block: Block, rows: int | None, lead: str = "", protected: str | None = None) -> list[str]:
     notes, of = [], counted_in(block)
     if block.answers.any_divided and rows:
-        notes = [f"means over {rows:,} {of}"]
+        notes = [f"means over {rows:,} {of}", *describe_means(block)]
     elif block.answers.any_divided:
-        notes = [describe_divided(block)]
+        notes = describe_divided(block)
     shares = [] if rows is None else [f"{printable(name)} ± {share:.3g} %" for name, share in _shares(block, rows)]
     if shares:
         told = f"{', '.join(shares[:4])}{', …' if shares[4:] else ''}"
