@@ -65,4 +65,4 @@ def release(
 
 
 if __name__ == "__main__":
-    measure(release, 1 / 3, "pipeline-dp", "polars")  # the squared error is nearly inverse to ε²
+    measure(release, 1 / 3, "pipeline-dp")  # the squared error is nearly inverse to ε²

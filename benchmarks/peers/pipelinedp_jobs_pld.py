@@ -10,6 +10,4 @@ from questions import measure
 
 if __name__ == "__main__":
     # The squared error is inverse to the weight's square, and squared weights add up.
-    measure(
-        partial(release, accountant=pipeline_dp.PLDBudgetAccountant), 1 / 4, "pipeline-dp", "dp-accounting", "polars"
-    )
+    measure(partial(release, accountant=pipeline_dp.PLDBudgetAccountant), 1 / 4, "pipeline-dp", "dp-accounting")

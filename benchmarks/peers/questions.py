@@ -61,6 +61,11 @@ JOBS: dict[str, tuple[Question, ...]] = {
     "ten filtered counts": tuple(Question(f"yes{i}", where=f"yes{i}") for i in range(10)),
 }
 
+CHECK = "sums and counts by 1000 areas"
+"""Not compared: it has enough answers to tell whether the noise of a tool is as large as the tool states."""
+AREAS = tuple(range(1000))
+CHECKS = {CHECK: (Question("sums", "area", AREAS, total="spent", width=500.0), Question("counts", "area", AREAS))}
+
 Release = Callable[[str, Sequence[Question], Sequence[float]], list[tuple[list[float], float]]]
 """From a Parquet file, questions and their weights in the budget: for every question its answers, in the order of its
 keys, and the standard deviation of their noise that the tool itself states."""
@@ -78,7 +83,7 @@ def measure(release: Release, power: float, *packages: str) -> None:
     Arguments: a Parquet file, the name of a job, "equal" or "weighted", and the seconds after which to stop.
     The power is the one that makes the total squared error smallest under the tool's rule of composition.
     """
-    path, job, split, seconds = sys.argv[1], JOBS[sys.argv[2]], sys.argv[3], float(sys.argv[4])
+    path, job, split, seconds = sys.argv[1], (JOBS | CHECKS)[sys.argv[2]], sys.argv[3], float(sys.argv[4])
     weights = weigh(job, 0.0 if split == "equal" else power)
     values, stated = [], []
     start = time.perf_counter()
