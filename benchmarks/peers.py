@@ -39,6 +39,7 @@ SCRIPTS = Path(__file__).parent / "peers"
 OURS, PLAIN, CONTEXT = "gaussmith_release", "polars_sum", "opendp_context"
 OPENDP = ("opendp[polars]==0.16.0",)
 POLARS = f"polars=={importlib.metadata.version('polars')}"
+PIPELINEDP = ("pipeline-dp==0.3.1", "dp-accounting==0.6.0", POLARS)
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ TOOLS = (
         "exact calibration, round noise, in floats that a known attack breaks",
         ("diffprivlib==0.6.6", "scikit-learn==1.5.2", POLARS),  # it does not import with a later scikit-learn
     ),
-    Tool("pipelinedp_vector", "PipelineDP", "half of the budget selects keys", ("pipeline-dp==0.3.1", POLARS)),
+    Tool("pipelinedp_vector", "PipelineDP", "half of the budget selects keys", PIPELINEDP),
     Tool("tumult_spark", "Tumult Analytics", "zCDP calibration, a query per column", ("tmlt.analytics==0.21.0",)),
 )
 

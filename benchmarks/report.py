@@ -30,8 +30,11 @@ RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
 SMALL, WIDE, LARGE = "1M×16", "100k×128", "20M×16"
 WIDTHS = {SMALL: 16, WIDE: 128}
-FIGURES = ("release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
+FIGURES = ("jobs", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
 """Benchmarks that find figures, each beside its claim."""
+
+LIBRARIES = {"OpenDP's Context": ("OpenDP Context",), "PipelineDP": ("PipelineDP", "PipelineDP with PLD")}
+"""The peers of `jobs.py` by library: its default accounting first."""
 
 BLUE, GREY = "#0f62ac", "#8b96a1"
 Results = dict[str, Any]
@@ -107,6 +110,36 @@ def readme_speed(results: Results) -> str:
     )
 
 
+def listed(parts: list[str]) -> str:
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+def readme_jobs(results: Results) -> str:
+    """The README's sentences on several questions. A library that was not measured in every job is left out."""
+    jobs = results["jobs"]["ratios"]
+    shown = {name: tools for name, tools in LIBRARIES.items() if all(set(tools) & set(job) for job in jobs.values())}
+    if not shown:
+        return "Peers could not be installed to compare several questions: [why](benchmarks/results/results.md)."
+    best = [
+        [min(ratio for tool in tools for ratio in job.get(tool, {}).values()) for tools in shown.values()]
+        for job in jobs.values()
+    ]
+    usual = [job[tools[0]]["equal"] for job in jobs.values() for tools in shown.values() if tools[0] in job]
+    times = [f"{listed([f'{ratio:.1f}' for ratio in row])} times" for row in best]
+    rows = [f"{row} for {name}" for row, name in zip([f"{times[0]} ours", *times[1:]], jobs, strict=True)]
+    missing = [name for name in LIBRARIES if name not in shown]
+    without = f" {listed(missing)} could not be measured." if missing else ""
+    return (
+        "Several questions under one guarantee are planned together and share their noise. With a query for each"
+        f" question, {listed(list(shown))}\nneed more, for people with many rows, even with the best split of the"
+        " budget and the best accounting that they offer: their total squared error was\n"
+        + ";\n".join(rows)
+        + f".\nWith an equal split and their usual accounting it was {min(usual):.1f} to {max(usual):.1f} times ours."
+        f"{without} Each error is relative to what one person can change,\nand totals are those of the noise scales"
+        f" that the tools state ({results['jobs']['date']}). `./run bench jobs` measures this on your machine."
+    )
+
+
 def place(text: str, name: str, content: str) -> str:
     """The text with what stands between the marks of this name replaced."""
     pattern = rf"(<!-- {name}: made by benchmarks/report.py -->\n).*?(\n<!-- end -->)"
@@ -118,7 +151,10 @@ def place(text: str, name: str, content: str) -> str:
 
 def with_tables(readme: str, results: Results) -> str:
     """The README with its measured parts made anew."""
-    return place(place(readme, "peers", readme_table(results)), "speed", readme_speed(results))
+    made = {"peers": readme_table(results), "jobs": readme_jobs(results), "speed": readme_speed(results)}
+    for name, content in made.items():
+        readme = place(readme, name, content)
+    return readme
 
 
 def shape(machine: Results) -> str:
@@ -214,6 +250,9 @@ def figures_section(part: Results) -> list[str]:
     for one in part["figures"]:
         mark = ("✓" if holds(one) else "✗") if claim(one) else ""
         lines.append(f"| {one['what']} | {figure(one['found'])} | {claim(one)} | {mark} |")
+    lines += [f"| {what} | left out: {reason} | | |" for what, reason in part.get("left_out", {}).items()]
+    if "versions" in part:
+        lines += ["", "Versions: " + ", ".join(f"{name} {number}" for name, number in part["versions"].items()) + "."]
     return lines
 
 

@@ -54,6 +54,7 @@ class Findings:
     def __init__(self, name: str, title: str) -> None:
         self.name, self.title = name, title
         self.figures: list[dict[str, Any]] = []
+        self.left_out: dict[str, str] = {}
         self.load = [os.getloadavg()[0]]
 
     def say(self, what: str, found: float, detail: str = "", **claims: float) -> None:
@@ -64,10 +65,17 @@ class Findings:
         claimed = f" (claimed {claim(figure)})" if claims else ""
         print(f"{mark} {what}: {found:.3g}{claimed}{f'  {detail}' if detail else ''}", flush=True)
 
-    def keep(self) -> int:
-        """Write the figures down; the status to leave with."""
+    def leave_out(self, what: str, reason: str) -> None:
+        """Print and remember what could not be measured, and why."""
+        self.left_out[what] = reason
+        print(f"· {what} left out: {reason}", flush=True)
+
+    def keep(self, **more: Any) -> int:
+        """Write the figures down, and more beside them; the status to leave with."""
         load = [*self.load, os.getloadavg()[0]]
         result = {"title": self.title, "date": today(), "machine": machine(), "load": load, "figures": self.figures}
+        result |= {"left_out": self.left_out} if self.left_out else {}
+        result |= more
         save(self.name, result)
         return 0 if all(map(holds, self.figures)) else 1
 

@@ -23,9 +23,9 @@ def report() -> Iterator[Any]:
     try:
         yield importlib.import_module("report")
     finally:
-        for folder in (ROOT / "benchmarks", ROOT / "benchmarks" / "shared"):
-            sys.path[:] = [path for path in sys.path if path != str(folder)]
-        for name in ("report", "peers", "findings"):
+        for folder in ("", "shared", "peers"):
+            sys.path[:] = [path for path in sys.path if path != str(ROOT / "benchmarks" / folder)]
+        for name in ("report", "peers", "jobs", "questions", "child", "findings"):
             sys.modules.pop(name, None)
 
 
@@ -53,6 +53,9 @@ def test_the_readme_shows_what_was_measured(report: Any, results: Any) -> None:
     changed = re.sub(r"(\| OpenDP Context [\d.]+ \| )[\d.]+", r"\g<1>9.9", readme)
     assert changed != readme
     assert report.with_tables(changed, results) == readme
+    changed = re.sub(r"[\d.]+( times for ten filtered counts)", r"9.9\1", readme)
+    assert changed != readme
+    assert report.with_tables(changed, results) == readme
 
 
 def test_the_page_of_results_is_made_from_them(report: Any, results: Any) -> None:
@@ -67,6 +70,48 @@ def test_our_errors_are_the_planned_ones_and_the_measured_ones(report: Any, resu
         assert ours["stated"] == pytest.approx(report.our_error(columns), rel=0.01)
         # A root mean square of N errors that share one coordinate: within 8 of its own standard errors.
         assert abs(ours["measured"] / ours["stated"] - 1) < 8 / (2 * ours["samples"]) ** 0.5
+
+
+def test_our_totals_of_several_questions_are_the_planned_ones(report: Any, results: Any) -> None:
+    jobs = importlib.import_module("jobs")
+    assert list(results["jobs"]["totals"]) == list(jobs.JOBS)
+    for job, total in results["jobs"]["totals"].items():
+        assert total == pytest.approx(jobs.make_request(job, "visits.parquet").plan.total_variance, rel=1e-6)
+    measured = {tool for job in results["jobs"]["ratios"].values() for tool in job}
+    assert measured == {tool for tools in report.LIBRARIES.values() for tool in tools} == {t.title for t in jobs.PEERS}
+
+
+def test_the_table_of_jobs_has_the_answers_that_are_counted(report: Any) -> None:
+    """Whatever the tools drop or clip, it is nothing: the limits that the jobs state hold in the table."""
+    jobs = importlib.import_module("jobs")
+    table = jobs.make_table()
+    people = table.group_by("person")
+    assert people.n_unique().select("region", "health", "work", "home", *(f"yes{i}" for i in range(10))).max().row(
+        0
+    ) == ((1,) * 14)
+    for job in jobs.JOBS.values():
+        for question in job:
+            answers = jobs.count_exactly(table, question)
+            assert len(answers) == question.answers and min(answers) > 0
+            if question.total:
+                assert people.agg(jobs.pl.col(question.total).sum())[question.total].max() <= question.width
+                assert sum(answers) == table[question.total].sum()
+    assert jobs.add_up("ten filtered counts", [3.0] * 10) == 90
+    months = next(iter(jobs.JOBS))
+    assert jobs.add_up(months, [2.0] * 12 + [500.0] * 4 + [1.0]) == 12 * 4 + 4 + 1
+
+
+def test_a_peer_that_was_not_measured_is_named(report: Any, results: Any) -> None:
+    part = results["jobs"]
+    without = {
+        job: {tool: found[tool] for tool in found if tool != "OpenDP Context"} for job, found in part["ratios"].items()
+    }
+    left_out = {"OpenDP Context": "its packages could not be made"}
+    changed = {"jobs": {**part, "ratios": without, "left_out": left_out}}
+    assert "OpenDP's Context could not be measured." in report.readme_jobs(changed)
+    assert "| OpenDP Context | left out: its packages could not be made | | |" in report.markdown(changed)
+    nothing = {"jobs": {**part, "ratios": {job: {} for job in part["ratios"]}}}
+    assert report.readme_jobs(nothing).startswith("Peers could not be installed")
 
 
 def test_the_published_claims_hold(report: Any, results: Any, capsys: pytest.CaptureFixture[str]) -> None:
