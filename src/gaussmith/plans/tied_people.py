@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 MOST_GROUPS = 1000
-"""Limit on the groups of a person whose rows are counted: how many have one row and how many all is certified jointly."""
+"""Limit on the groups of a person whose rows are counted: in how many it has one row, in how many all, is certified."""
 
 
 @dataclass(frozen=True)
