@@ -94,7 +94,8 @@ class Questions:
                 continue
         if self.neighbours == ADD_REMOVE:
             several = len(found) > 1 and any(part is not None for _, part in found)
-            bundles = [found] if several or any(self.alone[i].groups is not None for i, _ in found) else []
+            # Groups that exclude each other are at their optimum with noise of their own.
+            bundles = [found] if several or any(self.alone[i].held > 1 for i, _ in found) else []
         else:
             bundles = [[(i, part)] for i, part in found if part is not None and self.alone[i].hides_membership]
         solved = map(self._solved, bundles)
