@@ -49,5 +49,5 @@ def test_the_commands_are_those_that_exist() -> None:
 
 def test_the_numbers_on_the_page() -> None:
     assert f"Java {engine.OLDEST_JAVA} or newer" in PAGE and f"Spark {RANGES['pyspark'][0].removesuffix('.0')}" in PAGE
-    assert f"within {engine.PATIENCE:g} seconds" in PAGE and f"Up to {BLOCK_COLUMNS} columns" in PAGE
+    assert f"within {engine.PATIENCE:g} seconds" in PAGE and f"up to {BLOCK_COLUMNS} columns" in PAGE
     assert engine.INSTALL in PAGE

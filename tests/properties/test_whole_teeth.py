@@ -65,7 +65,7 @@ def test_a_person_who_adds_more_than_planned_is_found(
     [
         (tying.Questions._joined, "self.neighbours == ADD_REMOVE", "False"),  # questions apart
         (tied_people.part_of, "(draw.groups.size, draw.groups.at_most)", "(draw.groups.size, draw.groups.size)"),
-        (tied_people._pooled, "first.weights, first.count_weight)", "first.weights * 3, first.count_weight)"),
+        (tied_people._pooled, "groups=at, most=most)", "groups=at, most=most, weights=first.weights * 3)"),
     ],
 )
 def test_noise_that_is_not_the_best_is_found(
