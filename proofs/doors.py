@@ -12,17 +12,13 @@ pairs on Spark. Prints accepted and refused pairs of every combination, writes d
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import secrets
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +31,7 @@ from doors.runs import run
 from doors.tables import Table, types_of
 from doors.trials import Combination, Tally, Trial, every_combination, try_pair, try_pairs, try_spark
 from doors.values import IDS, TEXT
+from evidence import write_found
 from sessions import why_no_spark
 
 ROOT = Path(__file__).parents[1]
@@ -148,12 +145,8 @@ def write_evidence(
     seed: str,
     seconds: float,
 ) -> None:
+    claim = "one person changes what noise is added to by at most what is charged; nothing else is seen to change"
     found = {
-        "claim": "one person changes what noise is added to by at most what is charged; nothing else is seen to change",
-        "commit": commit(),
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "seed": seed,
-        "seconds": round(seconds, 1),
         "pairs": tally.pairs,
         "accepted": tally.accepted.total(),
         "refused": tally.refused.total(),
@@ -172,17 +165,8 @@ def write_evidence(
             }
             for name in FORMATS
         },
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
     }
-    EVIDENCE.parent.mkdir(parents=True, exist_ok=True)
-    EVIDENCE.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
-
-
-def commit() -> str:
-    """The commit that was proved, marked where the tree has changes of its own."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    write_found(EVIDENCE, claim, seed, seconds, found, PACKAGES)
 
 
 def _quick_folder() -> str | None:

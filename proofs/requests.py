@@ -12,21 +12,18 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
-import platform
 import random
 import secrets
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from fractions import Fraction
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
+from evidence import write_found
 from whole.asks import SMALL, WIDE, random_ask
 from whole.people import count_types
 from whole.trials import try_corners, try_optimum, try_pairs
@@ -156,25 +153,11 @@ def root(square: Fraction) -> float:
 
 
 def write_evidence(parts: dict[str, Any], seed: str, seconds: float) -> None:
-    found = {
-        "claim": "whole requests have the least noise there is, and one person changes what it is added to by at most "
-        "what is charged",
-        "commit": commit(),
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "seed": seed,
-        "seconds": round(seconds, 1),
-        **parts,
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
-    }
-    EVIDENCE.parent.mkdir(parents=True, exist_ok=True)
-    EVIDENCE.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
-
-
-def commit() -> str:
-    """The commit that was proved, marked where the tree has changes of its own."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    claim = (
+        "whole requests have the least noise there is, and one person changes what it is added to by at most what is "
+        "charged"
+    )
+    write_found(EVIDENCE, claim, seed, seconds, parts, PACKAGES)
 
 
 if __name__ == "__main__":

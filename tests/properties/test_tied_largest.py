@@ -241,6 +241,7 @@ def test_all_structures_are_drawn(cases: list[Case]) -> None:
 
 
 FAULTS = [
+    (module.largest, "math.sqrt(total *", "0.99 * math.sqrt(total *"),
     (module._states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(part.most, part.most + 1.0)"),
     (module._states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(part.fewest, max(part.most, 1.0))"),
     (module._states, "np.arange(part.fewest, part.most + 1.0)", "np.arange(max(part.fewest, 1), part.most + 1.0)"),

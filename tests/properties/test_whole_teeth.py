@@ -17,7 +17,8 @@ from whole.trials import try_corners, try_optimum, try_pairs
 
 from gaussmith import mechanism
 from gaussmith.errors import GaussmithError
-from gaussmith.plans import tied_people, tying
+from gaussmith.plans import draw, tied_people, tying
+from gaussmith.plans.tie import Tie
 
 ROOT = Path(__file__).parents[2]
 ASK = WholeAsk(
@@ -30,11 +31,12 @@ ASK = WholeAsk(
     True,
     "add-remove",
 )
+FILTERED = WholeAsk((Asked(FILTER, {"x0a": (-1.0, 1.0)}),), True, "replace-one")
 KINDS = WholeAsk((Asked(HISTOGRAM, groups=4, most=3), Asked(FILTER, count=True)), True, "add-remove")
 
 
 def test_without_a_fault_nothing_is_found() -> None:
-    for ask in (ASK, KINDS):
+    for ask in (ASK, KINDS, FILTERED):
         assert max(try_corners(ask)) <= 1
         assert try_optimum(ask).least <= 1.0001
         assert try_pairs(ask, random.Random(), 30).violations == 0
@@ -44,6 +46,8 @@ def test_without_a_fault_nothing_is_found() -> None:
     ("ask", "function", "right", "wrong"),
     [
         (ASK, tied_people.part_of, "(draw.groups.size, draw.groups.at_most)", "(draw.groups.size, 1)"),
+        (ASK, Tie._largest, "return largest(", "return 0.99 * largest("),
+        (FILTERED, draw._filtered_share, "max(1.0, ", "0.99 * max(1.0, "),
         (ASK, tied_people._pooled, "most = sum(part.most for _, part in members)", "most = 1"),
         (ASK, tied_people.extents_of, "columns = draw.block.codes.extents", "columns = draw.block.codes.extents / 2"),
         (ASK, mechanism._cores, "python(codes.centred(each.sums, each.records))", "python([2 * s for s in each.sums])"),

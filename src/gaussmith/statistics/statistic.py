@@ -113,8 +113,11 @@ class Statistic:
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
-        """The features that one answer needs; `of` says whose: "records" (rows are people), "people" or "rows"."""
-        raise NotImplementedError
+        """The features that one answer needs; `of` says whose: "records" (rows are people), "people" or "rows".
+
+        Statistics without a `field` are never asked about columns, and do not say this.
+        """
+        raise NotImplementedError(f"{cls.kind} is not asked about columns")
 
     @classmethod
     def placed(cls, names: Sequence[str], places: Places, weights: Array, ground: Ground) -> Self:
