@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
+from gaussmith.numerics.tied.ladder import Solution
 from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body, Part
@@ -123,3 +125,15 @@ def find_lower_bound(law: TypesLaw, body: Body, replaced: bool = False) -> float
         moment[at : at + len(square), at : at + len(square)] = square
         at += len(square)
     return float((total + np.sqrt(np.maximum(np.linalg.eigvalsh(moment), 0.0)).sum()) ** 2)
+
+
+def part_of(groups: int, most: int, columns: int) -> Part:
+    """A part of columns between −1 and 1, each of weight 1."""
+    return Part(groups, 0, most, np.zeros(columns), np.ones(columns), np.ones(columns), 1.0)
+
+
+def check_law(found: Solution, body: Body, replaced: bool = False) -> None:
+    """The law is one of people of this body, and proves that no noise is better."""
+    assert found.law is not None
+    found.law.check(body, replaced)
+    assert find_lower_bound(found.law, body, replaced) == pytest.approx(found.total, rel=5e-6)

@@ -1,0 +1,36 @@
+"""What proofs leave in docs/evidence: which commit was proved, when, with which packages, and what was found."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def write_found(file: Path, claim: str, seed: str, seconds: float, found: dict[str, Any], names: Sequence[str]) -> None:
+    """Write what a proof found, with the versions of the packages named."""
+    fields = {
+        "claim": claim,
+        "commit": commit(),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "seed": seed,
+        "seconds": round(seconds, 1),
+        **found,
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in names}},
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(fields, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def commit() -> str:
+    """The commit that was proved, marked where the tree has changes of its own."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
