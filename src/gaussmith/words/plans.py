@@ -75,7 +75,7 @@ def _told(plan: Plan, rows: int | None) -> tuple[list[str], list[tuple[str, ...]
 
 
 def _said_once(told: Sequence[Sequence[str]]) -> list[str]:
-    """The notes of several pieces: first what is said of some, then what is said of all; relative errors in one line."""
+    """The notes of several pieces: what is said of some, then what is said of all; relative errors in one line."""
     common = [line for line in told[0] if all(line in lines for lines in told)]
     own = dict.fromkeys(line for lines in told for line in lines if line not in common)
     relative = [line.partition(": ") for line in own if line.startswith("relative to")]
