@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,8 @@ from gaussmith.statistics.mean import check_method
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from gaussmith.releases.contrasts import Contrasts
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,59 @@ class Release:
             rule = "no declared group has these keys"
             raise PlanError(f"groups with {keys!r}", rule, "choose declared keys", code="no-group-with-keys", keys=keys)
         return replace(self, view=View(chosen, summed=True))
+
+    def of_answer(self, answer: str) -> Release:
+        """One answer of the only question, in all groups in view."""
+        return replace(self, view=replace(self.view, answer=answer))
+
+    def of_group(self, label: tuple[Any, ...]) -> Release:
+        """One group of the only question, with the answers in view."""
+        return replace(self, view=View((self.labels.index(label),), answer=self.view.answer))
+
+    # -- contrasts --------------------------------------------------------------------------------------------------
+
+    def difference(self, first: Any, second: Any, answer: str | None = None) -> Contrasts:
+        """first − second, with intervals by the known covariance of the noise: groups, answers or questions.
+
+        Of groups and questions: for each answer that both have, or for `answer`. Of answers: in each group. A part can
+        also be given as a narrowed release, `release["north"]["age_mean"]`.
+
+        >>> import gaussmith as gm
+        >>> plan = gm.plan(gm.Box({"a": (0, 1), "b": (0, 1)}), gm.Guarantee(mu=1))
+        >>> round(plan.release([[1.0, 0.0]] * 50).difference("a", "b").standard_error, 2)
+        1.41
+        """
+        from gaussmith.releases.contrasts import differences
+
+        return differences(self, first, second, answer)
+
+    def contrast(self, weights: Mapping[Any, float], answer: str | None = None) -> Contrasts:
+        """Σ weight · part: `release.contrast({"north": 1, "south": -0.5, "east": -0.5})`; parts as in `difference`."""
+        from gaussmith.releases.contrasts import weighted_contrast
+
+        return weighted_contrast(self, weights, answer)
+
+    def ratio(self, first: Any, second: Any, answer: str | None = None) -> Contrasts:
+        """first / second, parts as in `difference`. Unknown where the noise does not tell the second from 0."""
+        from gaussmith.releases.contrasts import ratios
+
+        return ratios(self, first, second, answer)
+
+    def shares(self, answer: str | None = None) -> Contrasts:
+        """Each group's share of a count or a sum, or each value's share of a histogram; Fieller's intervals."""
+        from gaussmith.releases.contrasts import shares
+
+        return shares(self, answer)
+
+    def share(self, key: Any, answer: str | None = None) -> Contrasts:
+        """One of `shares`."""
+        return self.shares(answer)[key]
+
+    def contrasts(self, against: Any = None, answer: str | None = None) -> Contrasts:
+        """Every group less one of them, or less the mean of all groups; the intervals hold for all at once."""
+        from gaussmith.releases.contrasts import against as compared
+
+        return compared(self, against, answer)
 
     # -- answers ----------------------------------------------------------------------------------------------------
 

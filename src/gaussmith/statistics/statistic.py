@@ -213,6 +213,22 @@ class Statistic:
         """By how much each answer changes with each feature it needs, at the released values of one group."""
         return np.broadcast_to(np.array(self.coefficients), self.places.shape)
 
+    def fraction(self, at: int) -> tuple[Array, Array | None, float] | None:
+        """Factors of the needed features in a numerator and a denominator, and what is added to their ratio.
+
+        The denominator is None where the answer is linear; None where the answer is no such ratio.
+        """
+        linear = type(self).values is Statistic.values
+        return (np.array(self.coefficients), None, 0.0) if linear else None
+
+    def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
+        """Between which numbers the answers lie without noise, from public knowledge alone; infinite where anywhere.
+
+        `lowest` and `highest` are the ends of what one record adds to a feature.
+        """
+        anywhere = np.full(len(self.weights), np.inf)
+        return -anywhere, anywhere
+
     # -- parts and saved form -------------------------------------------------------------------------------------
 
     def picked(self, at: Sequence[int], places: Places) -> Self:
