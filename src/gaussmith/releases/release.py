@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gaussmith.checks import is_whole
 from gaussmith.errors import PlanError, nearest
@@ -18,13 +20,12 @@ from gaussmith.plans.draw import tied_sum
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.readout import Readout
+from gaussmith.releases.readings import Readings
 from gaussmith.releases.table import answer_columns
 from gaussmith.statistics.mean import check_method
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from gaussmith.releases.contrasts import Contrasts
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Readings):
     """The result of `plan.release` and `gaussmith.release`. Values are not clipped: a small count can be below 0.
 
     `release["question"]`, `release["group"]` and `release["answer"]` narrow it, in this order; the result is the
@@ -61,6 +62,8 @@ class Release:
     receipt: str | None = None
     software: str | None = None
     """The version that made it; None: this one."""
+    made_up: bool = False
+    """Whether the data were made up for a rehearsal: then every format says so."""
     view: View = field(default=View(), repr=False)
 
     def named(self, id: str, receipt: str) -> Release:
@@ -170,50 +173,9 @@ class Release:
         """One group of the only question, with the answers in view."""
         return replace(self, view=View((self.labels.index(label),), answer=self.view.answer))
 
-    # -- contrasts --------------------------------------------------------------------------------------------------
-
-    def difference(self, first: Any, second: Any, answer: str | None = None) -> Contrasts:
-        """first − second, with intervals by the known covariance of the noise: groups, answers or questions.
-
-        Of groups and questions: for each answer that both have, or for `answer`. Of answers: in each group. A part can
-        also be given as a narrowed release, `release["north"]["age_mean"]`.
-
-        >>> import gaussmith as gm
-        >>> plan = gm.plan(gm.Box({"a": (0, 1), "b": (0, 1)}), gm.Guarantee(mu=1))
-        >>> round(plan.release([[1.0, 0.0]] * 50).difference("a", "b").standard_error, 2)
-        1.41
-        """
-        from gaussmith.releases.contrasts import differences
-
-        return differences(self, first, second, answer)
-
-    def contrast(self, weights: Mapping[Any, float], answer: str | None = None) -> Contrasts:
-        """Σ weight · part: `release.contrast({"north": 1, "south": -0.5, "east": -0.5})`; parts as in `difference`."""
-        from gaussmith.releases.contrasts import weighted_contrast
-
-        return weighted_contrast(self, weights, answer)
-
-    def ratio(self, first: Any, second: Any, answer: str | None = None) -> Contrasts:
-        """first / second, parts as in `difference`. Unknown where the noise does not tell the second from 0."""
-        from gaussmith.releases.contrasts import ratios
-
-        return ratios(self, first, second, answer)
-
-    def shares(self, answer: str | None = None) -> Contrasts:
-        """Each group's share of a count or a sum, or each value's share of a histogram; Fieller's intervals."""
-        from gaussmith.releases.contrasts import shares
-
-        return shares(self, answer)
-
-    def share(self, key: Any, answer: str | None = None) -> Contrasts:
-        """One of `shares`."""
-        return self.shares(answer)[key]
-
-    def contrasts(self, against: Any = None, answer: str | None = None) -> Contrasts:
-        """Every group less one of them, or less the mean of all groups; the intervals hold for all at once."""
-        from gaussmith.releases.contrasts import against as compared
-
-        return compared(self, against, answer)
+    def of_everybody(self) -> Release:
+        """All groups of the only question again, with all answers."""
+        return replace(self, view=View())
 
     # -- answers ----------------------------------------------------------------------------------------------------
 
@@ -249,15 +211,36 @@ class Release:
         return self._shown(self.readout.standard_errors)
 
     def intervals(
-        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller"
+        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller", population: bool = False
     ) -> tuple[Array, Array]:
         """Lower and upper ends for all answers in order; with `simultaneous` they hold all at once.
 
-        Means: method "fieller" (exact) or "delta" (symmetric, for large counts).
+        Means: method "fieller" (exact) or "delta" (symmetric, for large counts). Ends are cut to what is public: the
+        bounds of a mean, 0 for counts and for sums of numbers that are not negative. With `population` they also cover
+        the sampling of people into the data, where this release tells how large that is (see `sampling`).
         """
-        width = normal_width(confidence, len(self.names) * max(1, len(self.labels)) if simultaneous else 1)
+        together = len(self.names) * max(1, len(self.labels)) if simultaneous else 1
+        return self._ends(normal_width(confidence, together), method, population)
+
+    def _ends(self, width: float, method: str, population: bool) -> tuple[Array, Array]:
+        lower, upper = self.raw_intervals(width, method)
+        if population:
+            from gaussmith.releases.sampling import widened
+
+            lower, upper = widened(self, lower, upper, width)
+        low, high = self.limits
+        return np.clip(lower, low, high), np.clip(upper, low, high)
+
+    def raw_intervals(self, width: float, method: str = "fieller") -> tuple[Array, Array]:
+        """Ends `width` standard errors to either side, not cut; infinite where the noise is too large to tell."""
         lower, upper = self.readout.intervals(width, check_method(method))
         return self._shown(lower), self._shown(upper)
+
+    @property
+    def limits(self) -> tuple[Array, Array]:
+        """Between which numbers the answers in view lie without noise, from the bounds alone."""
+        low, high = self.block.answers.limits(self.block.domain)
+        return self._shown(low), self._shown(high)
 
     def _check_one(self) -> None:
         """Refuse, with the names to choose from, if more than one answer is in view."""
@@ -293,16 +276,17 @@ class Release:
         return self._only(self.standard_errors)
 
     def interval(
-        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller"
+        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller", population: bool = False
     ) -> tuple[float, float]:
         """The interval that contains the only answer in view without noise, with this confidence.
 
-        With `simultaneous` it is as wide as it must be for all answers of the question to hold at once.
+        With `simultaneous` it is as wide as it must be for all answers of the question to hold at once. With
+        `population` it is about the people that the data were sampled from. It is cut to what is public.
         """
         self._check_one()
         width = normal_width(confidence, len(self.plan.names) if simultaneous else 1)
-        lower, upper = self.readout.intervals(width, check_method(method))
-        return self._only(self._shown(lower)), self._only(self._shown(upper))
+        lower, upper = self._ends(width, method, population)
+        return self._only(lower), self._only(upper)
 
     def covariance(self) -> Array:
         """Of the released answers (of one group), the count last if asked; of means to first order."""

@@ -10,6 +10,7 @@ import numpy as np
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
+from gaussmith.plans.error_distribution import normal_width
 
 if TYPE_CHECKING:
     from gaussmith.releases.release import Release
@@ -19,6 +20,9 @@ NOISY, EXACT, UNKNOWN = "noisy", "exact", "unknown"
 
 FIXED = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
 """The columns that are not keys of groups."""
+
+MADE_UP = "made up"
+"""The note of answers to a rehearsal."""
 
 NOTES = {NOISY: "", EXACT: "public", UNKNOWN: "too few records"}
 
@@ -42,12 +46,13 @@ def answer_columns(release: Release, confidence: float) -> dict[str, list[Any]]:
 
 
 def _of_one(release: Release, confidence: float) -> dict[str, list[Any]]:
-    lower, upper = release.intervals(confidence)
+    lower, upper = release.raw_intervals(normal_width(confidence))
     errors, names = release.standard_errors, list(release.names)
     status = np.where(errors == 0, EXACT, np.where(np.isfinite(lower) & np.isfinite(upper), NOISY, UNKNOWN))
     labels = _labels(release)
     columns = release.plan.groups.columns if labels and release.plan.groups is not None else ()
     keys = {column: [label[i] for label in labels for _ in names] for i, column in enumerate(columns)}
+    lower, upper = release.intervals(confidence)
     numbers = {"value": release.values, "standard_error": errors, "lower": lower, "upper": upper}
     told = status.ravel().tolist()
     return {
@@ -55,7 +60,7 @@ def _of_one(release: Release, confidence: float) -> dict[str, list[Any]]:
         "answer": names * max(1, len(labels)),
         **{name: array.ravel().tolist() for name, array in numbers.items()},
         "status": told,
-        "note": [NOTES[each] for each in told],
+        "note": [", ".join(filter(None, (MADE_UP if release.made_up else "", NOTES[each]))) for each in told],
     }
 
 

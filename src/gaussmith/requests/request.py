@@ -18,6 +18,7 @@ from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.plans.assembly import AskedAnswer
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scale_of
+from gaussmith.requests.accuracy import AccuracyFirst
 from gaussmith.requests.question import Bounds, Question, read_values
 from gaussmith.requests.translation import asked_of, plan_question
 
@@ -40,7 +41,7 @@ TOGETHER = "answers"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Request:
+class Request(AccuracyFirst):
     """A request about one table. `Question` documents the fields; docs/requests.md has examples.
 
     `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).

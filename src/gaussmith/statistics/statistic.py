@@ -221,6 +221,10 @@ class Statistic:
         linear = type(self).values is Statistic.values
         return (np.array(self.coefficients), None, 0.0) if linear else None
 
+    def sampling_variances(self, noisy: Noisy) -> Array | None:
+        """How much the answers vary from one sample of people to another, where the features tell it; else None."""
+        return None
+
     def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
         """Between which numbers the answers lie without noise, from public knowledge alone; infinite where anywhere.
 

@@ -1,0 +1,103 @@
+"""Sampling error: how far the answers about the people in the data are from those about a population.
+
+Intervals of a release cover its noise. If the people in the data were drawn at random from many, the answers also vary
+with the draw. How much can be read from a release where it holds what is needed:
+
+    a count of a group, a value of a histogram     n̂ p̂ (1 − p̂), binomial: n̂ is that of all groups or values
+    the mean of a column                           variance / n̂, where the release has the column's variance and count
+    the mean of a column within [0, 1]             p̂ (1 − p̂) / n̂: no column within these bounds varies more
+
+Both errors are independent, so their squares are added, to either side. n̂ and p̂ are noisy: the result is approximate.
+A statistic can say its own (`Statistic.sampling_variances`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussmith.errors import PlanError
+from gaussmith.numerics.linear import Array
+
+if TYPE_CHECKING:
+    from gaussmith.releases.release import Release
+
+
+def widened(release: Release, lower: Array, upper: Array, width: float) -> tuple[Array, Array]:
+    """Intervals that also cover the sampling; refuses, with the reason, where it is not known for all in view."""
+    found = _variances(release)
+    for name in release.names:
+        if found[name][0] is None:
+            raise PlanError(
+                f"population=True of {name!r}",
+                found[name][1],
+                "ask for what it needs, or leave population out",
+                code="sampling-error-unknown",
+                answer=name,
+            )
+    squares = np.stack([np.asarray(found[name][0]) for name in release.names], axis=-1) * width * width
+    values = release.values
+    known = np.isfinite(lower) & np.isfinite(upper)
+    with np.errstate(invalid="ignore"):
+        low = values - np.sqrt((values - lower) ** 2 + squares)
+        high = values + np.sqrt((upper - values) ** 2 + squares)
+    return np.where(known, low, -np.inf), np.where(known, high, np.inf)
+
+
+def describe_sampling(release: Release) -> dict[str, str]:
+    """For each answer in view what its sampling error rests on, or why there is none."""
+    if len(release.plan) > 1:
+        release.plan.slot  # noqa: B018 (refuses, with the names of the questions)
+    found = _variances(release)
+    return {name: found[name][1] for name in release.names}
+
+
+def _variances(release: Release) -> dict[str, tuple[Array | None, str]]:
+    """The sampling variance of each answer (in each group in view), and what it rests on."""
+    names = list(release.plan.names)
+    values = release.readout.values
+    low, high = release.block.answers.limits(release.block.domain)
+    cells = [i for i in range(len(names)) if release.block.answers.statistic_at(i)[0].kind == "histogram"]
+    found: dict[str, tuple[Array | None, str]] = {}
+    for i, name in enumerate(names):
+        statistic, at = release.block.answers.statistic_at(i)
+        own = statistic.sampling_variances(release.readout.noisy)
+        if own is not None:
+            found[name] = (own[..., at], "the sampling error that the statistic itself states")
+        elif i in cells:
+            total = np.maximum(values[..., cells].sum(axis=-1), 0.0)
+            found[name] = (_binomial(values[..., i], total), "a binomial law, with the released number of all values")
+        elif name == "count" and release.plan.groups is not None and not release.view.summed:
+            total = max(float(release.of_everybody().readout.values[..., i].sum()), 0.0)
+            found[name] = (_binomial(values[..., i], total), "a binomial law, with the released number of all groups")
+        elif statistic.divided and name.endswith("_mean"):
+            found[name] = _of_mean(release, i, (float(low[i]), float(high[i])))
+        else:
+            found[name] = (None, "the data do not say how it varies from one sample of people to another")
+    return found
+
+
+def _binomial(counts: Array, total: Array | float) -> Array:
+    """n p (1 − p) at the released numbers, p within 0 and 1."""
+    n = np.maximum(total, 1.0)
+    p = np.clip(counts / n, 0.0, 1.0)
+    return np.asarray(n * p * (1 - p))
+
+
+def _of_mean(release: Release, i: int, bounds: tuple[float, float]) -> tuple[Array | None, str]:
+    """The variance of the column over the number of people, where the release has both."""
+    names, values = list(release.plan.names), release.readout.values
+    if release.block.answers.over_rows:
+        return None, "it is over rows, and the rows of one person are not drawn independently"
+    column = names[i].removesuffix("_mean")
+    statistic, at = release.block.answers.statistic_at(i)
+    counts = np.maximum(release.readout.noisy.at(statistic.places[at, -1:])[..., 0], 1.0)
+    for name, power in ((f"{column}_variance", 1), (f"{column}_sd", 2)):
+        if name in names:
+            variance = np.maximum(values[..., names.index(name)], 0.0) ** power
+            return np.asarray(variance / counts), f"the released {name}, over the released number of people"
+    if bounds == (0.0, 1.0):
+        p = np.clip(values[..., i], 0.0, 1.0)
+        return np.asarray(p * (1 - p) / counts), "p (1 − p), the largest variance of a column within 0 and 1"
+    return None, f"it needs the variance of {column!r}, which this question does not release"
