@@ -53,7 +53,6 @@ class Contrast:
     bottom: Weighted = ()
     limits: tuple[float, float] = (-np.inf, np.inf)
     noise: JointNoise = field(kw_only=True, repr=False)
-    sampling_share: float | None = field(default=None, kw_only=True)
 
     @property
     def value(self) -> float:
@@ -84,7 +83,7 @@ class Contrast:
         return float(np.sqrt(max(self.noise.covariance(vector, vector), 0.0)))
 
     @cached_property
-    def _exact(self) -> tuple[Combination, Combination | None, float] | None:
+    def exact(self) -> tuple[Combination, Combination | None, float] | None:
         """Numerator, denominator and what is added, all linear in the features; None where there is no such form."""
         top = reduced(self.top)
         if not self.bottom:
@@ -97,16 +96,17 @@ class Contrast:
             return (top.above, bottom.above, 0.0) if plain else None
         if not top.below.same_as(bottom.below):
             return None
-        return tuple(combine([(1.0, each.above), (each.added, top.below)]) for each in (top, bottom)) + (0.0,)  # type: ignore[return-value]
+        above, below = (combine([(1.0, each.above), (each.added, top.below)]) for each in (top, bottom))
+        return above, below, 0.0
 
     @property
     def how(self) -> str:
         """Whether intervals are exact or approximate."""
-        return EXACT if self._exact is not None else RECOVERED
+        return EXACT if self.exact is not None else RECOVERED
 
     def ends(self, width: float) -> tuple[float, float]:
         """The interval, `width` standard errors of the normal law to either side; not cut; infinite where unknown."""
-        if self._exact is not None:
+        if self.exact is not None:
             return self._exact_ends(width)
         top = _recovered(self.top, width, self.noise)
         if not self.bottom:
@@ -116,11 +116,16 @@ class Contrast:
         rho = None
         if above is not None and below is not None:
             rho = float(correlations_of(self.noise.covariances([above, below]))[0, 1])
-        return recovered_ratio((_total(self.top), *top), (_total(self.bottom), *bottom), rho)
+        low, high = recovered_ratio(
+            _arrays(_total(self.top), *top),
+            _arrays(_total(self.bottom), *bottom),
+            None if rho is None else np.array(rho),
+        )
+        return float(low), float(high)
 
     def _exact_ends(self, width: float) -> tuple[float, float]:
-        assert self._exact is not None
-        above, below, added = self._exact
+        assert self.exact is not None
+        above, below, added = self.exact
         one = self.top[0][1]
         if below is None:
             value = one.measured(above) + added
@@ -129,6 +134,10 @@ class Contrast:
         measured = one.measured(above), one.measured(below)
         low, high = exact_ratio(width, *measured, self.noise.covariances([above, below]))
         return added + low, added + high
+
+
+def _arrays(value: float, low: float, high: float) -> tuple[Array, Array, Array]:
+    return np.array(value), np.array(low), np.array(high)
 
 
 def _total(parts: Weighted) -> float:
@@ -147,7 +156,8 @@ def _recovered(parts: Weighted, width: float, noise: JointNoise) -> tuple[float,
     quantities = [quantity for _, quantity in parts]
     ends = np.array([quantity.ends(width) for quantity in quantities])
     values = np.array([quantity.value for quantity in quantities])
-    return recovered_interval(factors, values, ends[:, 0], ends[:, 1], _correlations(quantities, noise))
+    low, high = recovered_interval(factors, values, ends[:, 0], ends[:, 1], _correlations(quantities, noise))
+    return float(low), float(high)
 
 
 def _correlations(quantities: Sequence[Quantity], noise: JointNoise) -> Array | None:

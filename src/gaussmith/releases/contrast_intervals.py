@@ -12,8 +12,6 @@ keeps the lean of Fieller's intervals, which the delta method loses. Where a cor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from gaussmith.numerics.linear import Array
@@ -29,57 +27,63 @@ CLOSE = 1e-9
 
 def recovered_interval(
     factors: Array, values: Array, lower: Array, upper: Array, correlations: Array | None
-) -> tuple[float, float]:
+) -> tuple[Array, Array]:
     """The interval of Σ factors · values, from the intervals of the values; infinite where one of them is.
 
-    >>> one = np.ones(1)
-    >>> recovered_interval(np.array([1.0, -1.0]), np.array([5.0, 1.0]), np.array([2.0, -3.0]), np.array([8.0, 5.0]),
-    ...                    np.eye(2))
+    Values and ends are on the last axis; axes before it are several releases.
+
+    >>> lower, upper = np.array([2.0, -3.0]), np.array([8.0, 5.0])
+    >>> ends = recovered_interval(np.array([1.0, -1.0]), np.array([5.0, 1.0]), lower, upper, np.eye(2))
+    >>> float(ends[0]), float(ends[1])
     (-1.0, 9.0)
     """
-    found = float(factors @ values)
-    if not (np.isfinite(lower).all() and np.isfinite(upper).all() and np.isfinite(found)):
-        return -np.inf, np.inf
-    below, above = values - lower, upper - values
-    down = np.abs(factors) * np.where(factors > 0, below, above)
-    up = np.abs(factors) * np.where(factors > 0, above, below)
-    if correlations is None:
-        return found - float(down.sum()), found + float(up.sum())
-    signs = np.sign(factors)
-    R = correlations * np.outer(signs, signs)
-    return found - float(np.sqrt(max(down @ R @ down, 0.0))), found + float(np.sqrt(max(up @ R @ up, 0.0)))
+    found = values @ factors
+    known = np.isfinite(lower).all(axis=-1) & np.isfinite(upper).all(axis=-1) & np.isfinite(found)
+    with np.errstate(invalid="ignore"):
+        below, above = values - lower, upper - values
+        down = np.abs(factors) * np.where(factors > 0, below, above)
+        up = np.abs(factors) * np.where(factors > 0, above, below)
+        if correlations is None:
+            far = [each.sum(axis=-1) for each in (down, up)]
+        else:
+            R = correlations * np.outer(np.sign(factors), np.sign(factors))
+            squares = [np.einsum("...i,...ij,...j->...", each, R, each) for each in (down, up)]
+            far = [np.sqrt(np.maximum(square, 0.0)) for square in squares]
+    return np.where(known, found - far[0], -np.inf), np.where(known, found + far[1], np.inf)
 
 
 def recovered_ratio(
-    top: tuple[float, float, float], bottom: tuple[float, float, float], correlation: float | None
-) -> tuple[float, float]:
+    top: tuple[Array, Array, Array], bottom: tuple[Array, Array, Array], correlation: Array | None
+) -> tuple[Array, Array]:
     """The interval of top / bottom, each given as (value, lower end, upper end).
 
     All ratios r for which 0 lies in the recovered interval of top − r · bottom: Fieller's interval for normal ones.
     The whole line where the bottom may be 0.
+
+    >>> ends = recovered_ratio((np.array(6.0), np.array(5.0), np.array(8.0)), (np.array(3.0),) * 3, np.array(0.0))
+    >>> round(float(ends[0]), 3), round(float(ends[1]), 3)
+    (1.667, 2.667)
     """
-    a, a_low, a_high = top
-    b, b_low, b_high = bottom
-    if not np.isfinite([a, a_low, a_high, b, b_low, b_high]).all() or b_low <= 0 <= b_high:
-        return -np.inf, np.inf
-    if b < 0:
-        a, a_low, a_high, b, b_low, b_high = -a, -a_high, -a_low, -b, -b_high, -b_low
+    a, a_low, a_high = (np.asarray(each, float) for each in top)
+    b, b_low, b_high = (np.asarray(each, float) for each in bottom)
+    known = np.isfinite([a, a_low, a_high, b, b_low, b_high]).all(axis=0) & ((b_low > 0) | (b_high < 0))
+    turned = b < 0
+    a, a_low, a_high = (np.where(turned, -one, other) for one, other in ((a, a), (a_high, a_low), (a_low, a_high)))
+    b, b_low, b_high = (np.where(turned, -one, other) for one, other in ((b, b), (b_high, b_low), (b_low, b_high)))
 
-    def end(side: float) -> float:
-        """The end below (−1) or above (+1) the ratio: of the sign that it turns out to have."""
-        near = a - a_low if side < 0 else a_high - a
-        for sign in (1.0, -1.0):
-            outer = b_high - b if sign * side < 0 else b - b_low
-            rho = correlation if correlation is not None else -sign
-            ends = fieller_intervals(
-                1.0, *(np.array([x]) for x in (a, b, near * near, outer * outer, rho * near * outer))
-            )
-            found = float(ends[0 if side < 0 else 1][0])
-            if found * sign >= 0:
-                return found
-        return found
+    def end(side: int) -> Array:
+        """The end below (0) or above (1) the ratio, of the sign that it turns out to have."""
+        near = (a - a_low) if side == 0 else (a_high - a)
+        ends = []
+        for sign in (1, -1):
+            far = (b_high - b) if (sign > 0) == (side == 0) else (b - b_low)
+            rho = -float(sign) if correlation is None else correlation
+            ends.append(fieller_intervals(1.0, a, b, near * near, far * far, rho * near * far)[side])
+        return np.where(ends[0] >= 0, ends[0], ends[1])
 
-    return end(-1.0), end(1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lower, upper = end(0), end(1)
+    return np.where(known, lower, -np.inf), np.where(known, upper, np.inf)
 
 
 def width_of_all(confidence: float, covariance: Array | None, size: int) -> float:
@@ -145,9 +149,7 @@ def _common_draw(R: Array) -> Array | None:
     return shares if inside and np.abs(fitted - off).max() <= CLOSE else None
 
 
-def exact_ratio(
-    width: float, above: float, below: float, covariances: Array
-) -> tuple[float, float]:
+def exact_ratio(width: float, above: float, below: float, covariances: Array) -> tuple[float, float]:
     """Fieller's interval of above / below, whose noise has these covariances."""
     numbers = (above, below, covariances[0, 0], covariances[1, 1], covariances[0, 1])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -162,8 +164,3 @@ def correlations_of(covariances: Array) -> Array:
     found = covariances / np.outer(known, known)
     np.fill_diagonal(found, 1.0)
     return np.asarray(found)
-
-
-def any_unknown(ends: Sequence[tuple[float, float]]) -> bool:
-    """Whether some interval is unbounded."""
-    return not bool(np.isfinite(np.array(ends)).all())

@@ -312,7 +312,9 @@ def _two(release: Release, first: Any, second: Any, answer: str | None) -> list[
 def _check_distinct(parts: Sequence[Release], keys: Sequence[Any]) -> None:
     views = [(part.questions, part.view) for part in parts]
     if any(view in views[:i] for i, view in enumerate(views)):
-        what = f"a contrast of {_shown(keys[0])!r} with itself" if len(keys) == 2 else "a contrast that names a part twice"
+        what = (
+            f"a contrast of {_shown(keys[0])!r} with itself" if len(keys) == 2 else "a contrast that names a part twice"
+        )
         raise PlanError(what, "its parts must differ", "name two of them", code="contrast-with-itself")
 
 
@@ -338,7 +340,9 @@ def _key_columns(parts: Sequence[Release]) -> tuple[str, ...]:
 
 def _limits(factors: Sequence[float], quantities: Sequence[Quantity]) -> tuple[float, float]:
     """Where a contrast lies, from where its answers lie; finite only where all of them are."""
-    ends = [sorted(factor * end for end in quantity.limits) for factor, quantity in zip(factors, quantities, strict=True)]
+    ends = [
+        sorted(factor * end for end in quantity.limits) for factor, quantity in zip(factors, quantities, strict=True)
+    ]
     return float(sum(low for low, _ in ends)), float(sum(high for _, high in ends))
 
 

@@ -151,7 +151,7 @@ def project(values: Array) -> Array:
     order = np.sort(values)[::-1]
     excess = (np.cumsum(order) - total) / np.arange(1, len(order) + 1)
     kept = int(np.flatnonzero(order > excess)[-1])
-    return np.maximum(values - excess[kept], 0.0)
+    return np.asarray(np.maximum(values - excess[kept], 0.0))
 
 
 def _projected(release: Release) -> Array:

@@ -19,8 +19,8 @@ from gaussmith.plans import Block, Plan
 from gaussmith.plans.draw import tied_sum
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
-from gaussmith.releases.readout import Readout
 from gaussmith.releases.readings import Readings
+from gaussmith.releases.readout import Readout
 from gaussmith.releases.table import answer_columns
 from gaussmith.statistics.mean import check_method
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import PlanError, nearest
@@ -53,7 +53,7 @@ def _step(release: Release, key: Any) -> Release:
     if isinstance(key, tuple) and len(key) > 1:
         return _step(_step(release, key[0]), key[1] if len(key) == 2 else key[1:])
     names = release.names
-    if isinstance(key, Hashable) and key in names:
+    if isinstance(key, str) and key in names:
         return found_answer(release, key)
     known = [*(" · ".join(map(str, label)) for label in release.labels), *names[:12]]
     raise PlanError(

@@ -19,7 +19,9 @@ def wide_frame(release: Release, errors: bool = False) -> pl.DataFrame:
     answers: dict[str, list[Any]] = {}
     several = len(questions) > 1
     for question in questions:
-        values, stated = (array.reshape(-1, len(question.names)) for array in (question.values, question.standard_errors))
+        values, stated = (
+            array.reshape(-1, len(question.names)) for array in (question.values, question.standard_errors)
+        )
         for i, name in enumerate(question.names):
             shown = f"{question.questions[0]}: {name}" if several else str(name)
             answers[shown] = values[:, i].tolist()
