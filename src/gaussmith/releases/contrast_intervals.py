@@ -21,6 +21,9 @@ from gaussmith.statistics.mean import fieller_intervals
 MAX_TOGETHER = 400
 """Limit on contrasts whose correlations are used for intervals that hold all at once; beyond, Šidák's bound is used."""
 
+MAX_AGAINST_MEAN = 20
+"""Limit on groups against their mean whose common width is computed; beyond, Šidák's bound is as good."""
+
 CLOSE = 1e-9
 """How well a correlation matrix must fit one common draw to be taken for such a one."""
 
@@ -90,11 +93,11 @@ def width_of_all(confidence: float, covariance: Array | None, size: int) -> floa
     """Standard errors to either side of intervals that hold for all of `size` contrasts at once.
 
     Exact where the noise of the contrasts is their own and one common draw (all groups against one group, or two
-    contrasts); otherwise by Šidák's inequality, never too small.
+    contrasts), and for groups with equal noise against their mean; otherwise by Šidák's inequality, never too small.
 
-    >>> against_one = np.full((3, 3), 1.0) + np.eye(3)
-    >>> round(width_of_all(0.95, against_one, 3), 3), round(normal_width(0.95, 3), 3)
-    (2.349, 2.388)
+    >>> against_one, against_mean = np.full((3, 3), 1.0) + np.eye(3), np.eye(3) - 1 / 3
+    >>> [round(width_of_all(0.95, C, 3), 3) for C in (against_one, against_mean)], round(normal_width(0.95, 3), 3)
+    ([2.349, 2.344], 2.388)
     """
     sidak = normal_width(confidence, size)
     if covariance is None or size == 1:
@@ -105,13 +108,43 @@ def width_of_all(confidence: float, covariance: Array | None, size: int) -> floa
     R = covariance / np.outer(sigma, sigma)
     apart = _distinct(R)
     R = R[np.ix_(apart, apart)]
-    shares = _common_draw(R)
     if len(apart) == 1:
         return normal_width(confidence)
+    if (
+        2 < len(R) <= MAX_AGAINST_MEAN
+        and np.abs(R - np.eye(len(R)) + (1 - np.eye(len(R))) / (len(R) - 1)).max() <= CLOSE
+    ):
+        return min(sidak, _width_against_mean(confidence, len(R)))
+    shares = _common_draw(R)
     if shares is None:
         return normal_width(confidence, len(apart))
     law = ErrorLaw(np.sqrt(1 - shares * shares), shares)
     return min(sidak, law.maximum_error(confidence))
+
+
+def _width_against_mean(confidence: float, size: int) -> float:
+    """The same for `size` equal independent noises less their mean.
+
+    The distances from the mean are independent of it, so that they stay within m with the chance of |e_i| ≤ m for all
+    i given that their sum is 0. With φ(t) = E cos(te) over |e| ≤ m that is √(2π size) · ∫ φ(t)^size dt / 2π. The sum is
+    at most size · m, so that adding up at steps below 2π/(size · m) gives the integral itself.
+    """
+    x, w = np.polynomial.legendre.leggauss(400)
+    scale = np.sqrt(1 - 1 / size)  # of the distances, beside the noises
+
+    def chance(width: float) -> float:
+        m = width * scale
+        step = 2 * np.pi / (1.01 * size * m)
+        t = np.arange(0.0, 10 + 150 / size, step)
+        cosines = np.cos(np.outer(t, m * x)) @ (w * m * np.exp(-((m * x) ** 2) / 2)) / np.sqrt(2 * np.pi)
+        powers = cosines**size
+        return float(np.sqrt(2 * np.pi * size) * (2 * powers.sum() - powers[0]) * step / (2 * np.pi))
+
+    low, high = normal_width(confidence), normal_width(confidence, size) + 0.01
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if chance(middle) < confidence else (low, middle)
+    return high
 
 
 def _distinct(R: Array) -> list[int]:
