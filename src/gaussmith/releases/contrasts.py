@@ -17,7 +17,7 @@ from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.joint_noise import JointNoise
 from gaussmith.releases.contrast import EXACT, Contrast, Weighted
 from gaussmith.releases.contrast_intervals import MAX_TOGETHER, width_of_all
-from gaussmith.releases.quantities import Quantity
+from gaussmith.releases.quantities import Quantity, kinds_of
 from gaussmith.releases.selection import aligned, cells, found_answer, narrowed
 from gaussmith.releases.table import NOISY, NOTES, UNKNOWN
 
@@ -260,11 +260,8 @@ def shares(release: Release, answer: str | None) -> Contrasts:
         return Contrasts(release, tuple(found), columns)
     if len(release.plan) > 1:
         release.plan.slot  # noqa: B018 (refuses, with the names of the questions)
-    kinds = [statistic.kind for statistic in release.block.answers.statistics for _ in range(len(statistic.weights))]
-    parts = {(name,): quantity for (_, name), quantity in cells(release).items()}
-    values = {
-        label: quantity for (label, quantity), kind in zip(parts.items(), kinds, strict=False) if kind == "histogram"
-    }
+    parts = zip(cells(release).items(), kinds_of(release), strict=True)
+    values = {(name,): quantity for ((_, name), quantity), kind in parts if kind == "histogram"}
     if not values:
         raise _no_shares()
     made = _shares_of(values, "share of all values", noise)

@@ -21,7 +21,9 @@ import numpy as np
 from gaussmith.checks import is_number
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array
+from gaussmith.releases.quantities import kinds_of
 from gaussmith.releases.table import EXACT, UNKNOWN
+from gaussmith.statistics.registry import STATISTICS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -157,7 +159,7 @@ def project(values: Array) -> Array:
 def _projected(release: Release) -> Array:
     """The answers in view moved inside what is public: groups × answers."""
     values, (low, high) = release.values.reshape(-1, len(release.names)).copy(), release.limits
-    kinds = _kinds(release)
+    kinds = kinds_of(release)
     cells = [i for i, kind in enumerate(kinds) if kind == "histogram"]
     for i, kind in enumerate(kinds):
         column = values[:, i]
@@ -172,16 +174,9 @@ def _projected(release: Release) -> Array:
     return values
 
 
-def _kinds(release: Release) -> list[str]:
-    """The kind of each answer in view."""
-    names, answers = list(release.plan.names), release.block.answers
-    return [answers.statistic_at(names.index(name))[0].kind for name in release.names]
-
-
 def _scales(release: Release, limit: float | None) -> Array:
     """What the standard error of each answer is compared with: not a number where with the value itself."""
-    names, answers = list(release.plan.names), release.block.answers
-    divided = np.array([bool(answers.divided[names.index(name)]) for name in release.names])
+    divided = np.array([STATISTICS[kind].divided for kind in kinds_of(release)])
     low, high = release.limits
     half = np.where(divided & np.isfinite(high - low), (high - low) / 2, np.nan)
     return np.broadcast_to(half, (max(1, len(release.labels)), len(release.names)))
@@ -189,7 +184,7 @@ def _scales(release: Release, limit: float | None) -> Array:
 
 def _whole(release: Release) -> Array:
     """Which answers are numbers of people or rows."""
-    kinds = np.array([kind in ("count", "histogram") for kind in _kinds(release)])
+    kinds = np.array([kind in ("count", "histogram") for kind in kinds_of(release)])
     return np.broadcast_to(kinds, (max(1, len(release.labels)), len(release.names)))
 
 

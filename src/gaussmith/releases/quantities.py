@@ -11,6 +11,7 @@ import numpy as np
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.joint_noise import Combination, Term
 from gaussmith.problem.features import Places
+from gaussmith.statistics import Statistic
 
 if TYPE_CHECKING:
     from gaussmith.releases.release import Release
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """An answer in place `at` of a release that is narrowed to one question, and to one group or several added up."""
+    """An answer in place `at` of a piece of a question: a release narrowed to one draw, and to one group or several
+    added up."""
 
     release: Release
     at: int
@@ -27,6 +29,11 @@ class Quantity:
     def name(self) -> str:
         """What the answer is called."""
         return str(self.release.plan.names[self.at])
+
+    @property
+    def statistic(self) -> tuple[Statistic, int]:
+        """The statistic that reads it, and its place there."""
+        return self.release.block.answers.statistic_at(self.at)
 
     @property
     def value(self) -> float:
@@ -46,7 +53,7 @@ class Quantity:
     @cached_property
     def gradient(self) -> Combination | None:
         """Its noise to first order as a combination of features; None where the statistic does not say it."""
-        statistic, at = self.release.block.answers.statistic_at(self.at)
+        statistic, at = self.statistic
         try:
             factors = statistic.gradient(self.release.readout.noisy)[at]
         except NotImplementedError:
@@ -56,7 +63,7 @@ class Quantity:
     @cached_property
     def fraction(self) -> tuple[Combination, Combination | None, float] | None:
         """Numerator, denominator and what is added to their ratio; no denominator where the answer is linear."""
-        statistic, at = self.release.block.answers.statistic_at(self.at)
+        statistic, at = self.statistic
         found = statistic.fraction(at)
         if found is None:
             return None
@@ -75,11 +82,25 @@ class Quantity:
 
     def _combination(self, places: Places, factors: Array) -> Combination:
         """Factors of the question's features as terms over those of its draw, in each group in view."""
-        slot, noisy = self.release.plan.slot, self.release.readout.noisy
-        kept = np.array(self.release.plan.draw.block.narrowed(slot.shown, slot.count)[1], np.int64)
+        draw, i = self.release.plan.draw, self.release.plan.slot.draw
+        noisy = self.release.readout.noisy
+        chosen = self.release.plan.slot.piece_of(i).chosen(draw.block.answers)
+        kept = np.array(draw.block.narrowed(*chosen)[1], np.int64)
         used = (factors != 0) & ((places >= 0) | noisy.has_noisy_count)
         moved = kept[places[used]]
         groups = self.release.view.groups
         return Combination(
-            tuple(Term(slot.draw, group, moved, factors[used]) for group in ((0,) if groups is None else groups))
+            tuple(Term(i, group, moved, factors[used]) for group in ((0,) if groups is None else groups))
         )
+
+
+def quantities_of(release: Release) -> dict[str, Quantity]:
+    """All answers of the only question by name, each in its own piece."""
+    return {str(name): Quantity(piece, i) for piece in release.pieces for i, name in enumerate(piece.plan.names)}
+
+
+def kinds_of(release: Release) -> list[str]:
+    """The kinds of the statistics of the answers in view, in order."""
+    statistics = [each for piece in release.plan.pieces for each in piece.answers.statistics]
+    kinds = [each.kind for each in statistics for _ in range(len(each.weights))]
+    return kinds if release.view.answer is None else [kinds[list(release.plan.names).index(release.view.answer)]]

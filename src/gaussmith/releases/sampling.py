@@ -13,12 +13,15 @@ A statistic can say its own (`Statistic.sampling_variances`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array
+from gaussmith.releases.quantities import Quantity, kinds_of, quantities_of
 
 if TYPE_CHECKING:
     from gaussmith.releases.release import Release
@@ -54,28 +57,36 @@ def describe_sampling(release: Release) -> dict[str, str]:
 
 
 def _variances(release: Release) -> dict[str, tuple[Array | None, str]]:
-    """The sampling variance of each answer (in each group in view), and what it rests on."""
-    names = list(release.plan.names)
-    values = release.readout.values
-    low, high = release.block.answers.limits(release.block.domain)
-    cells = [i for i in range(len(names)) if release.block.answers.statistic_at(i)[0].kind == "histogram"]
-    found: dict[str, tuple[Array | None, str]] = {}
-    for i, name in enumerate(names):
-        statistic, at = release.block.answers.statistic_at(i)
-        own = statistic.sampling_variances(release.readout.noisy)
-        if own is not None:
-            found[name] = (own[..., at], "the sampling error that the statistic itself states")
-        elif i in cells:
-            total = np.maximum(values[..., cells].sum(axis=-1), 0.0)
-            found[name] = (_binomial(values[..., i], total), "a binomial law, with the released number of all values")
-        elif name == "count" and release.plan.groups is not None and not release.view.summed:
-            total = max(float(release.of_everybody().readout.values[..., i].sum()), 0.0)
-            found[name] = (_binomial(values[..., i], total), "a binomial law, with the released number of all groups")
-        elif statistic.divided and name.endswith("_mean"):
-            found[name] = _of_mean(release, i, (float(low[i]), float(high[i])))
-        else:
-            found[name] = (None, "the data do not say how it varies from one sample of people to another")
-    return found
+    """The sampling variance of each answer in view (in each group), and what it rests on."""
+    everything = replace(release, view=replace(release.view, answer=None))
+    values = dict(zip(map(str, everything.names), np.moveaxis(everything.values, -1, 0), strict=True))
+    quantities, kinds = quantities_of(everything), dict(zip(everything.names, kinds_of(everything), strict=True))
+    bounds = dict(zip(everything.names, zip(*everything.limits, strict=True), strict=True))
+    return {str(name): _of_answer(release, quantities[name], kinds, values, bounds[name]) for name in release.names}
+
+
+def _of_answer(
+    release: Release,
+    quantity: Quantity,
+    kinds: Mapping[str, str],
+    values: Mapping[str, Array],
+    bounds: tuple[float, float],
+) -> tuple[Array | None, str]:
+    name = quantity.name
+    statistic, at = quantity.statistic
+    own = statistic.sampling_variances(quantity.release.readout.noisy)
+    if own is not None:
+        return np.asarray(own[..., at]), "the sampling error that the statistic itself states"
+    if kinds[name] == "histogram":
+        total = np.sum([values[other] for other, kind in kinds.items() if kind == "histogram"], axis=0)
+        return _binomial(values[name], np.maximum(total, 0.0)), "a binomial law, with the released number of all values"
+    if kinds[name] == "count" and release.plan.groups is not None and not release.view.summed:
+        everybody = release.of_everybody().of_answer(name)
+        everyone = np.maximum(everybody.values.sum(), 0.0)
+        return _binomial(values[name], everyone), "a binomial law, with the released number of all groups"
+    if kinds[name] == "mean":
+        return _of_mean(quantity, values, bounds)
+    return None, "the data do not say how it varies from one sample of people to another"
 
 
 def _binomial(counts: Array, total: Array | float) -> Array:
@@ -85,19 +96,18 @@ def _binomial(counts: Array, total: Array | float) -> Array:
     return np.asarray(n * p * (1 - p))
 
 
-def _of_mean(release: Release, i: int, bounds: tuple[float, float]) -> tuple[Array | None, str]:
+def _of_mean(quantity: Quantity, values: Mapping[str, Array], bounds: tuple[float, float]) -> tuple[Array | None, str]:
     """The variance of the column over the number of people, where the release has both."""
-    names, values = list(release.plan.names), release.readout.values
-    if release.block.answers.over_rows:
+    if quantity.release.block.answers.over_rows:
         return None, "it is over rows, and the rows of one person are not drawn independently"
-    column = names[i].removesuffix("_mean")
-    statistic, at = release.block.answers.statistic_at(i)
-    counts = np.maximum(release.readout.noisy.at(statistic.places[at, -1:])[..., 0], 1.0)
+    column = quantity.name.removesuffix("_mean")
+    statistic, at = quantity.statistic
+    counts = np.maximum(quantity.release.readout.noisy.at(statistic.places[at, -1:])[..., 0], 1.0)
     for name, power in ((f"{column}_variance", 1), (f"{column}_sd", 2)):
-        if name in names:
-            variance = np.maximum(values[..., names.index(name)], 0.0) ** power
+        if name in values:
+            variance = np.maximum(values[name], 0.0) ** power
             return np.asarray(variance / counts), f"the released {name}, over the released number of people"
     if bounds == (0.0, 1.0):
-        p = np.clip(values[..., i], 0.0, 1.0)
+        p = np.clip(values[quantity.name], 0.0, 1.0)
         return np.asarray(p * (1 - p) / counts), "p (1 − p), the largest variance of a column within 0 and 1"
     return None, f"it needs the variance of {column!r}, which this question does not release"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import PlanError, nearest
-from gaussmith.releases.quantities import Quantity
+from gaussmith.releases.quantities import Quantity, quantities_of
 
 if TYPE_CHECKING:
     from gaussmith.releases.release import Release
@@ -103,14 +103,13 @@ def _has(question: Release, key: Any) -> bool:
 
 def cells(release: Release) -> dict[Cell, Quantity]:
     """The answers in view, by group and name; a chosen group has an empty key, so that groups can be compared."""
-    names = list(release.plan.names)
-    shown = [names.index(name) for name in release.names]
     if not release.labels:
-        return {((), names[i]): Quantity(release, i) for i in shown}
+        known = quantities_of(release)
+        return {((), str(name)): known[name] for name in release.names}
     found: dict[Cell, Quantity] = {}
     for label in release.labels:
-        group = release.of_group(label)
-        found |= {(label, names[i]): Quantity(group, i) for i in shown}
+        known = quantities_of(release.of_group(label))
+        found |= {(label, str(name)): known[name] for name in release.names}
     return found
 
 

@@ -90,7 +90,8 @@ def _excess(request: Request, targets: Mapping[str, float], rows: int | None) ->
     for question in request.plan:
         needs_rows = any(
             divided and str(name) in targets
-            for divided, name in zip(question.answers.divided.tolist(), question.names, strict=True)
+            for piece in question.pieces
+            for divided, name in zip(piece.answers.divided.tolist(), piece.names, strict=True)
         )
         errors = question.errors(rows if needs_rows or rows else 1)  # others do not depend on it
         for name, error in errors.items():
