@@ -1,9 +1,11 @@
-"""What is read from a release beyond its answers: contrasts, shares, tables and views. It spends nothing."""
+"""What is read from a release: tables, contrasts, shares and views. It spends nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
+
+from gaussmith.releases.table import answer_columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,6 +66,30 @@ class Readings:
         from gaussmith.releases.sampling import describe_sampling
 
         return describe_sampling(cast("Release", self))
+
+    def columns(self, confidence: float = 0.95) -> dict[str, list[Any]]:
+        """The one table of a release by columns: question · keys · answer · value · standard_error · lower · upper.
+
+        Then `status` ("noisy", "exact" if the number is public, "unknown" if the noise is too large to tell) and
+        `note`. There is a question column where there are several, key columns where there are groups; as text, None
+        for a question without such keys, where there are several questions.
+        """
+        return answer_columns(cast("Release", self), confidence)
+
+    def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
+        """The same table, one row per question, group and answer."""
+        columns = self.columns(confidence)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_polars(self, confidence: float = 0.95) -> pl.DataFrame:
+        """The same table as a Polars frame."""
+        import polars as pl
+
+        texts = dict.fromkeys(("question", "answer", "status", "note"), pl.String)
+        numbers = dict.fromkeys(("value", "standard_error", "lower", "upper"), pl.Float64)
+        columns = self.columns(confidence)
+        kinds = {name: kind for name, kind in {**texts, **numbers}.items() if name in columns}
+        return pl.DataFrame(columns, schema_overrides=kinds, strict=False)
 
     def wide(self, errors: bool = False) -> pl.DataFrame:
         """One row per group, one column per answer; with `errors` a column of standard errors beside each.

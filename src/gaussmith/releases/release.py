@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +22,7 @@ from gaussmith.plans.pieces import Together
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.readings import Readings
 from gaussmith.releases.readout import Readout, block_diagonal, side_by_side
-from gaussmith.releases.table import answer_columns
 from gaussmith.statistics.mean import check_method
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Release(Readings):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee of the whole release, all questions and groups together."""
+        """That of the whole release, all questions and groups together."""
         return self.plan.guarantee
 
     @property
@@ -211,10 +207,6 @@ class Release(Readings):
         """One group of the only question, with the answers in view."""
         return replace(self, view=View((self.labels.index(label),), answer=self.view.answer))
 
-    def of_everybody(self) -> Release:
-        """All groups of the only question again, with all answers."""
-        return replace(self, view=View())
-
     # -- answers ----------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -337,8 +329,8 @@ class Release(Readings):
     def covariance(self) -> Array:
         """Of the released answers (of one group), the count last if asked; of means to first order."""
         if self.labels:
-            rule = "each group has its own noise"
-            raise PlanError("the covariance of groups", rule, "choose one: release[group]", code="covariance-of-groups")
+            rule, remedy = "each group has its own noise", "choose one: release[group]"
+            raise PlanError("the covariance of groups", rule, remedy, code="covariance-of-groups")
         if len(self.readouts) == 1:
             return self.readout.covariance()
         summed = len(self.view.groups) if self.view.groups is not None and self.view.summed else 1
@@ -357,32 +349,6 @@ class Release(Readings):
         from gaussmith.releases.table import marginal
 
         return marginal(self.block, self.values, attributes)
-
-    # -- tables -----------------------------------------------------------------------------------------------------
-
-    def columns(self, confidence: float = 0.95) -> dict[str, list[Any]]:
-        """The one table of a release by columns: question · keys · answer · value · standard_error · lower · upper.
-
-        Then `status` ("noisy", "exact" if the number is public, "unknown" if the noise is too large to tell) and
-        `note`. There is a question column where there are several, key columns where there are groups; as text, None
-        for a question without such keys, where there are several questions.
-        """
-        return answer_columns(self, confidence)
-
-    def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
-        """The same table, one row per question, group and answer."""
-        columns = self.columns(confidence)
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def to_polars(self, confidence: float = 0.95) -> pl.DataFrame:
-        """The same table as a Polars frame."""
-        import polars as pl
-
-        texts = dict.fromkeys(("question", "answer", "status", "note"), pl.String)
-        numbers = dict.fromkeys(("value", "standard_error", "lower", "upper"), pl.Float64)
-        columns = self.columns(confidence)
-        kinds = {name: kind for name, kind in {**texts, **numbers}.items() if name in columns}
-        return pl.DataFrame(columns, schema_overrides=kinds, strict=False)
 
     # -- saved form -------------------------------------------------------------------------------------------------
 

@@ -81,7 +81,7 @@ def _of_answer(
         total = np.sum([values[other] for other, kind in kinds.items() if kind == "histogram"], axis=0)
         return _binomial(values[name], np.maximum(total, 0.0)), "a binomial law, with the released number of all values"
     if kinds[name] == "count" and release.plan.groups is not None and not release.view.summed:
-        everybody = release.of_everybody().of_answer(name)
+        everybody = replace(release, view=replace(release.view, groups=None, answer=name))
         everyone = np.maximum(everybody.values.sum(), 0.0)
         return _binomial(values[name], everyone), "a binomial law, with the released number of all groups"
     if kinds[name] == "mean":
