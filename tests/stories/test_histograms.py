@@ -104,7 +104,8 @@ def test_questions_may_be_histograms():
 @pytest.mark.parametrize(
     ("fields", "error", "words"),
     [
-        ({"histograms": ["health"]}, RequestError, "histograms-not-a-mapping"),
+        ({"histograms": "health"}, RequestError, "values-not-a-mapping"),
+        ({"histograms": ["health"]}, RequestError, refusal("column-without-values", column="health")),
         (
             {"histograms": {"health": "good"}},
             DomainError,

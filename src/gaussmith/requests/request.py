@@ -18,9 +18,12 @@ from gaussmith.plans import Draw, Plan
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
 from gaussmith.requests.accuracy import AccuracyFirst
+from gaussmith.requests.bounds import settle_values
+from gaussmith.requests.fields import Fields, read_counted, read_values
 from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
-from gaussmith.requests.question import Bounds, Question, read_values
+from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
+from gaussmith.statistics.registry import asked_by_field
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
@@ -34,14 +37,15 @@ STATED = ("epsilon", "delta", "mu", "rho")
 OF_A_RELEASE = ("ledger", "id", "engine", "master")
 """Arguments of a release, not of a request."""
 
-ANSWERS = ("sums", "means", "count", "histograms")
+ANSWERS = (*asked_by_field(), "count")
+"""The fields that ask for answers."""
 
 TOGETHER = "answers"
 """The name of the sums, means and count of a request that has histograms too."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Request(AccuracyFirst):
+class Request(AccuracyFirst, Fields):
     """A request about one table. `Question` documents the fields; docs/requests.md has examples.
 
     `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
@@ -57,21 +61,7 @@ class Request(AccuracyFirst):
     """
 
     source: Any = field(kw_only=False, repr=False)  # a frame would show its values
-    sums: Bounds = field(default_factory=dict)
-    means: Bounds = field(default_factory=dict)
-    count: bool | str = False
-    by: Any = field(default_factory=dict)
     unit: str | None = None
-    rows_per_unit: int | None = None
-    groups_per_unit: int = 1
-    mean_of: str = "rows"
-    where: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    missing: Mapping[str, float] = field(default_factory=dict)
-    mean_within: Mapping[str, Any] | float = field(default_factory=dict)
-    weights: Any = "relative"
-    histograms: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    values_per_unit: int = 1
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
     questions: Sequence[Question | Mapping[str, Any]] = ()
@@ -128,21 +118,27 @@ class Request(AccuracyFirst):
         if own and "mean_within" not in own and isinstance(self.mean_within, Mapping):
             means = own.get("means", ())
             fields["mean_within"] = {column: where for column, where in self.mean_within.items() if column in means}
-        return Question(**fields)
+        for name in ("bounds", "total_bounds", "values"):
+            shared = getattr(self, name)
+            if isinstance(shared, Mapping) and isinstance(own.get(name), Mapping):
+                fields[name] = {**shared, **own[name]}
+        return Question(**fields).settled(self.unit)
 
     def _apart(self) -> list[dict[str, Any]]:
         """A request's own answers as questions: sums, means and count together, each histogram by itself."""
-        if not isinstance(self.histograms, Mapping) or not self.histograms:
+        if not self.histograms:
             return []
-        longest = max(map(len, read_values(self.histograms).values()))
-        none: dict[str, Any] = {"sums": {}, "means": {}, "count": False, "histograms": {}, "values_per_unit": 1}
+        declared = read_values("values", self.values)
+        histograms = settle_values("histograms", read_counted("histograms", self.histograms), declared)
+        longest = max(map(len, histograms.values()))
+        none: dict[str, Any] = {name: {} for name in asked_by_field()} | {"count": False, "values_per_unit": 1}
         apart: list[dict[str, Any]] = []
         own: dict[str, Any]
-        if self.sums or self.means:
-            own = {"sums": self.sums, "means": self.means, "count": self.count}
-            apart.append({**none, **own, "name": TOGETHER})
+        others = {name: getattr(self, name) for name in asked_by_field() if name != "histograms"}
+        if any(others.values()):
+            apart.append({**none, **others, "count": self.count, "name": TOGETHER})
         counted = bool(apart)  # else the first histogram brings the number of people
-        for column, values in self.histograms.items():
+        for column, values in histograms.items():
             own = {"histograms": {column: values}, "count": self.count and not counted, "name": str(column)}
             few = min(self.values_per_unit, len(values)) if self.values_per_unit <= longest else self.values_per_unit
             apart.append({**none, **own, "values_per_unit": few, "weights": "equal"})
