@@ -163,3 +163,32 @@ def test_sampling_errors_where_the_release_tells_them() -> None:
     over_rows = noisy_release(rows, np.full((1, len(rows.block.noise.features)), 50.0))
     with refused("sampling-error-unknown", says="rows of one person"):
         over_rows["s_mean"].interval(population=True)
+
+
+def test_proportions_show_the_share_of_every_value_in_all_tables() -> None:
+    asked = {"proportions": ["health"], "values": {"health": ["good", "fair", "poor"]}, "count": True, "guarantee": G}
+    plan = gm.Request("x.csv", **asked).plan
+    assert plan.names == ("health=good", "health=fair", "health=poor", "count")
+    release = noisy_release(plan, [600.0, 300.0, 100.0, 1010.0])
+    told = {row["answer"]: row for row in release.rows()}
+    assert told["health=good_share"]["value"] == pytest.approx(0.6)
+    shares = release.shares()
+    assert told["health=poor_share"]["lower"] == shares["share of health=poor"].interval()[0]
+    assert "health=good_share" in str(release) and gm.Release.from_json(release.to_json()) == release
+    assert release.to_polars().height == 7 and len(release.wide().columns) == 4
+    view = {row["answer"]: row["value"] for row in release.presented().rows()}
+    assert view["health=good_share"] == pytest.approx(0.6, abs=0.01) and view["count"] == 1010
+    with refused("histogram-beside-other-answers"):
+        gm.Question(proportions={"a": ["x", "y"]}, sums={"b": (0, 1)})
+
+
+def test_proportions_beside_other_answers_are_questions_of_their_own() -> None:
+    asked = {"histograms": {"a": ["x", "y"]}, "proportions": {"a": ["x", "y"], "b": [1, 2]}, "means": {"c": (0, 1)}}
+    plan = gm.Request("x.csv", **asked, count=True, guarantee=G).plan
+    assert plan.questions == ("answers", "a", "a shares", "b")
+    release = noisy_release(plan, *(np.full((d.size, len(d.block.noise.features)), 50.0) for d in plan.draws))
+    told = [(row["question"], row["answer"]) for row in release.rows()]
+    assert ("b", "b=2_share") in told and ("a", "a=x_share") not in told
+    shown = {(row["question"], row["answer"]): row["value"] for row in release.presented(None).rows()}
+    assert shown["b", "b=2_share"] == pytest.approx(0.5) and shown["b", "b=1"] == 50
+    assert release.presented(None).wide()["b: b=1"].to_list() == [50]

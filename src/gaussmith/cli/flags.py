@@ -173,6 +173,10 @@ FLAGS = (
         "histograms", partial(_counted, example="health=good,fair,poor"), often=True,
     ),
     Flag(
+        "proportion", "NAME[=VALUE,VALUE,…]", "the same, with the share of each value in all of them",
+        "proportions", partial(_counted, example="health=good,fair,poor"), often=True,
+    ),
+    Flag(
         "by", "NAME[=KEY,KEY,…]", "answers for each of these groups; with several --by, for all combinations",
         "by", partial(_counted, example="region=north,south"), often=True,
     ),

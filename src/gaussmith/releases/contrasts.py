@@ -20,6 +20,7 @@ from gaussmith.releases.contrast_intervals import MAX_TOGETHER, width_of_all
 from gaussmith.releases.quantities import Quantity, kinds_of
 from gaussmith.releases.selection import aligned, cells, found_answer, narrowed
 from gaussmith.releases.table import NOISY, NOTES, UNKNOWN
+from gaussmith.statistics.registry import STATISTICS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,6 +45,11 @@ class Contrasts:
     def guarantee(self) -> Guarantee:
         """The guarantee of the release; contrasts are read from it and spend nothing."""
         return self.release.guarantee
+
+    @property
+    def keys_shown(self) -> list[str]:
+        """The groups or values that the contrasts are about, as text."""
+        return [" · ".join(map(str, each.keys)) for each in self.each]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -261,7 +267,7 @@ def shares(release: Release, answer: str | None) -> Contrasts:
     if len(release.plan) > 1:
         release.plan.slot  # noqa: B018 (refuses, with the names of the questions)
     parts = zip(cells(release).items(), kinds_of(release), strict=True)
-    values = {(name,): quantity for ((_, name), quantity), kind in parts if kind == "histogram"}
+    values = {(name,): quantity for ((_, name), quantity), kind in parts if STATISTICS[kind].counts_values}
     if not values:
         raise _no_shares()
     made = _shares_of(values, "share of all values", noise)

@@ -60,9 +60,12 @@ class Presentation:
     def columns(self, confidence: float = 0.95) -> dict[str, list[Any]]:
         """The columns of `release.columns()`, with what is shown; None where a cell is left out."""
         found = {name: list(column) for name, column in self.release.columns(confidence).items()}
-        values, status = np.concatenate([_projected(each).ravel() for each in self._questions()]), found["status"]
-        scales = np.concatenate([_scales(each, self.suppress_above).ravel() for each in self._questions()])
-        whole = np.concatenate([_whole(each).ravel() for each in self._questions()])
+        status, questions = found["status"], list(self._questions())
+        raw = [np.array(each.columns(confidence)["value"], float) for each in questions]
+        values = np.concatenate([_padded(_projected(each), own) for each, own in zip(questions, raw, strict=True)])
+        pairs = [(each, np.full(len(own), np.nan)) for each, own in zip(questions, raw, strict=True)]
+        scales = np.concatenate([_padded(_scales(each), unknown) for each, unknown in pairs])
+        whole = np.concatenate([_padded(_whole(each), np.zeros(len(none))) for each, none in pairs])
         for i, value in enumerate(values.tolist()):
             error = found["standard_error"][i]
             reference = abs(value) if math.isnan(scales[i]) else scales[i]
@@ -106,10 +109,11 @@ class Presentation:
         for question in questions:
             size = len(question.names)
             count = size * max(1, len(question.labels))
+            rows = len(question.columns()["value"])  # shares follow the answers
             for i, name in enumerate(question.names):
                 title = f"{question.questions[0]}: {name}" if len(questions) > 1 else str(name)
                 answers[title] = shown[at + i : at + count : size]
-            at += count
+            at += rows
         return widen(questions, answers)
 
     @cached_property
@@ -160,10 +164,10 @@ def _projected(release: Release) -> Array:
     """The answers in view moved inside what is public: groups × answers."""
     values, (low, high) = release.values.reshape(-1, len(release.names)).copy(), release.limits
     kinds = kinds_of(release)
-    cells = [i for i, kind in enumerate(kinds) if kind == "histogram"]
-    for i, kind in enumerate(kinds):
+    cells = [i for i, kind in enumerate(kinds) if STATISTICS[kind].counts_values]
+    for i in range(len(kinds)):
         column = values[:, i]
-        if low[i] == 0 and np.isinf(high[i]) and kind != "histogram" and len(column) > 1:
+        if low[i] == 0 and np.isinf(high[i]) and i not in cells and len(column) > 1:
             values[:, i] = project(column)
         else:
             values[:, i] = np.clip(column, low[i], high[i])
@@ -174,7 +178,12 @@ def _projected(release: Release) -> Array:
     return values
 
 
-def _scales(release: Release, limit: float | None) -> Array:
+def _padded(own: Array, rest: Array) -> Array:
+    """Numbers of the answers, then for the shares that follow them those of another array."""
+    return np.concatenate([own.ravel(), rest[own.size :]])
+
+
+def _scales(release: Release) -> Array:
     """What the standard error of each answer is compared with: not a number where with the value itself."""
     divided = np.array([STATISTICS[kind].divided for kind in kinds_of(release)])
     low, high = release.limits
@@ -184,7 +193,7 @@ def _scales(release: Release, limit: float | None) -> Array:
 
 def _whole(release: Release) -> Array:
     """Which answers are numbers of people or rows."""
-    kinds = np.array([kind in ("count", "histogram") for kind in kinds_of(release)])
+    kinds = np.array([kind == "count" or STATISTICS[kind].counts_values for kind in kinds_of(release)])
     return np.broadcast_to(kinds, (max(1, len(release.labels)), len(release.names)))
 
 

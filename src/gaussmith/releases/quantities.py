@@ -54,11 +54,14 @@ class Quantity:
     def gradient(self) -> Combination | None:
         """Its noise to first order as a combination of features; None where the statistic does not say it."""
         statistic, at = self.statistic
+        noisy = self.release.readout.noisy
         try:
-            factors = statistic.gradient(self.release.readout.noisy)[at]
+            every = statistic.whole_gradient(noisy)
+            factors = np.asarray(statistic.gradient(noisy) if every is None else every)[at]
         except NotImplementedError:
             return None
-        return self._combination(statistic.places[at], np.asarray(factors))
+        places = statistic.places[at] if every is None else np.arange(len(factors))
+        return self._combination(places, factors) if np.isfinite(factors).all() else None
 
     @cached_property
     def fraction(self) -> tuple[Combination, Combination | None, float] | None:

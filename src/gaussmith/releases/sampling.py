@@ -8,7 +8,7 @@ with the draw. How much can be read from a release where it holds what is needed
     the mean of a column within [0, 1]             p̂ (1 − p̂) / n̂: no column within these bounds varies more
 
 Both errors are independent, so their squares are added, to either side. n̂ and p̂ are noisy: the result is approximate.
-A statistic can say its own (`Statistic.sampling_variances`).
+A statistic can have intervals of its own (`Statistic.population_intervals`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array
 from gaussmith.releases.quantities import Quantity, kinds_of, quantities_of
+from gaussmith.statistics.registry import STATISTICS
 
 if TYPE_CHECKING:
     from gaussmith.releases.release import Release
@@ -39,6 +40,7 @@ def widened(release: Release, lower: Array, upper: Array, width: float) -> tuple
                 code="sampling-error-unknown",
                 answer=name,
             )
+    lower, upper = _own_intervals(release, lower, upper, width)
     squares = np.stack([np.asarray(found[name][0]) for name in release.names], axis=-1) * width * width
     values = release.values
     known = np.isfinite(lower) & np.isfinite(upper)
@@ -46,6 +48,17 @@ def widened(release: Release, lower: Array, upper: Array, width: float) -> tuple
         low = values - np.sqrt((values - lower) ** 2 + squares)
         high = values + np.sqrt((upper - values) ** 2 + squares)
     return np.where(known, low, -np.inf), np.where(known, high, np.inf)
+
+
+def _own_intervals(release: Release, lower: Array, upper: Array, width: float) -> tuple[Array, Array]:
+    """The intervals, those of statistics that know the sampling themselves in place of theirs."""
+    quantities, lower, upper = quantities_of(release), lower.copy(), upper.copy()
+    for i, name in enumerate(release.names):
+        statistic, at = quantities[str(name)].statistic
+        own = statistic.population_intervals(quantities[str(name)].release.readout.noisy, width)
+        if own is not None:
+            lower[..., i], upper[..., i] = own[0][..., at], own[1][..., at]
+    return lower, upper
 
 
 def describe_sampling(release: Release) -> dict[str, str]:
@@ -73,12 +86,12 @@ def _of_answer(
     bounds: tuple[float, float],
 ) -> tuple[Array | None, str]:
     name = quantity.name
-    statistic, at = quantity.statistic
-    own = statistic.sampling_variances(quantity.release.readout.noisy)
+    statistic, _ = quantity.statistic
+    own = statistic.population_intervals(quantity.release.readout.noisy, 1.0)
     if own is not None:
-        return np.asarray(own[..., at]), "the sampling error that the statistic itself states"
-    if kinds[name] == "histogram":
-        total = np.sum([values[other] for other, kind in kinds.items() if kind == "histogram"], axis=0)
+        return np.zeros(values[name].shape), "an interval of the statistic's own"
+    if STATISTICS[kinds[name]].counts_values:
+        total = np.sum([values[other] for other, kind in kinds.items() if STATISTICS[kind].counts_values], axis=0)
         return _binomial(values[name], np.maximum(total, 0.0)), "a binomial law, with the released number of all values"
     if kinds[name] == "count" and release.plan.groups is not None and not release.view.summed:
         everybody = replace(release, view=replace(release.view, groups=None, answer=name))

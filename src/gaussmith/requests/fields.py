@@ -37,6 +37,7 @@ class Fields:
     mean_within: Mapping[str, Any] | float = field(default_factory=dict)
     weights: Any = "relative"
     histograms: Any = field(default_factory=dict)
+    proportions: Any = field(default_factory=dict)
     values_per_unit: int = 1
 
 
@@ -141,6 +142,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "sums": read_bounded,
     "means": read_bounded,
     "histograms": read_counted,
+    "proportions": read_counted,
     "by": read_keys,
     "columns": read_expressions,
 }

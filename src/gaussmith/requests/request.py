@@ -126,20 +126,26 @@ class Request(AccuracyFirst, Fields):
 
     def _apart(self) -> list[dict[str, Any]]:
         """A request's own answers as questions: sums, means and count together, each histogram by itself."""
-        if not self.histograms:
+        if not (self.histograms or self.proportions):
             return []
         declared = read_values("values", self.values)
-        histograms = settle_values("histograms", read_counted("histograms", self.histograms), declared)
-        longest = max(map(len, histograms.values()))
+        counted_fields = ("histograms", "proportions")
+        settled = {
+            name: settle_values(name, read_counted(name, getattr(self, name)), declared) for name in counted_fields
+        }
+        counted_columns = [(name, *pair) for name, columns in settled.items() for pair in columns.items()]
+        longest = max(len(values) for _, _, values in counted_columns)
         none: dict[str, Any] = {name: {} for name in asked_by_field()} | {"count": False, "values_per_unit": 1}
         apart: list[dict[str, Any]] = []
         own: dict[str, Any]
-        others = {name: getattr(self, name) for name in asked_by_field() if name != "histograms"}
+        others = {name: getattr(self, name) for name in asked_by_field() if name not in counted_fields}
         if any(others.values()):
             apart.append({**none, **others, "count": self.count, "name": TOGETHER})
         counted = bool(apart)  # else the first histogram brings the number of people
-        for column, values in histograms.items():
-            own = {"histograms": {column: values}, "count": self.count and not counted, "name": str(column)}
+        for field_name, column, values in counted_columns:
+            again = field_name == "proportions" and column in settled["histograms"]
+            title = f"{column} shares" if again else str(column)
+            own = {field_name: {column: values}, "count": self.count and not counted, "name": title}
             few = min(self.values_per_unit, len(values)) if self.values_per_unit <= longest else self.values_per_unit
             apart.append({**none, **own, "values_per_unit": few, "weights": "equal"})
             counted = True

@@ -18,6 +18,7 @@ class Histograms(Statistic):
     kind = "histogram"
     field = "histograms"
     over = VALUES
+    counts_values = True
 
     @classmethod
     def asked(cls, wanted: Any) -> list[AskedAnswer]:

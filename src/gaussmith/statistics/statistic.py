@@ -124,6 +124,10 @@ class Statistic:
     """Whether records (or rows) without a value of its columns are left out, unless something stands in for it."""
     coefficients: ClassVar[tuple[float, ...]] = (1.0,)
     """By how much the answer (n times the answer, where it is divided) changes with each feature it needs."""
+    counts_values: ClassVar[bool] = False
+    """Whether answers are numbers of people with one of several values, so that they have shares of their sum."""
+    shows_shares: ClassVar[bool] = False
+    """Whether these shares are shown in every table, beside the answers."""
     divided: ClassVar[bool] = False
     """Whether the answer is over the number of records or rows, the last feature it needs."""
 
@@ -252,6 +256,10 @@ class Statistic:
         """By how much each answer changes with each feature it needs, at the released values of one group."""
         return np.broadcast_to(np.array(self.coefficients), self.places.shape)
 
+    def whole_gradient(self, noisy: Noisy) -> Array | None:
+        """The same over all features, where answers need more of them than `places` say."""
+        return None
+
     def fraction(self, at: int) -> tuple[Array, Array | None, float] | None:
         """Factors of the needed features in a numerator and a denominator, and what is added to their ratio.
 
@@ -260,8 +268,8 @@ class Statistic:
         linear = type(self).values is Statistic.values
         return (np.array(self.coefficients), None, 0.0) if linear else None
 
-    def sampling_variances(self, noisy: Noisy) -> Array | None:
-        """How much the answers vary from one sample of people to another, where the features tell it; else None."""
+    def population_intervals(self, noisy: Noisy, width: float) -> tuple[Array, Array] | None:
+        """Intervals that also cover the sampling of people into the data, where the statistic knows them itself."""
         return None
 
     def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
