@@ -27,7 +27,7 @@ class Readings:
         >>> import gaussmith as gm
         >>> plan = gm.plan(gm.Box({"a": (0, 1), "b": (0, 1)}), gm.Guarantee(mu=1))
         >>> round(plan.release([[1.0, 0.0]] * 50).difference("a", "b").standard_error, 2)
-        1.41
+        1.15
         """
         from gaussmith.releases.contrasts import differences
 

@@ -34,7 +34,7 @@ class AccuracyFirst:
         >>> request = gm.Request("people.csv", means={"age": (0, 100)}, guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
         >>> least = request.guarantee_for({"age_mean": 0.5}, rows=1_000)
         >>> round(least.epsilon, 2), least.delta
-        (0.89, 1e-06)
+        (0.87, 1e-06)
         """
         return least_guarantee(cast("Request", self), targets, rows)
 
