@@ -37,6 +37,7 @@ class View:
 @dataclass(frozen=True, eq=False)
 class Release(Readings):
     """The result of `plan.release` and `gaussmith.release`. Values are not clipped: a small count can be below 0.
+    Intervals are cut to what is public.
 
     `release["question"]`, `release["group"]` and `release["answer"]` narrow it, in this order; the result is the
     same release, with the guarantee, id and receipt of the whole. Iterating gives the next level.

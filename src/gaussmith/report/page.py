@@ -230,7 +230,8 @@ def _answers(release: Release) -> str:
     return (
         f'<div class="fit">\n<div>{table}{note}\n'
         '<p class="quiet">± is the standard deviation of the noise. Values are not clipped back to their bounds, '
-        "so they stay right on average: a small count can be negative.</p></div>\n"
+        "so they stay right on average: a small count can be negative. Intervals are cut to the bounds, and counts to "
+        "0.</p></div>\n"
         f"{bars}\n</div>"
     )
 
