@@ -9,7 +9,8 @@ examples:
                  --epsilon 1 --delta 1e-6 --rows 10000
   gaussmith plan request.toml --ledger study.ledger
   gaussmith plan request.toml --save plan.json --certificate proof.json
-  gaussmith plan --mean age:0:100 --delta 1e-6 --target age_mean=0.5 --rows 10000
+  gaussmith plan --mean age:0:100 --delta 1e-6 --rows 10000 \\
+                 --target age_mean=0.5
 
 With --target the least ε is found at which no standard error exceeds its
 target (at the stated δ; or the least μ or ρ), and the plan is made with it.
