@@ -136,9 +136,9 @@ def _counted(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, 
     return {**dict.fromkeys(plain), **_keys(flag, [text for text in texts or () if text not in plain], example)}
 
 
-def _whole(flag: str, text: str | None, usual: int | None = None) -> int | None:
+def _whole(flag: str, text: str | None) -> int | None:
     if text is None:
-        return usual
+        return None
     value = number(flag, text)
     if not value.is_integer():
         rule, remedy = "it takes a whole number", f"write for example {flag} 1"
@@ -203,12 +203,12 @@ FLAGS = (
         "rows_per_unit", _whole, of_people=True,
     ),
     Flag(
-        "groups_per_unit", "M", "each person counts in at most M groups (default: 1)",
-        "groups_per_unit", partial(_whole, usual=1), of_people=True,
+        "groups_per_unit", "M", "each person counts in at most M groups; needed with --unit and --by",
+        "groups_per_unit", _whole, of_people=True,
     ),
     Flag(
-        "values_per_unit", "K", "each person counts in at most K values of a histogram (default: 1)",
-        "values_per_unit", partial(_whole, usual=1), of_people=True,
+        "values_per_unit", "K", "each person counts in at most K values of a histogram; needed with --unit",
+        "values_per_unit", _whole, of_people=True,
     ),
     Flag(
         "mean_of", "WHAT", "rows (default), or units: every person has the same weight",
@@ -222,9 +222,13 @@ FLAGS = (
     ),
     Flag(
         "missing", "NAME=VALUE",
-        "the value used where NAME is missing (default: for sums the point within the bounds nearest 0, for means "
-        "the middle of the bounds)",
+        "the value used where NAME is missing (default: means are over the values that are there, and a missing value "
+        "adds 0 to a sum)",
         "missing", _missing, often=True,
+    ),
+    Flag(
+        "complete", "NAME", "promise that NAME has a value in every row: its mean then needs less noise",
+        "complete", lambda flag, texts: texts or (), often=True,
     ),
     Flag(
         "weights", "W",

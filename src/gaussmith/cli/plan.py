@@ -84,6 +84,12 @@ def run(arguments: Namespace) -> int:
         told = row_rules or planned
         if len(told) == 1 and told[0] is not None:
             print(wrapped("\n".join(map(printable, told[0].notes()))))
+        cost = request.cost_of_missing()
+        if cost > 1.005:
+            print(wrapped(
+                f"leaving out missing values makes the total squared error {cost:.3g} times as large as it would be "
+                "for columns promised to have a value in every row (complete)"
+            ))  # fmt: skip
         if row_rules is None:
             print(wrapped(f"columns were not checked: {printable(source_name(request.source))} is not on this machine"))
         print("\n" + bold("Why this noise"))

@@ -29,16 +29,17 @@ class Fields:
     count: bool | str = False
     by: Any = field(default_factory=dict)
     rows_per_unit: int | None = None
-    groups_per_unit: int = 1
+    groups_per_unit: int | None = None
     mean_of: str = "rows"
     where: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
-    missing: Mapping[str, float] = field(default_factory=dict)
+    missing: Any = "skip"
+    complete: Sequence[str] = ()
     mean_within: Mapping[str, Any] | float = field(default_factory=dict)
     weights: Any = "relative"
     histograms: Any = field(default_factory=dict)
     proportions: Any = field(default_factory=dict)
-    values_per_unit: int = 1
+    values_per_unit: int | None = None
 
 
 def read_bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:
@@ -135,6 +136,33 @@ def read_expressions(which: str, texts: Any) -> dict[str, str]:
     return {str(name): text for name, text in texts.items()}
 
 
+SKIP = "skip"
+"""What `missing` says of values that are left out."""
+
+
+def read_missing(which: str, missing: Any) -> dict[str, float]:
+    """What stands in for missing values, by column; nothing where they are left out."""
+    example = "write missing = { age = 40 }"
+    if missing == SKIP:
+        return {}
+    if not isinstance(missing, Mapping):
+        what, rule = f"missing={missing!r}", 'it must be "skip", or map columns to numbers'
+        raise RequestError(what, rule, example, code="missing-not-a-mapping", missing=missing)
+    for column, value in missing.items():
+        if not is_plain(value) and value != SKIP:
+            what, rule = f"missing of {column!r} = {value!r}", 'it must be a number, or "skip"'
+            raise RequestError(what, rule, example, code="missing-not-a-number", column=column, missing=value)
+    return {str(column): value for column, value in missing.items() if value != SKIP}
+
+
+def read_complete(which: str, columns: Any) -> tuple[str, ...]:
+    """The columns that are promised to have a value in every row."""
+    if not _is_list(columns) or not all(isinstance(name, str) for name in columns):
+        what, rule = f"{which}={columns!r}"[:120], "it must list columns that have a value in every row"
+        raise RequestError(what, rule, 'write complete = ["age"]', code="complete-not-listed", complete=columns)
+    return tuple(dict.fromkeys(columns))
+
+
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "bounds": read_bounds,
     "total_bounds": read_bounds,
@@ -145,6 +173,8 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "proportions": read_counted,
     "by": read_keys,
     "columns": read_expressions,
+    "missing": read_missing,
+    "complete": read_complete,
 }
 """What reads a field that has a form of its own: one line for each."""
 

@@ -30,16 +30,18 @@ class Question(Fields):
     count:            True: the number of people; "rows": the number of rows
     by:               declared groups: {"region": ["north", "south"]}, or a list of combinations
     rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
-    groups_per_unit:  the number of groups a person counts in
+    groups_per_unit:  the number of groups a person counts in; must be given where there are groups and a unit
     mean_of:          "rows": means over rows; "units": means over people of each person's own mean
     where, columns:   a filter and derived columns (docs/expressions.md)
     mean_within:      where means lie, for the errors stated before a release: {"age": [30, 50]}, or the middle fraction
                       of the bounds, such as 0.5; by default anywhere within the bounds. It does not change the noise
-    missing:          the substitute for a missing value, by column
+    missing:          "skip": a mean is over the values that are there; or what stands in for a missing value, by
+                      column. In a sum a missing value adds 0
+    complete:         columns that have a value in every row: a promise, by which their means need less noise
     weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
     histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
     proportions:      the same, with the share of each value in all of them: ["region"]
-    values_per_unit:  how many of these values a person counts in
+    values_per_unit:  how many of these values a person counts in; must be given where there is a unit
     share:            its share of μ², relative to those of the others; without any, questions are planned together
     error_at_most:    the largest standard error allowed in its sums, counts and cells; all else is as good as it gets
     """
@@ -65,31 +67,28 @@ class Question(Fields):
         for text in (*self.columns.values(), self.where):
             if text is not None:
                 parse(text)  # names of columns and their kinds are checked when the source is there
-        if not isinstance(self.missing, Mapping):
-            what = f"missing={self.missing!r}"
-            rule = "it must map columns to numbers"
-            remedy = "write missing = { age = 40 }"
-            raise RequestError(what, rule, remedy, code="missing-not-a-mapping", missing=self.missing)
-        for column in self.missing:
-            if column not in {*self.sums, *self.means}:
-                what = f"missing names {column!r}"
-                rule = "it must be a column that is asked for"
-                remedy = nearest(str(column), [*self.sums, *self.means])
-                raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
-            if not is_plain(self.missing[column]):
+        asked = {column for columns in self._bounded().values() for column in columns}
+        for which, columns in (("missing", self.missing), ("complete", self.complete)):
+            for column in columns:
+                if column not in asked:
+                    what, rule = f"{which} names {column!r}", "it must be a column that is asked for"
+                    remedy = nearest(str(column), sorted(asked))
+                    raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
+        for column in self.complete:
+            if column in self.missing:
                 raise RequestError(
-                    f"missing of {column!r} = {self.missing[column]!r}",
-                    "it must be a number",
-                    "write missing = { age = 40 }",
-                    code="missing-not-a-number",
+                    f"{column!r} in missing and in complete",
+                    "a column without missing values needs nothing that stands in for them",
+                    "leave one out",
+                    code="complete-beside-missing",
                     column=column,
-                    missing=self.missing[column],
                 )
-        self._check_limit("groups_per_unit")
-        self._check_limit("values_per_unit")
+        for limit in ("groups_per_unit", "values_per_unit"):
+            if getattr(self, limit) is not None:
+                self._check_limit(limit)
         lists = self.by.values() if isinstance(self.by, Mapping) else [self.by]
         if self.by and all(isinstance(keys, list) for keys in lists):  # others are refused as no keys at all
-            _check_fits("groups_per_unit", self.groups_per_unit, math.prod(map(len, lists)), "groups")
+            _check_fits("groups_per_unit", self.groups_per_unit or 1, math.prod(map(len, lists)), "groups")
         if self.rows_per_unit is not None:
             self._check_limit("rows_per_unit", 1 << 20)
         if not isinstance(self.name, str) or not self.name.isprintable() or self.name != self.name.strip():
@@ -107,7 +106,7 @@ class Question(Fields):
             )
         if self.histograms or self.proportions:
             self._check_histogram()
-        elif self.values_per_unit != 1:
+        elif self.values_per_unit not in (None, 1):
             raise RequestError(
                 f"values_per_unit={self.values_per_unit} without histograms",
                 "it applies only to histograms",
@@ -153,7 +152,7 @@ class Question(Fields):
         """A histogram is a question of its own; beside it only the number of people may be asked."""
         counted = [*self.histograms.values(), *self.proportions.values()]
         if None not in counted:
-            _check_fits("values_per_unit", self.values_per_unit, max(map(len, counted)), "values")
+            _check_fits("values_per_unit", self.values_per_unit or 1, max(map(len, counted)), "values")
         if len(counted) > 1 or self.sums or self.means:
             raise RequestError(
                 "a histogram together with other answers in one question",
@@ -194,7 +193,7 @@ class Question(Fields):
                 code="rows-per-unit-missing",
                 answer=over_rows,
             )
-        if self.groups_per_unit != 1 and not self.by and not (self.histograms or self.proportions):
+        if self.groups_per_unit not in (None, 1) and not self.by and not (self.histograms or self.proportions):
             raise RequestError(
                 f"groups_per_unit={self.groups_per_unit} without groups",
                 "it applies only to groups",
@@ -219,7 +218,11 @@ class Question(Fields):
 
     def skips(self, column: str) -> bool:
         """Whether missing values of a column are left out by statistics that can leave them out."""
-        return column not in self.missing
+        return column not in self.missing and column not in self.complete
+
+    def _bounded(self) -> dict[str, Any]:
+        """The fields that ask about columns with bounds."""
+        return {name: getattr(self, name) for name, read in READERS.items() if read is read_bounded}
 
     def given(self) -> dict[str, Any]:
         """What this question says itself: all that is not as it would be anyway."""

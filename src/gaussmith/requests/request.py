@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, InitVar, dataclass, field, fields
+from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
 from gaussmith.requests.accuracy import AccuracyFirst
 from gaussmith.requests.bounds import settle_values
-from gaussmith.requests.fields import Fields, read_counted, read_values
+from gaussmith.requests.fields import Fields, read_complete, read_counted, read_missing, read_values
+from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
@@ -112,9 +113,11 @@ class Request(AccuracyFirst, Fields):
                     what, rule = f"column {name!r} is derived twice", "every derived column needs its own name"
                     raise RequestError(what, rule, "rename one", code="column-derived-twice", column=name)
             fields["columns"] = {**self.columns, **own["columns"]}
+        asked = {column for name in asked_by_field() for column in own.get(name) or ()}
         if own and "missing" not in own and isinstance(self.missing, Mapping):
-            asked = {column for name in ("sums", "means") for column in own.get(name, ())}
             fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
+        if own and "complete" not in own:
+            fields["complete"] = [column for column in read_complete("complete", self.complete) if column in asked]
         if own and "mean_within" not in own and isinstance(self.mean_within, Mapping):
             means = own.get("means", ())
             fields["mean_within"] = {column: where for column, where in self.mean_within.items() if column in means}
@@ -135,7 +138,7 @@ class Request(AccuracyFirst, Fields):
         }
         counted_columns = [(name, *pair) for name, columns in settled.items() for pair in columns.items()]
         longest = max(len(values) for _, _, values in counted_columns)
-        none: dict[str, Any] = {name: {} for name in asked_by_field()} | {"count": False, "values_per_unit": 1}
+        none: dict[str, Any] = {name: {} for name in asked_by_field()} | {"count": False, "values_per_unit": None}
         apart: list[dict[str, Any]] = []
         own: dict[str, Any]
         others = {name: getattr(self, name) for name in asked_by_field() if name not in counted_fields}
@@ -146,7 +149,8 @@ class Request(AccuracyFirst, Fields):
             again = field_name == "proportions" and column in settled["histograms"]
             title = f"{column} shares" if again else str(column)
             own = {field_name: {column: values}, "count": self.count and not counted, "name": title}
-            few = min(self.values_per_unit, len(values)) if self.values_per_unit <= longest else self.values_per_unit
+            given = self.values_per_unit
+            few = min(given, len(values)) if isinstance(given, int) and given <= longest else given
             apart.append({**none, **own, "values_per_unit": few, "weights": "equal"})
             counted = True
         return apart
@@ -160,6 +164,8 @@ class Request(AccuracyFirst, Fields):
         questions = self._named_questions() if named else [self._question({})]
         for question in questions:
             question.check_unit(self.unit)
+            if self.unit is not None:
+                check_limits(question, self._count_error)
         shared = any(question.share is not None for question in questions)
         owners = [(i, part) for i, question in enumerate(questions) for part in parts_of(question)]
         sets = merge([part for _, part in owners], apart=shared)
@@ -174,6 +180,26 @@ class Request(AccuracyFirst, Fields):
         made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots))
         made.certify()
         return made
+
+    def cost_of_missing(self) -> float:
+        """By which factor the total squared error is larger because missing values are left out: 1 where none can be.
+
+        Without it, `complete` would have to name every column. The same request is planned with that promise.
+        """
+        asked = dict.fromkeys(name for draw in self.plan.draws if draw.row_rule for name in draw.row_rule.present)
+        if not asked:
+            return 1.0
+        promised = [*self.complete, *(name for name in asked if name not in self.complete)]
+        questions = [dict(each.given() if isinstance(each, Question) else each) for each in self.questions]
+        for each in questions:
+            each.pop("complete", None)
+        return self.plan.total_variance / replace(self, complete=promised, questions=questions).plan.total_variance
+
+    def _count_error(self, question: Question) -> float:
+        """The standard error of a count of this question, if nothing else were asked."""
+        (part,) = parts_of(question)
+        draw = self._tied([part], [{0}], self.guarantee)[0]
+        return float(draw.block.standard_errors[-1])
 
     def _shared(self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]]) -> list[Draw]:
         """The draws of the parts of each question, at the share of the guarantee that was given for it."""
@@ -235,9 +261,9 @@ class Request(AccuracyFirst, Fields):
                 code="unit-derived-in-several-ways",
                 unit=self.unit,
             )
-        for column in self.missing:
+        for column in [*read_missing("missing", self.missing), *self.complete]:
             if not any(column in {*q.sums, *q.means} for q in questions):
-                what = f"missing names {column!r}"
+                what = f"missing or complete names {column!r}"
                 rule = "it must be a column that is asked for"
                 remedy = "leave it out, or ask for it"
                 raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)

@@ -59,12 +59,14 @@ def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: st
         part.where,
         part.present,
         min(part.values_per_unit, made.domain.dimension) if is_marks else 1,
+        complete=part.complete,
         stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
     )
     missing = {}
     if made.stand_ins is None:  # one column may have several coordinates, under different bounds
         named = zip(made.domain.names or (), made.made, strict=False)
         missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
+        missing = {**_in_both(made), **missing}
     if groups is not None:
         draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)
         return replace(draw, block=_standing_in(draw.block, made.stand_ins), row_rule=row_rule)
@@ -75,6 +77,15 @@ def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: st
 
     draw = Draw(plan_alone(guarantee), guarantee, problem.neighbours, row_rule=row_rule)
     return draw_filtered(draw, neighbours, plan_alone) if filtered else draw
+
+
+def _in_both(made: Assembled) -> dict[str, float]:
+    """The middle of a column that is in a sum and in a mean: it stands in only where a promise is broken."""
+    features, domain = made.answers.features, made.domain
+    if features.is_linear or not features.size:
+        return {}
+    ways = ({*features.index[features.centred].tolist()}, {*features.index[~features.centred].tolist()})
+    return {domain.name(j): float(domain.middles[j]) for j in ways[0] & ways[1]}
 
 
 def _standing_in(block: Block, stand_ins: Array | None) -> Block:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gaussmith.numerics.linear import Array
 from gaussmith.problem.features import BoundedColumn, Need, Places, Value
-from gaussmith.statistics.statistic import Statistic
+from gaussmith.statistics.statistic import AskedAnswer, Statistic
 
 
 class Sums(Statistic):
@@ -16,6 +16,11 @@ class Sums(Statistic):
 
     kind = "sum"
     field = "sums"
+
+    @classmethod
+    def leaves_out(cls, asked: AskedAnswer) -> bool:
+        """A missing value adds 0: where that is outside the bounds, by leaving the row out."""
+        return not all(column.low <= 0 <= column.high for column in asked.columns)
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
