@@ -30,6 +30,8 @@ SIZES = (500, 2_000, 20_000)
 GROUPS = {"north": 0.5, "south": 0.3, "east": 0.2}
 MEANS = {"north": 45.0, "south": 20.0, "east": 80.0}
 GUARANTEE = gm.Guarantee(epsilon=1, delta=1e-6)
+PRESENT = 0.7
+"""The share of people who have a score."""
 NOMINAL = 0.95
 COMPARED = 10
 """How many releases of a case are compared with what the release itself says."""
@@ -55,9 +57,9 @@ def cases() -> list[Case]:
 def _of_size(n: int) -> Iterator[Case]:
     grouped = gm.Request(
         "nowhere.csv", means={"age": (0, 100), "score": (0, 1)}, sums={"visits": (0, 20)}, count=True,
-        by={"region": list(GROUPS)}, guarantee=GUARANTEE,
+        by={"region": list(GROUPS)}, complete=["age", "score"], guarantee=GUARANTEE,
     ).plan  # fmt: skip
-    truth = _truth(grouped, [[_group(n, key)] * 1 for key in GROUPS])
+    truth = _truth(grouped, [[_group(n, key)] for key in GROUPS])
     yield _case(f"difference of means of two groups, n = {n:,}", grouped, truth, _difference)
     yield _case(f"difference of two means of one group, n = {n:,}", grouped, truth, _two_means)
     yield _case(f"ratio of means of two groups, n = {n:,}", grouped, truth, _ratio_of_means)
@@ -73,6 +75,13 @@ def _of_size(n: int) -> Iterator[Case]:
     present = {"all": 1.0, "paid": 0.7, "regions": 1.0}
     filled = _truth(tied, [[_person(n * present[name])] for name in present if name != "regions"], n)
     yield _case(f"difference of means, one with missing values, n = {n:,}", tied, filled, _missing)
+    skipped = gm.Request(
+        "nowhere.csv", means={"age": (0, 100), "score": (0, 1)}, count=True, by={"region": list(GROUPS)},
+        guarantee=GUARANTEE,
+    ).plan  # fmt: skip
+    some = _truth(skipped, [[_group(n, key)] for key in GROUPS])
+    yield _case(f"difference of means over present values by group, n = {n:,}", skipped, some, _present_means)
+    yield _case(f"ratio of means over present values by group, n = {n:,}", skipped, some, _present_ratio)
     yield _case(f"share of those who are present, n = {n:,}", tied, filled, _present)
     yield _case(f"count of a group over all people, n = {n:,}", tied, filled, _group_over_all)
 
@@ -82,8 +91,14 @@ def _questions() -> Plan:
     return gm.Request(
         "nowhere.csv",
         questions=[
-            {"name": "all", "means": {"age": (0, 100)}, "count": True},
-            {"name": "paid", "means": {"income": (0, 100)}, "count": True, "where": "not is_null(income)"},
+            {"name": "all", "means": {"age": (0, 100)}, "count": True, "complete": ["age"]},
+            {
+                "name": "paid",
+                "means": {"income": (0, 100)},
+                "count": True,
+                "where": "not is_null(income)",
+                "complete": ["income"],
+            },
             {"name": "regions", "count": True, "by": {"region": list(GROUPS)}},
         ],
         guarantee=GUARANTEE,
@@ -107,6 +122,8 @@ def _truth(plan: Plan, told: Sequence[Sequence[dict[str, float]]], n: int | None
             here = [{"count": n * share} for share in GROUPS.values()]
         else:
             here = rows if draw.groups is not None else [rows[min(i, len(rows) - 1)]]
+            if draw.row_rule is not None and "score" in draw.row_rule.present:
+                here = [{**each, "count": PRESENT * each["count"]} for each in here]
         found.append(np.array([_features(draw.block, each) for each in here]))
     return tuple(found)
 
@@ -277,6 +294,14 @@ def _share_of_value(release: Release) -> Contrasts:
 
 def _missing(release: Release) -> Contrasts:
     return release.difference(("all", "age_mean"), ("paid", "income_mean"))
+
+
+def _present_means(release: Release) -> Contrasts:
+    return release.difference("age_mean", "score_mean")["east"]
+
+
+def _present_ratio(release: Release) -> Contrasts:
+    return release.ratio("north", "east", answer="score_mean")
 
 
 def _present(release: Release) -> Contrasts:

@@ -55,7 +55,7 @@ def rehearse(request: Request | str | os.PathLike[str], rows: int = 10_000) -> R
     If the source is on this machine, its column names and types are checked as in a release; no value of it is read.
 
     >>> import gaussmith as gm
-    >>> request = gm.Request("nowhere.csv", means={"age": (0, 100)}, guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
+    >>> request = gm.Request("nowhere.csv", count=True, guarantee=gm.Guarantee(epsilon=1, delta=1e-6))
     >>> rehearse(request, rows=1_000).rows()[0]["note"]
     'made up'
     """

@@ -79,8 +79,13 @@ def test_the_command_line_finds_the_least_epsilon(capsys: pytest.CaptureFixture[
 QUESTIONS = [
     {"name": "all", "means": {"age": (0, 100)}, "count": True, "where": "smoker and year(born) > 2020"},
     {"name": "heavy", "count": True, "columns": {"bmi": "weight / (height * height)"}, "where": "weight > 50"},
-    {"name": "regions", "sums": {"spent": (0, 500)}, "by": {"region": ["north", "south"], "sex": ["f", "m"]}},
-    {"name": "health", "histograms": {"health": ["good", "poor"]}},
+    {
+        "name": "regions",
+        "sums": {"spent": (0, 500)},
+        "by": {"region": ["north", "south"], "sex": ["f", "m"]},
+        "groups_per_unit": 1,
+    },
+    {"name": "health", "histograms": {"health": ["good", "poor"]}, "values_per_unit": 1},
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from noisy import noisy_release
@@ -17,13 +19,16 @@ from gaussmith.statistics.mean import fieller_intervals
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 REGIONS = {"region": ["north", "south", "east"]}
 QUESTIONS = [
-    {"name": "all", "means": {"age": (0, 100)}, "count": True},
+    {"name": "all", "means": {"age": (0, 100)}, "count": True, "complete": ["age"]},
     {"name": "adults", "sums": {"spent": (0, 500)}, "count": True, "where": "age >= 18"},
-    {"name": "regions", "count": True, "means": {"age": (0, 100)}, "by": REGIONS},
+    {"name": "regions", "count": True, "means": {"age": (0, 100)}, "by": REGIONS, "complete": ["age"]},
     {"name": "health", "histograms": {"health": ["good", "fair", "poor"]}},
 ]
 PLANS = {
-    "groups": gm.Request("x.csv", means={"age": (0, 100)}, count=True, by=REGIONS, guarantee=G).plan,
+    "groups": gm.Request("x.csv", means={"age": (0, 100)}, complete=["age"], count=True, by=REGIONS, guarantee=G).plan,
+    "missing values": gm.Request(
+        "x.csv", means={"age": (0, 100), "bmi": (10, 60)}, sums={"spent": (0, 9)}, count=True, by=REGIONS, guarantee=G
+    ).plan,
     "several groups each": gm.Request(
         "x.csv", count=True, sums={"spent": (0, 9)}, by=REGIONS, unit="id", groups_per_unit=2, guarantee=G
     ).plan,
@@ -104,7 +109,7 @@ def test_answers_are_compared_in_every_group_and_parts_may_be_narrowed_releases(
 
 def test_two_means_over_one_count_have_an_exact_interval() -> None:
     """Their difference is one ratio: Fieller's interval, not one that is recovered from two."""
-    plan = gm.Request("x.csv", means={"a": (0, 1), "b": (0, 1)}, guarantee=G).plan
+    plan = gm.Request("x.csv", means={"a": (0, 1), "b": (0, 1)}, complete=["a", "b"], guarantee=G).plan
     release = noisy_release(plan, [[20.0, -10.0, 100.0]])
     found = release.difference("a_mean", "b_mean")
     F = plan.block.shape.features.dense() * plan.block.noise_scale
@@ -237,3 +242,28 @@ def test_contrasts_that_make_no_sense_are_refused() -> None:
     with refused("contrast-of-unknown"):
         questions.difference("west", ("all", "count"))
     assert questions.ratio("spent_sum", ("all", "count")).value == 1.0
+
+
+def test_means_over_present_values_are_compared_by_their_own_counts() -> None:
+    """A question of several draws: each mean has a sum and a count of its own, whose noise is tied."""
+    plan = PLANS["missing values"]
+    assert len(plan.slot.draws) == 3
+    release = noisy_release(plan, *(_filled(draw) for draw in plan.draws))
+    found = release.difference("age_mean", "bmi_mean")["south"]
+    rows = pushed_through(plan)
+    at = {name: i for i, draw in enumerate(plan.draws) for name in draw.block.answers.names}
+    slopes = [rows[at[name], 1][0] / 200 - 5 / 200 * rows[at[name], 1][-1] for name in ("age_mean", "bmi_mean")]
+    assert found.value == pytest.approx((50 + 5) - (35 + 5))
+    assert found.standard_error == pytest.approx(np.linalg.norm(slopes[0] - slopes[1]))
+    assert found.rows()[0]["note"] == "approximate interval"
+    share = release.share("east", "count")
+    assert share.value == pytest.approx(1 / 3)
+
+
+def _filled(draw: Any) -> np.ndarray:
+    """Every mean 5 above its middle, every sum and count 200, in each group."""
+    features = np.full((draw.size, len(draw.block.noise.features)), 200.0)
+    for statistic in draw.block.answers.statistics:
+        if statistic.divided:
+            features[:, statistic.places[:, 0]] = 1000.0
+    return features

@@ -17,7 +17,7 @@ G = gm.Guarantee(epsilon=1, delta=1e-6)
 REGIONS = {"region": ["north", "south", "east"]}
 GROUPED = gm.Request(
     "x.csv", means={"age": (0, 100), "smokes": (0, 1)}, sums={"spent": (0, 9), "debt": (-9, 9)}, count=True,
-    by=REGIONS, guarantee=G,
+    by=REGIONS, complete=["age", "smokes"], guarantee=G,
 ).plan  # fmt: skip
 VALUES = gm.Request("x.csv", histograms={"health": ["good", "fair", "poor"]}, guarantee=G).plan
 
@@ -159,7 +159,7 @@ def test_sampling_errors_where_the_release_tells_them() -> None:
         release["north"]["age_mean"].interval(population=True)
     with refused("sampling-error-unknown", answer="spent_sum"):
         release.intervals(population=True)
-    rows = gm.Request("x.csv", means={"s": (0, 1)}, unit="id", rows_per_unit=3, guarantee=G).plan
+    rows = gm.Request("x.csv", means={"s": (0, 1)}, complete=["s"], unit="id", rows_per_unit=3, guarantee=G).plan
     over_rows = noisy_release(rows, np.full((1, len(rows.block.noise.features)), 50.0))
     with refused("sampling-error-unknown", says="rows of one person"):
         over_rows["s_mean"].interval(population=True)
