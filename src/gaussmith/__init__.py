@@ -43,7 +43,7 @@ _PUBLIC = {
         "InternalError", "LedgerError", "PlanError", "RequestError", "SourceError",
     ),
     "gaussmith.guarantee": ("Guarantee",),
-    "gaussmith.charged_release": ("release",),
+    "gaussmith.charged_release": ("rehearse", "release"),
     "gaussmith.ledger": ("Ledger",),
     "gaussmith.plans": ("Plan",),
     "gaussmith.plans.planner": ("plan",),
@@ -59,7 +59,7 @@ _ROOMS = {"catalogue", "workloads"}
 
 if TYPE_CHECKING:
     from gaussmith.catalogue import compare
-    from gaussmith.charged_release import release
+    from gaussmith.charged_release import rehearse, release
     from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, Groups, Points, Records, SparseSum, Votes
     from gaussmith.errors import (
         BudgetError,
@@ -86,7 +86,7 @@ __all__ = [
     "Ball", "Box", "BudgetError", "Cells", "Counts", "DataError", "DomainError", "ExpressionError", "GaussianData",
     "GaussmithError", "Groups", "Guarantee", "GuaranteeError", "InternalError", "Ledger", "LedgerError", "Plan",
     "PlanError", "Points", "Question", "Records", "Release", "Request", "RequestError", "SourceError", "SparseSum",
-    "Votes", "compare", "plan", "read", "release",
+    "Votes", "compare", "plan", "read", "rehearse", "release",
 ]  # fmt: skip
 
 

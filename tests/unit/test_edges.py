@@ -65,8 +65,11 @@ def test_means_of_no_records() -> None:
     found = plan.release(np.empty((0, 2)))
     assert found["count"].value == 0
     assert not np.isfinite(found.covariance()[:2, :2]).any()
-    lower, upper = found.intervals()
+    lower, upper = found.raw_intervals(1.96)
     assert (lower[:2] == -np.inf).all() and (upper[:2] == np.inf).all()
+    lower, upper = found.intervals()
+    assert lower[:2].tolist() == [0, 0] and upper[:2].tolist() == [1, 2], "nothing but the bounds is known"
+    assert [row["status"] for row in found.rows()] == ["unknown", "unknown", "exact"]
 
 
 def test_the_covariance_of_groups_added_up_is_that_of_all_their_noise() -> None:

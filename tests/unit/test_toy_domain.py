@@ -101,7 +101,7 @@ def test_a_toy_domain_is_planned_told_saved_and_released(swing: Swing, neighbour
     assert isinstance(read, gm.Plan) and read == plan and read.domain == swing
     released = plan.release(np.full((10_000, 1), 7.0))
     low, high = released["swing"].interval(1 - 1e-9)
-    assert low < 1 < high
+    assert low < 1 <= high, "1 is the upper end of what it can be"
     page = released.report(tmp_path / "swing.html")
     assert "Values beyond −1 and 1 are moved to them." in Path(page).read_text("utf-8")
 

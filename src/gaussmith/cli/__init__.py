@@ -18,6 +18,7 @@ COMMANDS = {
     "demo": "a real release on the bundled health data, with a report",
     "calibrate": "what a guarantee means, and how much noise it needs",
     "plan": "the errors of a release, before any data is touched",
+    "rehearse": "a whole request on made-up rows; nothing is charged",
     "release": "answers with exact noise, from a file or a request",
     "ledger": "create, show and verify the record of what was spent",
     "verify": "check a plan against its certificate",

@@ -173,6 +173,10 @@ FLAGS = (
         "histograms", partial(_counted, example="health=good,fair,poor"), often=True,
     ),
     Flag(
+        "proportion", "NAME[=VALUE,VALUE,…]", "the same, with the share of each value in all of them",
+        "proportions", partial(_counted, example="health=good,fair,poor"), often=True,
+    ),
+    Flag(
         "by", "NAME[=KEY,KEY,…]", "answers for each of these groups; with several --by, for all combinations",
         "by", partial(_counted, example="region=north,south"), often=True,
     ),
@@ -282,8 +286,22 @@ def guarantee_from(arguments: Namespace) -> Guarantee:
     return Guarantee(**stated)
 
 
-def request_from(arguments: Namespace, sources: Sequence[str], needs_source: bool = True) -> Request:
-    """The request from a .toml file or from the flags."""
+def targets_from(texts: Sequence[str] | None) -> dict[str, float]:
+    """The targets given by --target NAME=ERROR."""
+    found = {}
+    for text in texts or ():
+        name, sign, error = text.rpartition("=")
+        if not (name and sign):
+            rule, remedy = "it must be NAME=ERROR", "write --target age_mean=0.5"
+            raise RequestError(f"--target {text}", rule, remedy, code="target-flag-malformed", target=text)
+        found[name] = number(f"--target {name}", error)
+    return found
+
+
+def request_from(
+    arguments: Namespace, sources: Sequence[str], needs_source: bool = True, guarantee: Guarantee | None = None
+) -> Request:
+    """The request from a .toml file or from the flags; `guarantee` stands for that of the flags."""
     from gaussmith.requests.request import Request
 
     if len(sources) > 1:
@@ -309,7 +327,7 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
     if not sources and needs_source:
         remedy = "name a data file or a request, such as people.parquet"
         raise RequestError("no source", "a release reads a file", remedy, code="no-source-argument")
-    guarantee = guarantee_from(arguments)
+    guarantee = guarantee_from(arguments) if guarantee is None else guarantee
     if arguments.count and arguments.count_rows:
         raise RequestError(
             "--count together with --count-rows",
@@ -328,3 +346,14 @@ def request_from(arguments: Namespace, sources: Sequence[str], needs_source: boo
         neighbours=arguments.neighbours or "add-remove",
         **{flag.field: flag.read(flag.words, getattr(arguments, flag.name)) for flag in FLAGS if flag.field},
     )
+
+
+def rows_from(text: str | None) -> int | None:
+    """The number of rows given by --rows, if any."""
+    if text is None:
+        return None
+    rows = number("--rows", text)
+    if not 1 <= rows < 1e18 or rows != int(rows):
+        what, rule = f"--rows {text}", "it must be a number of records, 1 or more"
+        raise RequestError(what, rule, "give an estimate, such as 10000", code="rows-flag-out-of-range", rows=text)
+    return int(rows)

@@ -9,6 +9,11 @@ examples:
                  --epsilon 1 --delta 1e-6 --rows 10000
   gaussmith plan request.toml --ledger study.ledger
   gaussmith plan request.toml --save plan.json --certificate proof.json
+  gaussmith plan --mean age:0:100 --delta 1e-6 --rows 10000 \\
+                 --target age_mean=0.5
+
+With --target the least ε is found at which no standard error exceeds its
+target (at the stated δ; or the least μ or ρ), and the plan is made with it.
 """
 
 from __future__ import annotations
@@ -16,10 +21,12 @@ from __future__ import annotations
 import json
 import os
 from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.cli.flags import add_request_flags, request_from
+from gaussmith.cli.flags import add_request_flags, request_from, rows_from, targets_from
 from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold, wrapped
 from gaussmith.engines.addresses import without_secrets
@@ -27,6 +34,7 @@ from gaussmith.errors import RequestError
 from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
+    from gaussmith.guarantee import Guarantee
     from gaussmith.ledger import Ledger
     from gaussmith.ledger.remainder import Outlook
     from gaussmith.plans import Plan
@@ -35,6 +43,12 @@ if TYPE_CHECKING:
 def add_flags(parser: Parser) -> None:
     parser.add_argument("request", nargs="*", metavar="REQUEST", help="a .toml file, or a data file")
     add_request_flags(parser)
+    parser.add_argument(
+        "--target",
+        metavar="NAME=ERROR",
+        action="append",
+        help="find the least ε for which the standard error of NAME is at most ERROR; may be given several times",
+    )
     parser.add_argument("--rows", metavar="N", help="an estimate of the number of rows (or people) that means are over")
     parser.add_argument(
         "--ledger", metavar="L", help="show what this release would leave in a ledger; nothing is charged"
@@ -51,8 +65,10 @@ def run(arguments: Namespace) -> int:
     from gaussmith.words.blocks import explain_choice
     from gaussmith.words.plans import plan_text
 
-    rows = _rows(arguments.rows)
-    request = request_from(arguments, arguments.request, needs_source=False)
+    rows, targets = rows_from(arguments.rows), targets_from(arguments.target)
+    request = request_from(arguments, arguments.request, False, _starting_guarantee(arguments) if targets else None)
+    if targets:
+        request = replace(request, guarantee=request.guarantee_for(targets, rows))
     plan = request.plan
     planned = tuple(draw.row_rule for draw in plan.draws)
     row_rules = read_schema(request) if arguments.request else planned
@@ -63,6 +79,8 @@ def run(arguments: Namespace) -> int:
         book.check_protection(plan.neighbours, ledger_unit(request.unit))
     _save_all(plan, {"--save": arguments.save, "--certificate": arguments.certificate})
     if not arguments.json:
+        if targets:
+            print(wrapped(_describe_targets(targets, plan.guarantee)) + "\n")
         print(plan_text(plan, rows))
         told = row_rules or planned
         if len(plan) == 1:
@@ -81,7 +99,7 @@ def run(arguments: Namespace) -> int:
         print(wrapped(explain_choice(plan.block) if plain else plan.explain()), flush=True)
     outlook = None if book is None else book.afford(plan.guarantee)  # refuses, with the plan already shown
     if arguments.json:
-        plain = book is None and rows is None
+        plain = book is None and rows is None and not targets
         print(printable_json(plan.to_json() if plain else _document(plan, rows, book, outlook)))
         return 0
     if book is not None and outlook is not None:
@@ -90,6 +108,21 @@ def run(arguments: Namespace) -> int:
     for file in filter(None, (arguments.save, arguments.certificate)):
         print(f"\nSaved to {printable(without_secrets(file))}")
     return 0
+
+
+def _starting_guarantee(arguments: Namespace) -> Guarantee | None:
+    """Where the search for the least ε begins if the flags state δ alone; None where they state it all."""
+    from gaussmith.guarantee import Guarantee
+
+    if arguments.delta is None or arguments.epsilon is not None:
+        return None
+    return Guarantee(epsilon=1, delta=number("--delta", arguments.delta))
+
+
+def _describe_targets(targets: Mapping[str, float], guarantee: Guarantee) -> str:
+    """The least guarantee that keeps the targets, in plain words."""
+    kept = ", ".join(f"{printable(name)} ± {target:g}" for name, target in targets.items())
+    return f"Least guarantee for standard errors of at most {kept}: {guarantee}."
 
 
 def describe_outlook(outlook: Outlook, book: Ledger) -> str:
@@ -144,13 +177,3 @@ def _unwritten(flag: str, file: Path, reason: str) -> RequestError:
     return RequestError(
         what, rule, remedy, code="plan-file-not-written", reason=reason, flag=flag, file=without_secrets(file)
     )
-
-
-def _rows(text: str | None) -> int | None:
-    if text is None:
-        return None
-    rows = number("--rows", text)
-    if not 1 <= rows < 1e18 or rows != int(rows):
-        what, rule = f"--rows {text}", "it must be a number of records, 1 or more"
-        raise RequestError(what, rule, "give an estimate, such as 10000", code="rows-flag-out-of-range", rows=text)
-    return int(rows)

@@ -51,6 +51,7 @@ class GaussianData(Domain):
     """
 
     kind = "gaussian"
+    bounds_every_record = False
 
     centre: Array
     sd: Array

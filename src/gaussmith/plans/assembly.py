@@ -114,7 +114,7 @@ def assemble_values(
     domain.check_coordinates()
     d = domain.dimension
     names = tuple(Histograms.label(column, domain.name(j)) for j in range(d))
-    histogram = Histograms(names, np.arange(d)[:, None], np.ones(d))
+    histogram = STATISTICS[asked[0].kind](names, np.arange(d)[:, None], np.ones(d))
     features = of_coordinates(np.arange(d), np.zeros(d, bool))
     answers = Answers.of(features, [histogram, *([Count.of_records()] if count else [])], "equal")
     return Assembled(domain, answers, None, ((VALUES, column),))

@@ -51,6 +51,9 @@ class Domain(ABC):
     columns_vary_alone: ClassVar[bool] = False
     """Whether each number of the core may be anything between −1 and 1, whatever the others are."""
 
+    bounds_every_record: ClassVar[bool] = True
+    """Whether no record lies outside the bounds, so that its mean cannot either."""
+
     @property
     def over_rows(self) -> tuple[int, int] | None:
         """How many sums over rows a person adds, and how many rows it has at most, k; None where rows are not counted.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,9 @@ from gaussmith.plans.draw import tied_sum
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.pieces import Together
 from gaussmith.plans.row_rule import RowRule, notes_on
+from gaussmith.releases.readings import Readings
 from gaussmith.releases.readout import Readout, block_diagonal, side_by_side
-from gaussmith.releases.table import answer_columns
 from gaussmith.statistics.mean import check_method
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -38,8 +35,9 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Readings):
     """The result of `plan.release` and `gaussmith.release`. Values are not clipped: a small count can be below 0.
+    Intervals are cut to what is public.
 
     `release["question"]`, `release["group"]` and `release["answer"]` narrow it, in this order; the result is the
     same release, with the guarantee, id and receipt of the whole. Iterating gives the next level.
@@ -62,6 +60,8 @@ class Release:
     receipt: str | None = None
     software: str | None = None
     """The version that made it; None: this one."""
+    made_up: bool = False
+    """Whether the data were made up for a rehearsal: then every format says so."""
     view: View = field(default=View(), repr=False)
 
     def named(self, id: str, receipt: str) -> Release:
@@ -70,7 +70,7 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee of the whole release, all questions and groups together."""
+        """That of the whole release, all questions and groups together."""
         return self.plan.guarantee
 
     @property
@@ -192,6 +192,14 @@ class Release:
             raise PlanError(f"groups with {keys!r}", rule, "choose declared keys", code="no-group-with-keys", keys=keys)
         return replace(self, view=View(chosen, summed=True))
 
+    def of_answer(self, answer: str) -> Release:
+        """One answer of the only question, in all groups in view."""
+        return replace(self, view=replace(self.view, answer=answer))
+
+    def of_group(self, label: tuple[Any, ...]) -> Release:
+        """One group of the only question, with the answers in view."""
+        return replace(self, view=View((self.labels.index(label),), answer=self.view.answer))
+
     # -- answers ----------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -232,20 +240,38 @@ class Release:
         return self._shown(side_by_side([each.standard_errors for each in self.readouts]))
 
     def intervals(
-        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller"
+        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller", population: bool = False
     ) -> tuple[Array, Array]:
         """Lower and upper ends for all answers in order; with `simultaneous` they hold all at once.
 
-        Means: method "fieller" (exact) or "delta" (symmetric, for large counts).
+        Means: method "fieller" (exact) or "delta" (symmetric, for large counts). Ends are cut to what is public: the
+        bounds of a mean, 0 for counts and for sums of numbers that are not negative. With `population` they also cover
+        the sampling of people into the data, where this release tells how large that is (see `sampling`).
         """
-        width = normal_width(confidence, len(self.names) * max(1, len(self.labels)) if simultaneous else 1)
-        return self._ends(width, method)
+        together = len(self.names) * max(1, len(self.labels)) if simultaneous else 1
+        return self._ends(normal_width(confidence, together), method, population)
 
-    def _ends(self, width: float, method: str) -> tuple[Array, Array]:
-        """The ends of all intervals in view, `width` standard errors to either side."""
+    def _ends(self, width: float, method: str, population: bool) -> tuple[Array, Array]:
+        lower, upper = self.raw_intervals(width, method)
+        if population:
+            from gaussmith.releases.sampling import widened
+
+            lower, upper = widened(self, lower, upper, width)
+        low, high = self.limits
+        return np.clip(lower, low, high), np.clip(upper, low, high)
+
+    def raw_intervals(self, width: float, method: str = "fieller") -> tuple[Array, Array]:
+        """Ends `width` standard errors to either side, not cut; infinite where the noise is too large to tell."""
         ends = [each.intervals(width, check_method(method)) for each in self.readouts]
         lower, upper = (self._shown(side_by_side(each)) for each in zip(*ends, strict=True))
         return lower, upper
+
+    @property
+    def limits(self) -> tuple[Array, Array]:
+        """Between which numbers the answers in view lie without noise, from the bounds alone."""
+        found = [piece.block.answers.limits(piece.block.domain) for piece in self.plan.pieces]
+        low, high = (self._shown(side_by_side(each)) for each in zip(*found, strict=True))
+        return low, high
 
     def _check_one(self) -> None:
         """Refuse, with the names to choose from, if more than one answer is in view."""
@@ -281,22 +307,23 @@ class Release:
         return self._only(self.standard_errors)
 
     def interval(
-        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller"
+        self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller", population: bool = False
     ) -> tuple[float, float]:
         """The interval that contains the only answer in view without noise, with this confidence.
 
-        With `simultaneous` it is as wide as it must be for all answers of the question to hold at once.
+        With `simultaneous` it is as wide as it must be for all answers of the question to hold at once. With
+        `population` it is about the people that the data were sampled from. It is cut to what is public.
         """
         self._check_one()
         width = normal_width(confidence, len(self.plan.names) if simultaneous else 1)
-        lower, upper = self._ends(width, method)
+        lower, upper = self._ends(width, method, population)
         return self._only(lower), self._only(upper)
 
     def covariance(self) -> Array:
         """Of the released answers (of one group), the count last if asked; of means to first order."""
         if self.labels:
-            rule = "each group has its own noise"
-            raise PlanError("the covariance of groups", rule, "choose one: release[group]", code="covariance-of-groups")
+            rule, remedy = "each group has its own noise", "choose one: release[group]"
+            raise PlanError("the covariance of groups", rule, remedy, code="covariance-of-groups")
         if len(self.readouts) == 1:
             return self.readout.covariance()
         summed = len(self.view.groups) if self.view.groups is not None and self.view.summed else 1
@@ -315,32 +342,6 @@ class Release:
         from gaussmith.releases.table import marginal
 
         return marginal(self.block, self.values, attributes)
-
-    # -- tables -----------------------------------------------------------------------------------------------------
-
-    def columns(self, confidence: float = 0.95) -> dict[str, list[Any]]:
-        """The one table of a release by columns: question · keys · answer · value · standard_error · lower · upper.
-
-        Then `status` ("noisy", "exact" if the number is public, "unknown" if the noise is too large to tell) and
-        `note`. There is a question column where there are several, key columns where there are groups; as text, None
-        for a question without such keys, where there are several questions.
-        """
-        return answer_columns(self, confidence)
-
-    def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
-        """The same table, one row per question, group and answer."""
-        columns = self.columns(confidence)
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def to_polars(self, confidence: float = 0.95) -> pl.DataFrame:
-        """The same table as a Polars frame."""
-        import polars as pl
-
-        texts = dict.fromkeys(("question", "answer", "status", "note"), pl.String)
-        numbers = dict.fromkeys(("value", "standard_error", "lower", "upper"), pl.Float64)
-        columns = self.columns(confidence)
-        kinds = {name: kind for name, kind in {**texts, **numbers}.items() if name in columns}
-        return pl.DataFrame(columns, schema_overrides=kinds, strict=False)
 
     # -- saved form -------------------------------------------------------------------------------------------------
 

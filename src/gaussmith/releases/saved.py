@@ -56,6 +56,7 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "id": release.id,
         "receipt": release.receipt,
         "plan": plan.to_dict(),
+        **({"made_up": True} if release.made_up else {}),
     }
 
 
@@ -141,6 +142,7 @@ def _release(fields: dict[str, Any]) -> Release:
             fields.get("id"),
             fields.get("receipt"),
             fields.get("gaussmith"),
+            fields.get("made_up") is True,
         )
         return _narrowed(made, fields["view"])
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:

@@ -10,6 +10,7 @@ import numpy as np
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
+from gaussmith.plans.error_distribution import normal_width
 from gaussmith.statistics import ONE
 
 if TYPE_CHECKING:
@@ -20,6 +21,12 @@ NOISY, EXACT, UNKNOWN = "noisy", "exact", "unknown"
 
 FIXED = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
 """The columns that are not keys of groups."""
+
+SHARE = "{}_share"
+"""What the share of a value is called."""
+
+MADE_UP = "made up"
+"""The note of answers to a rehearsal."""
 
 NOTES = {NOISY: "", EXACT: "public", UNKNOWN: "too few records"}
 
@@ -43,24 +50,41 @@ def answer_columns(release: Release, confidence: float) -> dict[str, list[Any]]:
 
 
 def _of_one(release: Release, confidence: float) -> dict[str, list[Any]]:
-    lower, upper = release.intervals(confidence)
+    lower, upper = release.raw_intervals(normal_width(confidence))
     errors, names = release.standard_errors, list(release.names)
     status = np.where(errors == 0, EXACT, np.where(np.isfinite(lower) & np.isfinite(upper), NOISY, UNKNOWN))
     labels = _labels(release)
     columns = release.plan.groups.columns if labels and release.plan.groups is not None else ()
     keys = {column: [label[i] for label in labels for _ in names] for i, column in enumerate(columns)}
+    lower, upper = release.intervals(confidence)
     numbers = {"value": release.values, "standard_error": errors, "lower": lower, "upper": upper}
     told = status.ravel().tolist()
-    return {
+    found: dict[str, list[Any]] = {
         **keys,
         "answer": names * max(1, len(labels)),
         **{name: array.ravel().tolist() for name, array in numbers.items()},
         "status": told,
         "note": [
-            "; ".join(filter(None, (NOTES[each], rule)))
+            "; ".join(filter(None, (MADE_UP if release.made_up else "", NOTES[each], rule)))
             for each, rule in zip(told, _rules(release, names) * max(1, len(labels)), strict=True)
         ],
     }
+    return _with_shares(release, found, confidence)
+
+
+def _with_shares(release: Release, found: dict[str, list[Any]], confidence: float) -> dict[str, list[Any]]:
+    """The table with a row for each share, where the question asks for proportions."""
+    statistics = [each for piece in release.plan.pieces for each in piece.answers.statistics]
+    if release.view.answer is not None or not any(each.shows_shares for each in statistics):
+        return found
+    shares = release.shares().columns(confidence)
+    size = len(shares["value"])
+    for name in found:
+        rows = [SHARE.format(key) for key in release.shares().keys_shown] if name == "answer" else shares.get(name)
+        found[name] += rows if rows is not None else [None] * size
+    if release.made_up:
+        found["note"][-size:] = ["; ".join(filter(None, (MADE_UP, note))) for note in found["note"][-size:]]
+    return found
 
 
 def _rules(release: Release, names: Sequence[str]) -> list[str]:

@@ -37,7 +37,7 @@ from gaussmith.words.blocks import (
 )
 from gaussmith.words.numbers import decimals, figure
 from gaussmith.words.plans import noise_names
-from gaussmith.words.releases import shown_rows
+from gaussmith.words.releases import MADE_UP, shown_rows
 from gaussmith.words.tables import html_table
 
 if TYPE_CHECKING:
@@ -111,6 +111,8 @@ def _title(release: Release) -> str:
     """The title of the page: the name of the source, if it has one."""
     first = release.row_rules[0]
     named = first is not None and first.source
+    if release.made_up:
+        return "Made up: a rehearsal"
     return f"{named} · a private release" if named else "A private release"
 
 
@@ -212,8 +214,9 @@ def _header(release: Release) -> str:
     stated = [("ε", g.epsilon), ("δ", g.delta)] if g.epsilon is not None else []
     facts = [*((name, f"{value:g}") for name, value in stated), ("μ", f"{g.mu:.4g}"), ("ρ", f"{g.rho:.4g}")]
     items = "".join(f"<div><dt>{name}</dt><dd>{_prose(value)}</dd></div>" for name, value in facts)
+    made_up = f"<p><b>{_text(MADE_UP)}</b></p>\n" if release.made_up else ""
     return (
-        f'<header>\n<p class="brand">{_text(_title(release))}</p>\n<h1>{_prose(promise.rstrip("."))}.</h1>\n'
+        f'<header>\n{made_up}<p class="brand">{_text(_title(release))}</p>\n<h1>{_prose(promise.rstrip("."))}.</h1>\n'
         f"{more}<p>Protected: {_text(release.plan.protects)}.</p>\n<dl>{items}</dl>\n</header>"
     )
 
@@ -227,7 +230,8 @@ def _answers(release: Release) -> str:
     return (
         f'<div class="fit">\n<div>{table}{note}\n'
         '<p class="quiet">± is the standard deviation of the noise. Values are not clipped back to their bounds, '
-        "so they stay right on average: a small count can be negative.</p></div>\n"
+        "so they stay right on average: a small count can be negative. Intervals are cut to the bounds, and counts to "
+        "0.</p></div>\n"
         f"{bars}\n</div>"
     )
 

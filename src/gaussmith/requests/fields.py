@@ -38,6 +38,7 @@ class Fields:
     mean_within: Mapping[str, Any] | float = field(default_factory=dict)
     weights: Any = "relative"
     histograms: Any = field(default_factory=dict)
+    proportions: Any = field(default_factory=dict)
     values_per_unit: int | None = None
 
 
@@ -169,6 +170,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "sums": read_bounded,
     "means": read_bounded,
     "histograms": read_counted,
+    "proportions": read_counted,
     "by": read_keys,
     "columns": read_expressions,
     "missing": read_missing,

@@ -23,8 +23,9 @@ def check_limits(question: Question, error_of: Callable[[Question], float]) -> N
         _refuse("by", "groups_per_unit", "group", size, lambda m: Question(
             count=True, by=question.by, where=question.where, columns=question.columns, groups_per_unit=m
         ), error_of)  # fmt: skip
-    if question.histograms and question.values_per_unit is None:
-        column, values = max(question.histograms.items(), key=lambda pair: len(pair[1]))
+    counted = {**question.histograms, **question.proportions}
+    if counted and question.values_per_unit is None:
+        column, values = max(counted.items(), key=lambda pair: len(pair[1]))
         _refuse("a histogram", "values_per_unit", "value", len(values), lambda m: Question(
             histograms={column: values}, where=question.where, columns=question.columns, values_per_unit=m
         ), error_of)  # fmt: skip

@@ -40,6 +40,7 @@ class Question(Fields):
     complete:         columns that have a value in every row: a promise, by which their means need less noise
     weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
     histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
+    proportions:      the same, with the share of each value in all of them: ["region"]
     values_per_unit:  how many of these values a person counts in; must be given where there is a unit
     share:            its share of μ², relative to those of the others; without any, questions are planned together
     error_at_most:    the largest standard error allowed in its sums, counts and cells; all else is as good as it gets
@@ -103,7 +104,7 @@ class Question(Fields):
             raise RequestError(
                 "nothing is asked for", rule, "add sums, means or count, e.g. --count", code="nothing-asked"
             )
-        if self.histograms:
+        if self.histograms or self.proportions:
             self._check_histogram()
         elif self.values_per_unit not in (None, 1):
             raise RequestError(
@@ -135,7 +136,7 @@ class Question(Fields):
                 "leave one out",
                 code="error-limit-beside-share",
             )
-        if not (self.sums or self.count or self.histograms):
+        if not (self.sums or self.count or self.histograms or self.proportions):
             raise RequestError(
                 "error_at_most of means alone",
                 "the error of a mean depends on how many it is over, which is not known beforehand",
@@ -149,10 +150,10 @@ class Question(Fields):
 
     def _check_histogram(self) -> None:
         """A histogram is a question of its own; beside it only the number of people may be asked."""
-        if None not in self.histograms.values():
-            most = max(len(values) for values in self.histograms.values())
-            _check_fits("values_per_unit", self.values_per_unit or 1, most, "values")
-        if len(self.histograms) > 1 or self.sums or self.means:
+        counted = [*self.histograms.values(), *self.proportions.values()]
+        if None not in counted:
+            _check_fits("values_per_unit", self.values_per_unit or 1, max(map(len, counted)), "values")
+        if len(counted) > 1 or self.sums or self.means:
             raise RequestError(
                 "a histogram together with other answers in one question",
                 "each histogram must be its own question",
@@ -192,7 +193,7 @@ class Question(Fields):
                 code="rows-per-unit-missing",
                 answer=over_rows,
             )
-        if self.groups_per_unit not in (None, 1) and not self.by and not self.histograms:
+        if self.groups_per_unit not in (None, 1) and not self.by and not (self.histograms or self.proportions):
             raise RequestError(
                 f"groups_per_unit={self.groups_per_unit} without groups",
                 "it applies only to groups",

@@ -18,6 +18,7 @@ from gaussmith.plans import Draw, Plan
 from gaussmith.plans.choice import check_secret
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
+from gaussmith.requests.accuracy import AccuracyFirst
 from gaussmith.requests.bounds import settle_values
 from gaussmith.requests.fields import Fields, read_complete, read_counted, read_missing, read_values
 from gaussmith.requests.limits import check_limits
@@ -46,7 +47,7 @@ TOGETHER = "answers"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Request(Fields):
+class Request(AccuracyFirst, Fields):
     """A request about one table. `Question` documents the fields; docs/requests.md has examples.
 
     `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
@@ -129,20 +130,26 @@ class Request(Fields):
 
     def _apart(self) -> list[dict[str, Any]]:
         """A request's own answers as questions: sums, means and count together, each histogram by itself."""
-        if not self.histograms:
+        if not (self.histograms or self.proportions):
             return []
         declared = read_values("values", self.values)
-        histograms = settle_values("histograms", read_counted("histograms", self.histograms), declared)
-        longest = max(map(len, histograms.values()))
+        counted_fields = ("histograms", "proportions")
+        settled = {
+            name: settle_values(name, read_counted(name, getattr(self, name)), declared) for name in counted_fields
+        }
+        counted_columns = [(name, *pair) for name, columns in settled.items() for pair in columns.items()]
+        longest = max(len(values) for _, _, values in counted_columns)
         none: dict[str, Any] = {name: {} for name in asked_by_field()} | {"count": False, "values_per_unit": None}
         apart: list[dict[str, Any]] = []
         own: dict[str, Any]
-        others = {name: getattr(self, name) for name in asked_by_field() if name != "histograms"}
+        others = {name: getattr(self, name) for name in asked_by_field() if name not in counted_fields}
         if any(others.values()):
             apart.append({**none, **others, "count": self.count, "name": TOGETHER})
         counted = bool(apart)  # else the first histogram brings the number of people
-        for column, values in histograms.items():
-            own = {"histograms": {column: values}, "count": self.count and not counted, "name": str(column)}
+        for field_name, column, values in counted_columns:
+            again = field_name == "proportions" and column in settled["histograms"]
+            title = f"{column} shares" if again else str(column)
+            own = {field_name: {column: values}, "count": self.count and not counted, "name": title}
             given = self.values_per_unit
             few = min(given, len(values)) if isinstance(given, int) and given <= longest else given
             apart.append({**none, **own, "values_per_unit": few, "weights": "equal"})

@@ -132,6 +132,22 @@ class Answers:
     def _limits(self, domain: Domain) -> Callable[[Places], Array]:
         return lambda places: domain.mean_distances[self.features.index[places]]
 
+    def limits(self, domain: Domain) -> tuple[Array, Array]:
+        """Between which numbers the answers lie without noise, from the bounds alone; infinite where anywhere."""
+        index, far = self.features.index, np.inf
+        low, high = domain.middles - domain.mean_distances, domain.middles + domain.mean_distances
+        if domain.marks_at_most is not None:
+            low, high = np.zeros_like(low), np.ones_like(high)
+        elif not domain.bounds_every_record:
+            low, high = np.full_like(low, -far), np.full_like(high, far)
+        found = [each.limits(lambda at: low[index[at]], lambda at: high[index[at]]) for each in self.statistics]
+        return self._joined([ends[0] for ends in found]), self._joined([ends[1] for ends in found])
+
+    def statistic_at(self, i: int) -> tuple[Statistic, int]:
+        """The statistic that reads an answer, and the answer's place in it."""
+        ((statistic, (at,)),) = self._pieces([i])
+        return statistic, at
+
     def stating(self, within: Mapping[str, tuple[float, float]]) -> Answers:
         """The same answers where it is stated, by name, between which numbers some means lie."""
         return replace(self, statistics=tuple(each.stating(within) for each in self.statistics)) if within else self

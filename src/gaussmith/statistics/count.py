@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gaussmith.problem.features import BoundedColumn, Need, One
+from gaussmith.numerics.linear import Array
+from gaussmith.problem.features import BoundedColumn, Need, One, Places
 from gaussmith.statistics.statistic import ONE, Statistic
 
 NAME = "count"
@@ -31,3 +32,7 @@ class Count(Statistic):
     def counts_records(self) -> bool:
         """Whether it is the number of records, and not of rows."""
         return bool((self.places == ONE).all())
+
+    def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
+        """A number of people or rows is not negative."""
+        return np.zeros(len(self.weights)), np.full(len(self.weights), np.inf)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from gaussmith.numerics.linear import Array
+from gaussmith.problem.features import Places
 from gaussmith.statistics.statistic import VALUES, AskedAnswer, Statistic
 
 
@@ -13,6 +18,7 @@ class Histograms(Statistic):
     kind = "histogram"
     field = "histograms"
     over = VALUES
+    counts_values = True
 
     @classmethod
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
@@ -33,3 +39,7 @@ class Histograms(Statistic):
     def label(column: str, value: str) -> str:
         """What the number of people with this value is called."""
         return f"{column}={value}"
+
+    def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
+        """A number of people or rows is not negative."""
+        return np.zeros(len(self.weights)), np.full(len(self.weights), np.inf)

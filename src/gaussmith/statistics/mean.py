@@ -128,6 +128,14 @@ class Means(Statistic):
         below = np.where(below == 0, np.nan, below)  # no error to speak of
         return np.column_stack([1 / below, -over / below**2])
 
+    def fraction(self, at: int) -> tuple[Array, Array | None, float] | None:
+        return np.array([1.0, 0.0]), np.array([0.0, 1.0]), float(self.middles[at])
+
+    def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
+        """A mean lies within the bounds of its column."""
+        places = self.places[:, 0]
+        return lowest(places), highest(places)
+
 
 def read_mean_within(stated: Any, bounds: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
     """Between which numbers means lie, by column: bounds, or the middle fraction of their bounds; or one for all.

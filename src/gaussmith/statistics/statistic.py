@@ -124,6 +124,10 @@ class Statistic:
     """Whether rows without a value of its columns are left out, unless something stands in for it."""
     coefficients: ClassVar[tuple[float, ...]] = (1.0,)
     """By how much the answer (n times the answer, where it is divided) changes with each feature it needs."""
+    counts_values: ClassVar[bool] = False
+    """Whether answers are numbers of people with one of several values, so that they have shares of their sum."""
+    shows_shares: ClassVar[bool] = False
+    """Whether these shares are shown in every table, beside the answers."""
     divided: ClassVar[bool] = False
     """Whether the answer is over the number of records or rows, the last feature it needs."""
 
@@ -256,6 +260,30 @@ class Statistic:
     def gradient(self, noisy: Noisy) -> Array:
         """By how much each answer changes with each feature it needs, at the released values of one group."""
         return np.broadcast_to(np.array(self.coefficients), self.places.shape)
+
+    def whole_gradient(self, noisy: Noisy) -> Array | None:
+        """The same over all features, where answers need more of them than `places` say."""
+        return None
+
+    def fraction(self, at: int) -> tuple[Array, Array | None, float] | None:
+        """Factors of the needed features in a numerator and a denominator, and what is added to their ratio.
+
+        The denominator is None where the answer is linear; None where the answer is no such ratio.
+        """
+        linear = type(self).values is Statistic.values
+        return (np.array(self.coefficients), None, 0.0) if linear else None
+
+    def population_intervals(self, noisy: Noisy, width: float) -> tuple[Array, Array] | None:
+        """Intervals that also cover the sampling of people into the data, where the statistic knows them itself."""
+        return None
+
+    def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
+        """Between which numbers the answers lie without noise, from public knowledge alone; infinite where anywhere.
+
+        `lowest` and `highest` are the ends of what one record adds to a feature.
+        """
+        anywhere = np.full(len(self.weights), np.inf)
+        return -anywhere, anywhere
 
     # -- parts and saved form -------------------------------------------------------------------------------------
 

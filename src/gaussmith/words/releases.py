@@ -18,11 +18,17 @@ if TYPE_CHECKING:
 
 RELEASE_HEADER = ("answer", "value", "± error", "95 % interval")
 
+MADE_UP = "MADE UP: a rehearsal on invented rows. No data was read and nothing was charged."
+
 COVERS = "Intervals cover the noise. They do not cover clipping to the bounds or the sampling of people into the data."
 
 
 def release_text(release: Release) -> str:
     """keys · answer · value · ± standard error · 95 % interval; then notes on their meaning."""
+    return f"{MADE_UP}\n\n{_release_text(release)}\n\n{MADE_UP}" if release.made_up else _release_text(release)
+
+
+def _release_text(release: Release) -> str:
     if len(release.plan) == 1:
         return "\n".join([_answers_text(release), *wrap_notes([*release_notes(release), COVERS])])
     texts = []
@@ -35,6 +41,10 @@ def release_text(release: Release) -> str:
 
 def release_html(release: Release) -> str:
     """The same for a notebook."""
+    return f"<p><b>{escape(MADE_UP)}</b></p>{_release_html(release)}" if release.made_up else _release_html(release)
+
+
+def _release_html(release: Release) -> str:
     if len(release.plan) == 1:
         header, rows, rest = shown_rows(release)
         return html_table(header, rows, [*_left_out(release, rest), *release_notes(release), COVERS])

@@ -1,0 +1,50 @@
+"""Run a whole request on made-up rows. No data value is read, nothing is charged.
+
+REQUEST is a .toml file, a data file, or nothing. Values are made up within the
+bounds of the request. If the data is on this machine, its column names and
+types are checked; no value is read. Everything that is shown or written says
+"made up".
+
+examples:
+  gaussmith rehearse request.toml --rows 10000
+  gaussmith rehearse request.toml --rows 10000 --out rehearsal
+  gaussmith rehearse --mean age:0:100 --count --epsilon 1 --delta 1e-6
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+
+from gaussmith.cli.flags import add_request_flags, request_from, rows_from
+from gaussmith.cli.parser import Parser
+from gaussmith.engines.addresses import without_secrets
+from gaussmith.texts import printable, printable_json
+
+
+def add_flags(parser: Parser) -> None:
+    parser.add_argument("request", nargs="*", metavar="REQUEST", help="a .toml file, or a data file")
+    add_request_flags(parser)
+    parser.add_argument("--rows", metavar="N", default="10000", help="how many rows to make up (default: 10000)")
+    parser.add_argument("--out", metavar="DIR", help="write the record, tables and a report to this folder")
+
+
+def run(arguments: Namespace) -> int:
+    from gaussmith.charged_release import rehearse
+
+    rows = rows_from(arguments.rows)
+    request = request_from(arguments, arguments.request, needs_source=False)
+    if arguments.out:
+        from gaussmith.report import check_folder
+
+        check_folder(arguments.out)
+    made = rehearse(request, rows or 10_000)
+    print(printable_json(made.to_json()) if arguments.json else made)
+    if arguments.out:
+        sys.stdout.flush()
+        from gaussmith.report import write_folder
+
+        files = write_folder(made, arguments.out)
+        if not arguments.json:
+            print(f"\nWritten to {printable(without_secrets(arguments.out))}: {', '.join(file.name for file in files)}")
+    return 0

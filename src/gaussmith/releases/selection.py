@@ -1,0 +1,140 @@
+"""Which answers of a release a contrast is about: by question, group, answer, or as a narrowed release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.errors import PlanError, nearest
+from gaussmith.releases.quantities import Quantity, quantities_of
+
+if TYPE_CHECKING:
+    from gaussmith.releases.release import Release
+
+Cell = tuple[tuple[Any, ...], str]
+"""The key of a group (empty without groups) and the name of an answer."""
+
+
+def narrowed(release: Release, key: Any, answer: str | None = None) -> Release:
+    """The part of a release that a key names: a question, a group, an answer, several of them in a row, or itself."""
+    from gaussmith.releases.release import Release
+
+    if isinstance(key, Release):
+        if key.noisy is not release.noisy:
+            raise PlanError(
+                "an answer of another release",
+                "the noise of two releases is not known together",
+                "ask for both in one request, or add variances: two releases have independent noise",
+                code="contrast-of-other-release",
+            )
+        found = key
+    else:
+        found = _step(release, key)
+    return found if answer is None or found.view.answer is not None else found_answer(found, answer)
+
+
+def found_answer(release: Release, answer: str) -> Release:
+    """A release of one question, with or without a group chosen, narrowed to one answer in all its groups."""
+    if len(release.plan) > 1:
+        release.plan.slot  # noqa: B018 (refuses, with the names of the questions)
+    if answer not in release.names:
+        rule, remedy = "the release has no such answer", nearest(str(answer), release.names)
+        raise PlanError(f"answer {answer!r}", rule, remedy, code="no-such-answer", answer=answer)
+    return release.of_answer(answer)
+
+
+def _step(release: Release, key: Any) -> Release:
+    if len(release.plan) > 1:
+        return _in_question(release, key)
+    if release.labels:
+        wanted = key if isinstance(key, tuple) else (key,)
+        if wanted in release.labels:
+            return release[key]
+    if isinstance(key, tuple) and len(key) > 1:
+        return _step(_step(release, key[0]), key[1] if len(key) == 2 else key[1:])
+    names = release.names
+    if isinstance(key, str) and key in names:
+        return found_answer(release, key)
+    known = [*(" · ".join(map(str, label)) for label in release.labels), *names[:12]]
+    raise PlanError(
+        f"{key!r} in a contrast",
+        "it is no group, answer or question of this release",
+        nearest(str(key), known),
+        code="contrast-of-unknown",
+        key=str(key),
+    )
+
+
+def _in_question(release: Release, key: Any) -> Release:
+    """A question by its name, first of a path; or what only one question has."""
+    first = key[0] if isinstance(key, tuple) and key else key
+    if first in release.questions:
+        found = release[first]
+        if not isinstance(key, tuple):
+            return found
+        rest = key[1:]
+        return found if not rest else _step(found, rest[0] if len(rest) == 1 else rest)
+    having = [question for question in release if _has(question, key)]
+    if len(having) == 1:
+        return _step(having[0], key)
+    known = [*release.questions]
+    if having:
+        names = ", ".join(question.questions[0] for question in having)
+        raise PlanError(
+            f"{key!r} in a contrast",
+            f"several questions have it: {names}",
+            f"choose one: ({having[0].questions[0]!r}, {key!r})",
+            code="contrast-of-several-questions",
+            key=str(key),
+        )
+    raise PlanError(
+        f"{key!r} in a contrast",
+        "it is no group, answer or question of this release",
+        nearest(str(key), known),
+        code="contrast-of-unknown",
+        key=str(key),
+    )
+
+
+def _has(question: Release, key: Any) -> bool:
+    wanted = key if isinstance(key, tuple) else (key,)
+    return wanted in question.labels or key in question.names
+
+
+def cells(release: Release) -> dict[Cell, Quantity]:
+    """The answers in view, by group and name; a chosen group has an empty key, so that groups can be compared."""
+    if not release.labels:
+        known = quantities_of(release)
+        return {((), str(name)): known[name] for name in release.names}
+    found: dict[Cell, Quantity] = {}
+    for label in release.labels:
+        known = quantities_of(release.of_group(label))
+        found |= {(label, str(name)): known[name] for name in release.names}
+    return found
+
+
+def aligned(parts: Sequence[Release]) -> list[tuple[Cell, list[Quantity]]]:
+    """The answers that all parts have, side by side: by group where groups were not chosen, and by name."""
+    found = [cells(part) for part in parts]
+    single = all(len(each) == 1 for each in found)
+    if single:
+        quantities = [next(iter(each.values())) for each in found]
+        names = dict.fromkeys(quantity.name for quantity in quantities)
+        labels = {next(iter(each))[0] for each in found}
+        return [((labels.pop() if len(labels) == 1 else (), " · ".join(names)), quantities)]
+    if all(part.view.answer is not None for part in parts) and len({part.view.answer for part in parts}) > 1:
+        labels_of = [[key[0] for key in each] for each in found]
+        if all(labels == labels_of[0] for labels in labels_of):
+            return [
+                ((label, ""), [each[label, str(part.view.answer)] for each, part in zip(found, parts, strict=True)])
+                for label in labels_of[0]
+            ]
+    common = [cell for cell in found[0] if all(cell in each for each in found)]
+    if not common:
+        raise PlanError(
+            "a contrast of parts without an answer in common",
+            "parts are compared answer by answer and group by group",
+            "choose one answer of each: release[…][…]",
+            code="contrast-without-common-answer",
+        )
+    return [(cell, [each[cell] for each in found]) for cell in common]
