@@ -79,13 +79,34 @@ TEXTS += [
     "truefalse",
     "-INF",
     "1d",
+    "2023-02-29",
+    "2000-02-29 23:59:59.5Z",
+    "1900-02-29",
+    "0000-01-01",
+    "0001-01-01",
+    "9999-12-31T24:00",
+    "2020-12-31T07",
+    "2021-01-03 19.30",
+    "North\n",
+    "%_",
+    "\U0001f600a",
 ]
 DATES = [
     None,
     datetime.date(1, 1, 1),
     datetime.date(1969, 12, 31),
     datetime.date(2024, 2, 29),
+    datetime.date(2021, 1, 3),
+    datetime.date(2020, 12, 31),
+    datetime.date(1900, 3, 1),
     datetime.date(9999, 12, 31),
+]
+TIMES = [
+    None,
+    datetime.datetime(1, 1, 1),
+    datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
+    datetime.datetime(2024, 12, 30, 7),
+    datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
 ]
 WHOLES = [None, 0, 1, -1, 3, 127, 2**53 + 1, -(2**63), 2**63 - 1]
 
@@ -102,6 +123,7 @@ def table(rows: int, generator: random.Random) -> pl.DataFrame:
             "t": [pick(TEXTS) for _ in range(rows)],
             "p": [pick([None, True, False]) for _ in range(rows)],
             "d": [pick(DATES) for _ in range(rows)],
+            "w": [pick(TIMES) for _ in range(rows)],
         },
         schema={
             "i": pl.Int64,
@@ -112,6 +134,7 @@ def table(rows: int, generator: random.Random) -> pl.DataFrame:
             "t": pl.String,
             "p": pl.Boolean,
             "d": pl.Date,
+            "w": pl.Datetime("us"),
         },
     )
 
@@ -119,14 +142,20 @@ def table(rows: int, generator: random.Random) -> pl.DataFrame:
 KINDS = kinds_of(nw.from_native(table(1, random.Random(1))).schema)
 
 
+CALENDAR = ["quarter(d)", "quarter(s)", "weekday(d)", "weekday(s)", "week(d)", "week(t)", "week(w)", "hour(w)", "hour(d)"]
+CALENDAR += ["hour(s)", "days_between(d, w)", "days_between(s, '2000-02-29')"]
+
+
 def number(depth: int, generator: random.Random) -> str:
     """A random number of the language, as text."""
     pick = generator.choice
     if depth == 0:
-        return pick(["x", "y", "n", "s", "p", "3", "0.1", "1e300", "year(d)", "month(s)", "day(d)"])
+        return pick(["x", "y", "n", "s", "p", "3", "0.1", "1e300", "year(d)", "month(s)", "day(d)", *CALENDAR])
     a, b = number(depth - 1, generator), number(depth - 1, generator)
     forms = [f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} / {b})", f"({a} / 3)", f"(7 / {a})", f"(-{a})"]
     forms += [f"min({a}, {b})", f"max({a}, {b})", f"abs({a})", f"floor({a})", f"({truth(depth - 1, generator)} * {a})"]
+    forms += [f"ceil({a})", f"sqrt({a})", f"sqrt(abs({a}))", f"coalesce({a}, {b})"]
+    forms += [f"if({truth(depth - 1, generator)}, {a}, {b})"]
     return pick(forms)
 
 
@@ -152,6 +181,17 @@ def truth(depth: int, generator: random.Random) -> str:
             "is_null(p)",
             "is_null(d)",
             "number(s) < t",
+            "contains(s, 'a')",
+            "contains(s, '')",
+            "starts_with(s, '2024-')",
+            "ends_with(t, '\U0001f600a')",
+            "ends_with(s, '\n')",
+            "contains(coalesce(s, t), '%')",
+            "if(p, s, t) == 'a'",
+            "if(x > 1, p, s == t)",
+            "coalesce(p, x > 1)",
+            "coalesce(p, p)",
+            "if(p, s, 'b') in ('a', 'b')",
         ]
         return pick(leaves)
     a, b = number(depth - 1, generator), number(depth - 1, generator)
@@ -212,7 +252,7 @@ def test_no_rows() -> None:
 def test_random_formulas_on_spark(spark: Any) -> None:
     generator = random.Random()
     frame = table(60, generator)
-    schema = "i long, x double, y double, n long, s string, t string, p boolean, d date"
+    schema = "i long, x double, y double, n long, s string, t string, p boolean, d date, w timestamp_ntz"
     compare(
         nw.from_native(spark.createDataFrame(frame.rows(), schema)), frame.to_dicts(), formulas(6, generator, deepest=1)
     )

@@ -18,13 +18,23 @@ from typing import NoReturn
 from gaussmith.errors import ExpressionError
 from gaussmith.expressions.nodes import Column, Literal, Node, Operation
 
+DATE_FUNCTIONS = ("year", "quarter", "month", "week", "day", "weekday", "hour")
+"""Functions of one column of dates."""
+
+TEXT_TESTS = ("contains", "starts_with", "ends_with")
+"""Conditions on text: the text, then what is looked for in it."""
+
 FUNCTIONS = {
+    "if": (3, 3),
+    "coalesce": (2, 8),
     "is_null": (1, 1),
-    "year": (1, 1),
-    "month": (1, 1),
-    "day": (1, 1),
+    **dict.fromkeys(DATE_FUNCTIONS, (1, 1)),
+    "days_between": (2, 2),
+    **dict.fromkeys(TEXT_TESTS, (2, 2)),
     "abs": (1, 1),
+    "sqrt": (1, 1),
     "floor": (1, 1),
+    "ceil": (1, 1),
     "min": (2, 8),
     "max": (2, 8),
     "number": (1, 1),
@@ -77,9 +87,26 @@ _DATE = re.compile(r"([0-9]{4})-(0?[1-9]|1[0-2])-(0?[1-9]|[12][0-9]|3[01])(?![0-
 _ELSEWHERE = {
     "is": "is_null({name})",
     "between": "18 <= {name} and {name} <= 65",
-    "like": "{name} in ('north', 'south')",
+    "like": "contains({name}, 'north')",
 }
 """SQL words that this language writes differently."""
+
+_DIFFERS = "engines differ in its last bit for some numbers, so that answers would depend on the engine"
+_LOGARITHM = (_DIFFERS, "bin the column itself, with edges that grow by a factor such as 1, 10, 100, 1000")
+_LETTERS = ("engines differ in the case of some letters", "list the spellings: x in ('North', 'north')")
+_IF = ("a choice is written as a function", "write if(age < 18, 'child', 'adult')")
+_ABSENT = {
+    **dict.fromkeys(("log", "ln", "log2", "log10", "log1p"), _LOGARITHM),
+    "exp": (_DIFFERS, "bin or filter the column itself"),
+    **dict.fromkeys(("pow", "power"), (_DIFFERS, "write x * x, or sqrt(x)")),
+    "round": ("engines round halves differently", "write floor(x + 0.5)"),
+    **dict.fromkeys(("lower", "upper"), _LETTERS),
+    **dict.fromkeys(("case", "iff", "ifelse", "where"), _IF),
+    **dict.fromkeys(("ceiling",), ("its name is ceil", "write ceil(x)")),
+    **dict.fromkeys(("datediff", "date_diff"), ("its name is days_between", "write days_between(start, end)")),
+    **dict.fromkeys(("isnull", "isna"), ("its name is is_null", "write is_null(x)")),
+}
+"""Functions that people look for, with why they are not there and what to write."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +136,8 @@ def language() -> str:
     """The whole language in one line, for messages.
 
     >>> language()
-    'the language has + - * / == != < <= > >= in, and or not, is_null year month day abs floor min max number'
-    """
+    'the language has + - * / == != < <= > >= in, and or not, if coalesce is_null year quarter month week day weekday hour days_between contains starts_with ends_with abs sqrt floor ceil min max number'
+    """  # noqa: E501
     return f"the language has + - * / {' '.join(COMPARISONS)} in, and or not, {' '.join(FUNCTIONS)}"
 
 
@@ -233,6 +260,8 @@ class _Parser:
     def remedy_here(self) -> str:
         """What to do about the token here: of words after a name, what is meant can be guessed."""
         before, words = self.tokens[max(0, self.place - 1)], [t.text.lower() for t in self.tokens[self.place :][:2]]
+        if before.text.lower() == "case" and words[:1] == ["when"]:
+            return _IF[1]
         if self.place and before.kind in ("name", "quoted"):
             for word in filter(_ELSEWHERE.__contains__, words):
                 said = _ELSEWHERE[word].format(name=before.text)
@@ -309,8 +338,9 @@ class _Parser:
 
     def call(self, name: _Token, depth: int) -> Node:
         if name.text not in FUNCTIONS:
-            problem, rule = f"there is no function {name.text!r}", language()
-            refuse(self.text, name.at, problem, rule, "use one of these", code="unknown-function", function=name.text)
+            rule, remedy = _ABSENT.get(name.text.lower(), (language(), "use one of these"))
+            problem = f"there is no function {name.text!r}"
+            refuse(self.text, name.at, problem, rule, remedy, code="unknown-function", function=name.text)
         self.want("(")
         arguments = [self.expression(0, depth + 1)]
         while self.here.kind == "sign" and self.here.text == ",":
