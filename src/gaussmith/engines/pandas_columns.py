@@ -84,6 +84,8 @@ def series_from_pandas(column: Any, as_nulls: bool = False) -> pl.Series:
         seconds = column.to_numpy().astype(np.int64)  # Polars would multiply them by 1000, and some would be others
         inside = (seconds >= FIRST_SECOND) & (seconds <= LAST_SECOND)
         return pl.Series(np.where(inside, column.to_numpy(), np.datetime64("NaT")).astype("M8[ms]"))
+    if _is_zoned(dtype):
+        return series_from_pandas(column.dt.tz_convert(None)).dt.replace_time_zone("UTC")
     if hasattr(dtype, "pyarrow_dtype"):
         import pyarrow as pa
 
@@ -98,6 +100,11 @@ def series_from_pandas(column: Any, as_nulls: bool = False) -> pl.Series:
 
 def _is_time(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind == "M"
+
+
+def _is_zoned(dtype: Any) -> bool:
+    """Whether a pandas column holds times with a zone, in pandas' own type."""
+    return type(dtype).__name__ == "DatetimeTZDtype"
 
 
 def _text_of(text: str | None) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.arrow_tables import is_table, lazy_from_arrow, unheld_columns, was_read
-from gaussmith.engines.dates import bounds_of, dates_in
+from gaussmith.engines.dates import bounds_of, dates_in, has_zone
 from gaussmith.engines.declared_values import frame_places, matched_columns
 from gaussmith.engines.engine import (
     BATCH_ROWS,
@@ -131,14 +131,16 @@ def scan(source: Source, columns: Sequence[str], files: Files | None = None) -> 
 def _with_plain_dates(
     lazy: pl.LazyFrame, schema: Mapping[str, nw.dtypes.DType], columns: Sequence[str]
 ) -> pl.LazyFrame:
-    """A lazy frame in which dates and times outside the years 1 to 9999 are null."""
+    """A lazy frame in which dates and times outside the years 1 to 9999 are null, and times with a zone are in UTC."""
     import polars as pl
 
     inside = []
     for name in dates_in(schema, columns):
-        low, high = bounds_of(getattr(schema[name], "time_unit", None))
-        column = pl.col(name)
-        inside.append(pl.when(column.to_physical().is_between(low, high)).then(column).alias(name))
+        unit = getattr(schema[name], "time_unit", None)
+        low, high = bounds_of(unit)
+        physical = pl.col(name).to_physical()
+        column = physical.cast(pl.Datetime(unit)) if has_zone(schema[name]) else pl.col(name)
+        inside.append(pl.when(physical.is_between(low, high)).then(column).alias(name))
     return lazy.with_columns(*inside) if inside else lazy
 
 
