@@ -142,7 +142,17 @@ def table(rows: int, generator: random.Random) -> pl.DataFrame:
 KINDS = kinds_of(nw.from_native(table(1, random.Random(1))).schema)
 
 
-CALENDAR = ["quarter(d)", "quarter(s)", "weekday(d)", "weekday(s)", "week(d)", "week(t)", "week(w)", "hour(w)", "hour(d)"]
+CALENDAR = [
+    "quarter(d)",
+    "quarter(s)",
+    "weekday(d)",
+    "weekday(s)",
+    "week(d)",
+    "week(t)",
+    "week(w)",
+    "hour(w)",
+    "hour(d)",
+]
 CALENDAR += ["hour(s)", "days_between(d, w)", "days_between(s, '2000-02-29')"]
 
 

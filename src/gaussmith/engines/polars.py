@@ -136,7 +136,7 @@ def _with_plain_dates(
 
     inside = []
     for name in dates_in(schema, columns):
-        unit = getattr(schema[name], "time_unit", None)
+        unit: Any = getattr(schema[name], "time_unit", None)
         low, high = bounds_of(unit)
         physical = pl.col(name).to_physical()
         column = physical.cast(pl.Datetime(unit)) if has_zone(schema[name]) else pl.col(name)

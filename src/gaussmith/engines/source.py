@@ -186,7 +186,7 @@ def derived(source: Source, derivation: Derivation) -> Source:
     """The source with its derived columns, and without the rows that the filter turns down. Nothing is read yet."""
     import narwhals as nw
 
-    kinds = {"number": nw.Float64(), "truth": nw.Boolean()}
+    kinds = {"number": nw.Float64(), "truth": nw.Boolean(), "text": nw.String()}
     schema = {**source.schema, **{name: kinds[formula.kind] for name, formula in derivation.columns}}
     native = source.engine.derive(source, derivation)
     return replace(source, native=native, width=len(schema), names=tuple(schema), schema=schema, files=None)

@@ -1,4 +1,4 @@
-"""Days, weekdays and ISO weeks from a year and the number of a day in it, in doubles: exact, and the same on every engine.
+"""Days, weekdays and ISO weeks from a year and the number of a day in it: in doubles, exact, the same on all engines.
 
 The serial of a day is its number from 1 January of the year 1, which is day 1 and a Monday. All numbers here are whole
 and below 2^22; a quotient by n is floor((x + ½)·(1/n)), whose distance from a whole number is more than any rounding.
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import narwhals as nw
+
 
 def quotient(x: nw.Expr, n: int) -> nw.Expr:
     """floor(x / n) of a whole number that is not negative."""
@@ -40,7 +41,7 @@ def weekday_of(serial: nw.Expr) -> nw.Expr:
 
 
 def week_of(year: nw.Expr, number: nw.Expr) -> nw.Expr:
-    """The ISO week of the day with this number in its year: the week of its Thursday, counted in the Thursday's year."""
+    """The ISO week of the day with this number in its year: that of its Thursday, counted in its year."""
     import narwhals as nw
 
     thursday = number - weekday_of(days_before(year) + number) + 4.0

@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gaussmith.expressions.grammar import COMPARISONS, TEXT_TESTS
+from gaussmith.expressions.functions import TEXT_TESTS
+from gaussmith.expressions.grammar import COMPARISONS
 from gaussmith.expressions.nodes import Node
 from gaussmith.expressions.readings import (
     DATE_PARTS,

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from gaussmith.errors import nearest_column
 from gaussmith.expressions.evaluation import value_of
-from gaussmith.expressions.grammar import COMPARISONS, DATE_FUNCTIONS, TEXT_TESTS, Expression, refuse
+from gaussmith.expressions.functions import DATE_FUNCTIONS, TEXT_TESTS
+from gaussmith.expressions.grammar import COMPARISONS, Expression, refuse
 from gaussmith.expressions.nodes import Column, Literal, Node, Operation, described
 from gaussmith.expressions.readings import LONGEST_DATE, date_number, existing_day
 

@@ -16,30 +16,8 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from gaussmith.errors import ExpressionError
+from gaussmith.expressions.functions import ABSENT, AGGREGATES, CHOICE, FUNCTIONS
 from gaussmith.expressions.nodes import Column, Literal, Node, Operation
-
-DATE_FUNCTIONS = ("year", "quarter", "month", "week", "day", "weekday", "hour")
-"""Functions of one column of dates."""
-
-TEXT_TESTS = ("contains", "starts_with", "ends_with")
-"""Conditions on text: the text, then what is looked for in it."""
-
-FUNCTIONS = {
-    "if": (3, 3),
-    "coalesce": (2, 8),
-    "is_null": (1, 1),
-    **dict.fromkeys(DATE_FUNCTIONS, (1, 1)),
-    "days_between": (2, 2),
-    **dict.fromkeys(TEXT_TESTS, (2, 2)),
-    "abs": (1, 1),
-    "sqrt": (1, 1),
-    "floor": (1, 1),
-    "ceil": (1, 1),
-    "min": (2, 8),
-    "max": (2, 8),
-    "number": (1, 1),
-}
-"""The functions of the language, with their smallest and largest number of arguments."""
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
@@ -52,9 +30,10 @@ DEEPEST = 40
 MOST_OPERATIONS = 100
 """Limit on operators: the depth of the tree grows with their number."""
 
-_POWERS = {"or": 10, "and": 20, **dict.fromkeys((*COMPARISONS, "in", "not"), 40), "+": 50, "-": 50, "*": 60, "/": 60}
-_NOT, _MINUS = 30, 70
-_WORDS = ("and", "or", "not", "in", "true", "false")
+POWERS = {"or": 10, "and": 20, **dict.fromkeys((*COMPARISONS, "in", "not"), 40), "+": 50, "-": 50, "*": 60, "/": 60}
+NOT, MINUS = 30, 70
+"""How tightly operators bind; comparisons do not chain."""
+WORDS = ("and", "or", "not", "in", "true", "false")
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
@@ -91,23 +70,6 @@ _ELSEWHERE = {
 }
 """SQL words that this language writes differently."""
 
-_DIFFERS = "engines differ in its last bit for some numbers, so that answers would depend on the engine"
-_LOGARITHM = (_DIFFERS, "bin the column itself, with edges that grow by a factor such as 1, 10, 100, 1000")
-_LETTERS = ("engines differ in the case of some letters", "list the spellings: x in ('North', 'north')")
-_IF = ("a choice is written as a function", "write if(age < 18, 'child', 'adult')")
-_ABSENT = {
-    **dict.fromkeys(("log", "ln", "log2", "log10", "log1p"), _LOGARITHM),
-    "exp": (_DIFFERS, "bin or filter the column itself"),
-    **dict.fromkeys(("pow", "power"), (_DIFFERS, "write x * x, or sqrt(x)")),
-    "round": ("engines round halves differently", "write floor(x + 0.5)"),
-    **dict.fromkeys(("lower", "upper"), _LETTERS),
-    **dict.fromkeys(("case", "iff", "ifelse", "where"), _IF),
-    **dict.fromkeys(("ceiling",), ("its name is ceil", "write ceil(x)")),
-    **dict.fromkeys(("datediff", "date_diff"), ("its name is days_between", "write days_between(start, end)")),
-    **dict.fromkeys(("isnull", "isna"), ("its name is is_null", "write is_null(x)")),
-}
-"""Functions that people look for, with why they are not there and what to write."""
-
 
 @dataclass(frozen=True)
 class Expression:
@@ -141,8 +103,8 @@ def language() -> str:
     return f"the language has + - * / {' '.join(COMPARISONS)} in, and or not, {' '.join(FUNCTIONS)}"
 
 
-def parse(text: str) -> Expression:
-    """The tree of an expression; refuses invalid text and shows where.
+def parse(text: str, of_people: bool = False) -> Expression:
+    """The tree of an expression; refuses invalid text and shows where. Those `of_people` may have AGGREGATES.
 
     >>> parse("age >= 18").tree
     Operation(name='>=', arguments=(Column(name='age', at=0), Literal(value=18.0, at=7)), at=4)
@@ -164,7 +126,7 @@ def parse(text: str) -> Expression:
             code="expression-too-many-characters",
             characters=len(text),
         )
-    parser = _Parser(text, tuple(_tokens(text)))
+    parser = _Parser(text, tuple(_tokens(text)), {**FUNCTIONS, **(AGGREGATES if of_people else {})})
     tree = parser.expression(0, 0)
     if parser.here.kind != "end":
         parser.refuse_here()
@@ -192,7 +154,7 @@ def _tokens(text: str) -> Iterator[_Token]:
             remedy = "separate the two, or write the name in backticks: `2nd visit`"
             problem = "a number runs into a name"
             refuse(text, after, problem, "names start with a letter", remedy, code="number-runs-into-name")
-        if kind == "name" and word.lower() in _WORDS:
+        if kind == "name" and word.lower() in WORDS:
             kind, word = "word", word.lower()
         if kind != "space":
             yield _Token(kind, word, at)
@@ -221,8 +183,8 @@ def _unquote(quoted: str) -> str:
 class _Parser:
     """Precedence climbing over the tokens; `place` and the number of operators so far are its state."""
 
-    def __init__(self, text: str, tokens: tuple[_Token, ...]) -> None:
-        self.text, self.tokens, self.place, self.operations = text, tokens, 0, 0
+    def __init__(self, text: str, tokens: tuple[_Token, ...], functions: dict[str, tuple[int, int]]) -> None:
+        self.text, self.tokens, self.functions, self.place, self.operations = text, tokens, functions, 0, 0
 
     @property
     def here(self) -> _Token:
@@ -231,7 +193,7 @@ class _Parser:
     @property
     def binding(self) -> int:
         """How tightly the operator here binds; 0 if there is none."""
-        return _POWERS.get(self.here.text, 0) if self.here.kind in ("sign", "word") else 0
+        return POWERS.get(self.here.text, 0) if self.here.kind in ("sign", "word") else 0
 
     def take(self) -> _Token:
         token = self.here
@@ -250,7 +212,7 @@ class _Parser:
         if token.kind == "end":
             problem, rule = "something is missing at the end", "an operator needs a value on each side"
             refuse(self.text, token.at, problem, rule, "complete the expression", code="expression-incomplete")
-        if self.binding == _POWERS["=="] and token.text != "not":
+        if self.binding == POWERS["=="] and token.text != "not":
             problem, rule = f"a second comparison, {token.text!r}", "comparisons cannot be chained"
             remedy = "join two comparisons with and"
             refuse(self.text, token.at, problem, rule, remedy, code="comparisons-chained", token=token.text)
@@ -261,7 +223,7 @@ class _Parser:
         """What to do about the token here: of words after a name, what is meant can be guessed."""
         before, words = self.tokens[max(0, self.place - 1)], [t.text.lower() for t in self.tokens[self.place :][:2]]
         if before.text.lower() == "case" and words[:1] == ["when"]:
-            return _IF[1]
+            return CHOICE[1]
         if self.place and before.kind in ("name", "quoted"):
             for word in filter(_ELSEWHERE.__contains__, words):
                 said = _ELSEWHERE[word].format(name=before.text)
@@ -297,7 +259,7 @@ class _Parser:
             if self.operations > MOST_OPERATIONS:
                 problem, rule = "too long", f"at most {MOST_OPERATIONS} operators"
                 refuse(self.text, token.at, problem, rule, "split it into derived columns", code="too-many-operators")
-            if binding == self.binding == _POWERS["=="]:
+            if binding == self.binding == POWERS["=="]:
                 self.refuse_here()
 
     def value(self, depth: int) -> Node:
@@ -316,9 +278,9 @@ class _Parser:
             case "word", ("true" | "false") as word:
                 return Literal(word == "true", token.at)
             case "word", "not":
-                return Operation("not", (self.expression(_NOT, depth + 1),), token.at)
+                return Operation("not", (self.expression(NOT, depth + 1),), token.at)
             case "sign", "-":
-                inner = self.expression(_MINUS, depth + 1)
+                inner = self.expression(MINUS, depth + 1)
                 if type(number := inner.constant) is float:
                     return Literal(-number, token.at)
                 return Operation("negative", (inner,), token.at)
@@ -337,17 +299,18 @@ class _Parser:
         self.refuse_here()
 
     def call(self, name: _Token, depth: int) -> Node:
-        if name.text not in FUNCTIONS:
-            rule, remedy = _ABSENT.get(name.text.lower(), (language(), "use one of these"))
+        if name.text not in self.functions:
+            rule, remedy = ABSENT.get(name.text.lower(), (language(), "use one of these"))
             problem = f"there is no function {name.text!r}"
             refuse(self.text, name.at, problem, rule, remedy, code="unknown-function", function=name.text)
         self.want("(")
-        arguments = [self.expression(0, depth + 1)]
-        while self.here.kind == "sign" and self.here.text == ",":
+        empty = self.here.text == ")" and self.here.kind == "sign" and not self.functions[name.text][0]
+        arguments = [] if empty else [self.expression(0, depth + 1)]
+        while arguments and self.here.kind == "sign" and self.here.text == ",":
             self.take()
             arguments.append(self.expression(0, depth + 1))
         self.want(")")
-        least, most = FUNCTIONS[name.text]
+        least, most = self.functions[name.text]
         if not least <= len(arguments) <= most:
             wants = f"{name.text} takes {least if least == most else f'{least} to {most}'}"
             refuse(

@@ -10,7 +10,8 @@ from gaussmith.errors import ExpressionError, nearest_column
 from gaussmith.expressions.calendar import days_before, quotient, week_of, weekday_of
 from gaussmith.expressions.evaluation import COMPARE
 from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of
-from gaussmith.expressions.grammar import COMPARISONS, TEXT_TESTS, parse
+from gaussmith.expressions.functions import TEXT_TESTS
+from gaussmith.expressions.grammar import COMPARISONS, parse
 from gaussmith.expressions.nodes import Node, Operation, described
 from gaussmith.expressions.readings import (
     BLANKS,

@@ -21,6 +21,9 @@ def check_rule(draw: Draw) -> None:
         return
     if rule.form:
         raise _unfit("a table of plain data", "a request says what a person is", code="rule-of-plain-data")
+    if (rule.person_columns or rule.person_where) and (rule.unit is None or not rule.person_columns):
+        what, why = "numbers of people without people", "a unit says whose rows are put together"
+        raise _unfit(what, why, code="rule-of-nobody")
     if rule.unit is not None and draw.groups is not None and rule.groups_per_unit > draw.groups.at_most:
         what, why = "people in more groups than planned", "the noise is made for a fixed number of groups per person"
         raise _unfit(what, why, code="rule-of-more-groups")
@@ -28,7 +31,7 @@ def check_rule(draw: Draw) -> None:
         what, why = "other numbers of a person than planned", "each coordinate must be made as the plan says"
         raise _unfit(what, why, code="rule-of-other-numbers")
     public = draw.neighbours != ADD_REMOVE and draw.block.public_count and draw.tie is None
-    if public and rule.where is not None and (draw.block.answers.count or draw.block.domain.marks_at_most is None):
+    if public and rule.is_filtered and (draw.block.answers.count or draw.block.domain.marks_at_most is None):
         what, why = "a public number of those who pass a filter", "only the number of all people is public"
         raise _unfit(what, why, code="rule-of-public-filter")
 

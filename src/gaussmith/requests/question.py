@@ -32,6 +32,7 @@ class Question:
     where, columns:   a filter and derived columns (docs/expressions.md)
     mean_within:      where means lie, for the errors stated before a release: {"age": [30, 50]}, or the middle fraction
                       of the bounds, such as 0.5; by default anywhere within the bounds. It does not change the noise
+    person_columns:   a person's own numbers: {"visits": "count()"}; then each person is one row (docs/people.md)
     missing:          the substitute for a missing value, by column
     weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
     histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
@@ -57,6 +58,7 @@ class Question:
     values_per_unit: int = 1
     share: float | None = None
     error_at_most: float | None = None
+    person_columns: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "histograms", read_values(self.histograms))
@@ -74,6 +76,9 @@ class Question:
         if self.where is not None and not isinstance(self.where, str):
             what, rule = f"where={self.where!r}", "a filter must be text"
             raise RequestError(what, rule, 'write where = "age >= 18"', code="where-not-text", where=self.where)
+        object.__setattr__(self, "person_columns", _texts("person_columns", self.person_columns, 'visits = "count()"'))
+        for formula in self.person_columns.values():
+            parse(formula, of_people=True)
         for text in (*self.columns.values(), self.where):
             if text is not None:
                 parse(text)  # names of columns and their kinds are checked when the source is there
@@ -181,9 +186,25 @@ class Question:
 
     def check_unit(self, unit: str | None) -> None:
         """Refuse what makes no sense for people named by this column, or for rows that are people."""
-        if unit is None:
+        if self.person_columns and unit is None:
+            raise RequestError(
+                "person_columns without a unit",
+                "they put together the rows of a person",
+                'name the column that identifies people: unit = "person"',
+                code="person-columns-without-unit",
+            )
+        if unit is None or self.person_columns:
             limits = ("rows_per_unit", "groups_per_unit", "values_per_unit")
             for name, value in ((name, getattr(self, name)) for name in limits):
+                if value not in (None, 1) and self.person_columns:
+                    raise RequestError(
+                        f"{name}={value} beside person_columns",
+                        "with person_columns each person is one row, in one group",
+                        "leave it out",
+                        code="limit-beside-person-columns",
+                        name=name,
+                        value=value,
+                    )
                 if value not in (None, 1):
                     raise RequestError(
                         f"{name}={value} without a unit",
@@ -214,6 +235,7 @@ class Question:
             "mean_of": self.mean_of,
             "where": self.where,
             "columns": dict(self.columns),
+            "person_columns": dict(self.person_columns),
             "weights": self.weights,
             "histograms": dict(self.histograms),
         }

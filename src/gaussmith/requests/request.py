@@ -66,6 +66,7 @@ class Request:
     mean_of: str = "rows"
     where: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    person_columns: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, float] = field(default_factory=dict)
     mean_within: Mapping[str, Any] | float = field(default_factory=dict)
     weights: Any = "relative"
@@ -120,12 +121,15 @@ class Request:
             for text in (self.where, own["where"]):
                 parse(text)  # each by itself: brackets of one must not close those of the other
             fields["where"] = f"({self.where}) and ({own['where']})"
-        if own.get("columns") and self.columns:
-            for name in own["columns"]:
-                if name in self.columns:
+        for which in ("columns", "person_columns"):
+            above, here = getattr(self, which), own.get(which)
+            if not here or not above:
+                continue
+            for name in here:
+                if name in above:
                     what, rule = f"column {name!r} is derived twice", "every derived column needs its own name"
                     raise RequestError(what, rule, "rename one", code="column-derived-twice", column=name)
-            fields["columns"] = {**self.columns, **own["columns"]}
+            fields[which] = {**above, **here}
         if own and "missing" not in own and isinstance(self.missing, Mapping):
             asked = {column for name in ("sums", "means") for column in own.get(name, ())}
             fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}

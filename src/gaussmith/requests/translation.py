@@ -14,6 +14,7 @@ from dataclasses import replace
 from gaussmith.checks import is_number
 from gaussmith.domains import Groups
 from gaussmith.errors import RequestError
+from gaussmith.expressions import split_filter
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
@@ -62,6 +63,8 @@ def plan_question(
 ) -> Draw:
     """The draw of a question, with the row rule of its table; `asked` gives the answers where they are not its own."""
     question.check_unit(unit)
+    person, unit = unit, None if question.person_columns else unit  # then each person is one row
+    where, person_where = split_filter(question.where, question.person_columns)
     filtered = question.where is not None and neighbours != ADD_REMOVE  # who passes is secret, though n is public
     if filtered and question.histograms and question.count:
         raise RequestError(
@@ -82,14 +85,16 @@ def plan_question(
         )
     row_rule = RowRule(
         made.made,
-        unit,
+        person,
         None if made.domain.rows_coordinate is None else question.rows_per_unit,
         () if groups is None else groups.columns,
         1 if question.histograms else question.groups_per_unit,
         tuple(question.columns.items()),
-        question.where,
+        where,
         min(question.values_per_unit, made.domain.dimension) if question.histograms else 1,
         stand_ins=tuple((column, float(value)) for column, value in question.missing.items() if is_number(value)),
+        person_columns=tuple(question.person_columns.items()),
+        person_where=person_where,
     )
     missing = {}
     if made.stand_ins is None:  # one column may have several coordinates, under different bounds
