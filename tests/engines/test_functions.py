@@ -12,9 +12,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_expressions import KINDS, NUMBERS, TEXTS, WHOLES, bits, compare, on_duckdb, on_polars, table
+from odd_rows import KINDS, NUMBERS, TEXTS, WHOLES, bits, compare, on_duckdb, on_polars, table
 
 from gaussmith.expressions import check, evaluate, parse, to_narwhals, written
+
+ODDLY_NESTED = ["a - (b - c) - -d", "not (a == b) or (not c) == d", "`x y` not in (-1, 2e300)"]
 
 FUNCTIONS = [
     "if(x > 1, y, n)",
@@ -86,7 +88,7 @@ TEXT = st.none() | st.sampled_from(TEXTS) | st.text(st.characters(exclude_catego
 DATE = st.none() | st.dates()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=10)
 @given(st.lists(st.tuples(NUMBER, NUMBER, st.sampled_from(WHOLES), TEXT, TEXT, DATE), min_size=1, max_size=20))
 def test_functions_on_any_values(rows: list[tuple[Any, ...]]) -> None:
     names, kinds = ["x", "y", "n", "s", "t", "d"], [pl.Float64, pl.Float64, pl.Int64, pl.String, pl.String, pl.Date]
@@ -132,9 +134,7 @@ def test_roots_are_rounded_correctly() -> None:
         assert found["f"].to_list() == [math.sqrt(x) for x in numbers]
 
 
-@pytest.mark.parametrize(
-    "text", [*FUNCTIONS, "a - (b - c) - -d", "not (a == b) or (not c) == d", "`x y` not in (-1, 2e300)"]
-)
+@pytest.mark.parametrize("text", [*FUNCTIONS, *ODDLY_NESTED])
 def test_written_trees_parse_again(text: str) -> None:
     tree = parse(text).tree
     assert parse(written(tree)).tree == tree
