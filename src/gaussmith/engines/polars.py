@@ -27,7 +27,7 @@ from gaussmith.engines.engine import (
 )
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.files import Files, group_files, names_of, scan_files
-from gaussmith.engines.pandas_columns import has_object_categories, series_from_pandas, type_of_pandas
+from gaussmith.engines.pandas_columns import holds_objects, series_from_pandas, type_of_pandas
 from gaussmith.engines.partitions import check_keys, find_with_polars, list_store
 from gaussmith.engines.schemas import uneven_columns
 from gaussmith.engines.source import Source, check_names, unknown_source, unreadable_source
@@ -324,5 +324,5 @@ def _open_pandas(source: Any) -> Source:
         found = {c: series_from_pandas(frame.iloc[:, names.index(c)], kinds[c] == pl.Object) for c in columns}
         return pl.DataFrame(found).lazy()
 
-    objects = frozenset(name for j, name in enumerate(names) if has_object_categories(frame.dtypes.iloc[j]))
+    objects = frozenset(name for j, name in enumerate(names) if holds_objects(frame.dtypes.iloc[j]))
     return Source(POLARS, convert, len(names), names, schema, objects=objects)

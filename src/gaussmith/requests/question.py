@@ -12,6 +12,7 @@ from typing import Any
 from gaussmith.checks import check_whole, is_number
 from gaussmith.errors import DomainError, RequestError, nearest
 from gaussmith.expressions import parse
+from gaussmith.requests.given import fill_absent, refuse_unknown
 from gaussmith.statistics.mean import read_mean_within
 
 Bounds = Mapping[str, tuple[float, float]]
@@ -60,7 +61,12 @@ class Question:
     error_at_most: float | None = None
     person_columns: Mapping[str, str] = field(default_factory=dict)
 
+    def __new__(cls, *values: Any, **given: Any) -> Question:
+        refuse_unknown(given, cls.field_names())
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
+        fill_absent(self)
         object.__setattr__(self, "histograms", read_values(self.histograms))
         object.__setattr__(self, "sums", _bounds("sums", self.sums))
         object.__setattr__(self, "means", _bounds("means", self.means))

@@ -18,6 +18,7 @@ from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.plans.assembly import AskedAnswer
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scale_of
+from gaussmith.requests.given import fill_absent, misnamed, refuse_paths, refuse_unknown
 from gaussmith.requests.question import Bounds, Question, read_values
 from gaussmith.requests.translation import asked_of, plan_question
 
@@ -80,7 +81,12 @@ class Request:
     plan: Plan = field(init=False, repr=False)
     """The plan of this request; made without data."""
 
+    def __new__(cls, *values: Any, **given: Any) -> Request:
+        refuse_unknown(given, [each.name for each in fields(cls) if each.init] + ["neighbors"])
+        return super().__new__(cls)
+
     def __post_init__(self, neighbors: str | None) -> None:
+        fill_absent(self)
         if not isinstance(self.guarantee, Guarantee):
             raise RequestError(
                 "no guarantee" if self.guarantee is None else f"guarantee of type {type(self.guarantee).__name__}",
@@ -89,7 +95,7 @@ class Request:
                 code="request-without-guarantee",
             )
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
-        read_source(self.source)  # refuses a table that says what a source has not
+        refuse_paths(read_source(self.source).data)  # which refuses a table that says what a source has not
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             what, rule = f"unit={self.unit!r}", "it must be the name of a column"
             raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
@@ -381,7 +387,7 @@ def _misplaced(key: str, fields: Mapping[str, Any]) -> tuple[str, str]:
             "it is not part of a request; give it when you release",
             f"write gaussmith release REQUEST.toml --{key} …, or gaussmith.release(request, {key}=…)",
         )
-    return "a request has no such key", nearest(key, KEYS, most=len(KEYS))
+    return misnamed(key, KEYS)
 
 
 def _guarantee(fields: Any) -> Any:

@@ -21,14 +21,17 @@ RELEASE_HEADER = ("answer", "value", "± error", "95 % interval")
 COVERS = "Intervals cover the noise. They do not cover clipping to the bounds or the sampling of people into the data."
 
 
-def release_text(release: Release) -> str:
-    """keys · answer · value · ± standard error · 95 % interval; then notes on their meaning."""
+def release_text(release: Release, most: int = MAX_ROWS, rest_in: str = "release.to_polars()") -> str:
+    """keys · answer · value · ± standard error · 95 % interval; then notes on their meaning.
+
+    Of each question `most` rows are shown, and where the others are (`rest_in`).
+    """
     if len(release.plan) == 1:
-        return "\n".join([_answers_text(release), *wrap_notes([*release_notes(release), COVERS])])
+        return "\n".join([_answers_text(release, most, rest_in), *wrap_notes([*release_notes(release), COVERS])])
     texts = []
     for question in release:
         notes = [printable(note) for note in question.notes()]
-        body = "\n".join([_answers_text(question), *notes])
+        body = "\n".join([_answers_text(question, most, rest_in), *notes])
         texts.append(f"{printable(question.questions[0])}\n{textwrap.indent(body, '  ')}\n")
     return "\n".join([*texts, *wrap_notes([*sharing(release.plan), *_charged(release), COVERS])])
 
@@ -46,9 +49,9 @@ def release_html(release: Release) -> str:
     return "".join(tables) + note_lines([*sharing(release.plan), *_charged(release), COVERS])
 
 
-def _answers_text(release: Release) -> str:
-    header, rows, rest = shown_rows(release)
-    return "\n".join([text_table(header, rows, left=len(header) - 3), *_left_out(release, rest)])
+def _answers_text(release: Release, most: int, rest_in: str) -> str:
+    header, rows, rest = shown_rows(release, most)
+    return "\n".join([text_table(header, rows, left=len(header) - 3), *_left_out(release, rest, rest_in)])
 
 
 def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[tuple[str, ...]], int]:
@@ -81,9 +84,9 @@ def _row(columns: dict[str, list[Any]], i: int) -> tuple[str, ...]:
     return name, f"{value:,.{digits}f}", f"{error:,.{digits}f}", f"{lower:,.{digits}f} to {upper:,.{digits}f}"
 
 
-def _left_out(release: Release, rest: int) -> list[str]:
+def _left_out(release: Release, rest: int, rest_in: str = "release.to_polars()") -> list[str]:
     what = "rows" if release.labels else "answers"
-    return [f"… and {rest:,} more {what}: release.to_polars()"] if rest > 0 else []
+    return [f"… and {rest:,} more {what}: {rest_in}"] if rest > 0 else []
 
 
 def release_notes(release: Release) -> list[str]:
