@@ -56,7 +56,7 @@ def test_a_list_of_paths_is_not_a_table_of_two_people(tmp_path: Path) -> None:
 
 def test_reading_data_as_a_release(tmp_path: Path) -> None:
     (tmp_path / "people.json").write_text('[{"age": 1}]')
-    with refused("not-a-release", says='write gaussmith.Request("people.csv", …)'):
+    with refused("not-a-record", says='write gaussmith.Request("people.csv", …)'):
         gm.read(tmp_path / "people.json")
 
 

@@ -11,8 +11,9 @@ examples:
   gaussmith release 'visits/*.csv' --count --mu 0.5
   gaussmith release request.toml --engine spark --master spark://host:7077
 
-Without --out every answer is printed. --out DIR writes release.json (the whole record), answers.csv, answers.parquet
-and report.html. A folder that already holds a release is refused.
+Without --out every answer is printed. --out DIR writes release.json (the whole
+record), answers.csv, answers.parquet and report.html. A folder that already
+holds a release is refused.
 """
 
 from __future__ import annotations

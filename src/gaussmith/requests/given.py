@@ -1,4 +1,4 @@
-"""What people write who come from other libraries: None for nothing, singular names, several paths as one source."""
+"""The fields of a request as people write them: None for nothing, other names, columns here and above, many paths."""
 
 from __future__ import annotations
 
@@ -33,8 +33,17 @@ def misnamed(name: str, names: Sequence[str]) -> tuple[str, str]:
     if meant in names:
         return "there is no such field; one field asks for several columns", f"write {meant} = …"
     if name.lower().removesuffix("s") in _OF_A_NUMBER:  # near to other names, and far from what they mean
-        return "there is no such field", nearest("", names)
-    return "there is no such field", nearest(name, names)
+        return "there is no such field", nearest("", names, most=len(names))
+    return "there is no such field", nearest(name, names, most=len(names))
+
+
+def joined_columns(above: Mapping[str, str], here: Mapping[str, str]) -> dict[str, str]:
+    """The derived columns of a request and those of a question; refuses a name that both have."""
+    for name in here:
+        if name in above:
+            what, rule = f"column {name!r} is derived twice", "every derived column needs its own name"
+            raise RequestError(what, rule, "rename one", code="column-derived-twice", column=name)
+    return {**above, **here}
 
 
 def fill_absent(made: Any) -> None:

@@ -18,7 +18,7 @@ from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.plans.assembly import AskedAnswer
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scale_of
-from gaussmith.requests.given import fill_absent, misnamed, refuse_paths, refuse_unknown
+from gaussmith.requests.given import fill_absent, joined_columns, misnamed, refuse_paths, refuse_unknown
 from gaussmith.requests.question import Bounds, Question, read_values
 from gaussmith.requests.translation import asked_of, plan_question
 
@@ -128,14 +128,8 @@ class Request:
                 parse(text)  # each by itself: brackets of one must not close those of the other
             fields["where"] = f"({self.where}) and ({own['where']})"
         for which in ("columns", "person_columns"):
-            above, here = getattr(self, which), own.get(which)
-            if not here or not above:
-                continue
-            for name in here:
-                if name in above:
-                    what, rule = f"column {name!r} is derived twice", "every derived column needs its own name"
-                    raise RequestError(what, rule, "rename one", code="column-derived-twice", column=name)
-            fields[which] = {**above, **here}
+            if own.get(which) and getattr(self, which):
+                fields[which] = joined_columns(getattr(self, which), own[which])
         if own and "missing" not in own and isinstance(self.missing, Mapping):
             asked = {column for name in ("sums", "means") for column in own.get(name, ())}
             fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
