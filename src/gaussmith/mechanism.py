@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gaussmith.engines.addresses import short_name
 from gaussmith.engines.engine import Progress, Totals
-from gaussmith.engines.registry import open_source
+from gaussmith.engines.registry import name_columns, open_source
 from gaussmith.engines.source import check_once
 from gaussmith.engines.source_description import read_source
 from gaussmith.errors import PlanError
@@ -24,8 +24,9 @@ from gaussmith.plans.row_rule import PAIRS, RowRule
 from gaussmith.plans.tie import Tie
 from gaussmith.plans.tied_people import counts_everybody
 from gaussmith.releases import Release
-from gaussmith.totals.opened import Opened, columns_read, open_data, plain_rule, total
+from gaussmith.totals.opened import Opened, columns_read, open_data, plain_rule
 from gaussmith.totals.rehearsal import rehearse
+from gaussmith.totals.shared import scans_of, total_all
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +75,12 @@ def prepare_request(plan: Plan, data: Any, engine: str | None = None, master: st
     rules = [draw.row_rule for draw in plan.draws if draw.row_rule is not None]
     columns = dict.fromkeys(name for rule in rules for name in columns_read(rule))
     source = open_source(data, engine, master, tuple(columns))
-    check_once(source, len(rules))
+    if source.names is None and any(rule.present for rule in rules):
+        source = name_columns(source, tuple(columns))
     named = replace(source, name=short_name(read_source(data).data))
-    return Prepared(plan, tuple(_open(named, draw) for draw in plan.draws))
+    opened = tuple(_open(named, draw) for draw in plan.draws)
+    check_once(source, len(scans_of(opened)))
+    return Prepared(plan, opened)
 
 
 def _open(data: Any, draw: Draw) -> Opened:
@@ -86,11 +90,11 @@ def _open(data: Any, draw: Draw) -> Opened:
 
 
 def release(prepared: Prepared, progress: Progress | None = None) -> Release:
-    """The planned answers with exact noise. Reads the data once for each draw.
+    """The planned answers with exact noise. Reads the data once for each draw, or for several that share a scan.
 
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
     """
-    totals = [total(opened, progress) for opened in prepared.sources]
+    totals = total_all(prepared.sources, progress)
     return replace(release_totals(prepared.plan, totals), row_rules=told_rules(prepared))
 
 

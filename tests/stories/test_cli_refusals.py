@@ -19,7 +19,7 @@ REFUSALS = {
     "bound that is not a number": (["--sum", "age:nan:5", *GUARANTEE], refusal("flag-bounds-not-numbers")),
     "bound in letters": (["--mean", "age:low:5", *GUARANTEE], refusal("flag-bounds-not-numbers")),
     "infinite bound": (["--sum", "age:0:inf", *GUARANTEE], refusal("bounds-not-finite")),
-    "no bounds": (["--sum", "age", *GUARANTEE], refusal("flag-without-two-bounds")),
+    "no bounds": (["--sum", "age", *GUARANTEE], refusal("column-without-bounds", says="--bounds age:0:100")),
     "one bound": (["--mean", "age:5", *GUARANTEE], refusal("flag-without-two-bounds", says="write --mean age:0:100")),
     "unknown column": (["--sum", "agee:0:100", *GUARANTEE], refusal("no-such-column", says="did you mean 'age'?")),
     "text column": (["--sum", "city:0:1", *GUARANTEE], refusal("column-of-text")),

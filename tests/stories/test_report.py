@@ -194,6 +194,7 @@ def group_release(**fields: object) -> gm.Release:
     request = gm.Request(
         "folder/visits.csv",
         unit="person",
+        groups_per_unit=1,
         by={"region": ["north", "south"]},
         guarantee=G,
         **fields,  # type: ignore[arg-type]

@@ -66,10 +66,16 @@ def run(arguments: Namespace) -> int:
         told = row_rules or planned
         if len(told) == 1 and told[0] is not None:
             print(wrapped("\n".join(map(printable, told[0].notes()))))
+        cost = request.cost_of_missing()
+        if cost > 1.005:
+            print(wrapped(
+                f"leaving out missing values makes the total squared error {cost:.3g} times as large as it would be "
+                "for columns promised to have a value in every row (complete)"
+            ))  # fmt: skip
         if row_rules is None:
             print(wrapped(f"columns were not checked: {printable(source_name(request.source))} is not on this machine"))
         print("\n" + bold("Why this noise"))
-        plain = len(plan) == 1 and plan.groups is None
+        plain = len(plan) == 1 and plan.groups is None and len(plan.pieces) == 1
         print(wrapped(explain_choice(plan.block) if plain else plan.explain()), flush=True)
     outlook = None if book is None else book.afford(plan.guarantee)  # refuses, with the plan already shown
     if arguments.json:
@@ -96,7 +102,7 @@ def describe_outlook(outlook: Outlook, book: Ledger) -> str:
 
 def _document(plan: Plan, rows: int | None, book: Ledger | None, outlook: Outlook | None) -> str:
     """The plan with the errors in the units of the answers, and what would be left in a ledger."""
-    errors = {q.questions[0]: q.errors(rows) for q in plan if rows or not q.answers.any_divided}
+    errors = {q.questions[0]: q.errors(rows) for q in plan if rows or not q.any_divided}
     document: dict[str, Any] = {"plan": plan.to_dict(), "errors": errors.get("") if len(plan) == 1 else errors}
     if book is not None and outlook is not None:
         document["ledger"] = {

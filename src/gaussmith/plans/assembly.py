@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,19 +24,13 @@ from gaussmith.domains import Box, Cells, Counts, Domain, People, Records
 from gaussmith.errors import RequestError
 from gaussmith.numerics.linear import Array
 from gaussmith.problem.codes import centre_of
-from gaussmith.problem.features import ROW_SUM, ROWS, TOTAL, VALUES, BoundedColumn, Need, One, Value, of_coordinates
+from gaussmith.problem.features import ROW_SUM, ROWS, TOTAL, VALUES, Need, One, Value, of_coordinates
 from gaussmith.statistics import ONE, Answers, Count, Histograms, Statistic
 from gaussmith.statistics.asking import ground_of, read_weights
 from gaussmith.statistics.count import NAME
 from gaussmith.statistics.registry import STATISTICS
-from gaussmith.statistics.statistic import Ground
-
-
-class AskedAnswer(NamedTuple):
-    """One answer over columns: the kind of its statistic, and the columns with their bounds."""
-
-    kind: str
-    columns: tuple[BoundedColumn, ...]
+from gaussmith.statistics.statistic import NUMBERS, AskedAnswer, Ground
+from gaussmith.statistics.statistic import VALUES as VALUES_OF
 
 
 @dataclass(frozen=True)
@@ -44,13 +38,15 @@ class PersonRule:
     """How people come out of rows, and what numbers are over.
 
     `unit` is False where each row is a person; else `rows_per_unit` rows of a person count. `means_of` and `count` say
-    whether means are over "rows" or "units", and whether people (True) or "rows" are counted.
+    whether means are over "rows" or "units", and whether people (True) or "rows" are counted. A person counts in at
+    most `values_per_unit` of some declared values.
     """
 
     unit: bool
     rows_per_unit: int
     means_of: str
     count: bool | str
+    values_per_unit: int = 1
 
     def of(self, divided: bool) -> str:
         """Whose numbers a statistic is about: those of records (rows are people), of people or of rows."""
@@ -81,8 +77,6 @@ def assemble(asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missi
     values = [need for needs in needed for need in needs if need.column is not None]
     over_rows = rule.counts_rows or any(need == One(of_rows=True) for needs in needed for need in needs)
     coordinates = _coordinates(values, rule.unit)
-    if not rule.unit:
-        _check_both_ways(values, missing)
     domain = _domain(coordinates, rule, over_rows)
     # The features: each value once, in order; then the number of rows, where it is needed.
     at = {coordinate: j for j, coordinate in enumerate(coordinates)}
@@ -110,8 +104,12 @@ def assemble(asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missi
     return Assembled(domain, Answers.of(features, statistics, label), stand_ins, made)
 
 
-def assemble_histogram(column: str, values: Sequence[Any], at_most: int, count: bool) -> Assembled:
-    """How many people have each value: each counts in one of them, or in a few; or in none."""
+def assemble_values(
+    asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
+) -> Assembled:
+    """How many people have each value of a column: each counts in one of them, or in a few; or in none."""
+    ((_, _, (column, values)),) = asked
+    at_most, count = min(rule.values_per_unit, len(values)), bool(rule.count)
     domain: Domain = Cells(values, or_none=True) if at_most == 1 else Counts(values, at_most=at_most)
     domain.check_coordinates()
     d = domain.dimension
@@ -120,6 +118,10 @@ def assemble_histogram(column: str, values: Sequence[Any], at_most: int, count: 
     features = of_coordinates(np.arange(d), np.zeros(d, bool))
     answers = Answers.of(features, [histogram, *([Count.of_records()] if count else [])], "equal")
     return Assembled(domain, answers, None, ((VALUES, column),))
+
+
+ASSEMBLIES = {NUMBERS: assemble, VALUES_OF: assemble_values}
+"""By `Statistic.over`: what makes the domain, the answers and the coordinates of a part of a question."""
 
 
 def _needs(asked: AskedAnswer, rule: PersonRule) -> tuple[Need, ...]:
@@ -134,7 +136,7 @@ def _placed(
     found: list[Statistic] = []
     for kind, members in itertools.groupby(range(len(asked)), key=lambda i: asked[i].kind):
         some, known = list(members), STATISTICS[kind]
-        names = tuple(known.name_of(asked[i].columns) for i in some)
+        names = tuple(known.name_of(asked[i].columns, *asked[i].arguments) for i in some)
         read = np.array([places[i] for i in some], np.int64)
         found.append(known.placed(names, read, weights[some], ground))
     return found
@@ -164,21 +166,6 @@ def _domain(coordinates: Sequence[Value], rule: PersonRule, over_rows: bool) -> 
     if over_rows:
         return People(Box(own) if own else None, Box(rows) if rows else None, rule.rows_per_unit)
     return Box(own) if own else Records()
-
-
-def _check_both_ways(values: Sequence[Value], missing: Mapping[str, float]) -> None:
-    """Refuse a column asked as a sum and as a mean, if a missing value of it has not one stand-in for both."""
-    summed = [value.column.name for value in values if not value.centred]
-    averaged = {value.column.name for value in values if value.centred}
-    for column in summed:
-        if column in averaged and column not in missing:
-            raise RequestError(
-                f"column {column!r} is asked for both as a sum and as a mean",
-                "missing values are replaced differently in sums and means",
-                f"choose one value: missing = {{ {column} = 0 }}",
-                code="request-sum-and-mean-without-missing",
-                column=column,
-            )
 
 
 def _distinct(coordinates: Sequence[Value], unit: bool) -> list[str]:

@@ -33,7 +33,9 @@ _COMPARED = {
 }
 _PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of one person only"}
 
-_SPARED = ("stand_ins", "source", "is_text", "ids", "query", "form", "person_columns", "person_where")
+_SPARED = (
+    "present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form", "person_columns", "person_where"
+)  # fmt: skip
 """Fields that are saved only where they say something."""
 
 
@@ -47,6 +49,8 @@ class RowRule:
     by:              the columns that hold the keys of groups
     groups_per_unit: how many groups a person counts in
     columns, where:  derived columns and the filter, in the language of docs/expressions.md
+    present:         columns in which a row must have a value; null, NaN and text that is no number are none
+    complete:        columns that are promised to have a value in every row
     values_per_unit: how many declared values of a histogram's column a person counts in
     stand_ins:       what a missing value counts as, by column, where that was said or may surprise: in text
     source, is_text: once a source was opened, its name without folders and secrets, and whether its numbers are text
@@ -68,7 +72,9 @@ class RowRule:
     groups_per_unit: int = 1
     columns: tuple[tuple[str, str], ...] = ()
     where: str | None = None
+    present: tuple[str, ...] = ()
     values_per_unit: int = 1
+    complete: tuple[str, ...] = ()
     stand_ins: tuple[tuple[str, float], ...] = ()
     source: str | None = None
     is_text: bool = False
@@ -91,8 +97,8 @@ class RowRule:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether rows or people are left out by a filter."""
-        return self.where is not None or self.person_where is not None
+        """Whether some rows or people may be left out, so that who is in the records is secret."""
+        return self.where is not None or bool(self.present) or self.person_where is not None
 
     @property
     def of_one_row(self) -> RowRule:
@@ -112,7 +118,7 @@ class RowRule:
         read = dict.fromkeys(
             (kind, column, float(value))
             for (kind, column), value in zip(self.features, stand_ins, strict=False)
-            if kind not in (ROWS, VALUES) and column not in derived
+            if kind not in (ROWS, VALUES) and column not in derived and column not in self.present
         )
         values = {column: {v for _, other, v in read if other == column} for _, column, _ in read}
         told = [
@@ -167,6 +173,12 @@ class RowRule:
             lines.append("each person is one row, made of their own rows: " + self._numbers())
         if self.person_where is not None:
             lines.append(f"only people where {self.person_where}")
+        if self.present:
+            text = ", nor text that is not a plain number (45%, $5, 1,5)" if self.is_text else ""
+            which = "people" if self.person_columns else "rows"
+            lines.append(f"only {which} where {_listed(self.present)} not missing{text}")
+        if self.complete:
+            lines.append(f"{_listed(self.complete)} promised to have a value in every row")
         if self.stand_ins:
             what = "a missing value"
             what += ", or text that is not a plain number (45%, $5, 1,5)," if self.is_text else ""
@@ -179,6 +191,17 @@ class RowRule:
     def _numbers(self) -> str:
         return ", ".join(f"{name} is {text}" for name, text in self.person_columns)
 
+    def missing_rule(self, kind: str, column: str) -> str:
+        """What a missing value of a column does to an answer made of such a coordinate; in a few words."""
+        told = {re.sub("^the (sum|mean) of ", "", of): value for of, value in self.stand_ins}
+        if column in self.present:
+            return "missing values left out"
+        if column in told:
+            return f"missing counts as {told[column]:,.12g}"
+        if column in self.complete:
+            return "no value missing, by promise"
+        return "missing adds 0" if kind == TOTAL else ""
+
     def __str__(self) -> str:
         return "\n".join(self.notes())
 
@@ -187,6 +210,9 @@ class RowRule:
         for name in _SPARED:
             if not fields[name]:
                 del fields[name]
+        for name in ("present", "complete"):
+            if name in fields:
+                fields[name] = list(fields[name])
         if self.stand_ins:
             fields["stand_ins"] = [list(pair) for pair in self.stand_ins]
         if self.person_columns:
@@ -196,7 +222,8 @@ class RowRule:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> RowRule:
         """The rule that `to_dict` described."""
-        spared: dict[str, Any] = {**dict.fromkeys(_SPARED, ""), "stand_ins": (), "source": None, "values_per_unit": 1}
+        empty = {"present": (), "complete": (), "stand_ins": (), "source": None, "values_per_unit": 1}
+        spared: dict[str, Any] = {**dict.fromkeys(_SPARED, ""), **empty}
         spared |= {"person_columns": {}, "person_where": None}
         names = [each.name for each in dataclass_fields(cls)]
         given = spared | {name: fields[name] for name in names if name in fields or name not in spared}
@@ -205,6 +232,8 @@ class RowRule:
             | {
                 "features": tuple((str(kind), str(column)) for kind, column in given["features"]),
                 "by": tuple(given["by"]),
+                "present": tuple(map(str, given["present"])),
+                "complete": tuple(map(str, given["complete"])),
                 "groups_per_unit": int(given["groups_per_unit"]),
                 "columns": tuple((str(name), str(text)) for name, text in given["columns"].items()),
                 "values_per_unit": int(given["values_per_unit"]),
@@ -216,3 +245,9 @@ class RowRule:
                 "person_columns": tuple((str(name), str(text)) for name, text in given["person_columns"].items()),
             }
         )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Names with their verb."""
+    some = ", ".join(names[:MAX_LISTED]) + (", …" if names[MAX_LISTED:] else "")
+    return f"{some} {'is' if len(names) == 1 else 'are'}"

@@ -14,13 +14,17 @@ from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse, same_meaning
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
-from gaussmith.plans import Draw, Plan, Slot
-from gaussmith.plans.assembly import AskedAnswer
+from gaussmith.plans import Draw, Plan
 from gaussmith.plans.question_costs import draws_within
-from gaussmith.plans.tying import Questions, everybody_of, placed_again, scale_of
+from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
+from gaussmith.requests.bounds import settle_values
+from gaussmith.requests.fields import Fields, read_complete, read_counted, read_missing, read_values
 from gaussmith.requests.given import fill_absent, joined_columns, misnamed, refuse_paths, refuse_unknown
-from gaussmith.requests.question import Bounds, Question, read_values
-from gaussmith.requests.translation import asked_of, plan_question
+from gaussmith.requests.limits import check_limits
+from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
+from gaussmith.requests.question import Question
+from gaussmith.requests.translation import plan_part
+from gaussmith.statistics.registry import asked_by_field
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
@@ -34,14 +38,15 @@ STATED = ("epsilon", "delta", "mu", "rho")
 OF_A_RELEASE = ("ledger", "id", "engine", "master")
 """Arguments of a release, not of a request."""
 
-ANSWERS = ("sums", "means", "count", "histograms")
+ANSWERS = (*asked_by_field(), "count")
+"""The fields that ask for answers."""
 
 TOGETHER = "answers"
 """The name of the sums, means and count of a request that has histograms too."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Request:
+class Request(Fields):
     """A request about one table. `Question` documents the fields; docs/requests.md has examples.
 
     `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
@@ -57,22 +62,7 @@ class Request:
     """
 
     source: Any = field(kw_only=False, repr=False)  # a frame would show its values
-    sums: Bounds = field(default_factory=dict)
-    means: Bounds = field(default_factory=dict)
-    count: bool | str = False
-    by: Any = field(default_factory=dict)
     unit: str | None = None
-    rows_per_unit: int | None = None
-    groups_per_unit: int = 1
-    mean_of: str = "rows"
-    where: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    person_columns: Mapping[str, str] = field(default_factory=dict)
-    missing: Mapping[str, float] = field(default_factory=dict)
-    mean_within: Mapping[str, Any] | float = field(default_factory=dict)
-    weights: Any = "relative"
-    histograms: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    values_per_unit: int = 1
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
     questions: Sequence[Question | Mapping[str, Any]] = ()
@@ -99,12 +89,7 @@ class Request:
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             what, rule = f"unit={self.unit!r}", "it must be the name of a column"
             raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
-        if self.questions or len(self._apart()) > 1:
-            plan = self._plan_questions()
-        else:
-            plan = Plan.of(*self._tied([[self._question({})]], self.guarantee))
-            plan.certify()
-        object.__setattr__(self, "plan", plan)
+        object.__setattr__(self, "plan", self._plan())
 
     def __repr__(self) -> str:
         """The source by name, never a frame's values, and the questions about it."""
@@ -130,81 +115,116 @@ class Request:
         for which in ("columns", "person_columns"):
             if own.get(which) and getattr(self, which):
                 fields[which] = joined_columns(getattr(self, which), own[which])
+        asked = {column for name in asked_by_field() for column in own.get(name) or ()}
         if own and "missing" not in own and isinstance(self.missing, Mapping):
-            asked = {column for name in ("sums", "means") for column in own.get(name, ())}
             fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
+        if own and "complete" not in own:
+            fields["complete"] = [column for column in read_complete("complete", self.complete) if column in asked]
         if own and "mean_within" not in own and isinstance(self.mean_within, Mapping):
             means = own.get("means", ())
             fields["mean_within"] = {column: where for column, where in self.mean_within.items() if column in means}
-        return Question(**fields)
+        for name in ("bounds", "total_bounds", "values"):
+            shared = getattr(self, name)
+            if isinstance(shared, Mapping) and isinstance(own.get(name), Mapping):
+                fields[name] = {**shared, **own[name]}
+        question = Question(**fields)
+        return question.settled(None if question.person_columns else self.unit)
 
     def _apart(self) -> list[dict[str, Any]]:
         """A request's own answers as questions: sums, means and count together, each histogram by itself."""
-        if not isinstance(self.histograms, Mapping) or not self.histograms:
+        if not self.histograms:
             return []
-        longest = max(map(len, read_values(self.histograms).values()))
-        none: dict[str, Any] = {"sums": {}, "means": {}, "count": False, "histograms": {}, "values_per_unit": 1}
+        declared = read_values("values", self.values)
+        histograms = settle_values("histograms", read_counted("histograms", self.histograms), declared)
+        longest = max(map(len, histograms.values()))
+        none: dict[str, Any] = {name: {} for name in asked_by_field()} | {"count": False, "values_per_unit": None}
         apart: list[dict[str, Any]] = []
         own: dict[str, Any]
-        if self.sums or self.means:
-            own = {"sums": self.sums, "means": self.means, "count": self.count}
-            apart.append({**none, **own, "name": TOGETHER})
+        others = {name: getattr(self, name) for name in asked_by_field() if name != "histograms"}
+        if any(others.values()):
+            apart.append({**none, **others, "count": self.count, "name": TOGETHER})
         counted = bool(apart)  # else the first histogram brings the number of people
-        for column, values in self.histograms.items():
+        for column, values in histograms.items():
             own = {"histograms": {column: values}, "count": self.count and not counted, "name": str(column)}
-            few = min(self.values_per_unit, len(values)) if self.values_per_unit <= longest else self.values_per_unit
+            given = self.values_per_unit
+            few = min(given, len(values)) if isinstance(given, int) and given <= longest else given
             apart.append({**none, **own, "values_per_unit": few, "weights": "equal"})
             counted = True
         return apart
 
-    def _plan_questions(self) -> Plan:
+    def _plan(self) -> Plan:
         for name in ANSWERS if self.questions else ():
             if getattr(self, name):
                 what, rule = f"{name} outside the questions", "a request with questions asks for everything in them"
                 raise RequestError(what, rule, "move it into a question", code="answer-beside-questions", key=name)
-        questions = self._named_questions()
-        sets = _together(questions)
-        some = [[questions[i] for i in members] for members in sets]
-        draws = self._draws(some)
-        slots = {i: _slot(questions[i], some[at], at, draws[at]) for at, members in enumerate(sets) for i in members}
-        made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots[i] for i in range(len(questions))))
+        named = self.questions or len(self._apart()) > 1
+        questions = self._named_questions() if named else [self._question({})]
+        for question in questions:
+            question.check_unit(self.unit)
+            if self.unit is not None and not question.person_columns:
+                check_limits(question, self._count_error)
+        shared = any(question.share is not None for question in questions)
+        owners = [(i, part) for i, question in enumerate(questions) for part in parts_of(question)]
+        sets = merge([part for _, part in owners], apart=shared)
+        parts = [unite([owners[k][1] for k in members]) for members in sets]
+        at = {k: (j, parts[j]) for j, members in enumerate(sets) for k in members}
+        asking = [{owners[k][0] for k in members} for members in sets]
+        draws = self._shared(questions, parts, asking) if shared else self._tied(parts, asking, self.guarantee)
+        slots = [
+            slot_of(question, [at[k] for k, (owner, _) in enumerate(owners) if owner == i])
+            for i, question in enumerate(questions)
+        ]
+        made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots))
         made.certify()
         return made
 
-    def _draws(self, sets: Sequence[Sequence[Question]]) -> list[Draw]:
-        """The draws of sets of questions, in order: by the shares that were given, else tied as far as they can be."""
-        questions = [question for some in sets for question in some]
+    def cost_of_missing(self) -> float:
+        """By which factor the total squared error is larger because missing values are left out: 1 where none can be.
 
-        if not any(question.share is not None for question in questions):
-            return self._tied(sets, self.guarantee)
-        shares = self.guarantee.split([sum(question.share or 1.0 for question in some) for some in sets])
+        Without it, `complete` would have to name every column. The same request is planned with that promise.
+        """
+        asked = dict.fromkeys(name for draw in self.plan.draws if draw.row_rule for name in draw.row_rule.present)
+        if not asked:
+            return 1.0
+        promised = [*self.complete, *(name for name in asked if name not in self.complete)]
+        questions = [dict(each.given() if isinstance(each, Question) else each) for each in self.questions]
+        for each in questions:
+            each.pop("complete", None)
+        return self.plan.total_variance / replace(self, complete=promised, questions=questions).plan.total_variance
+
+    def _count_error(self, question: Question) -> float:
+        """The standard error of a count of this question, if nothing else were asked."""
+        (part,) = parts_of(question)
+        draw = self._tied([part], [{0}], self.guarantee)[0]
+        return float(draw.block.standard_errors[-1])
+
+    def _shared(self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]]) -> list[Draw]:
+        """The draws of the parts of each question, at the share of the guarantee that was given for it."""
+        shares = self.guarantee.split([question.share or 1.0 for question in questions])
         draws: list[Draw] = []
         people: list[Draw] = []  # those that only count people for a tie come last, and every tie is told its places
-        for some, share in zip(sets, shares, strict=True):
-            own = self._tied([some], share)
-            draws.append(own[0])
-            people += own[1:]
+        for i, share in enumerate(shares):
+            own = [k for k, owners in enumerate(asking) if i in owners]
+            made = self._tied([parts[k] for k in own], [asking[k] for k in own], share)
+            draws += made[: len(own)]
+            people += made[len(own) :]
         return placed_again(draws, people)
 
-    def _tied(self, sets: Sequence[Sequence[Question]], guarantee: Guarantee) -> list[Draw]:
-        """The draws of these sets under one guarantee; one more may count their people."""
+    def _tied(self, parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee) -> list[Draw]:
+        """The draws of these parts under one guarantee; one more may count their people.
+
+        `asking` has the questions of each part: weights compare the answers of one question, whatever its parts.
+        """
 
         def plan_alone(i: int, share: Guarantee) -> Draw:
-            return self._draw(sets[i], share)
+            return plan_part(parts[i], self.unit, share, self.neighbours)
 
-        alone = [plan_alone(i, guarantee) for i in range(len(sets))]
+        alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
-        scales = [1.0 if len(alone) == 1 else scale_of(draw) for draw in alone]
         everybody = everybody_of(rules, self.where, self.neighbours)
-        together = Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours)
-        limits = [some[0].error_at_most for some in sets]
+        together = Questions(alone, scales_of(alone, asking), plan_alone, everybody, guarantee, self.neighbours)
+        limits = [part.limit for part in parts]
         return together.draws() if not any(limits) else draws_within(together, limits)
-
-    def _draw(self, questions: Sequence[Question], guarantee: Guarantee) -> Draw:
-        """The draw that answers some questions together, or one histogram."""
-        if len(questions) == 1:
-            return plan_question(questions[0], self.unit, guarantee, self.neighbours)
-        return plan_question(_union(questions), self.unit, guarantee, self.neighbours, _asked(questions))
 
     def _named_questions(self) -> list[Question]:
         questions: list[Question] = []
@@ -238,9 +258,9 @@ class Request:
                 code="unit-derived-in-several-ways",
                 unit=self.unit,
             )
-        for column in self.missing:
+        for column in [*read_missing("missing", self.missing), *self.complete]:
             if not any(column in {*q.sums, *q.means} for q in questions):
-                what = f"missing names {column!r}"
+                what = f"missing or complete names {column!r}"
                 rule = "it must be a column that is asked for"
                 remedy = "leave it out, or ask for it"
                 raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
@@ -300,73 +320,6 @@ class Request:
             remedy = "write [[question]] with two brackets"
             raise RequestError("question is not a list", "there may be several", remedy, code="question-not-a-list")
         return cls(source, guarantee=_guarantee(fields.get("guarantee")), questions=questions, **known)
-
-
-def _together(questions: Sequence[Question]) -> list[list[int]]:
-    """The questions that are planned together: those that use the same rows, unless shares were given; in order."""
-    if any(question.share is not None for question in questions):
-        return [[i] for i in range(len(questions))]
-    sets: list[list[int]] = []
-    for i, question in enumerate(questions):
-        for members in sets:
-            others = [questions[j] for j in members]
-            if all(_alike(question, other) for other in others):
-                members.append(i)
-                break
-        else:
-            sets.append([i])
-    return sets
-
-
-def _alike(one: Question, other: Question) -> bool:
-    """Whether two questions can share a plan: the same people read alike, weights by rule, counts of one kind."""
-    if one.histograms or other.histograms or one.error_at_most or other.error_at_most:
-        return False
-    counts = {question.count for question in (one, other)} - {False}
-    if not isinstance(one.weights, str) or one.described() != other.described() or len(counts) > 1:
-        return False
-    both_ways = ({*one.sums} & {*other.means}) | ({*one.means} & {*other.sums})
-    shared = ({*one.sums, *one.means} & {*other.sums, *other.means}) | both_ways
-    # A missing value has one stand-in; of a column asked both ways it must have been said which.
-    return all(one.missing.get(c) == other.missing.get(c) for c in shared) and both_ways <= {*one.missing}
-
-
-def _asked(questions: Sequence[Question]) -> list[AskedAnswer]:
-    """The answers of questions that are planned together, each once; sums first, as a single question has them."""
-    asked = list(dict.fromkeys(a for question in questions for a in asked_of(question)))
-    return sorted(asked, key=lambda a: a[0] != "sum")
-
-
-def _slot(question: Question, together: Sequence[Question], at: int, draw: Draw) -> Slot:
-    """Where the answers of a question are in the draw that it shares."""
-    if question.histograms:
-        return Slot(question.name, at, tuple(range(draw.block.answers.size)), bool(question.count))
-    asked = _asked(together)
-    places = [asked.index(a) for a in asked_of(question)]
-    over_rows = question.count == "rows" and draw.block.answers.size > len(asked)
-    places += [len(asked)] if over_rows else []
-    return Slot(question.name, at, tuple(places), bool(question.count) and not over_rows)
-
-
-def _union(questions: Sequence[Question]) -> Question:
-    """One question that asks what all of them ask; bounds that differ are told apart by what is asked."""
-    sums = {column: pair for question in questions for column, pair in question.sums.items()}
-    means = {column: pair for question in questions for column, pair in question.means.items()}
-    count = next((question.count for question in questions if question.count), False)
-    missing = {column: value for question in questions for column, value in question.missing.items()}
-    union = replace(questions[0], sums=sums, means=means, count=count, missing=missing, mean_within={})
-    return replace(union, mean_within=_widest([question for question in questions if question.means], means))
-
-
-def _widest(questions: Sequence[Question], means: Bounds) -> dict[str, tuple[float, float]]:
-    """Where means lie that all questions about them state, as far as any says; only of means with the same bounds."""
-    found = {}
-    for column, bounds in means.items():
-        asking = [question for question in questions if column in question.means]
-        stated = [question.where_means_lie.get(column, bounds) for question in asking]
-        if all(question.means[column] == bounds for question in asking) and bounds not in stated:
-            found[column] = (min(low for low, _ in stated), max(high for _, high in stated))
-    return found
 
 
 def _misplaced(key: str, fields: Mapping[str, Any]) -> tuple[str, str]:

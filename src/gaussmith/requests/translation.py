@@ -1,4 +1,4 @@
-"""From a question to its plan and the row rule of the table that feeds it. Sees bounds and rules, never data.
+"""From a part of a question to its draw and the row rule of the table that feeds it. Sees bounds and rules, never data.
 
 One person adds a vector of numbers. Sums are totals over a person's rows, clamped to their bounds; means over people
 are each person's own mean. Means over rows are two sums, over all rows that count: the distances from the middle of
@@ -8,7 +8,6 @@ holds what is asked is the matter of `plans.assembly`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from gaussmith.checks import is_number
@@ -19,87 +18,60 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Draw
-from gaussmith.plans.assembly import AskedAnswer, Assembled, PersonRule, assemble, assemble_histogram
+from gaussmith.plans.assembly import ASSEMBLIES, Assembled, PersonRule
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import draw_filtered, draw_groups
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
-from gaussmith.problem.features import BoundedColumn
-from gaussmith.requests.question import Question
-from gaussmith.statistics import Means
+from gaussmith.requests.parts import Part
 from gaussmith.statistics.registry import STATISTICS
+from gaussmith.statistics.statistic import VALUES
 
 
-def asked_of(question: Question) -> list[AskedAnswer]:
-    """The answers of a question about columns, in order: sums, then means."""
-    return [
-        AskedAnswer(kind, (BoundedColumn(column, low, high),))
-        for kind, known in STATISTICS.items()
-        if known.field is not None
-        for column, (low, high) in getattr(question, known.field, {}).items()
-    ]
-
-
-def assemble_question(question: Question, unit: str | None, asked: Sequence[AskedAnswer]) -> Assembled:
-    """Domain, answers and coordinates of a question."""
-    if question.histograms:
-        ((column, values),) = question.histograms.items()
-        few = min(question.values_per_unit, len(values))
-        return assemble_histogram(column, values, few, bool(question.count))
-    rule = PersonRule(unit is not None, question.rows_per_unit or 1, question.mean_of, question.count)
-    made = assemble(asked, rule, question.weights, question.missing)
-    named = {
-        Means.name_of((BoundedColumn(column, *where),)): where for column, where in question.where_means_lie.items()
-    }
+def assemble_part(part: Part, unit: str | None) -> Assembled:
+    """Domain, answers and coordinates of a part."""
+    rule = PersonRule(unit is not None, part.rows_per_unit or 1, part.mean_of, part.count, part.values_per_unit)
+    made = ASSEMBLIES[part.over](part.asked, rule, part.weights, part.missing)
+    names = [STATISTICS[asked.kind].name_of(asked.columns, *asked.arguments) for asked, _ in part.within]
+    named = {name: where for name, (_, where) in zip(names, part.within, strict=True) if names.count(name) == 1}
     return replace(made, answers=made.answers.stating(named))
 
 
-def plan_question(
-    question: Question,
-    unit: str | None,
-    guarantee: Guarantee,
-    neighbours: str,
-    asked: Sequence[AskedAnswer] | None = None,
-) -> Draw:
-    """The draw of a question, with the row rule of its table; `asked` gives the answers where they are not its own."""
-    question.check_unit(unit)
-    person, unit = unit, None if question.person_columns else unit  # then each person is one row
-    where, person_where = split_filter(question.where, question.person_columns)
-    filtered = question.where is not None and neighbours != ADD_REMOVE  # who passes is secret, though n is public
-    if filtered and question.histograms and question.count:
+def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: str) -> Draw:
+    """The draw of a part of a question, with the row rule of its table."""
+    person, unit = unit, None if part.person_columns else unit  # then each person is one row
+    where, person_where = split_filter(part.where, dict(part.person_columns))
+    is_marks = part.over == VALUES
+    filtered = part.is_filtered and neighbours != ADD_REMOVE  # who passes is secret, though n is public
+    if filtered and is_marks and part.count:
         raise RequestError(
             "the count of a filtered histogram under replace-one",
             "the number of all people is public there, and that of those who pass the filter is not",
             "make it a question of its own: count = true, where = …",
             code="filtered-histogram-count-under-replace-one",
         )
-    made = assemble_question(question, unit, asked_of(question) if asked is None else asked)
-    groups = Groups(question.by, made.domain, question.groups_per_unit) if question.by else None
-    if groups is None and not question.histograms and question.groups_per_unit != 1:
-        raise RequestError(
-            f"groups_per_unit={question.groups_per_unit} without groups",
-            "it applies only to groups",
-            "declare them: by = …",
-            code="groups-per-unit-without-groups",
-            groups_per_unit=question.groups_per_unit,
-        )
+    made = assemble_part(part, unit)
+    groups = Groups(part.by, made.domain, part.groups_per_unit) if part.by else None
     row_rule = RowRule(
         made.made,
         person,
-        None if made.domain.rows_coordinate is None else question.rows_per_unit,
+        None if made.domain.rows_coordinate is None else part.rows_per_unit,
         () if groups is None else groups.columns,
-        1 if question.histograms else question.groups_per_unit,
-        tuple(question.columns.items()),
+        1 if is_marks else part.groups_per_unit,
+        part.columns,
         where,
-        min(question.values_per_unit, made.domain.dimension) if question.histograms else 1,
-        stand_ins=tuple((column, float(value)) for column, value in question.missing.items() if is_number(value)),
-        person_columns=tuple(question.person_columns.items()),
+        part.present,
+        min(part.values_per_unit, made.domain.dimension) if is_marks else 1,
+        complete=part.complete,
+        stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
+        person_columns=part.person_columns,
         person_where=person_where,
     )
     missing = {}
     if made.stand_ins is None:  # one column may have several coordinates, under different bounds
         named = zip(made.domain.names or (), made.made, strict=False)
-        missing = {name: question.missing[column] for name, (_, column) in named if column in question.missing}
+        missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
+        missing = {**_in_both(made), **missing}
     if groups is not None:
         draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)
         return replace(draw, block=_standing_in(draw.block, made.stand_ins), row_rule=row_rule)
@@ -110,6 +82,15 @@ def plan_question(
 
     draw = Draw(plan_alone(guarantee), guarantee, problem.neighbours, row_rule=row_rule)
     return draw_filtered(draw, neighbours, plan_alone) if filtered else draw
+
+
+def _in_both(made: Assembled) -> dict[str, float]:
+    """The middle of a column that is in a sum and in a mean: it stands in only where a promise is broken."""
+    features, domain = made.answers.features, made.domain
+    if features.is_linear or not features.size:
+        return {}
+    ways = ({*features.index[features.centred].tolist()}, {*features.index[~features.centred].tolist()})
+    return {domain.name(j): float(domain.middles[j]) for j in ways[0] & ways[1]}
 
 
 def _standing_in(block: Block, stand_ins: Array | None) -> Block:
