@@ -33,6 +33,9 @@ SMALLEST_EPSILON = 1e-90
 LARGEST_MU = 1e100
 SMALLEST_MU = 1e-100
 
+MAX_PARTS = 1_000_000
+"""Limit on the equal parts of a guarantee."""
+
 _FORMS = "state exactly one of: (epsilon, delta), mu, rho"
 
 
@@ -166,14 +169,21 @@ class Guarantee:
             raise GuaranteeError(what, rule, "give a number, say 0.5", code="factor-out-of-range", factor=number)
         return Guarantee(mu=fraction_down(Fraction(number) * Fraction(self.mu)))
 
-    def split(self, parts: Sequence[float]) -> tuple[Guarantee, ...]:
+    def split(self, parts: Sequence[float] | int) -> tuple[Guarantee, ...]:
         """One guarantee per part, in proportion to its weight; together they never exceed this one.
+
+        A number asks for so many equal parts.
 
             μ_i² = μ² · parts_i / Σ parts,   each rounded down
 
         >>> [round(g.mu, 4) for g in Guarantee(mu=1).split([3, 1])]
         [0.866, 0.5]
+        >>> len(Guarantee(mu=1).split(52))
+        52
         """
+        if not isinstance(parts, Iterable):
+            remedy = "write split(4), or split([2, 1, 1]) for parts of different size"
+            parts = [1] * check_whole("parts", parts, 1, MAX_PARTS, remedy=remedy, error=GuaranteeError)
         weights = [_double("part", part) for part in parts]
         if not weights or not all(0 < weight < math.inf for weight in weights):
             raise GuaranteeError(

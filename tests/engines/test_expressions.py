@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 import random
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import narwhals as nw
 import polars as pl
 import pytest
+from odd_rows import KINDS, bits, compare, on_duckdb, on_polars, table
 
 from gaussmith.expressions import (
     Formula,
@@ -27,106 +25,30 @@ from gaussmith.expressions import (
     to_narwhals,
 )
 
-INF, NAN = float("inf"), float("nan")
-NUMBERS = [
-    None,
-    NAN,
-    INF,
-    -INF,
-    0.0,
-    -0.0,
-    1.0,
-    -2.5,
-    3.0,
-    7.0,
-    0.1,
-    5e-324,
-    1e-300,
-    1e300,
-    -1.7e308,
-    4503599627370497.5,
-    2.0**63,
+CALENDAR = [
+    "quarter(d)",
+    "quarter(s)",
+    "weekday(d)",
+    "weekday(s)",
+    "week(d)",
+    "week(t)",
+    "week(w)",
+    "hour(w)",
+    "hour(d)",
 ]
-TEXTS = [
-    None,
-    "",
-    "a",
-    "b",
-    "it's",
-    "12",
-    " 7.5\t",
-    "1e299",
-    "-.5",
-    "5.",
-    "4.9e-299",
-    "1_000",
-    "nan",
-    "inf",
-    "12\n",
-    "2024-02-30",
-]
-TEXTS += [
-    "2024-05-31T10:00",
-    "2024-13-01",
-    "١٢",
-    "0.1",
-    "123456789.123456789123456789",
-    "9" * 40,
-    "0." + "3" * 60,
-    "é",
-    "True",
-    " false",
-    "truefalse",
-    "-INF",
-    "1d",
-]
-DATES = [
-    None,
-    datetime.date(1, 1, 1),
-    datetime.date(1969, 12, 31),
-    datetime.date(2024, 2, 29),
-    datetime.date(9999, 12, 31),
-]
-WHOLES = [None, 0, 1, -1, 3, 127, 2**53 + 1, -(2**63), 2**63 - 1]
-
-
-def table(rows: int, generator: random.Random) -> pl.DataFrame:
-    pick = generator.choice
-    return pl.DataFrame(
-        {
-            "i": list(range(rows)),
-            "x": [pick(NUMBERS) for _ in range(rows)],
-            "y": [pick(NUMBERS) for _ in range(rows)],
-            "n": [pick(WHOLES) for _ in range(rows)],
-            "s": [pick(TEXTS) for _ in range(rows)],
-            "t": [pick(TEXTS) for _ in range(rows)],
-            "p": [pick([None, True, False]) for _ in range(rows)],
-            "d": [pick(DATES) for _ in range(rows)],
-        },
-        schema={
-            "i": pl.Int64,
-            "x": pl.Float64,
-            "y": pl.Float64,
-            "n": pl.Int64,
-            "s": pl.String,
-            "t": pl.String,
-            "p": pl.Boolean,
-            "d": pl.Date,
-        },
-    )
-
-
-KINDS = kinds_of(nw.from_native(table(1, random.Random(1))).schema)
+CALENDAR += ["hour(s)", "days_between(d, w)", "days_between(s, '2000-02-29')"]
 
 
 def number(depth: int, generator: random.Random) -> str:
     """A random number of the language, as text."""
     pick = generator.choice
     if depth == 0:
-        return pick(["x", "y", "n", "s", "p", "3", "0.1", "1e300", "year(d)", "month(s)", "day(d)"])
+        return pick(["x", "y", "n", "s", "p", "3", "0.1", "1e300", "year(d)", "month(s)", "day(d)", *CALENDAR])
     a, b = number(depth - 1, generator), number(depth - 1, generator)
     forms = [f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} / {b})", f"({a} / 3)", f"(7 / {a})", f"(-{a})"]
     forms += [f"min({a}, {b})", f"max({a}, {b})", f"abs({a})", f"floor({a})", f"({truth(depth - 1, generator)} * {a})"]
+    forms += [f"ceil({a})", f"sqrt({a})", f"sqrt(abs({a}))", f"coalesce({a}, {b})"]
+    forms += [f"if({truth(depth - 1, generator)}, {a}, {b})"]
     return pick(forms)
 
 
@@ -152,6 +74,17 @@ def truth(depth: int, generator: random.Random) -> str:
             "is_null(p)",
             "is_null(d)",
             "number(s) < t",
+            "contains(s, 'a')",
+            "contains(s, '')",
+            "starts_with(s, '2024-')",
+            "ends_with(t, '\U0001f600a')",
+            "ends_with(s, '\n')",
+            "contains(coalesce(s, t), '%')",
+            "if(p, s, t) == 'a'",
+            "if(x > 1, p, s == t)",
+            "coalesce(p, x > 1)",
+            "coalesce(p, p)",
+            "if(p, s, 'b') in ('a', 'b')",
         ]
         return pick(leaves)
     a, b = number(depth - 1, generator), number(depth - 1, generator)
@@ -173,27 +106,6 @@ def formulas(count: int, generator: random.Random, deepest: int = 3) -> list[For
     return found
 
 
-def bits(value: object) -> object:
-    """A value as what must agree; −0.0 and 0.0 may not be told apart by any comparison, so they are one."""
-    return struct.pack("<d", value + 0.0) if isinstance(value, float) else value
-
-
-def on_polars(frame: pl.DataFrame) -> Any:
-    return nw.from_native(frame.lazy())
-
-
-def on_duckdb(frame: pl.DataFrame) -> Any:
-    return nw.from_native(duckdb.connect().from_arrow(frame.to_arrow()))
-
-
-def compare(frame: Any, rows: list[dict[str, Any]], tried: list[Formula]) -> None:
-    spelled = [to_narwhals(formula).alias(f"f{j}") for j, formula in enumerate(tried)]
-    result = frame.select("i", *spelled).collect("polars").to_native().sort("i")
-    for j, formula in enumerate(tried):
-        expected = [bits(evaluate(formula, row)) for row in rows]
-        assert [bits(value) for value in result[f"f{j}"].to_list()] == expected, formula.text
-
-
 @pytest.mark.parametrize("engine", [on_polars, on_duckdb])
 @pytest.mark.parametrize("rows", [1, 400])
 def test_random_formulas(engine: Callable[[pl.DataFrame], Any], rows: int) -> None:
@@ -212,7 +124,7 @@ def test_no_rows() -> None:
 def test_random_formulas_on_spark(spark: Any) -> None:
     generator = random.Random()
     frame = table(60, generator)
-    schema = "i long, x double, y double, n long, s string, t string, p boolean, d date"
+    schema = "i long, x double, y double, n long, s string, t string, p boolean, d date, w timestamp_ntz"
     compare(
         nw.from_native(spark.createDataFrame(frame.rows(), schema)), frame.to_dicts(), formulas(6, generator, deepest=1)
     )

@@ -189,6 +189,10 @@ FLAGS = (
         "unit", "NAME", "the column that identifies the person (default: each row is a person)",
         "unit", of_people=True,
     ),
+    Flag(
+        "person_column", "NAME=TEXT", "a number of a person's own, such as 'visits=count()' or 'total=sum(spent)'",
+        "person_columns", partial(_named, example="visits='count()'"), often=True, of_people=True,
+    ),
     Flag("ids", "KIND", "the type of ids: text, or integer (17, 017 and 17.0 are one person)", of_people=True),
     Flag(
         "row_per_row", None,
@@ -244,7 +248,12 @@ GUARANTEE = ("epsilon", "delta", "mu", "rho")
 ASKING = (*(flag.name for flag in FLAGS), *GUARANTEE, "neighbours")
 """Flags that a request file replaces."""
 
-SPELLED_ALIKE = (*(flag.name for flag in FLAGS if flag.of_people and flag.field), "by", *GUARANTEE, "neighbours")
+SPELLED_ALIKE = (
+    *(flag.name for flag in FLAGS if flag.of_people and flag.field == flag.name),
+    "by",
+    *GUARANTEE,
+    "neighbours",
+)
 """Flags that have the name of their field, which remedies write as NAME = VALUE."""
 
 

@@ -11,8 +11,9 @@ examples:
   gaussmith release 'visits/*.csv' --count --mu 0.5
   gaussmith release request.toml --engine spark --master spark://host:7077
 
---out DIR writes release.json (the whole record), answers.csv, answers.parquet
-and report.html. A folder that already holds a release is refused.
+Without --out every answer is printed. --out DIR writes release.json (the whole
+record), answers.csv, answers.parquet and report.html. A folder that already
+holds a release is refused.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from gaussmith.cli.flags import add_request_flags, request_from
 from gaussmith.cli.parser import Parser
@@ -28,6 +30,9 @@ from gaussmith.cli.terminal import wrapped
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import LedgerError
 from gaussmith.texts import printable, printable_json
+
+if TYPE_CHECKING:
+    from gaussmith.releases import Release
 
 
 def add_flags(parser: Parser) -> None:
@@ -61,7 +66,7 @@ def run(arguments: Namespace) -> int:
             engine=arguments.engine,
             master=arguments.master,
         )
-    print(printable_json(released.to_json()) if arguments.json else released)
+    print(printable_json(released.to_json()) if arguments.json else _shown(released, arguments.out))
     if arguments.ledger and not arguments.json:
         _print_left(arguments.ledger)
     if arguments.out:
@@ -72,6 +77,15 @@ def run(arguments: Namespace) -> int:
         if not arguments.json:
             print(f"\nWritten to {printable(without_secrets(arguments.out))}: {', '.join(file.name for file in files)}")
     return 0
+
+
+def _shown(released: Release, out: str | None) -> str:
+    """The release as text: all of its answers, unless the others are in a folder. They are paid for."""
+    from gaussmith.words.releases import release_text
+
+    if out is None:
+        return release_text(released, most=sys.maxsize)
+    return release_text(released, rest_in=f"in {printable(without_secrets(out))}, answers.csv")
 
 
 def _print_left(where: str) -> None:

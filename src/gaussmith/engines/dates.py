@@ -2,6 +2,9 @@
 
 Engines hold other ranges, and fail or differ beyond them. Of times in nanoseconds the first and the last that 64 bits
 hold are missing: DuckDB means infinity by them.
+
+Times with a zone are read in UTC. In other zones the day and the hour depend on tables of rules, which engines bring
+along in different versions.
 """
 
 from __future__ import annotations
@@ -24,6 +27,11 @@ def dates_in(schema: Mapping[str, nw.dtypes.DType], columns: Sequence[str]) -> l
     """The columns among these that hold dates or times."""
     kinds = kinds_of({name: schema[name] for name in columns if name in schema})
     return [name for name, kind in kinds.items() if kind == "date"]
+
+
+def has_zone(dtype: nw.dtypes.DType) -> bool:
+    """Whether a column holds times with a zone."""
+    return getattr(dtype, "time_zone", None) is not None
 
 
 def bounds_of(unit: str | None) -> tuple[int, int]:

@@ -180,6 +180,7 @@ def plain_relation(relation: Any, columns: Sequence[str], ids: Mapping[str, str]
     Under a collation 'Ada' equals 'ada': one record would be in two groups, and how one is written would decide where
     others are counted. Times in nanoseconds are cut to microseconds, as other engines do, not rounded; `ids` names
     columns of them that are kept whole, as integers, under another name. Times outside the years 1 to 9999 are null.
+    Times with a zone are in UTC.
     """
     kinds = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
     chosen = [f"{_plainly(quote(name), kinds[name])} as {quote(name)}" for name in columns]
@@ -202,6 +203,9 @@ def _plainly(column: str, kind: str) -> str:
     if kind in ("TIMESTAMP", "TIMESTAMP_MS", "TIMESTAMP_S"):  # the input of the cast is guarded, which would fail
         inside = f"{column} >= {kind} '0001-01-01' and {column} < {kind} '10000-01-01'"
         return f"cast(case when {inside} then {column} end as timestamp)"
+    if kind == "TIMESTAMP WITH TIME ZONE":  # by its microseconds: no table of zones is asked
+        low, high = bounds_of("us")
+        return f"make_timestamp(case when epoch_us({column}) between {low} and {high} then epoch_us({column}) end)"
     return column
 
 

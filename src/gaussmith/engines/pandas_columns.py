@@ -21,16 +21,16 @@ if typing.TYPE_CHECKING:
 
 
 def type_of_pandas(empty: Any) -> pl.DataType:
-    """The Polars type of a pandas column, from a slice of no rows. Object columns are objects, whatever they hold.
+    """The Polars type of a pandas column, from a slice of no rows.
 
-    Categories that are objects are text, whatever they hold. What Polars cannot type, such as complex numbers, counts
-    as objects.
+    Columns and categories of Python objects are held as texts, whatever they hold. What Polars cannot type, such as
+    complex numbers, cannot be used.
     """
     import polars as pl
 
-    if _is_object(empty.dtype) or not _is_held(empty.dtype):
+    if not _is_held(empty.dtype):
         return pl.Object()
-    if has_object_categories(empty.dtype):
+    if holds_objects(empty.dtype):
         return pl.String()
     try:
         if _is_extension(empty) or has_unreadable_views([getattr(empty.dtype, "pyarrow_dtype", None)]):
@@ -54,8 +54,15 @@ def _is_object(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind == "O"
 
 
-def has_object_categories(dtype: Any) -> bool:
-    """Whether a pandas column has categories that are Python objects: `object_code` makes texts of them."""
+def holds_objects(dtype: Any) -> bool:
+    """Whether a pandas column holds Python objects, or categories that are: `object_code` makes texts of them.
+
+    Texts are objects in pandas 2.
+    """
+    return _is_object(dtype) or _has_object_categories(dtype)
+
+
+def _has_object_categories(dtype: Any) -> bool:
     return hasattr(dtype, "categories") and _is_object(dtype.categories.dtype)
 
 
@@ -68,14 +75,16 @@ def _is_held(dtype: Any) -> bool:
 def series_from_pandas(column: Any, as_nulls: bool = False) -> pl.Series:
     """A pandas column as a Polars one: missing in every pandas spelling becomes null or NaN.
 
-    Categories that are objects become their codes; columns that cannot be used (`as_nulls`) are null.
+    Python objects become their codes, each value by itself; columns that cannot be used (`as_nulls`) are null.
     """
     import polars as pl
 
     dtype = column.dtype
-    if as_nulls or _is_object(dtype):
+    if as_nulls:
         return pl.Series([None], dtype=pl.String).new_from_index(0, len(column))
-    if has_object_categories(dtype):
+    if _is_object(dtype):
+        return pl.Series([object_code(value) for value in column.array], dtype=pl.String)
+    if _has_object_categories(dtype):
         codes = pl.Series([*map(object_code, dtype.categories), None], dtype=pl.String)
         return codes.gather(np.where(column.cat.codes < 0, len(codes) - 1, column.cat.codes).astype(np.int64))
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
@@ -84,6 +93,8 @@ def series_from_pandas(column: Any, as_nulls: bool = False) -> pl.Series:
         seconds = column.to_numpy().astype(np.int64)  # Polars would multiply them by 1000, and some would be others
         inside = (seconds >= FIRST_SECOND) & (seconds <= LAST_SECOND)
         return pl.Series(np.where(inside, column.to_numpy(), np.datetime64("NaT")).astype("M8[ms]"))
+    if _is_zoned(dtype):
+        return series_from_pandas(column.dt.tz_convert(None)).dt.replace_time_zone("UTC")
     if hasattr(dtype, "pyarrow_dtype"):
         import pyarrow as pa
 
@@ -98,6 +109,11 @@ def series_from_pandas(column: Any, as_nulls: bool = False) -> pl.Series:
 
 def _is_time(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind == "M"
+
+
+def _is_zoned(dtype: Any) -> bool:
+    """Whether a pandas column holds times with a zone, in pandas' own type."""
+    return type(dtype).__name__ == "DatetimeTZDtype"
 
 
 def _text_of(text: str | None) -> str | None:

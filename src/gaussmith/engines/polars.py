@@ -13,7 +13,7 @@ from typing import Any
 
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.arrow_tables import is_table, lazy_from_arrow, unheld_columns, was_read
-from gaussmith.engines.dates import bounds_of, dates_in
+from gaussmith.engines.dates import bounds_of, dates_in, has_zone
 from gaussmith.engines.declared_values import frame_places, matched_columns
 from gaussmith.engines.engine import (
     BATCH_ROWS,
@@ -27,7 +27,7 @@ from gaussmith.engines.engine import (
 )
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.files import Files, group_files, names_of, scan_files
-from gaussmith.engines.pandas_columns import has_object_categories, series_from_pandas, type_of_pandas
+from gaussmith.engines.pandas_columns import holds_objects, series_from_pandas, type_of_pandas
 from gaussmith.engines.partitions import check_keys, find_with_polars, list_store
 from gaussmith.engines.schemas import uneven_columns
 from gaussmith.engines.source import Source, check_names, unknown_source, unreadable_source
@@ -132,14 +132,16 @@ def scan(source: Source, columns: Sequence[str], files: Files | None = None) -> 
 def _with_plain_dates(
     lazy: pl.LazyFrame, schema: Mapping[str, nw.dtypes.DType], columns: Sequence[str]
 ) -> pl.LazyFrame:
-    """A lazy frame in which dates and times outside the years 1 to 9999 are null."""
+    """A lazy frame in which dates and times outside the years 1 to 9999 are null, and times with a zone are in UTC."""
     import polars as pl
 
     inside = []
     for name in dates_in(schema, columns):
-        low, high = bounds_of(getattr(schema[name], "time_unit", None))
-        column = pl.col(name)
-        inside.append(pl.when(column.to_physical().is_between(low, high)).then(column).alias(name))
+        unit: Any = getattr(schema[name], "time_unit", None)
+        low, high = bounds_of(unit)
+        physical = pl.col(name).to_physical()
+        column = physical.cast(pl.Datetime(unit)) if has_zone(schema[name]) else pl.col(name)
+        inside.append(pl.when(physical.is_between(low, high)).then(column).alias(name))
     return lazy.with_columns(*inside) if inside else lazy
 
 
@@ -323,5 +325,5 @@ def _open_pandas(source: Any) -> Source:
         found = {c: series_from_pandas(frame.iloc[:, names.index(c)], kinds[c] == pl.Object) for c in columns}
         return pl.DataFrame(found).lazy()
 
-    objects = frozenset(name for j, name in enumerate(names) if has_object_categories(frame.dtypes.iloc[j]))
+    objects = frozenset(name for j, name in enumerate(names) if holds_objects(frame.dtypes.iloc[j]))
     return Source(POLARS, convert, len(names), names, schema, objects=objects)

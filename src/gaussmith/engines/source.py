@@ -92,6 +92,8 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
 
     Without `columns` all of the source's are meant. Requires nothing of the data: only names and types are looked at.
     """
+    import narwhals as nw
+
     if source.names is None:
         if columns is not None:
             what, rule = f"columns={list(columns)!r} for an array", "an array's columns have no names"
@@ -118,7 +120,7 @@ def check_columns(source: Source, columns: Sequence[str] | None, dimension: int)
     _check_dimension(_said(source) if columns is None else "columns", len(chosen), dimension)
     for name in chosen:
         if name not in source.texts:
-            _check_type(name, source.schema[name])
+            _check_type(name, nw.Object() if name in source.objects else source.schema[name])
     return chosen
 
 
@@ -186,7 +188,7 @@ def derived(source: Source, derivation: Derivation) -> Source:
     """The source with its derived columns, and without the rows that the filter turns down. Nothing is read yet."""
     import narwhals as nw
 
-    kinds = {"number": nw.Float64(), "truth": nw.Boolean()}
+    kinds = {"number": nw.Float64(), "truth": nw.Boolean(), "text": nw.String()}
     schema = {**source.schema, **{name: kinds[formula.kind] for name, formula in derivation.columns}}
     native = source.engine.derive(source, derivation)
     return replace(source, native=native, width=len(schema), names=tuple(schema), schema=schema, files=None)

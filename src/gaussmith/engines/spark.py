@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from gaussmith.engines.dates import dates_in
+from gaussmith.engines.dates import bounds_of, dates_in, has_zone
 from gaussmith.engines.declared_values import counted_places
 from gaussmith.engines.engine import AddUp, Progress, Totals, Unsteady, Words, key_columns
 from gaussmith.engines.failures import attempt
@@ -168,7 +168,7 @@ def _count_places(numbers: Any, steps: list[Step], width: int) -> Totals:
 
 
 def _with_plain_dates(frame: Any, schema: Mapping[str, nw.dtypes.DType], columns: Sequence[str]) -> Any:
-    """A frame in which dates and times outside the years 1 to 9999 are null."""
+    """A frame in which dates and times outside the years 1 to 9999 are null, and times with a zone are in UTC."""
     dates = dates_in(schema, columns)
     if not dates:
         return frame
@@ -177,11 +177,22 @@ def _with_plain_dates(frame: Any, schema: Mapping[str, nw.dtypes.DType], columns
     for name in columns:
         column = quote(name)
         low, high = "'0001-01-01'", "'9999-12-31'"
+        if name in dates and has_zone(schema[name]):
+            chosen.append(f"{_in_utc(column)} as {column}")
+            continue
         if kinds.get(name) != "date":
             low, high = "'0001-01-01 00:00:00'", "'9999-12-31 23:59:59.999999'"
         inside = f"{column} between {kinds.get(name)}{low} and {kinds.get(name)}{high}"
         chosen.append(f"case when {inside} then {column} end as {column}" if name in dates else column)
     return frame.selectExpr(*chosen)
+
+
+def _in_utc(column: str) -> str:
+    """A time with a zone as one without, in UTC: by its microseconds, so that no table of zones is asked."""
+    low, high = bounds_of("us")
+    micros = f"case when unix_micros({column}) between {low} and {high} then unix_micros({column}) end"
+    seconds = f"cast(cast({micros} as decimal(20, 0)) * 0.000001BD as decimal(18, 6))"
+    return f"timestamp_ntz'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, {seconds})"
 
 
 def check_frame(frame: Any) -> None:

@@ -3,17 +3,22 @@
     where = "age >= 18"
     columns = { bmi = "weight / (height * height)" }
 
-Text becomes a tree of `nodes` (`grammar`), the tree a formula whose kinds fit the columns (`formulas`), the formula a
-narwhals expression (`spelling`); `keys` are the declared groups, `identity` says which ids are the same. No code is
-executed, every formula is total, and each row's value depends on that row alone. See docs/expressions.md.
+Text becomes a tree of `nodes` (`grammar`, with the names in `functions`), the tree a formula whose kinds fit the
+columns (`formulas`), the formula a value of one row (`evaluation`) or a narwhals expression (`spelling`). How texts
+and dates are read say `readings` and `calendar`; `writing` writes trees as text again; `person_columns` puts the rows
+of a person together. `keys` are the declared groups, `identity` says which ids are the same. No code is executed, every
+formula is total, and each row's value depends on that row alone. See docs/expressions.md.
 """
 
 from gaussmith.expressions.conjunctions import common_filter, same_meaning
-from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of, read_number
+from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of
 from gaussmith.expressions.grammar import Expression, language, parse
 from gaussmith.expressions.identity import CODED_INTEGER, INTEGER, TEXT, as_id, check_ids, object_code
 from gaussmith.expressions.keys import GroupKeys, declare_groups, match_keys
+from gaussmith.expressions.person_columns import PersonColumns, combine_people, plan_person_columns
+from gaussmith.expressions.readings import read_number
 from gaussmith.expressions.spelling import Derivation, as_number, derive, kinds_of, plan_derivation, to_narwhals
+from gaussmith.expressions.writing import split_filter, written
 
 __all__ = [
     "CODED_INTEGER",
@@ -23,11 +28,13 @@ __all__ = [
     "Expression",
     "Formula",
     "GroupKeys",
+    "PersonColumns",
     "as_id",
     "as_number",
     "check",
     "check_ids",
     "columns_used",
+    "combine_people",
     "common_filter",
     "declare_groups",
     "derive",
@@ -39,7 +46,10 @@ __all__ = [
     "object_code",
     "parse",
     "plan_derivation",
+    "plan_person_columns",
     "read_number",
     "same_meaning",
+    "split_filter",
     "to_narwhals",
+    "written",
 ]

@@ -13,42 +13,26 @@ let a row's value depend on other rows: x / y is therefore spelled x / (x·0 + y
 
 from __future__ import annotations
 
-import datetime
-import math
-import operator
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from gaussmith.errors import nearest_column
+from gaussmith.expressions.evaluation import value_of
+from gaussmith.expressions.functions import DATE_FUNCTIONS, TEXT_TESTS
 from gaussmith.expressions.grammar import COMPARISONS, Expression, refuse
 from gaussmith.expressions.nodes import Column, Literal, Node, Operation, described
+from gaussmith.expressions.readings import LONGEST_DATE, date_number, existing_day
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-NUMBER_PATTERN = r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[Ii][Nn][Ff](?:[Ii][Nn][Ii][Tt][Yy])?)"
-"""Text that is a number once blanks around it are removed. All engines accept these and round them the same way."""
-
-TRUTH_PATTERNS = {"1": "[Tt][Rr][Uu][Ee]", "0": "[Ff][Aa][Ll][Ss][Ee]"}
-"""Text that counts as 1 and 0."""
-
-BLANKS = " \t"
-
-DATE_PATTERN = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?:[T ][0-9:.]{0,30})?"
-"""Text that is a date: year-month-day, optionally followed by a time."""
-
-LONGEST_DATE = len("2024-05-31")
-"""Length of a date without a time."""
-
 HEAVIEST = 2000
 """Limit on the terms of a formula for an engine (a divisor is written three times)."""
 
-DATE_PARTS = {"year": (0, 4), "month": (5, 2), "day": (8, 2)}
-COMPARE: dict[str, Callable[[Any, Any], Any]] = dict(
-    zip(COMPARISONS, (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge), strict=True)
-)
+_TERMS = {"hour": 4, "quarter": 6, "serial": 30, "weekday": 60, "week": 150}
+"""Upper bounds on the terms of functions of dates; of texts twice as many."""
+
 _READINGS = {
     "number": "double",
     "long number": "long",
@@ -61,7 +45,7 @@ _READINGS = {
 
 @dataclass(frozen=True)
 class Formula:
-    """An expression whose kinds fit the columns: `kind` is "number" or "truth"; "text" and "date" only inside."""
+    """An expression whose kinds fit the columns: `kind` is "number", "truth" or "text"; "date" only inside."""
 
     text: str
     kind: str
@@ -82,8 +66,8 @@ def kind_of(dtype: nw.dtypes.DType) -> str:
     """The kind of a column of this type: "number", "long number", "text", "truth", "date", or "other": of no use here.
 
     Long numbers (more than 15 digits of a decimal, 128 bits) become doubles by way of their text, which every engine
-    rounds once. Times with a zone are "other": engines disagree on the day they fall on. A column of Python objects,
-    held as the texts of `identity.object_code`, is of the kind "object", which its source tells.
+    rounds once. Times with a zone are dates in UTC: engines disagree on the day they fall on elsewhere. A column of
+    Python objects, held as the texts of `identity.object_code`, is of the kind "object", which its source tells.
     """
     import narwhals as nw
 
@@ -95,7 +79,7 @@ def kind_of(dtype: nw.dtypes.DType) -> str:
         return "truth"
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return "text"
-    if dtype == nw.Date or (dtype == nw.Datetime and getattr(dtype, "time_zone", None) is None):
+    if dtype in (nw.Date, nw.Datetime):
         return "date"
     return "other"
 
@@ -142,7 +126,7 @@ class _Checker:
         made = Operation(name, arguments, node.at)
         if any(argument.constant is None for argument in arguments):
             return made
-        value = _value(made, {})
+        value = value_of(made, {})
         if value is None:
             problem, rule = "this constant is not a number", "constants are computed before any data is read"
             self.refuse(node, problem, rule, "fix it, or leave it out", code="constant-without-value")
@@ -163,7 +147,7 @@ class _Checker:
             problem, remedy = f"there is no column {name!r}", nearest_column(name, self.kinds)
             self.refuse(node, problem, rule, remedy, code="unknown-column-in-expression", column=name)
         if kind == "other":
-            rule = "it must hold numbers, text, booleans or dates (times with a time zone are none of these)"
+            rule = "it must hold numbers, text, booleans or dates"
             problem, remedy = f"column {name!r} cannot be used", "convert it in the source"
             self.refuse(node, problem, rule, remedy, code="column-kind-not-usable", column=name)
         shown = "text" if kind == "object" else str(kind).removeprefix("long ")
@@ -177,6 +161,13 @@ class _Checker:
             return "truth", self.comparison(node)
         if name in ("in", "not in"):
             return "truth", self.membership(node)
+        if name in TEXT_TESTS:
+            return "truth", self.text_test(node)
+        if name in ("if", "coalesce"):
+            return self.branches(node)
+        if name == "days_between":
+            first, last = (self.serial(argument) for argument in arguments)
+            return "number", self.make("-", node, last, first)
         if name == "is_null":
             kind, tree = self.kind(arguments[0])
             if kind == "truth":
@@ -184,7 +175,7 @@ class _Checker:
             return "truth", self.make("text is_null" if kind == "text" else "is_null", node, tree)
         if name == "number":
             return "number", self.number(arguments[0])
-        if name in DATE_PARTS:
+        if name in DATE_FUNCTIONS:
             kind, _ = self.kind(arguments[0])
             if kind not in ("date", "text") or arguments[0].column is None:
                 problem, remedy = f"{name} of {described(kind)}", "give it such a column"
@@ -196,6 +187,71 @@ class _Checker:
             problem, rule = "a division by the constant 0", "it has no value on any row"
             self.refuse(node, problem, rule, "fix the divisor", code="division-by-zero")
         return "number", self.make(name, node, *numbers)
+
+    def branches(self, node: Operation) -> tuple[str, Node]:
+        """if(condition, value, other value) and coalesce(value, …), whose values are of one kind."""
+        choosing = node.name == "if"
+        values = node.arguments[1:] if choosing else node.arguments
+        kind = self.common_kind(node, values)
+        if kind == "text":
+            trees = [self.kind(value)[1] for value in values]
+        elif choosing and kind == "truth":
+            yes, no = (self.truth(value) for value in values)
+            chosen = self.truth(node.arguments[0])
+            held = self.make("and", node, chosen, yes)
+            return "truth", self.make("or", node, held, self.make("and", node, self.make("not", node, chosen), no))
+        else:
+            trees = [self.number(value) for value in values]
+        name = "text " + node.name if kind == "text" else node.name
+        if choosing:
+            condition = self.truth(node.arguments[0])
+            if condition.constant is not None:
+                return kind, trees[0] if condition.constant else trees[1]
+            return kind, Operation(name, (condition, *trees), node.at)
+        made = trees[0] if trees[0].constant is not None else Operation(name, tuple(trees), node.at)
+        return kind, self.make("!=", node, made, Literal(0.0, node.at)) if kind == "truth" else made
+
+    def common_kind(self, node: Operation, values: Sequence[Node]) -> str:
+        """The kind of a choice between these values: text columns are read as numbers where others are numbers."""
+        kinds = [self.kind(value)[0] for value in values]
+        for value, kind in zip(values, kinds, strict=True):
+            if kind == "date":
+                rule = f"{node.name} takes numbers, booleans or text"
+                remedy = "compare the date, or take a number of it such as year(…)"
+                self.refuse(value, f"a date in {node.name}", rule, remedy, code="date-in-a-choice", function=node.name)
+        if len({*kinds}) == 1:
+            return kinds[0]
+        for value, kind in zip(values, kinds, strict=True):
+            if kind == "text" and value.column is None:
+                rule, remedy = f"the values of {node.name} must be of one type", "give them one type"
+                problem = f"text beside numbers in {node.name}"
+                self.refuse(value, problem, rule, remedy, code="choice-of-several-kinds", function=node.name)
+        return "number"
+
+    def text_test(self, node: Operation) -> Node:
+        text, part = node.arguments
+        kind, tree = self.kind(text)
+        if kind != "text":
+            problem, rule = f"{node.name} of {described(kind)}", f"{node.name} takes text"
+            self.refuse(text, problem, rule, "compare it with ==", code="text-needed", function=node.name, kind=kind)
+        if not isinstance(part.constant, str):
+            problem, rule = f"{node.name} without a text to look for", "its second value must be text in quotes"
+            remedy = f"write {node.name}(name, 'north')"
+            self.refuse(part, problem, rule, remedy, code="text-to-look-for-needed", function=node.name)
+        return self.make(node.name, node, tree, part)
+
+    def serial(self, node: Node) -> Node:
+        """A date as the number of its day."""
+        kind = self.kind(node)[0]
+        if node.column is not None and kind in ("date", "text"):
+            return Operation(f"serial of {kind}", (node,), node.at)
+        constant = node.constant
+        day = existing_day(constant) if isinstance(constant, str) and len(constant) == LONGEST_DATE else None
+        if day is not None:
+            return Literal(float(day.toordinal()), node.at)
+        rule = "days_between takes columns of dates, or dates in quotes such as '2024-05-31'"
+        problem = f"{described(kind)} where a date is needed"
+        self.refuse(node, problem, rule, "give it a date", code="day-needed", kind=kind)
 
     def number(self, node: Node) -> Node:
         kind, tree = self.kind(node)
@@ -287,12 +343,13 @@ def _weight(node: Node) -> int:
     if node.constant is not None or node.column is not None:
         return 1
     inner = sum(_weight(argument) for argument in node.arguments)
-    if node.name in ("/", "floor", "min", "max"):
+    if node.name in ("/", "floor", "ceil", "min", "max"):
         return 4 * inner + 4
-    return 2 * inner + 2 if node.name in (*COMPARISONS, "in", "not in", "is_null", "read") else inner + 1
-
-
-# ── one row, in plain Python: the reference that every engine must equal ──
+    part, _, kind = node.name.partition(" of ")
+    if part in _TERMS:
+        return _TERMS[part] * (2 if kind == "text" else 1)
+    twice = (*COMPARISONS, "in", "not in", "is_null", "read", "sqrt", "coalesce", "text coalesce")
+    return 2 * inner + 2 if node.name in twice else inner + 1
 
 
 def evaluate(formula: Formula, row: Mapping[str, object]) -> float | bool | str | None:
@@ -303,95 +360,5 @@ def evaluate(formula: Formula, row: Mapping[str, object]) -> float | bool | str 
     >>> evaluate(bmi, {"weight": 81.0, "height": 1.8}), evaluate(bmi, {"weight": 81.0, "height": 0.0})
     (25.0, None)
     """
-    value: float | bool | str | None = _value(formula.tree, row)
+    value: float | bool | str | None = value_of(formula.tree, row)
     return value
-
-
-def read_number(text: str | None) -> float | None:
-    """The number that a text reads as, else None. Infinite ones are missing in expressions and clamp in columns.
-
-    >>> read_number(" 2.5e1 "), read_number("TRUE"), read_number("-inf"), read_number("1_000"), read_number("nan")
-    (25.0, 1.0, -inf, None, None)
-    """
-    trimmed = "" if text is None else text.strip(BLANKS)
-    for number, pattern in TRUTH_PATTERNS.items():
-        if re.fullmatch(pattern, trimmed):
-            return float(number)
-    return float(trimmed) if re.fullmatch(NUMBER_PATTERN, trimmed) else None
-
-
-def date_number(text: str | None) -> float | None:
-    """The number year·10000 + month·100 + day of a text that reads as a date, else None.
-
-    >>> date_number("2024-05-31T10:00"), date_number("31.5.2024")
-    (20240531.0, None)
-    """
-    if text is None or re.fullmatch(DATE_PATTERN, text) is None:
-        return None
-    return float(int(text[0:4]) * 10000 + int(text[5:7]) * 100 + int(text[8:10]))
-
-
-def _finite(value: Any) -> float | None:
-    if value is None:
-        return None
-    value = float(value)
-    return value if math.isfinite(value) else None
-
-
-def _leaf(name: str, value: Any) -> Any:
-    """The value of a column, read as `name` says."""
-    if name == "text":
-        return None if value is None else str(value)
-    if name == "holds":
-        return value is True
-    if name in ("double", "long"):
-        return _finite(value)
-    if name == "read":
-        return _finite(read_number(value))
-    part, _, kind = name.partition(" of ")
-    if kind == "text":
-        if part == "date" or value is None or re.fullmatch(DATE_PATTERN, value) is None:
-            return date_number(value) if part == "date" else None
-        start, length = DATE_PARTS[part]
-        return float(int(value[start : start + length]))
-    if not isinstance(value, datetime.date):
-        return None
-    return float(value.year * 10000 + value.month * 100 + value.day) if part == "date" else float(getattr(value, part))
-
-
-def _value(node: Node, row: Mapping[str, object]) -> Any:
-    if node.constant is not None:
-        return node.constant
-    if node.column is not None:
-        return row[node.column]
-    name = node.name
-    if (column := node.arguments[0].column) is not None:
-        return _leaf(name, row[column])
-    values = [_value(argument, row) for argument in node.arguments]
-    if name in ("is_null", "text is_null"):
-        return values[0] is None
-    if name in ("and", "or"):
-        return all(values) if name == "and" else any(values)
-    if name in ("not", "from truth"):
-        return not values[0] if name == "not" else float(values[0])
-    name = name.removeprefix("text ")
-    if None in values:
-        return None if name in _ARITHMETIC else False
-    if name in ("in", "not in"):
-        return (values[0] in values[1:]) == (name == "in")
-    if name in COMPARISONS:
-        return bool(COMPARE[name](values[0], values[1]))
-    return _finite(_ARITHMETIC[name](*values))
-
-
-_ARITHMETIC: dict[str, Callable[..., float | None]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": lambda x, y: x / y if y != 0 else None,
-    "negative": operator.neg,
-    "abs": abs,
-    "floor": math.floor,
-    "min": min,
-    "max": max,
-}

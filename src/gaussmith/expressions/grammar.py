@@ -16,20 +16,8 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from gaussmith.errors import ExpressionError
+from gaussmith.expressions.functions import ABSENT, AGGREGATES, CHOICE, FUNCTIONS
 from gaussmith.expressions.nodes import Column, Literal, Node, Operation
-
-FUNCTIONS = {
-    "is_null": (1, 1),
-    "year": (1, 1),
-    "month": (1, 1),
-    "day": (1, 1),
-    "abs": (1, 1),
-    "floor": (1, 1),
-    "min": (2, 8),
-    "max": (2, 8),
-    "number": (1, 1),
-}
-"""The functions of the language, with their smallest and largest number of arguments."""
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
@@ -42,9 +30,10 @@ DEEPEST = 40
 MOST_OPERATIONS = 100
 """Limit on operators: the depth of the tree grows with their number."""
 
-_POWERS = {"or": 10, "and": 20, **dict.fromkeys((*COMPARISONS, "in", "not"), 40), "+": 50, "-": 50, "*": 60, "/": 60}
-_NOT, _MINUS = 30, 70
-_WORDS = ("and", "or", "not", "in", "true", "false")
+POWERS = {"or": 10, "and": 20, **dict.fromkeys((*COMPARISONS, "in", "not"), 40), "+": 50, "-": 50, "*": 60, "/": 60}
+NOT, MINUS = 30, 70
+"""How tightly operators bind; comparisons do not chain."""
+WORDS = ("and", "or", "not", "in", "true", "false")
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
     |(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
@@ -77,7 +66,7 @@ _DATE = re.compile(r"([0-9]{4})-(0?[1-9]|1[0-2])-(0?[1-9]|[12][0-9]|3[01])(?![0-
 _ELSEWHERE = {
     "is": "is_null({name})",
     "between": "18 <= {name} and {name} <= 65",
-    "like": "{name} in ('north', 'south')",
+    "like": "contains({name}, 'north')",
 }
 """SQL words that this language writes differently."""
 
@@ -109,13 +98,13 @@ def language() -> str:
     """The whole language in one line, for messages.
 
     >>> language()
-    'the language has + - * / == != < <= > >= in, and or not, is_null year month day abs floor min max number'
-    """
+    'the language has + - * / == != < <= > >= in, and or not, if coalesce is_null year quarter month week day weekday hour days_between contains starts_with ends_with abs sqrt floor ceil min max number'
+    """  # noqa: E501
     return f"the language has + - * / {' '.join(COMPARISONS)} in, and or not, {' '.join(FUNCTIONS)}"
 
 
-def parse(text: str) -> Expression:
-    """The tree of an expression; refuses invalid text and shows where.
+def parse(text: str, of_people: bool = False) -> Expression:
+    """The tree of an expression; refuses invalid text and shows where. Those `of_people` may have AGGREGATES.
 
     >>> parse("age >= 18").tree
     Operation(name='>=', arguments=(Column(name='age', at=0), Literal(value=18.0, at=7)), at=4)
@@ -137,7 +126,7 @@ def parse(text: str) -> Expression:
             code="expression-too-many-characters",
             characters=len(text),
         )
-    parser = _Parser(text, tuple(_tokens(text)))
+    parser = _Parser(text, tuple(_tokens(text)), {**FUNCTIONS, **(AGGREGATES if of_people else {})})
     tree = parser.expression(0, 0)
     if parser.here.kind != "end":
         parser.refuse_here()
@@ -165,7 +154,7 @@ def _tokens(text: str) -> Iterator[_Token]:
             remedy = "separate the two, or write the name in backticks: `2nd visit`"
             problem = "a number runs into a name"
             refuse(text, after, problem, "names start with a letter", remedy, code="number-runs-into-name")
-        if kind == "name" and word.lower() in _WORDS:
+        if kind == "name" and word.lower() in WORDS:
             kind, word = "word", word.lower()
         if kind != "space":
             yield _Token(kind, word, at)
@@ -194,8 +183,8 @@ def _unquote(quoted: str) -> str:
 class _Parser:
     """Precedence climbing over the tokens; `place` and the number of operators so far are its state."""
 
-    def __init__(self, text: str, tokens: tuple[_Token, ...]) -> None:
-        self.text, self.tokens, self.place, self.operations = text, tokens, 0, 0
+    def __init__(self, text: str, tokens: tuple[_Token, ...], functions: dict[str, tuple[int, int]]) -> None:
+        self.text, self.tokens, self.functions, self.place, self.operations = text, tokens, functions, 0, 0
 
     @property
     def here(self) -> _Token:
@@ -204,7 +193,7 @@ class _Parser:
     @property
     def binding(self) -> int:
         """How tightly the operator here binds; 0 if there is none."""
-        return _POWERS.get(self.here.text, 0) if self.here.kind in ("sign", "word") else 0
+        return POWERS.get(self.here.text, 0) if self.here.kind in ("sign", "word") else 0
 
     def take(self) -> _Token:
         token = self.here
@@ -223,7 +212,7 @@ class _Parser:
         if token.kind == "end":
             problem, rule = "something is missing at the end", "an operator needs a value on each side"
             refuse(self.text, token.at, problem, rule, "complete the expression", code="expression-incomplete")
-        if self.binding == _POWERS["=="] and token.text != "not":
+        if self.binding == POWERS["=="] and token.text != "not":
             problem, rule = f"a second comparison, {token.text!r}", "comparisons cannot be chained"
             remedy = "join two comparisons with and"
             refuse(self.text, token.at, problem, rule, remedy, code="comparisons-chained", token=token.text)
@@ -233,6 +222,8 @@ class _Parser:
     def remedy_here(self) -> str:
         """What to do about the token here: of words after a name, what is meant can be guessed."""
         before, words = self.tokens[max(0, self.place - 1)], [t.text.lower() for t in self.tokens[self.place :][:2]]
+        if before.text.lower() == "case" and words[:1] == ["when"]:
+            return CHOICE[1]
         if self.place and before.kind in ("name", "quoted"):
             for word in filter(_ELSEWHERE.__contains__, words):
                 said = _ELSEWHERE[word].format(name=before.text)
@@ -268,7 +259,7 @@ class _Parser:
             if self.operations > MOST_OPERATIONS:
                 problem, rule = "too long", f"at most {MOST_OPERATIONS} operators"
                 refuse(self.text, token.at, problem, rule, "split it into derived columns", code="too-many-operators")
-            if binding == self.binding == _POWERS["=="]:
+            if binding == self.binding == POWERS["=="]:
                 self.refuse_here()
 
     def value(self, depth: int) -> Node:
@@ -287,9 +278,9 @@ class _Parser:
             case "word", ("true" | "false") as word:
                 return Literal(word == "true", token.at)
             case "word", "not":
-                return Operation("not", (self.expression(_NOT, depth + 1),), token.at)
+                return Operation("not", (self.expression(NOT, depth + 1),), token.at)
             case "sign", "-":
-                inner = self.expression(_MINUS, depth + 1)
+                inner = self.expression(MINUS, depth + 1)
                 if type(number := inner.constant) is float:
                     return Literal(-number, token.at)
                 return Operation("negative", (inner,), token.at)
@@ -308,16 +299,18 @@ class _Parser:
         self.refuse_here()
 
     def call(self, name: _Token, depth: int) -> Node:
-        if name.text not in FUNCTIONS:
-            problem, rule = f"there is no function {name.text!r}", language()
-            refuse(self.text, name.at, problem, rule, "use one of these", code="unknown-function", function=name.text)
+        if name.text not in self.functions:
+            rule, remedy = ABSENT.get(name.text.lower(), (language(), "use one of these"))
+            problem = f"there is no function {name.text!r}"
+            refuse(self.text, name.at, problem, rule, remedy, code="unknown-function", function=name.text)
         self.want("(")
-        arguments = [self.expression(0, depth + 1)]
-        while self.here.kind == "sign" and self.here.text == ",":
+        empty = self.here.text == ")" and self.here.kind == "sign" and not self.functions[name.text][0]
+        arguments = [] if empty else [self.expression(0, depth + 1)]
+        while arguments and self.here.kind == "sign" and self.here.text == ",":
             self.take()
             arguments.append(self.expression(0, depth + 1))
         self.want(")")
-        least, most = FUNCTIONS[name.text]
+        least, most = self.functions[name.text]
         if not least <= len(arguments) <= most:
             wants = f"{name.text} takes {least if least == most else f'{least} to {most}'}"
             refuse(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussmith.errors import SourceError
-from gaussmith.expressions.formulas import BLANKS
+from gaussmith.expressions.readings import BLANKS
 
 if TYPE_CHECKING:
     import narwhals as nw

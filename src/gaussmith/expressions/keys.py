@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import RequestError, nearest_column
-from gaussmith.expressions.formulas import LONGEST_DATE, date_number
 from gaussmith.expressions.identity import object_code
+from gaussmith.expressions.readings import LONGEST_DATE, date_number
 from gaussmith.expressions.spelling import as_date, as_number
 
 if TYPE_CHECKING:

@@ -7,21 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import ExpressionError, nearest_column
-from gaussmith.expressions.formulas import (
+from gaussmith.expressions.calendar import days_before, quotient, week_of, weekday_of
+from gaussmith.expressions.evaluation import COMPARE
+from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of
+from gaussmith.expressions.functions import TEXT_TESTS
+from gaussmith.expressions.grammar import COMPARISONS, parse
+from gaussmith.expressions.nodes import Node, Operation, described
+from gaussmith.expressions.readings import (
     BLANKS,
-    COMPARE,
     DATE_PARTS,
     DATE_PATTERN,
+    EXISTING_PATTERN,
+    HOUR,
+    LONGEST_DATE,
     NUMBER_PATTERN,
+    TIME_PATTERN,
     TRUTH_PATTERNS,
-    Formula,
-    check,
-    columns_used,
-    evaluate,
-    kind_of,
 )
-from gaussmith.expressions.grammar import COMPARISONS, parse
-from gaussmith.expressions.nodes import Node, described
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -84,13 +86,31 @@ def _text(node: Node) -> nw.Expr:
 
     if node.constant is not None:
         return nw.lit(str(node.constant))
+    if node.name == "text if":
+        condition, first, second = node.arguments
+        return nw.when(_truth(condition)).then(_text(first)).otherwise(_text(second))
+    if node.name == "text coalesce":
+        *earlier, found = map(_text, node.arguments)
+        for text in reversed(earlier):
+            found = nw.when(~text.is_null()).then(text).otherwise(found)
+        return found
     (column,) = node.columns_used
     return nw.col(column).cast(nw.String)
 
 
 def _part(part: str, kind: str, column: nw.Expr) -> nw.Expr:
-    """The year, month or day of a column of dates or texts, as doubles."""
+    """The year, month, day, hour … of a column of dates or texts, as doubles."""
     import narwhals as nw
+
+    if part == "quarter":
+        return quotient(_part("month", kind, column) + 2.0, 3)
+    if part in ("serial", "weekday", "week"):
+        day = column if kind == "date" else _existing_day(column)
+        year, number = day.dt.year().cast(nw.Float64), day.dt.ordinal_day().cast(nw.Float64)
+        serial = days_before(year) + number
+        return week_of(year, number) if part == "week" else weekday_of(serial) if part == "weekday" else serial
+    if part == "hour" and kind == "date":  # a date without a time begins its day
+        return column.cast(nw.Datetime("us")).dt.hour().cast(nw.Float64)
 
     if part == "date":
         year, month, day = (_part(name, kind, column) for name in DATE_PARTS)
@@ -99,9 +119,18 @@ def _part(part: str, kind: str, column: nw.Expr) -> nw.Expr:
         parts = {"year": column.dt.year, "month": column.dt.month, "day": column.dt.day}
         return parts[part]().cast(nw.Float64)
     text = column.cast(nw.String)
-    start, length = DATE_PARTS[part]
-    date = nw.when(text.str.contains(_whole(DATE_PATTERN))).then(text.str.slice(start, length))
-    return date.cast(nw.Float64)
+    start, length = HOUR if part == "hour" else DATE_PARTS[part]
+    pattern = TIME_PATTERN if part == "hour" else DATE_PATTERN
+    return nw.when(text.str.contains(_whole(pattern))).then(text.str.slice(start, length)).cast(nw.Float64)
+
+
+def _existing_day(column: nw.Expr) -> nw.Expr:
+    """A column of texts as dates; null where the calendar has no such day."""
+    import narwhals as nw
+
+    text = column.cast(nw.String)
+    known = nw.when(text.str.contains(_whole(EXISTING_PATTERN))).then(text.str.slice(0, LONGEST_DATE))
+    return known.str.to_date(format="%Y-%m-%d")
 
 
 def _number(node: Node) -> nw.Expr:
@@ -118,10 +147,22 @@ def _number(node: Node) -> nw.Expr:
         return _part(part, kind, nw.col(first.column))
     if name == "from truth":
         return nw.when(_truth(first)).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+    if name == "if":
+        return nw.when(_truth(first)).then(_number(node.arguments[1])).otherwise(_number(node.arguments[2]))
     values = [_number(argument) for argument in node.arguments]
+    if name == "coalesce":
+        *earlier, found = values
+        for value in reversed(earlier):
+            found = nw.when(value.is_finite()).then(value).otherwise(found)
+        return found
     if name == "/":
         x, y = values
         return x / (x * 0.0 + nw.when(y.is_finite() & (y != 0.0)).then(y))
+    if name == "sqrt":  # of a negative number DuckDB fails; roots are rounded correctly on every engine
+        (x,) = values
+        return nw.when(x.is_finite() & (x >= 0.0)).then(x).sqrt()
+    if name == "ceil":
+        return _number(Operation("floor", (Operation("negative", node.arguments),))) * -1.0
     if name == "floor":
         (x,) = values
         small = x.is_finite() & (x.abs() < 2.0**52)  # from there on all doubles are whole; Spark's floor is an integer
@@ -159,6 +200,11 @@ def _truth(node: Node) -> nw.Expr:
         return _text(arguments[0]).is_null()
     if name == "is_null":
         return ~_decide(_number(arguments[0]).is_finite())
+    if name in TEXT_TESTS:
+        text, part = _text(arguments[0]), str(arguments[1].constant)
+        if name == "contains":
+            return _decide(text.str.contains(part, literal=True))
+        return _decide(text.str.starts_with(part) if name == "starts_with" else text.str.ends_with(part))
     is_text = name.startswith("text ")
     name = name.removeprefix("text ")
     spell = _text if is_text else _number
@@ -236,8 +282,8 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
                 other=folded[name.casefold()],
             )
         formula = check(parse(text), known)
-        if formula.kind not in ("number", "truth"):
-            rule = "a derived column must be a number or a boolean"
+        if formula.kind == "date" or (formula.kind == "text" and not formula.tree.arguments[1:]):
+            rule = "a derived column must be a number, a boolean, or text that if or coalesce chooses"
             raise ExpressionError(
                 f"columns: {name!r} is {described(formula.kind)}",
                 rule,

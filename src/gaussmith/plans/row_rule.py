@@ -33,7 +33,9 @@ _COMPARED = {
 }
 _PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of one person only"}
 
-_SPARED = ("present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form")
+_SPARED = (
+    "present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form", "person_columns", "person_where"
+)  # fmt: skip
 """Fields that are saved only where they say something."""
 
 
@@ -54,6 +56,8 @@ class RowRule:
     source, is_text: once a source was opened, its name without folders and secrets, and whether its numbers are text
     ids:             how ids are compared: "text" or "integer" as was said, "as text" in a file of text; else ""
     query:           "rows" where the source is a query, view or lazy frame, "promised" if row by row; else ""
+    person_columns:  numbers of a person, made of the rows that pass the filter: then each person is one row of these
+    person_where:    the filter of people, by their person columns
     form:            the form of plain data; "" for a table of which the rest of the rule says what a person adds
 
     >>> print(RowRule(((TOTAL, "visits"),), unit="person", where="age >= 18"))
@@ -77,6 +81,8 @@ class RowRule:
     ids: str = ""
     query: str = ""
     form: str = ""
+    person_columns: tuple[tuple[str, str], ...] = ()
+    person_where: str | None = None
 
     @property
     def histogram(self) -> str | None:
@@ -91,8 +97,13 @@ class RowRule:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether some rows may be left out, so that who is in the records is secret."""
-        return self.where is not None or bool(self.present)
+        """Whether some rows or people may be left out, so that who is in the records is secret."""
+        return self.where is not None or bool(self.present) or self.person_where is not None
+
+    @property
+    def of_one_row(self) -> RowRule:
+        """The rule of the rows that people become where there are person columns."""
+        return replace(self, unit=None, columns=(), where=None, person_columns=(), person_where=None)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -144,22 +155,28 @@ class RowRule:
             lines.append(f"at most {k}{within}; people with more are scaled down")
         if self.by:
             lines.append("rows with keys that are not declared are dropped")
-        if self.by and self.unit is not None:
+        several = self.unit is not None and not self.person_columns
+        if self.by and several:
             m = self.groups_per_unit
             more = "1 group keeps the one" if m == 1 else f"{m} groups keeps the {m}"
             lines.append(f"a person in more than {more} with the most rows; ties go to the group declared first")
         if self.histogram is not None:
             lines.append(f"values of {self.histogram} that are not declared are dropped")
-        if self.histogram is not None and self.unit is not None:
+        if self.histogram is not None and several:
             m = self.values_per_unit
             more = "1 value keeps the one" if m == 1 else f"{m} values keeps the {m}"
             lines.append(f"a person with more than {more} with the most rows; ties go to the value declared first")
         lines += [f"{name} is {text}" for name, text in self.columns]
         if self.where is not None:
             lines.append(f"only rows where {self.where}")
+        if self.person_columns:
+            lines.append("each person is one row, made of their own rows: " + self._numbers())
+        if self.person_where is not None:
+            lines.append(f"only people where {self.person_where}")
         if self.present:
             text = ", nor text that is not a plain number (45%, $5, 1,5)" if self.is_text else ""
-            lines.append(f"only rows where {_listed(self.present)} not missing{text}")
+            which = "people" if self.person_columns else "rows"
+            lines.append(f"only {which} where {_listed(self.present)} not missing{text}")
         if self.complete:
             lines.append(f"{_listed(self.complete)} promised to have a value in every row")
         if self.stand_ins:
@@ -170,6 +187,9 @@ class RowRule:
         if self.query:
             lines.append(f"the table is the result of a query: the guarantee is about its rows{_PROMISED[self.query]}")
         return lines
+
+    def _numbers(self) -> str:
+        return ", ".join(f"{name} is {text}" for name, text in self.person_columns)
 
     def missing_rule(self, kind: str, column: str) -> str:
         """What a missing value of a column does to an answer made of such a coordinate; in a few words."""
@@ -195,6 +215,8 @@ class RowRule:
                 fields[name] = list(fields[name])
         if self.stand_ins:
             fields["stand_ins"] = [list(pair) for pair in self.stand_ins]
+        if self.person_columns:
+            fields["person_columns"] = dict(self.person_columns)
         return fields | {"features": [list(pair) for pair in self.features], "columns": dict(self.columns)}
 
     @classmethod
@@ -202,6 +224,7 @@ class RowRule:
         """The rule that `to_dict` described."""
         empty = {"present": (), "complete": (), "stand_ins": (), "source": None, "values_per_unit": 1}
         spared: dict[str, Any] = {**dict.fromkeys(_SPARED, ""), **empty}
+        spared |= {"person_columns": {}, "person_where": None}
         names = [each.name for each in dataclass_fields(cls)]
         given = spared | {name: fields[name] for name in names if name in fields or name not in spared}
         return cls(
@@ -219,6 +242,7 @@ class RowRule:
                 "ids": str(given["ids"]) if given["ids"] in _COMPARED else "",
                 "query": str(given["query"]) if given["query"] in _PROMISED else "",
                 "form": str(given["form"]),
+                "person_columns": tuple((str(name), str(text)) for name, text in given["person_columns"].items()),
             }
         )
 

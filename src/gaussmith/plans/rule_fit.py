@@ -21,6 +21,9 @@ def check_rule(draw: Draw) -> None:
         return
     if rule.form:
         raise _unfit("a table of plain data", "a request says what a person is", code="rule-of-plain-data")
+    if (rule.person_columns or rule.person_where) and (rule.unit is None or not rule.person_columns):
+        what, why = "numbers of people without people", "a unit says whose rows are put together"
+        raise _unfit(what, why, code="rule-of-nobody")
     if rule.unit is not None and draw.groups is not None and rule.groups_per_unit > draw.groups.at_most:
         what, why = "people in more groups than planned", "the noise is made for a fixed number of groups per person"
         raise _unfit(what, why, code="rule-of-more-groups")

@@ -43,8 +43,9 @@ class Place:
 
 def counts_everybody(draw: Draw, where: str | None) -> bool:
     """Whether the records of a draw are all people that pass the common filter."""
-    rule = draw.row_rule
-    return draw.groups is None and (where is None if rule is None else rule.where == where and not rule.present)
+    rule = RowRule(()) if draw.row_rule is None else draw.row_rule
+    everyone = not rule.present and rule.person_where is None
+    return draw.groups is None and rule.where == where and everyone
 
 
 def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:

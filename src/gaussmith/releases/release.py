@@ -336,8 +336,9 @@ class Release(Readings):
         >>> import gaussmith as gm
         >>> cells = gm.Cells({"age": 3, "sex": ["f", "m"]})
         >>> plan = gm.plan(cells, gm.Guarantee(mu=1), answers=gm.workloads.marginals([3, 2], 2))
-        >>> plan.release([[0, "f"], [2, "m"]]).marginal("sex", "age").shape
-        (2, 3)
+        >>> release = plan.release([[0, "f"], [2, "m"]])
+        >>> release.marginal("sex", "age").shape, release.marginal(1, 0).shape
+        ((2, 3), (2, 3))
         """
         from gaussmith.releases.table import marginal
 

@@ -113,8 +113,10 @@ def _parse(text: str | bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
-        what = "a record that is not a release"
-        raise PlanError(what, "releases are saved by release.to_json()", "check the file", code="not-a-release")
+        what = "a file that is not a record of Gaussmith"
+        rule = "gaussmith.read reads plans, releases and certificates, which were saved by to_json()"
+        remedy = 'check the file; to release statistics of data, write gaussmith.Request("people.csv", …)'
+        raise PlanError(what, rule, remedy, code="not-a-record")
     return fields
 
 

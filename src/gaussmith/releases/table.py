@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.checks import is_whole
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
@@ -115,11 +116,7 @@ def marginal(block: Block, values: Array, attributes: Sequence[str | int]) -> Ar
     if work is None:
         what = "a marginal of answers that are not marginals"
         raise PlanError(what, "the plan was not made for marginals", "use release.values", code="answers-not-marginals")
-    for name in attributes:
-        if str(name) not in names:
-            what, rule = f"attribute {name!r}", "the cells have no such attribute"
-            raise PlanError(what, rule, nearest(str(name), names), code="no-such-attribute", attribute=name)
-    places = [names.index(str(name)) for name in attributes]
+    places = [_place(attribute, names) for attribute in attributes]
     way = tuple(sorted(places))
     if way not in work.ways:
         what, rule = f"marginal {tuple(attributes)}", "the plan does not include it"
@@ -128,3 +125,13 @@ def marginal(block: Block, values: Array, attributes: Sequence[str | int]) -> Ar
     size = work.sizes[work.ways.index(way)]
     table = values[start : start + size].reshape([work.shape[i] for i in way])
     return np.transpose(table, [way.index(i) for i in places])
+
+
+def _place(attribute: str | int, names: Sequence[str]) -> int:
+    """The place of an attribute, which is given by its name or by its place."""
+    if is_whole(attribute) and 0 <= int(attribute) < len(names):
+        return int(attribute)
+    if not isinstance(attribute, str) or attribute not in names:
+        what, rule = f"attribute {attribute!r}", "the cells have no such attribute"
+        raise PlanError(what, rule, nearest(str(attribute), names), code="no-such-attribute", attribute=attribute)
+    return names.index(attribute)

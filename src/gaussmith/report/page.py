@@ -343,7 +343,7 @@ def _bounds(block: Block, row_rule: RowRule | None) -> str:
     table = domain.bounds_table(block.problem, places[:MAX_ROWS], block.substitutes)
     if table is None:
         return f"<p>{_prose(domain.reading)}</p>"
-    units = row_rule is not None and row_rule.unit is not None
+    units = row_rule is not None and row_rule.unit is not None and not row_rule.person_columns
     kinds = [_OF[kind] for kind, _ in row_rule.features] if row_rule is not None and units else []
     rows = [
         [printable(name), *kinds[j : j + 1], *(figure(number, 6) for number in numbers)]

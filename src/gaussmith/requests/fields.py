@@ -33,6 +33,7 @@ class Fields:
     mean_of: str = "rows"
     where: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    person_columns: Mapping[str, str] = field(default_factory=dict)
     missing: Any = "skip"
     complete: Sequence[str] = ()
     mean_within: Mapping[str, Any] | float = field(default_factory=dict)
@@ -173,6 +174,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "proportions": read_counted,
     "by": read_keys,
     "columns": read_expressions,
+    "person_columns": read_expressions,
     "missing": read_missing,
     "complete": read_complete,
 }

@@ -47,6 +47,7 @@ class Part:
     columns: tuple[tuple[str, str], ...]
     missing: Mapping[str, float]
     complete: tuple[str, ...] = ()
+    person_columns: tuple[tuple[str, str], ...] = ()
     within: Within = ()
     error_at_most: float | None = None
     key: Any = field(default=None, repr=False)
@@ -78,7 +79,7 @@ class Part:
         """What decides which rows are read, and how: parts that agree in it can be one draw."""
         return (
             self.over, self.key, self.present, self.weights, self.by, self.rows_per_unit, self.groups_per_unit,
-            self.mean_of, self.where, self.columns,
+            self.mean_of, self.where, self.columns, self.person_columns,
         )  # fmt: skip
 
 
@@ -144,6 +145,7 @@ def _part(question: Question, key: tuple[Any, ...], asked: Sequence[AskedAnswer]
         tuple(question.columns.items()),
         {column: value for column, value in question.missing.items() if column in columns},
         tuple(column for column in question.complete if column in columns),
+        tuple(question.person_columns.items()),
         tuple((each, where) for each, where in within if where is not None),
         question.error_at_most,
         common,

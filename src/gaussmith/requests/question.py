@@ -13,6 +13,7 @@ from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
 from gaussmith.requests.bounds import settle_rows, settle_totals, settle_values
 from gaussmith.requests.fields import READERS, Fields, is_plain, read_bounded, read_counted, read_keys
+from gaussmith.requests.given import fill_absent, refuse_unknown
 from gaussmith.statistics.mean import read_mean_within
 from gaussmith.statistics.registry import asked_by_field
 
@@ -35,6 +36,7 @@ class Question(Fields):
     where, columns:   a filter and derived columns (docs/expressions.md)
     mean_within:      where means lie, for the errors stated before a release: {"age": [30, 50]}, or the middle fraction
                       of the bounds, such as 0.5; by default anywhere within the bounds. It does not change the noise
+    person_columns:   a person's own numbers: {"visits": "count()"}; then each person is one row (docs/people.md)
     missing:          "skip": a mean is over the values that are there; or what stands in for a missing value, by
                       column. In a sum a missing value adds 0
     complete:         columns that have a value in every row: a promise, by which their means need less noise
@@ -50,7 +52,12 @@ class Question(Fields):
     share: float | None = None
     error_at_most: float | None = None
 
+    def __new__(cls, *values: Any, **given: Any) -> Question:
+        refuse_unknown(given, cls.field_names())
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
+        fill_absent(self)
         for name, read in READERS.items():
             object.__setattr__(self, name, read(name, getattr(self, name)))
         if None not in self.means.values():
@@ -64,6 +71,8 @@ class Question(Fields):
         if self.where is not None and not isinstance(self.where, str):
             what, rule = f"where={self.where!r}", "a filter must be text"
             raise RequestError(what, rule, 'write where = "age >= 18"', code="where-not-text", where=self.where)
+        for formula in self.person_columns.values():
+            parse(formula, of_people=True)
         for text in (*self.columns.values(), self.where):
             if text is not None:
                 parse(text)  # names of columns and their kinds are checked when the source is there
@@ -170,9 +179,25 @@ class Question(Fields):
 
     def check_unit(self, unit: str | None) -> None:
         """Refuse what makes no sense for people named by this column, or for rows that are people."""
-        if unit is None:
+        if self.person_columns and unit is None:
+            raise RequestError(
+                "person_columns without a unit",
+                "they put together the rows of a person",
+                'name the column that identifies people: unit = "person"',
+                code="person-columns-without-unit",
+            )
+        if unit is None or self.person_columns:
             limits = ("rows_per_unit", "groups_per_unit", "values_per_unit")
             for name, value in ((name, getattr(self, name)) for name in limits):
+                if value not in (None, 1) and self.person_columns:
+                    raise RequestError(
+                        f"{name}={value} beside person_columns",
+                        "with person_columns each person is one row, in one group",
+                        "leave it out",
+                        code="limit-beside-person-columns",
+                        name=name,
+                        value=value,
+                    )
                 if value not in (None, 1):
                     raise RequestError(
                         f"{name}={value} without a unit",

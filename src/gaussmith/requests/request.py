@@ -21,6 +21,7 @@ from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_
 from gaussmith.requests.accuracy import AccuracyFirst
 from gaussmith.requests.bounds import settle_values
 from gaussmith.requests.fields import Fields, read_complete, read_counted, read_missing, read_values
+from gaussmith.requests.given import fill_absent, joined_columns, misnamed, refuse_paths, refuse_unknown
 from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
 from gaussmith.requests.question import Question
@@ -72,7 +73,12 @@ class Request(AccuracyFirst, Fields):
     plan: Plan = field(init=False, repr=False)
     """The plan of this request; made without data."""
 
+    def __new__(cls, *values: Any, **given: Any) -> Request:
+        refuse_unknown(given, [each.name for each in fields(cls) if each.init] + ["neighbors"])
+        return super().__new__(cls)
+
     def __post_init__(self, neighbors: str | None) -> None:
+        fill_absent(self)
         if not isinstance(self.guarantee, Guarantee):
             raise RequestError(
                 "no guarantee" if self.guarantee is None else f"guarantee of type {type(self.guarantee).__name__}",
@@ -81,7 +87,7 @@ class Request(AccuracyFirst, Fields):
                 code="request-without-guarantee",
             )
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
-        read_source(self.source)  # refuses a table that says what a source has not
+        refuse_paths(read_source(self.source).data)  # which refuses a table that says what a source has not
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             what, rule = f"unit={self.unit!r}", "it must be the name of a column"
             raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
@@ -108,12 +114,9 @@ class Request(AccuracyFirst, Fields):
             for text in (self.where, own["where"]):
                 parse(text)  # each by itself: brackets of one must not close those of the other
             fields["where"] = f"({self.where}) and ({own['where']})"
-        if own.get("columns") and self.columns:
-            for name in own["columns"]:
-                if name in self.columns:
-                    what, rule = f"column {name!r} is derived twice", "every derived column needs its own name"
-                    raise RequestError(what, rule, "rename one", code="column-derived-twice", column=name)
-            fields["columns"] = {**self.columns, **own["columns"]}
+        for which in ("columns", "person_columns"):
+            if own.get(which) and getattr(self, which):
+                fields[which] = joined_columns(getattr(self, which), own[which])
         asked = {column for name in asked_by_field() for column in own.get(name) or ()}
         if own and "missing" not in own and isinstance(self.missing, Mapping):
             fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
@@ -126,7 +129,8 @@ class Request(AccuracyFirst, Fields):
             shared = getattr(self, name)
             if isinstance(shared, Mapping) and isinstance(own.get(name), Mapping):
                 fields[name] = {**shared, **own[name]}
-        return Question(**fields).settled(self.unit)
+        question = Question(**fields)
+        return question.settled(None if question.person_columns else self.unit)
 
     def _apart(self) -> list[dict[str, Any]]:
         """A request's own answers as questions: sums, means and count together, each histogram by itself."""
@@ -165,7 +169,7 @@ class Request(AccuracyFirst, Fields):
         questions = self._named_questions() if named else [self._question({})]
         for question in questions:
             question.check_unit(self.unit)
-            if self.unit is not None:
+            if self.unit is not None and not question.person_columns:
                 check_limits(question, self._count_error)
         shared = any(question.share is not None for question in questions)
         owners = [(i, part) for i, question in enumerate(questions) for part in parts_of(question)]
@@ -339,7 +343,7 @@ def _misplaced(key: str, fields: Mapping[str, Any]) -> tuple[str, str]:
             "it is not part of a request; give it when you release",
             f"write gaussmith release REQUEST.toml --{key} …, or gaussmith.release(request, {key}=…)",
         )
-    return "a request has no such key", nearest(key, KEYS, most=len(KEYS))
+    return misnamed(key, KEYS)
 
 
 def _guarantee(fields: Any) -> Any:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from gaussmith.checks import is_number
 from gaussmith.domains import Groups
 from gaussmith.errors import RequestError
+from gaussmith.expressions import split_filter
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
@@ -38,6 +39,8 @@ def assemble_part(part: Part, unit: str | None) -> Assembled:
 
 def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: str) -> Draw:
     """The draw of a part of a question, with the row rule of its table."""
+    person, unit = unit, None if part.person_columns else unit  # then each person is one row
+    where, person_where = split_filter(part.where, dict(part.person_columns))
     is_marks = part.over == VALUES
     filtered = part.is_filtered and neighbours != ADD_REMOVE  # who passes is secret, though n is public
     if filtered and is_marks and part.count:
@@ -51,16 +54,18 @@ def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: st
     groups = Groups(part.by, made.domain, part.groups_per_unit) if part.by else None
     row_rule = RowRule(
         made.made,
-        unit,
+        person,
         None if made.domain.rows_coordinate is None else part.rows_per_unit,
         () if groups is None else groups.columns,
         1 if is_marks else part.groups_per_unit,
         part.columns,
-        part.where,
+        where,
         part.present,
         min(part.values_per_unit, made.domain.dimension) if is_marks else 1,
         complete=part.complete,
         stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
+        person_columns=part.person_columns,
+        person_where=person_where,
     )
     missing = {}
     if made.stand_ins is None:  # one column may have several coordinates, under different bounds

@@ -34,6 +34,7 @@ from gaussmith.totals.categories import (
 from gaussmith.totals.features import Coding, Contribution, Feature, PersonMean, PersonTotal, RowCount, RowSum
 from gaussmith.totals.limbs import blocks_of
 from gaussmith.totals.people import Histogram, People, check_people
+from gaussmith.totals.person_rows import open_person_rows
 from gaussmith.totals.records import Records
 
 
@@ -55,6 +56,8 @@ class Opened:
     codes: Codes
     rule: RowRule
     summation: Summation
+    rows: Source | None = None
+    """The source of the rows of which `source` holds the people, where there are person columns."""
 
     def told_rule(self, stand_ins: Iterable[float]) -> RowRule | None:
         """The row rule with what the schema says; None for plain data of which nothing is to be said.
@@ -65,9 +68,10 @@ class Opened:
         if rule.form:
             told = RowRule((), rule.unit).identified(source.told_ids(rule.unit), source.told_query)
             return told if told.ids or told.query else None
-        told = rule.identified(source.told_ids(rule.unit), source.told_query)
+        rows = self.rows or source
+        told = rule.identified(rows.told_ids(rule.unit), rows.told_query)
         is_text = source.is_text or not source.texts.isdisjoint(rule.names)
-        return told.opened(source.name, is_text, stand_ins)
+        return told.opened(rows.name, is_text, stand_ins)
 
 
 def open_data(data: Any, draw: Draw) -> Opened:
@@ -89,6 +93,18 @@ def open_data(data: Any, draw: Draw) -> Opened:
         _refuse_array(rule)
     if rule.unit is None and not rule.form:
         check_ids(source.ids, None, "other", None)
+    if not rule.person_columns:
+        return _open_rows(source, draw, rule, usual)
+    derivation = plan_derivation(dict(rule.columns), rule.where, source.kinds)
+    rows, derivation = narrowed(source, derivation)
+    people = open_person_rows(rows, rule, derivation)
+    _check_of_people(rule, source)
+    return replace(_open_rows(people, draw, rule.of_one_row, rule.names), rule=rule, rows=source)
+
+
+def _open_rows(source: Source, draw: Draw, rule: RowRule, usual: Sequence[str] | None) -> Opened:
+    """The source of which rows are filtered, derived and put together by this rule; `usual` are its columns."""
+    codes = draw.block.codes
     if rule.is_plain:
         named = rule.names or None if rule.form else None  # an array is refused names that were said for it
         used = check_columns(source, named if source.names is None else usual, codes.columns)
@@ -98,6 +114,20 @@ def open_data(data: Any, draw: Draw) -> Opened:
     source, derivation = narrowed(source, derivation)
     open_rest = _open_people if rule.histogram is None else _open_histogram
     return Opened(source, codes, rule, open_rest(source, draw, rule, derivation))
+
+
+def _check_of_people(rule: RowRule, source: Source) -> None:
+    """Refuse columns of rows where each person is one row of person columns."""
+    made = {name for name, _ in rule.person_columns}
+    for name in (*rule.names, *rule.by):
+        if name not in made and name in (*source.schema, *(column for column, _ in rule.columns)):
+            raise SourceError(
+                f"column {name!r} beside person_columns",
+                "each person is then one row, of person columns alone",
+                f'make it one: person_columns = {{ own_{name} = "only({name})" }}, or sum, mean, min, max',
+                code="row-column-beside-person-columns",
+                column=name,
+            )
 
 
 _PLAIN: dict[str, Callable[[Any, Domain, Sequence[str] | None], tuple[Source, Categories | Pairs]]] = {
@@ -137,9 +167,10 @@ def columns_read(rule: RowRule) -> tuple[str, ...]:
     >>> columns_read(RowRule(((TOTAL, "bmi"),), unit="person", columns=(("bmi", "weight / 2"),), where="age >= 18"))
     ('weight', 'age', 'person')
     """
-    derived = {name for name, _ in rule.columns}
-    formulas = [text for _, text in rule.columns] + ([] if rule.where is None else [rule.where])
-    named = [*rule.names, *(name for text in formulas for name in columns_used(parse(text)))]
+    derived = {name for name, _ in (*rule.columns, *rule.person_columns)}
+    formulas = [parse(text) for _, text in rule.columns] + ([] if rule.where is None else [parse(rule.where)])
+    formulas += [parse(text, of_people=True) for _, text in rule.person_columns]
+    named = [*rule.names, *(name for formula in formulas for name in columns_used(formula))]
     named += [*rule.present, *rule.by, *([] if rule.unit is None else [rule.unit])]
     return tuple(dict.fromkeys(name for name in named if name not in derived))
 

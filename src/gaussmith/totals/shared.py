@@ -39,7 +39,8 @@ def _scan_of(opened: Opened) -> Any:
     own, rule, source = opened.summation, opened.rule, opened.source
     coded = isinstance(opened.codes, BoxCodes) or not opened.codes.width
     shared = isinstance(own, Records) and coded and own.columns is not None
-    return (rule.where, rule.columns, rule.form) if shared and source.engine.adds_here and not rule.form else None
+    read = (rule.where, rule.columns, rule.form, rule.unit, rule.person_columns, rule.person_where)
+    return read if shared and source.engine.adds_here and not rule.form else None
 
 
 def _total_some(some: Sequence[Opened], progress: Progress | None) -> list[list[Totals]]:

@@ -23,18 +23,22 @@ MADE_UP = "MADE UP: a rehearsal on invented rows. No data was read and nothing w
 COVERS = "Intervals cover the noise. They do not cover clipping to the bounds or the sampling of people into the data."
 
 
-def release_text(release: Release) -> str:
-    """keys · answer · value · ± standard error · 95 % interval; then notes on their meaning."""
-    return f"{MADE_UP}\n\n{_release_text(release)}\n\n{MADE_UP}" if release.made_up else _release_text(release)
+def release_text(release: Release, most: int = MAX_ROWS, rest_in: str = "release.to_polars()") -> str:
+    """keys · answer · value · ± standard error · 95 % interval; then notes on their meaning.
+
+    Of each question `most` rows are shown, and where the others are (`rest_in`).
+    """
+    told = _release_text(release, most, rest_in)
+    return f"{MADE_UP}\n\n{told}\n\n{MADE_UP}" if release.made_up else told
 
 
-def _release_text(release: Release) -> str:
+def _release_text(release: Release, most: int, rest_in: str) -> str:
     if len(release.plan) == 1:
-        return "\n".join([_answers_text(release), *wrap_notes([*release_notes(release), COVERS])])
+        return "\n".join([_answers_text(release, most, rest_in), *wrap_notes([*release_notes(release), COVERS])])
     texts = []
     for question in release:
         notes = [printable(note) for note in question.notes()]
-        body = "\n".join([_answers_text(question), *notes])
+        body = "\n".join([_answers_text(question, most, rest_in), *notes])
         texts.append(f"{printable(question.questions[0])}\n{textwrap.indent(body, '  ')}\n")
     return "\n".join([*texts, *wrap_notes([*sharing(release.plan), *_charged(release), COVERS])])
 
@@ -56,9 +60,9 @@ def _release_html(release: Release) -> str:
     return "".join(tables) + note_lines([*sharing(release.plan), *_charged(release), COVERS])
 
 
-def _answers_text(release: Release) -> str:
-    header, rows, rest = shown_rows(release)
-    return "\n".join([text_table(header, rows, left=len(header) - 3), *_left_out(release, rest)])
+def _answers_text(release: Release, most: int, rest_in: str) -> str:
+    header, rows, rest = shown_rows(release, most)
+    return "\n".join([text_table(header, rows, left=len(header) - 3), *_left_out(release, rest, rest_in)])
 
 
 def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[tuple[str, ...]], int]:
@@ -91,9 +95,9 @@ def _row(columns: dict[str, list[Any]], i: int) -> tuple[str, ...]:
     return name, f"{value:,.{digits}f}", f"{error:,.{digits}f}", f"{lower:,.{digits}f} to {upper:,.{digits}f}"
 
 
-def _left_out(release: Release, rest: int) -> list[str]:
+def _left_out(release: Release, rest: int, rest_in: str = "release.to_polars()") -> list[str]:
     what = "rows" if release.labels else "answers"
-    return [f"… and {rest:,} more {what}: release.to_polars()"] if rest > 0 else []
+    return [f"… and {rest:,} more {what}: {rest_in}"] if rest > 0 else []
 
 
 def release_notes(release: Release) -> list[str]:

@@ -1,0 +1,72 @@
+"""The fields of a request as people write them: None for nothing, other names, columns here and above, many paths."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Any
+
+from gaussmith.errors import RequestError, nearest
+
+_SINGULAR = {"average": "means", "mean": "means", "sum": "sums", "total": "sums", "counts": "count", "where_": "where"}
+_OF_A_NUMBER = ("median", "quantile", "percentile", "variance", "std", "correlation", "covariance", "regression")
+
+
+def refuse_unknown(given: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Refuse keywords that a request or a question does not have, with the one that was meant."""
+    for name in given:
+        if name not in names:
+            what, (rule, remedy) = f"unknown field {name!r}", misnamed(name, names)
+            raise RequestError(what, rule, remedy, code="unknown-field-of-request", field=name)
+
+
+def misnamed(name: str, names: Sequence[str]) -> tuple[str, str]:
+    """The rule that the name of a field breaks which does not exist, and what to write.
+
+    >>> misnamed("mean", ["sums", "means"])
+    ('there is no such field; one field asks for several columns', 'write means = …')
+    >>> misnamed("median", ["sums", "means"])
+    ('there is no such field', 'choose one of: sums, means')
+    """
+    meant = _SINGULAR.get(name.lower(), f"{name.lower()}s")
+    if meant in names:
+        return "there is no such field; one field asks for several columns", f"write {meant} = …"
+    if name.lower().removesuffix("s") in _OF_A_NUMBER:  # near to other names, and far from what they mean
+        return "there is no such field", nearest("", names, most=len(names))
+    return "there is no such field", nearest(name, names, most=len(names))
+
+
+def joined_columns(above: Mapping[str, str], here: Mapping[str, str]) -> dict[str, str]:
+    """The derived columns of a request and those of a question; refuses a name that both have."""
+    for name in here:
+        if name in above:
+            what, rule = f"column {name!r} is derived twice", "every derived column needs its own name"
+            raise RequestError(what, rule, "rename one", code="column-derived-twice", column=name)
+    return {**above, **here}
+
+
+def fill_absent(made: Any) -> None:
+    """Give fields that were said to be None what they would be without a word; those that may be None stay."""
+    for each in fields(made):
+        if each.init and getattr(made, each.name, None) is None:
+            if each.default_factory is not MISSING:
+                object.__setattr__(made, each.name, each.default_factory())
+            elif each.default not in (MISSING, None):
+                object.__setattr__(made, each.name, each.default)
+
+
+def refuse_paths(source: Any) -> None:
+    """Refuse a list of paths as a source: its entries would be counted as rows. Says nothing of what they are."""
+    if isinstance(source, list | tuple) and source and _all_paths(source):
+        raise RequestError(
+            "source is a list of texts",
+            "a release reads one source, and the entries of a list are rows of data",
+            "for several files write a pattern such as 'visits/*.parquet' or the name of their folder, "
+            "or open them yourself and pass the frame: polars.scan_parquet([…])",
+            code="source-is-a-list-of-paths",
+        )
+
+
+def _all_paths(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str | os.PathLike) for value in values)
