@@ -4,31 +4,36 @@
     columns = { bmi = "weight / (height * height)" }
 
 Text becomes a tree of `nodes` (`grammar`), the tree a formula whose kinds fit the columns (`formulas`), the formula a
-narwhals expression (`spelling`); `keys` are the declared groups, `identity` says which ids are the same. No code is
+narwhals expression (`spelling`); `cuts` are declared cells, `keys` are the declared groups, `identity` says which ids are the same. No code is
 executed, every formula is total, and each row's value depends on that row alone. See docs/expressions.md.
 """
 
 from gaussmith.expressions.conjunctions import common_filter, same_meaning
+from gaussmith.expressions.cuts import Cut, cell_of, check_cut, place_among
 from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of, read_number
 from gaussmith.expressions.grammar import Expression, language, parse
 from gaussmith.expressions.identity import CODED_INTEGER, INTEGER, TEXT, as_id, check_ids, object_code
-from gaussmith.expressions.keys import GroupKeys, declare_groups, match_keys
+from gaussmith.expressions.keys import GroupKeys, declare_cells, declare_groups, match_keys
 from gaussmith.expressions.spelling import Derivation, as_number, derive, kinds_of, plan_derivation, to_narwhals
 
 __all__ = [
     "CODED_INTEGER",
     "INTEGER",
     "TEXT",
+    "Cut",
     "Derivation",
     "Expression",
     "Formula",
     "GroupKeys",
     "as_id",
     "as_number",
+    "cell_of",
     "check",
+    "check_cut",
     "check_ids",
     "columns_used",
     "common_filter",
+    "declare_cells",
     "declare_groups",
     "derive",
     "evaluate",
@@ -38,6 +43,7 @@ __all__ = [
     "match_keys",
     "object_code",
     "parse",
+    "place_among",
     "plan_derivation",
     "read_number",
     "same_meaning",

@@ -12,7 +12,8 @@ from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from typing import Any
 
-from gaussmith.problem.features import ROWS, TOTAL, VALUES
+from gaussmith.expressions.cuts import Cut
+from gaussmith.problem.features import OWN_MEAN, OWN_TOTAL, OWN_VALUE, ROWS, TABLED, TOTAL, VALUES
 
 NUMBERS, CATEGORIES, ORDER, PAIRS = "numbers", "categories", "order", "pairs"
 """The forms of plain data, of which each row is a record, or in pairs an item of one.
@@ -33,7 +34,7 @@ _COMPARED = {
 }
 _PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of one person only"}
 
-_SPARED = ("present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form")
+_SPARED = ("present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form", "cuts")
 """Fields that are saved only where they say something."""
 
 
@@ -54,6 +55,7 @@ class RowRule:
     source, is_text: once a source was opened, its name without folders and secrets, and whether its numbers are text
     ids:             how ids are compared: "text" or "integer" as was said, "as text" in a file of text; else ""
     query:           "rows" where the source is a query, view or lazy frame, "promised" if row by row; else ""
+    cuts:            the cells that a column's values are counted in, by column
     form:            the form of plain data; "" for a table of which the rest of the rule says what a person adds
 
     >>> print(RowRule(((TOTAL, "visits"),), unit="person", where="age >= 18"))
@@ -77,6 +79,7 @@ class RowRule:
     ids: str = ""
     query: str = ""
     form: str = ""
+    cuts: tuple[tuple[str, Cut], ...] = ()
 
     @property
     def histogram(self) -> str | None:
@@ -87,7 +90,16 @@ class RowRule:
     def is_plain(self) -> bool:
         """Whether every row of the table is a record of numbers just as it stands."""
         own = self.unit is None and not self.by and not self.columns and not self.is_filtered
-        return own and self.histogram is None
+        return own and self.histogram is None and not self.is_counted
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether people are counted in cells, by a number of theirs or by the values of several columns."""
+        return bool(self.features) and self.features[0][0] in (OWN_VALUE, OWN_MEAN, OWN_TOTAL, TABLED)
+
+    def cut_of(self, column: str) -> Cut | None:
+        """The cells of a column; None where its values are declared."""
+        return dict(self.cuts).get(column)
 
     @property
     def is_filtered(self) -> bool:
@@ -107,7 +119,9 @@ class RowRule:
         read = dict.fromkeys(
             (kind, column, float(value))
             for (kind, column), value in zip(self.features, stand_ins, strict=False)
-            if kind not in (ROWS, VALUES) and column not in derived and column not in self.present
+            if kind not in (ROWS, VALUES, OWN_VALUE, OWN_MEAN, OWN_TOTAL, TABLED)
+            and column not in derived
+            and column not in self.present
         )
         values = {column: {v for _, other, v in read if other == column} for _, column, _ in read}
         told = [
@@ -148,7 +162,10 @@ class RowRule:
             m = self.groups_per_unit
             more = "1 group keeps the one" if m == 1 else f"{m} groups keeps the {m}"
             lines.append(f"a person in more than {more} with the most rows; ties go to the group declared first")
-        if self.histogram is not None:
+        lines += self._counted()
+        if self.histogram is not None and self.cut_of(self.histogram) is not None:
+            lines.append(f"a row without a value of {self.histogram} is in no cell")
+        elif self.histogram is not None:
             lines.append(f"values of {self.histogram} that are not declared are dropped")
         if self.histogram is not None and self.unit is not None:
             m = self.values_per_unit
@@ -182,6 +199,26 @@ class RowRule:
             return "no value missing, by promise"
         return "missing adds 0" if kind == TOTAL else ""
 
+    def _counted(self) -> list[str]:
+        """How people are counted in cells."""
+        if not self.is_counted:
+            return []
+        (kind, column), *_ = self.features
+        if kind == TABLED:
+            own = [column for _, column in self.features]
+            lines = [f"a value of {', '.join(own)} that is missing or not declared has a cell of its own"]
+            if self.unit is not None:
+                lines.append("a person with several combinations of values keeps the one with the most rows")
+            return lines
+        of = {OWN_MEAN: "the mean of", OWN_TOTAL: "the total of"}.get(kind)
+        lines = [f"rows where {column} is missing are left out"]
+        lines += [] if of is None else [f"a person has one value: {of} its {column} over the other rows"]
+        cut = self.cut_of(column)
+        if cut is not None and cut.ends is not None:
+            low, high = cut.ends
+            lines.append(f"a value of {column} below {low:,.12g} or above {high:,.12g} counts as that bound")
+        return lines
+
     def __str__(self) -> str:
         return "\n".join(self.notes())
 
@@ -193,6 +230,8 @@ class RowRule:
         for name in ("present", "complete"):
             if name in fields:
                 fields[name] = list(fields[name])
+        if self.cuts:
+            fields["cuts"] = {column: cut.to_dict() for column, cut in self.cuts}
         if self.stand_ins:
             fields["stand_ins"] = [list(pair) for pair in self.stand_ins]
         return fields | {"features": [list(pair) for pair in self.features], "columns": dict(self.columns)}
@@ -200,7 +239,7 @@ class RowRule:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> RowRule:
         """The rule that `to_dict` described."""
-        empty = {"present": (), "complete": (), "stand_ins": (), "source": None, "values_per_unit": 1}
+        empty = {"present": (), "complete": (), "stand_ins": (), "cuts": {}, "source": None, "values_per_unit": 1}
         spared: dict[str, Any] = {**dict.fromkeys(_SPARED, ""), **empty}
         names = [each.name for each in dataclass_fields(cls)]
         given = spared | {name: fields[name] for name in names if name in fields or name not in spared}
@@ -219,6 +258,7 @@ class RowRule:
                 "ids": str(given["ids"]) if given["ids"] in _COMPARED else "",
                 "query": str(given["query"]) if given["query"] in _PROMISED else "",
                 "form": str(given["form"]),
+                "cuts": tuple((str(column), Cut.from_dict(cut)) for column, cut in given["cuts"].items()),
             }
         )
 

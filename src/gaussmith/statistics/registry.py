@@ -6,6 +6,7 @@ from gaussmith.statistics.count import Count
 from gaussmith.statistics.histogram import Histograms
 from gaussmith.statistics.linear import Linear
 from gaussmith.statistics.mean import Means
+from gaussmith.statistics.quantile import Quantiles
 from gaussmith.statistics.statistic import NUMBERS, Statistic
 from gaussmith.statistics.sum import Sums
 from gaussmith.statistics.workload import Workloads
@@ -15,6 +16,7 @@ STATISTICS: dict[str, type[Statistic]] = {
     Means.kind: Means,
     Count.kind: Count,
     Histograms.kind: Histograms,
+    Quantiles.kind: Quantiles,
     Linear.kind: Linear,
     Workloads.kind: Workloads,
 }

@@ -192,6 +192,10 @@ class Statistic:
             return np.asarray(self.weights[:, None] * squares)
         return np.asarray(self.weights[:, None] * (squares + self.allowances))
 
+    def whole_worth(self, size: int) -> Array | None:
+        """What all of so many features are worth together, where answers need more of them than `places` say."""
+        return None
+
     def is_whole(self, size: int) -> bool:
         """Whether the answers are all of so many features, in order."""
         return self.coefficients == (1.0,) and np.array_equal(self.places[:, 0], np.arange(size))
@@ -256,6 +260,10 @@ class Statistic:
     def gradient(self, noisy: Noisy) -> Array:
         """By how much each answer changes with each feature it needs, at the released values of one group."""
         return np.broadcast_to(np.array(self.coefficients), self.places.shape)
+
+    def whole_gradient(self, noisy: Noisy) -> Array | None:
+        """The same over all features, where answers need more of them than `places` say."""
+        return None
 
     # -- parts and saved form -------------------------------------------------------------------------------------
 
