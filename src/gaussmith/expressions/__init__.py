@@ -4,8 +4,9 @@
     columns = { bmi = "weight / (height * height)" }
 
 Text becomes a tree of `nodes` (`grammar`), the tree a formula whose kinds fit the columns (`formulas`), the formula a
-narwhals expression (`spelling`); `cuts` are declared cells, `keys` are the declared groups, `identity` says which ids are the same. No code is
-executed, every formula is total, and each row's value depends on that row alone. See docs/expressions.md.
+narwhals expression (`spelling`); `cuts` are declared cells, `keys` declared groups, `identity` says which ids are the
+same. No code is executed, every formula is total, and each row's value depends on that row alone. See
+docs/expressions.md.
 """
 
 from gaussmith.expressions.conjunctions import common_filter, same_meaning

@@ -10,6 +10,7 @@ differently near an edge. Dates are compared by the numbers yearÂ·10000 + monthÂ
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ class Cut:
         ends = None if fields["ends"] is None else (float(fields["ends"][0]), float(fields["ends"][1]))
         made = cls(edges, str(fields["kind"]), ends)
         inner = made.limits if ends is not None else edges
-        ordered = all(map(math.isfinite, inner)) and all(a < b for a, b in zip(inner, inner[1:], strict=False))
+        ordered = all(map(math.isfinite, inner)) and all(a < b for a, b in itertools.pairwise(inner))
         if made.kind not in _ACCEPTED or not ordered:
             what, rule = "cells that cannot be read", "their edges must be finite and in order"
             raise RequestError(what, rule, "plan again", code="stored-cut-not-in-order")

@@ -36,7 +36,7 @@ def assemble_quantiles(column: str, levels: Mapping[str, float], cut: Cut, made:
 def assemble_tables(
     tables: Sequence[Sequence[str]], labels: Mapping[str, Sequence[Any]], cut: Collection[str], count: bool
 ) -> Assembled:
-    """Tables over some columns each; `labels` are the declared values of a column, or the names of its cells (`cut`)."""
+    """Tables over some columns each; `labels` are the declared values of a column, or of those in `cut` its cells."""
     columns = list(dict.fromkeys(column for table in tables for column in table))
     labels = {c: [*labels[c], MISSING if c in cut else OTHER] for c in columns}
     sizes = [len(each) for each in labels.values()]

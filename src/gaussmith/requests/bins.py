@@ -6,7 +6,7 @@
     { by = "month", between = ["2024-01", "2024-12"] }    dates: by day, week, month, quarter or year
 
 A cell holds its lower edge and not its upper one. What lies below the first edge is a cell of its own, and so is what
-lies at or above the last one. Edges are worked out in fractions, from the numbers as they are written, and rounded once.
+lies at or above the last one. Edges are worked out in fractions, from numbers as they are written, and rounded once.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _of_edges(column: str, edges: Any) -> Bins:
         if isinstance(edge, bool) or not isinstance(edge, int | float):
             rule, remedy = "the edges of cells are numbers", 'write numbers; of dates { by = "month", between = […] }'
             raise _wrong(column, f"edge {edge!r}"[:80], rule, remedy, "bin-not-a-number")
-        if not is_number(edge):
+        if not math.isfinite(edge):
             remedy = "leave it out: what lies beyond the outer edges has cells of its own"
             raise _wrong(column, f"edge {edge!r}", "edges are finite numbers", remedy, "bin-not-finite")
     numbers = [float(edge) + 0.0 for edge in edges]
@@ -138,7 +138,7 @@ def _equal(column: str, cells: Any, between: Any) -> list[float]:
 
 def _log(column: str, factor: Any, between: Any) -> list[float]:
     a, b = _ends(column, between)
-    if isinstance(factor, bool) or not is_number(factor) or not factor > 1:
+    if isinstance(factor, bool) or not is_number(factor) or not 1 < factor < math.inf:
         rule, remedy = "it is by how much each edge is larger than the one before", "write log = 10"
         raise _wrong(column, f"log={factor!r}"[:80], rule, remedy, "log-not-above-1")
     if a <= 0:
@@ -162,7 +162,7 @@ def _log(column: str, factor: Any, between: Any) -> list[float]:
 def _ends(column: str, between: Any) -> tuple[Fraction, Fraction]:
     """The first and the last edge, as they are written."""
     pair = between if isinstance(between, Sequence) and not isinstance(between, str) else ()
-    plain = len(pair) == 2 and all(isinstance(x, int | float) and is_number(x) for x in pair)
+    plain = len(pair) == 2 and all(isinstance(x, int | float) and is_number(x) and math.isfinite(x) for x in pair)
     if not (plain and pair[0] < pair[1]):
         what, rule = f"between={between!r}"[:80], "it is two finite numbers, the smaller one first"
         raise _wrong(column, what, rule, "write between = [0, 100]", "between-not-two-numbers")
@@ -236,7 +236,7 @@ def _days(given: Any) -> tuple[datetime.date, datetime.date] | None:
     try:
         first = datetime.date.fromisoformat(text + "-01" * ((10 - len(text)) // 3))
         period = {10: "day", 7: "month", 4: "year"}[len(text)]
-        return first, _next("", first, period) - datetime.timedelta(days=1)
+        return first, first if period == "day" else _next("", first, period) - datetime.timedelta(days=1)
     except (ValueError, OverflowError, DomainError):
         return None
 

@@ -15,6 +15,7 @@ between the edges of the cell. It always lies inside the interval.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -215,7 +216,7 @@ class Quantiles(Statistic):
         if limits and math.isnan(limits[-1]):
             limits[-1] = math.inf
         levels, names = [float(level) for level in fields["levels"]], [str(name) for name in fields["names"]]
-        ordered = all(a < b for a, b in zip(limits, limits[1:], strict=False))
+        ordered = all(a < b for a, b in itertools.pairwise(limits))
         right = fields["kind"] == cls.kind and len(limits) == size + 1 and ordered
         if not (right and len(levels) == len(names) > 0 and _inside(levels)):
             raise PlanError(

@@ -12,8 +12,8 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.problem import Domain, Features
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.asking import ask_workload, ground_of
-from gaussmith.statistics.registry import STATISTICS
 from gaussmith.statistics.quantile import Quantiles
+from gaussmith.statistics.registry import STATISTICS
 from gaussmith.statistics.statistic import ONE, Statistic
 from gaussmith.statistics.workload import Workloads
 
