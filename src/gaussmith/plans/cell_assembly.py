@@ -7,16 +7,16 @@ tables      marginals of the cells of several columns, one more cell for what is
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gaussmith.domains import Cells
 from gaussmith.errors import RequestError
-from gaussmith.expressions.cuts import Cut
-from gaussmith.plans.assembly import Assembled
+from gaussmith.plans.assembled import Assembled, PersonRule
 from gaussmith.problem.features import TABLED, of_workload
 from gaussmith.statistics import Answers, Quantiles
 from gaussmith.statistics.asking import ask_workload
+from gaussmith.statistics.statistic import AskedAnswer
 from gaussmith.workloads import marginals, prefix
 
 MAX_COMBINATIONS = 1 << 40
@@ -26,19 +26,25 @@ OTHER, MISSING = "(other)", "(missing)"
 """The cells of what is not declared, and of what is missing where every value has a cell."""
 
 
-def assemble_quantiles(column: str, levels: Mapping[str, float], cut: Cut, made: str) -> Assembled:
-    """Quantiles, by name, of one number of each person."""
+def assemble_quantiles(
+    asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
+) -> Assembled:
+    """Quantiles of one number of each person."""
+    ((_, _, (column, levels, cut, made)),) = asked
+    names, wanted = zip(*levels, strict=True)
     domain = Cells({column: cut.cells}, or_none=True)
-    asked = Quantiles.over(tuple(levels), tuple(levels.values()), cut.limits)
-    return Assembled(domain, Answers.of(of_workload(prefix(cut.cells)), [asked], "equal"), None, ((made, column),))
+    read = Quantiles.reading(names, wanted, cut.limits)
+    answers = Answers.of(of_workload(prefix(cut.cells)), [read], "equal")
+    return Assembled(domain, answers, None, ((made, column),), ((column, cut),))
 
 
 def assemble_tables(
-    tables: Sequence[Sequence[str]], labels: Mapping[str, Sequence[Any]], cut: Collection[str], count: bool
+    asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
 ) -> Assembled:
-    """Tables over some columns each; `labels` are the declared values of a column, or of those in `cut` its cells."""
-    columns = list(dict.fromkeys(column for table in tables for column in table))
-    labels = {c: [*labels[c], MISSING if c in cut else OTHER] for c in columns}
+    """Tables over some columns each, all of them together: they add up."""
+    ((_, _, (tables, declared)),) = asked
+    columns = [column for column, _, _ in declared]
+    labels = {column: [*values, OTHER if cut is None else MISSING] for column, values, cut in declared}
     sizes = [len(each) for each in labels.values()]
     whole = math.prod(sizes)
     if whole > MAX_COMBINATIONS:
@@ -52,6 +58,6 @@ def assemble_tables(
     domain = Cells(labels, other={c: labels[c][-1] for c in columns})
     ways = [tuple(sorted(columns.index(column) for column in table)) for table in tables]
     work = marginals(sizes, ways)
-    return Assembled(
-        domain, ask_workload(domain, work, count, "equal"), None, tuple((TABLED, column) for column in columns)
-    )
+    cuts = tuple((column, cut) for column, _, cut in declared if cut is not None)
+    answers = ask_workload(domain, work, bool(rule.count), "equal")
+    return Assembled(domain, answers, None, tuple((TABLED, column) for column in columns), cuts)

@@ -17,7 +17,7 @@ class Histograms(Statistic):
     @classmethod
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
         """The column and its declared values."""
-        return [AskedAnswer(cls.kind, (), (column, tuple(values))) for column, values in wanted.items()]
+        return [AskedAnswer(cls.kind, (), (column, *_declared(values))) for column, values in wanted.items()]
 
     @classmethod
     def size_of(cls, asked: AskedAnswer) -> int:
@@ -33,3 +33,8 @@ class Histograms(Statistic):
     def label(column: str, value: str) -> str:
         """What the number of people with this value is called."""
         return f"{column}={value}"
+
+
+def _declared(values: Any) -> tuple[tuple[Any, ...], Any]:
+    """The declared values and None; or the names of declared cells, and the cells."""
+    return (tuple(values), None) if isinstance(values, list | tuple) else (values.labels, values.cut)

@@ -26,9 +26,9 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array
-from gaussmith.problem.features import Places
+from gaussmith.problem.features import BoundedColumn, Places
 from gaussmith.statistics.mean import fieller_intervals
-from gaussmith.statistics.statistic import Noisy, Statistic
+from gaussmith.statistics.statistic import CELLS, AskedAnswer, Noisy, Statistic
 
 MEDIAN = "median"
 
@@ -41,6 +41,11 @@ class Quantiles(Statistic):
     """
 
     kind = "quantile"
+    field = "quantiles"
+    over = CELLS
+    of_columns = False
+    skips = True
+    counts_beside = False
     coefficients = (1.0, 0.0)
 
     levels: Array
@@ -49,7 +54,26 @@ class Quantiles(Statistic):
     """The edges of all cells: one more than cells; the outer ones may be infinite."""
 
     @classmethod
-    def over(cls, names: Sequence[str], levels: Sequence[float], limits: Sequence[float]) -> Self:
+    def asked(cls, wanted: Any) -> list[AskedAnswer]:
+        """Columns, each with names and levels of its quantiles, its cells, and which number of a person is meant."""
+        found = []
+        for column, (levels, cut, made) in wanted.items():
+            inner = cut.ends or (cut.edges[0], cut.edges[-1])
+            found.append(AskedAnswer(cls.kind, (BoundedColumn(column, *inner),), (column, levels, cut, made)))
+        return found
+
+    @classmethod
+    def size_of(cls, asked: AskedAnswer) -> int:
+        """One for each level."""
+        return len(asked.arguments[1])
+
+    @classmethod
+    def shares_domain(cls, asked: AskedAnswer) -> Any:
+        """Each column has cells of its own."""
+        return asked.arguments
+
+    @classmethod
+    def reading(cls, names: Sequence[str], levels: Sequence[float], limits: Sequence[float]) -> Self:
         """Quantiles over cells with these edges."""
         cells, q = len(limits) - 1, np.array(levels, float)
         leads = np.clip(np.rint(q * cells).astype(np.int64) - 1, 0, cells - 1)
@@ -179,7 +203,7 @@ class Quantiles(Statistic):
 
     def at(self, levels: Sequence[float]) -> Self:
         """Other quantiles of the same cells."""
-        return type(self).over(tuple(f"q{level:g}" for level in levels), levels, self.limits.tolist())
+        return type(self).reading(tuple(f"q{level:g}" for level in levels), levels, self.limits.tolist())
 
     def distribution(self, noisy: Noisy, width: float) -> tuple[Array, Array, Array, Array]:
         """The inner edges, the share of values below each, and the ends of the intervals of these (each by itself)."""
@@ -225,7 +249,7 @@ class Quantiles(Statistic):
                 "plan again",
                 code="quantiles-do-not-fit",
             )
-        return cls.over(names, levels, limits)
+        return cls.reading(names, levels, limits)
 
 
 def _inside(levels: Sequence[float]) -> bool:

@@ -19,8 +19,9 @@ from gaussmith.problem.features import BoundedColumn, Need, Places
 ONE = -1
 """The place of the number of records among features, wherever it is: noisy, or public."""
 
-NUMBERS, VALUES = "numbers", "values"
-"""Whether answers are about numbers of records within bounds, or about declared values of a column."""
+NUMBERS, VALUES, CELLS, TABLES = "numbers", "values", "cells", "tables"
+"""What answers are about: numbers of records within bounds, declared values of a column, the cells of a number, or the
+cells of several columns together."""
 
 
 class AskedAnswer(NamedTuple):
@@ -122,6 +123,8 @@ class Statistic:
     """Whether it is asked of one column at a time, and so of every coordinate: gm.plan(…, answers=field)."""
     skips: ClassVar[bool] = False
     """Whether rows without a value of its columns are left out, unless something stands in for it."""
+    counts_beside: ClassVar[bool] = True
+    """Whether the number of people may be counted with it, where it leaves out nobody."""
     coefficients: ClassVar[tuple[float, ...]] = (1.0,)
     """By how much the answer (n times the answer, where it is divided) changes with each feature it needs."""
     divided: ClassVar[bool] = False

@@ -60,6 +60,8 @@ class NumberCells:
     derivation: Derivation
     keys: GroupKeys | None = None
     groups_per_unit: int = 1
+    stand_in: float | None = None
+    """What counts instead of a missing value; None: that row is left out."""
 
     def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
         return attempt(lambda: self._total(source, codes))
@@ -73,7 +75,9 @@ class NumberCells:
         keyed = {} if self.keys is None else match_keys(self.keys, kinds)
         if added.features:
             rows = select_rows(frame, added, keyed)
-            rows = _grouped(rows.filter(~nw.col("x0").is_null() & ~nw.col("x0").is_nan()), self.keys, keyed, engine)
+            if self.stand_in is None:
+                rows = rows.filter(~nw.col("x0").is_null() & ~nw.col("x0").is_nan())
+            rows = _grouped(rows, self.keys, keyed, engine)
             limbs = combine_rows(code_rows(rows, added, ("g",)), added, ("u", "g"))
             if self.keys is not None and self.groups_per_unit < len(self.keys.keys):
                 limbs = keep_groups(limbs, self.groups_per_unit, len(self.keys.keys))
@@ -82,7 +86,11 @@ class NumberCells:
         else:
             (own,) = match_keys(declare_cells(self.column, self.cut, range(self.cut.cells), kinds), kinds).values()
             people = _grouped(select_rows(frame, added, {**keyed, "p": own}), self.keys, keyed, engine)
-            people, place = people.filter(~nw.col("p").is_null()), nw.col("p")
+            place = nw.col("p")
+            if self.stand_in is None:
+                people = people.filter(~nw.col("p").is_null())
+            else:
+                place = nw.when(~place.is_null()).then(place).otherwise(nw.lit(float(self.cut.place(self.stand_in))))
         one = nw.lit(1).cast(nw.Int64).alias("n")
         counted = people.select("g", place.cast(nw.Int64).alias("p"), one).group_by("g", "p").agg(nw.col("n").sum())
         groups = 1 if self.keys is None else len(self.keys.keys)
@@ -181,19 +189,21 @@ def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
     ((kind, column),) = rule.features
     cut, groups = rule.cut_of(column), draw.groups
     assert cut is not None
+    stand_in = dict(rule.stand_ins).get(column) if column not in rule.present else None
     if column not in {name for name, _ in rule.columns}:
         check_columns(source, [column], 1)  # as for sums: text in a typed file is no number
     added = Contribution((), rule.unit)
     if kind != OWN_VALUE:
         assert cut.ends is not None
-        coding = Coding.of(BoxCodes.for_bounds([cut.ends[0]], [cut.ends[1]], [cut.ends[0]]))
-        feature = PersonTotal(column, coding) if kind == OWN_TOTAL else PersonMean(column, coding)
+        instead = cut.ends[0] if stand_in is None else stand_in
+        coding = Coding.of(BoxCodes.for_bounds([cut.ends[0]], [cut.ends[1]], [instead]))
+        feature = PersonTotal(column, coding, instead) if kind == OWN_TOTAL else PersonMean(column, coding)
         added = Contribution((feature,), rule.unit)
     keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
     check_people(source, added, derivation, keys, rule.groups_per_unit, (column,))
     check_cut(column, cut, derivation.kinds)
     check_once(source, 1)
-    return NumberCells(added, column, cut, derivation, keys, rule.groups_per_unit)
+    return NumberCells(added, column, cut, derivation, keys, rule.groups_per_unit, stand_in)
 
 
 def open_tables(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> TableCells:

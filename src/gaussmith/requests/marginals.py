@@ -1,0 +1,71 @@
+"""Marginals of a request: tables over some columns each, planned together so that they add up.
+
+    marginals = [["age", "sex"], ["region"]]
+    values    = { sex = ["f", "m"], region = ["north", "south"] }
+    bins      = { age = [18, 40, 65] }
+
+Every column has declared values, or bins. One more cell of each column is for what is missing or not declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gaussmith.errors import RequestError
+from gaussmith.expressions.cuts import Cut
+from gaussmith.requests.bins import Bins
+
+Tables = tuple[tuple[str, ...], ...]
+SettledMarginals = tuple[Tables, tuple[tuple[str, tuple[Any, ...], Cut | None], ...]]
+"""The tables, and for each column its declared values or the names of its cells, and these."""
+
+EXAMPLE = 'write marginals = [["age", "sex"], ["region"]]'
+
+
+def read_marginals(which: str, given: Any) -> Tables:
+    """Tables by their columns, in order; refuses all else in words of its own."""
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        rule = "it must list tables, each a list of columns"
+        raise RequestError(f"{which}={given!r}"[:120], rule, EXAMPLE, code="marginals-not-listed", marginals=given)
+    found: list[tuple[str, ...]] = []
+    for table in given:
+        if isinstance(table, str) or not isinstance(table, Sequence) or not all(isinstance(c, str) for c in table):
+            what, rule = f"marginal {table!r}"[:120], "a table is a list of columns"
+            remedy = f"write marginals = [[{table!r}]]" if isinstance(table, str) else EXAMPLE
+            raise RequestError(what, rule, remedy, code="marginal-not-a-list", marginal=table)
+        if not table:
+            what, rule = "a marginal of no columns", "a table has at least one column"
+            raise RequestError(what, rule, "ask for count = true instead", code="marginal-without-columns")
+        if len({*table}) < len(table):
+            what, rule = f"marginal {list(table)!r}"[:120], "a column is in a table once"
+            raise RequestError(what, rule, "leave one out", code="marginal-column-twice", marginal=table)
+        if any({*table} == {*other} for other in found):
+            what, rule = f"marginal {list(table)!r} twice"[:120], "each table is asked once"
+            raise RequestError(what, rule, "leave one out", code="table-twice", marginal=table)
+        found.append(tuple(table))
+    return tuple(found)
+
+
+def settle_marginals(tables: Tables, values: Mapping[str, Any], bins: Mapping[str, Bins]) -> SettledMarginals | None:
+    """The tables with the values or bins of their columns; refuses a column that has none, or both."""
+    if not tables:
+        return None
+    declared: list[tuple[str, tuple[Any, ...], Cut | None]] = []
+    for column in dict.fromkeys(column for table in tables for column in table):
+        if (column in values) == (column in bins):
+            both = column in values
+            raise RequestError(
+                f"column {column!r} of a marginal has {'both values and bins' if both else 'no values'}",
+                "every column of a table needs declared values, or bins of its numbers or dates",
+                "leave one out"
+                if both
+                else f'write values = {{ {column} = ["a", "b"] }}, or bins = {{ {column} = [0, 10, 20] }}',
+                code="marginal-with-values-and-bins" if both else "marginal-without-values",
+                column=column,
+            )
+        if column in bins:
+            declared.append((column, bins[column].labels, bins[column].cut))
+        else:
+            declared.append((column, tuple(values[column]), None))
+    return tables, tuple(declared)
