@@ -211,8 +211,9 @@ class RowRule:
                 lines.append("a person with several combinations of values keeps the one with the most rows")
             return lines
         of = {OWN_MEAN: "the mean of", OWN_TOTAL: "the total of"}.get(kind)
-        lines = [f"rows where {column} is missing are left out"]
-        lines += [] if of is None else [f"a person has one value: {of} its {column} over the other rows"]
+        skipped = column not in self.present and column not in dict(self.stand_ins)
+        lines = [f"rows where {column} is missing are left out"] if skipped else []
+        lines += [] if of is None else [f"a person has one value: {of} its {column} over all rows that count"]
         cut = self.cut_of(column)
         if cut is not None and cut.ends is not None:
             low, high = cut.ends

@@ -24,35 +24,36 @@ class Readout:
     """The number of independent noises in each feature: more than one for groups added up."""
 
     @cached_property
-    def _noisy(self) -> Noisy:
+    def noisy(self) -> Noisy:
+        """The noisy features, with what is known of their noise."""
         shape, unit = self.block.shape, self.block.noise_scale**2 * self.parts
         return Noisy(self.features, shape.features, unit, shape.counted, self.records)
 
     @cached_property
     def values(self) -> Array:
         """The answers in order, the count last if asked."""
-        return self.block.answers.gathered(lambda each: each.values(self._noisy))
+        return self.block.answers.gathered(lambda each: each.values(self.noisy))
 
     @cached_property
     def standard_errors(self) -> Array:
         """Of the answers in order; of means by the delta method, in the mean's own units."""
-        return self.block.answers.gathered(lambda each: each.errors(self._noisy))
+        return self.block.answers.gathered(lambda each: each.errors(self.noisy))
 
     def intervals(self, width: float, method: str) -> tuple[Array, Array]:
         """Ends of all intervals, `width` standard errors to either side."""
-        ends = [each.intervals(self._noisy, width, method) for each in self.block.answers.statistics]
+        ends = [each.intervals(self.noisy, width, method) for each in self.block.answers.statistics]
         lower, upper = (np.concatenate(each, axis=-1) for each in zip(*ends, strict=True))
         return lower, upper
 
     def gradient(self) -> Array:
         """By how much each answer changes with each feature, at the released values of one group."""
-        return self.block.answers.gradient(self._noisy)
+        return self.block.answers.gradient(self.noisy)
 
     def covariance(self) -> Array:
         """Of the answers of one release or group, the count last if asked; of means to first order."""
         F = self.block.shape.features.dense()
         J = self.gradient()
-        return np.asarray(J @ (F @ F.T * self._noisy.unit) @ J.T)
+        return np.asarray(J @ (F @ F.T * self.noisy.unit) @ J.T)
 
 
 def side_by_side(parts: Sequence[Array]) -> Array:

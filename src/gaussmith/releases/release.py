@@ -311,6 +311,24 @@ class Release:
         slopes = block_diagonal([each.gradient() for each in self.readouts])
         return np.asarray(slopes @ Together(self.plan).feature_covariance(summed) @ slopes.T)
 
+    def distribution(self, confidence: float = 0.95) -> dict[str, list[float]]:
+        """The share of people below each edge of the cells of a quantile in view: edge, share, lower, upper.
+
+        It comes from the noise of the quantiles and costs nothing more. Each interval holds by itself.
+        """
+        from gaussmith.releases.distribution import distribution
+
+        return distribution(self, confidence)
+
+    def quantile(self, level: float, confidence: float = 0.95) -> tuple[float, float, float]:
+        """Another quantile of the column whose quantiles were released: its value and the ends of its interval.
+
+        It is read from the same noisy numbers and costs nothing more.
+        """
+        from gaussmith.releases.distribution import quantile
+
+        return quantile(self, level, confidence)
+
     def marginal(self, *attributes: str | int) -> Array:
         """The table of one released marginal, an axis per attribute (by name or number), in the order given.
 

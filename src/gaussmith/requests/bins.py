@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import Any
 
 from gaussmith.checks import is_number, is_whole
-from gaussmith.errors import DomainError, nearest
+from gaussmith.errors import DomainError, RequestError, nearest
 from gaussmith.expressions.cuts import DATE, Cut
 
 MAX_BINS = 100_000
@@ -87,6 +87,14 @@ def read_bins(column: str, given: Any) -> Bins:
     if way == "by":
         return _of_dates(column, given["by"], given["between"])
     return _of_edges(column, (_equal if way == "equal" else _log)(column, given[way], given["between"]))
+
+
+def read_all_bins(which: str, given: Any) -> dict[str, Bins]:
+    """The cells of columns, said once."""
+    if not isinstance(given, Mapping):
+        rule, remedy = "it must map columns to edges", "write bins = { age = [18, 40, 65] }"
+        raise RequestError(f"{which}={given!r}"[:120], rule, remedy, code="bins-not-a-mapping", bins=given)
+    return {str(column): read_bins(str(column), each) for column, each in given.items()}
 
 
 def equal_cells(low: float, high: float, cells: int) -> Cut:

@@ -10,21 +10,29 @@ Every column has declared values, or bins. One more cell of each column is for w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gaussmith.errors import RequestError
 from gaussmith.expressions.cuts import Cut
 from gaussmith.requests.bins import Bins
 
 Tables = tuple[tuple[str, ...], ...]
-SettledMarginals = tuple[Tables, tuple[tuple[str, tuple[Any, ...], Cut | None], ...]]
-"""The tables, and for each column its declared values or the names of its cells, and these."""
+
+
+class Settled(NamedTuple):
+    """The tables, and for each column its declared values or the names of its cells, and these."""
+
+    tables: Tables
+    declared: tuple[tuple[str, tuple[Any, ...], Cut | None], ...]
+
 
 EXAMPLE = 'write marginals = [["age", "sex"], ["region"]]'
 
 
-def read_marginals(which: str, given: Any) -> Tables:
+def read_marginals(which: str, given: Any) -> Tables | Settled:
     """Tables by their columns, in order; refuses all else in words of its own."""
+    if isinstance(given, Settled) or given == {}:
+        return given or ()
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
         rule = "it must list tables, each a list of columns"
         raise RequestError(f"{which}={given!r}"[:120], rule, EXAMPLE, code="marginals-not-listed", marginals=given)
@@ -47,10 +55,10 @@ def read_marginals(which: str, given: Any) -> Tables:
     return tuple(found)
 
 
-def settle_marginals(tables: Tables, values: Mapping[str, Any], bins: Mapping[str, Bins]) -> SettledMarginals | None:
+def settle_marginals(tables: Any, values: Mapping[str, Any], bins: Mapping[str, Bins]) -> Tables | Settled:
     """The tables with the values or bins of their columns; refuses a column that has none, or both."""
-    if not tables:
-        return None
+    if not tables or isinstance(tables, Settled):
+        return tables or ()
     declared: list[tuple[str, tuple[Any, ...], Cut | None]] = []
     for column in dict.fromkeys(column for table in tables for column in table):
         if (column in values) == (column in bins):
@@ -68,4 +76,4 @@ def settle_marginals(tables: Tables, values: Mapping[str, Any], bins: Mapping[st
             declared.append((column, bins[column].labels, bins[column].cut))
         else:
             declared.append((column, tuple(values[column]), None))
-    return tables, tuple(declared)
+    return Settled(tables, tuple(declared))

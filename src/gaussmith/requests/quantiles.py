@@ -11,11 +11,11 @@ unit the outer cells are open, and a quantile in one of them is unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from gaussmith.checks import is_number, is_whole
+from gaussmith.checks import is_number
 from gaussmith.domains import Box
-from gaussmith.errors import DomainError, RequestError, nearest
+from gaussmith.errors import DomainError, RequestError
 from gaussmith.expressions.cuts import DATE, Cut
 from gaussmith.problem.features import OWN_MEAN, OWN_TOTAL, OWN_VALUE
 from gaussmith.requests.bins import Bins, equal_cells
@@ -27,8 +27,13 @@ CELLS = 256
 MAX_CELLS = 2048
 """Limit on the cells of a quantile: the noise for them is solved for."""
 
-SettledQuantiles = dict[str, tuple[tuple[tuple[str, float], ...], Cut, str]]
-"""By column: names and levels, the cells, and which number of a person is meant."""
+
+class Settled(NamedTuple):
+    """The quantiles of one column: names and levels, the cells, and which number of a person is meant."""
+
+    levels: tuple[tuple[str, float], ...]
+    cut: Cut
+    made: str
 
 
 def read_quantiles(which: str, given: Any) -> dict[str, Any]:
@@ -39,7 +44,9 @@ def read_quantiles(which: str, given: Any) -> dict[str, Any]:
     return {str(column): _levels(str(column), levels) for column, levels in given.items()}
 
 
-def _levels(column: str, given: Any) -> tuple[float, ...]:
+def _levels(column: str, given: Any) -> tuple[float, ...] | Settled:
+    if isinstance(given, Settled):
+        return given
     levels = [given] if is_number(given) and not isinstance(given, bool) else given
     example = f"write quantiles = {{ {column} = [0.1, 0.5, 0.9] }}"
     if isinstance(levels, str) or not isinstance(levels, Sequence) or not levels:
@@ -101,16 +108,18 @@ def settle_quantiles(
     total_bounds: Mapping[str, tuple[float, float]],
     bins: Mapping[str, Bins],
     unit: str | None,
-) -> SettledQuantiles:
+) -> dict[str, Settled]:
     """The quantiles and medians of each column with its cells; refuses a column of which these are not known."""
-    found: SettledQuantiles = {}
+    if any(isinstance(each, Settled) for each in quantiles.values()):
+        return dict(quantiles)
+    found: dict[str, Settled] = {}
     for column in dict.fromkeys([*quantiles, *medians]):
         levels = [(Quantiles.label(column, level), level) for level in quantiles.get(column, ())]
         levels += [(f"{column}_{MEDIAN}", 0.5)] if column in medians else []
         beside = medians.get(column)
         own = bounds if beside is None else {**bounds, column: beside}
         made, within = _whose(column, own, {} if beside is not None else total_bounds, unit)
-        found[column] = (tuple(levels), _cells(column, within, bins.get(column), unit), made)
+        found[column] = Settled(tuple(levels), _cells(column, within, bins.get(column), unit), made)
     return found
 
 
@@ -162,16 +171,3 @@ def _cells(column: str, within: tuple[float, float] | None, bins: Bins | None, u
         remedy = "declare fewer bins" if cut.cells > 2 else "declare bins inside the bounds"
         raise RequestError(what, rule, remedy, code="quantile-cells-too-many-or-few", column=column, cells=cut.cells)
     return cut
-
-
-def check_bins_column(bins: Mapping[str, Any], asked: Sequence[str]) -> None:
-    """Refuse bins of a column that nothing is asked of."""
-    for column in bins:
-        if column not in asked:
-            what, rule = f"bins names {column!r}", "it must be a column that is asked for"
-            raise RequestError(what, rule, nearest(str(column), asked), code="bins-of-unasked-column", column=column)
-
-
-def is_level(value: Any) -> bool:
-    """Whether this is the level of a quantile."""
-    return is_number(value) and not is_whole(value) and 0 < value < 1

@@ -215,6 +215,7 @@ def open_tables(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
         if cut is not None:
             declared.append(declare_cells(column, cut, known, derivation.kinds))
         else:
+            check_listed(source, column, known)
             declared.append(declare_groups([column], [(label,) for label in known], derivation.kinds))
     added = Contribution((), rule.unit)
     check_people(source, added, derivation, None, 1, rule.names)
@@ -224,6 +225,21 @@ def open_tables(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
 
 def _sizes(domain: Domain) -> tuple[int, ...]:
     return tuple(len(values) for values in domain.declared_lists)
+
+
+def check_listed(source: Source, column: str, labels: Sequence[Any]) -> None:
+    """Refuse numbers that are listed for a column of floats: they may be meant as values, or as edges of cells."""
+    number = all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
+    dtype = source.schema.get(column)
+    if number and dtype is not None and dtype.is_float() and column not in source.texts:
+        shown = ", ".join(f"{label:g}" for label in labels[:4]) + (", …" if labels[4:] else "")
+        raise SourceError(
+            f"numbers listed for {column!r}, a column of floats: bins or values?",
+            "few floats equal a listed number; the edges of cells are declared as bins",
+            f'write {{ bins = [{shown}] }}; if they are codes, derive whole numbers: columns = {{ code = "floor({column})" }}',
+            code="bins-or-values",
+            column=column,
+        )
 
 
 def _refuse_array(source: Source) -> None:

@@ -39,7 +39,7 @@ from gaussmith.totals.categories import (
     open_pairs,
     usual_columns,
 )
-from gaussmith.totals.cell_counts import open_number, open_tables
+from gaussmith.totals.cell_counts import check_listed, open_number, open_tables
 from gaussmith.totals.features import Coding, Contribution, Feature, PersonMean, PersonTotal, RowCount, RowSum
 from gaussmith.totals.limbs import blocks_of
 from gaussmith.totals.people import Histogram, People, check_people
@@ -198,6 +198,7 @@ def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Deriv
     added = Contribution((), rule.unit)
     labels, cut = _values(draw.block.domain), rule.cut_of(rule.histogram)
     if cut is None:
+        check_listed(source, rule.histogram, labels)
         keys = declare_groups([rule.histogram], [(value,) for value in labels], derivation.kinds)
     else:
         keys = declare_cells(rule.histogram, cut, labels, derivation.kinds)
