@@ -26,7 +26,7 @@ def quantile(release: Release, level: float, confidence: float) -> tuple[float, 
     readout, quantiles = quantiles_in(release)
     rule, remedy = "a level is above 0 and below 1", "write 0.5 for the median"
     q = check_number("level", level, above=0, below=1, rule=rule, remedy=remedy, error=PlanError)
-    (other,) = (quantiles.at([q]),)
+    other = quantiles.at([q])
     low, high = other.intervals(readout.noisy, normal_width(confidence))
     return float(other.values(readout.noisy)[0]), float(low[0]), float(high[0])
 

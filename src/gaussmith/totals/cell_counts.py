@@ -236,7 +236,8 @@ def check_listed(source: Source, column: str, labels: Sequence[Any]) -> None:
         raise SourceError(
             f"numbers listed for {column!r}, a column of floats: bins or values?",
             "few floats equal a listed number; the edges of cells are declared as bins",
-            f'write {{ bins = [{shown}] }}; if they are codes, derive whole numbers: columns = {{ code = "floor({column})" }}',
+            f"write {{ bins = [{shown}] }}; if they are codes, derive whole numbers: "
+            f'columns = {{ code = "floor({column})" }}',
             code="bins-or-values",
             column=column,
         )
