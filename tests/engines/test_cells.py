@@ -62,7 +62,7 @@ def month(day: datetime.date | None) -> int | None:
 
 
 def read_text(text: str | None) -> float | None:
-    return None if text is None or "%" in text or "inf" in text or "nan" in text else float(text)
+    return None if text is None or "%" in text else float(text)
 
 
 NUMBERS = ["f64", "f32", "i64", "money"]
@@ -91,7 +91,8 @@ def test_every_engine_puts_every_value_into_the_same_cell(
     asked: dict[str, Any] = {name: {"bins": EDGES} for name in columns}
     asked["day"] = {"by": "month", "between": ["2024-01", "2024-02"]}
     wanted = gm.Request(data, histograms=asked, guarantee=gm.Guarantee(mu=1))
-    source = ENGINES[engine](data, tmp_path, lambda: request.getfixturevalue("spark"))
+    held = data.with_columns(pl.col("day").cast(pl.String)) if engine == "json lines" else data
+    source = ENGINES[engine](held, tmp_path, lambda: request.getfixturevalue("spark"))
     found = dict(zip(asked, sums_of(wanted, source), strict=False))
     for name in columns:
         values = [read_text(v) if name == "text" else v for v in data[name].to_list()]
@@ -119,7 +120,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "one group": {"medians": ["f64"], "total_bounds": {"f64": (-50, 50)}, "unit": "person",
                   "by": {"region": ["south", "north"]}},
     "stand-in": {"medians": ["f64"], "bounds": {"f64": (-50, 50)}, "missing": {"f64": 7}},
-    "filtered": {"medians": ["half"], "bounds": {"half": (-50, 50)}, "columns": {"half": "f64 / 2"}, "where": "i64 > 0"},
+    "filtered": {"medians": ["twice"], "bounds": {"twice": (-50, 50)}, "columns": {"twice": "f64 * 2"}, "where": "i64 > 0"},
     "tables": {"marginals": [["f64", "region"], ["day"]], "values": {"region": ["north", "south"]}, "count": True,
                "bins": {"f64": EDGES, "day": {"by": "month", "between": ["2024-01", "2024-02"]}}},
     "people's tables": {"marginals": [["f64", "region"]], "values": {"region": ["north", "south"]},
@@ -191,8 +192,8 @@ def test_columns_of_other_kinds_are_refused() -> None:
     for asked, code in (
         ({"histograms": {"day": {"bins": [1, 2]}}}, "column-does-not-fit-cells"),
         ({"histograms": {"x": {"by": "year", "between": [2023, 2024]}}}, "column-does-not-fit-cells"),
-        ({"medians": {"day": (0, 1)}}, "column-not-a-number"),
-        ({"medians": {"sex": (0, 1)}}, "column-not-a-number"),
+        ({"medians": {"day": (0, 1)}}, "column-not-numbers"),
+        ({"medians": {"sex": (0, 1)}}, "column-not-numbers"),
         ({"histograms": {"y": {"bins": [1, 2]}}}, "no-such-cell-column"),
     ):
         request = gm.Request(data, guarantee=gm.Guarantee(mu=1), **asked)

@@ -61,15 +61,15 @@ def settle_marginals(tables: Any, values: Mapping[str, Any], bins: Mapping[str, 
         return tables or ()
     declared: list[tuple[str, tuple[Any, ...], Cut | None]] = []
     for column in dict.fromkeys(column for table in tables for column in table):
-        if (column in values) == (column in bins):
-            both = column in values
+        if column in values and column in bins:
+            what, rule = f"column {column!r} has values and bins", "its cells in a table are the ones or the others"
+            raise RequestError(what, rule, "leave one out", code="marginal-with-values-and-bins", column=column)
+        if column not in values and column not in bins:
             raise RequestError(
-                f"column {column!r} of a marginal has {'both values and bins' if both else 'no values'}",
+                f"column {column!r} of a marginal has no values",
                 "every column of a table needs declared values, or bins of its numbers or dates",
-                "leave one out"
-                if both
-                else f'write values = {{ {column} = ["a", "b"] }}, or bins = {{ {column} = [0, 10, 20] }}',
-                code="marginal-with-values-and-bins" if both else "marginal-without-values",
+                f'write values = {{ {column} = ["a", "b"] }}, or bins = {{ {column} = [0, 10, 20] }}',
+                code="marginal-without-values",
                 column=column,
             )
         if column in bins:
