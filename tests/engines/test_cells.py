@@ -29,12 +29,26 @@ def table(rows: int = ROWS) -> pl.DataFrame:
     """Values at every edge and on both sides of it, in every type; fresh on each run."""
     random = np.random.default_rng()
     near = [f(e) for e in EDGES for f in (float, lambda e: math.nextafter(e, -1e9), lambda e: math.nextafter(e, 1e18))]
-    odd: list[Any] = [*near, -0.0, math.inf, -math.inf, math.nan, None, 5e-324, -5e-324, 1e308, *random.normal(0, 40, 9).tolist()]
+    odd: list[Any] = [
+        *near,
+        -0.0,
+        math.inf,
+        -math.inf,
+        math.nan,
+        None,
+        5e-324,
+        -5e-324,
+        1e308,
+        *random.normal(0, 40, 9).tolist(),
+    ]
     f64 = [odd[i] for i in random.integers(0, len(odd), rows)]
     with np.errstate(over="ignore"):
         f32 = np.array([math.nan if v is None else v for v in f64]).astype(np.float32)
     whole = random.choice([-61, -60, 0, 1, 17, 18, 2**53 - 1, 2**53, 2**53 + 1, 2**62], rows)
-    days = [None if i == 0 else datetime.date(2023, 12, 28) + datetime.timedelta(days=int(i)) for i in random.integers(0, 80, rows)]
+    days = [
+        None if i == 0 else datetime.date(2023, 12, 28) + datetime.timedelta(days=int(i))
+        for i in random.integers(0, 80, rows)
+    ]
     return pl.DataFrame(
         {
             "person": random.integers(0, rows // 3, rows),
@@ -118,7 +132,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "both": {"medians": ["f64"], "bounds": {"f64": (-50, 50)}, "unit": "person", "by": {"region": ["south", "north"]},
              "groups_per_unit": 2},
     "one group": {"medians": ["f64"], "total_bounds": {"f64": (-50, 50)}, "unit": "person",
-                  "by": {"region": ["south", "north"]}},
+                  "by": {"region": ["south", "north"]}, "groups_per_unit": 1},
     "stand-in": {"medians": ["f64"], "bounds": {"f64": (-50, 50)}, "missing": {"f64": 7}},
     "filtered": {"medians": ["twice"], "bounds": {"twice": (-50, 50)}, "columns": {"twice": "f64 * 2"}, "where": "i64 > 0"},
     "tables": {"marginals": [["f64", "region"], ["day"]], "values": {"region": ["north", "south"]}, "count": True,
