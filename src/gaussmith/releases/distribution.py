@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gaussmith.checks import check_number
 from gaussmith.errors import PlanError
@@ -14,21 +14,26 @@ if TYPE_CHECKING:
     from gaussmith.releases.release import Release
 
 
-def distribution(release: Release, confidence: float) -> dict[str, list[float]]:
-    """The share of people below each inner edge, with the ends of its interval; of one column, of one group."""
-    readout, quantiles = quantiles_in(release)
-    found = quantiles.distribution(readout.noisy, normal_width(confidence))
-    return dict(zip(("edge", "share", "lower", "upper"), (each.tolist() for each in found), strict=True))
+class CellReadings:
+    """What a release of quantiles can say beyond them. It is read from the same noisy numbers and costs nothing more."""
 
+    def distribution(self, confidence: float = 0.95) -> dict[str, list[float]]:
+        """The share of values below each edge of the cells of the quantiles in view: edge, share, lower, upper.
 
-def quantile(release: Release, level: float, confidence: float) -> tuple[float, float, float]:
-    """One more quantile of one column, of one group."""
-    readout, quantiles = quantiles_in(release)
-    rule, remedy = "a level is above 0 and below 1", "write 0.5 for the median"
-    q = check_number("level", level, above=0, below=1, rule=rule, remedy=remedy, error=PlanError)
-    other = quantiles.at([q])
-    low, high = other.intervals(readout.noisy, normal_width(confidence))
-    return float(other.values(readout.noisy)[0]), float(low[0]), float(high[0])
+        Of one column, and of one group. Each interval holds by itself.
+        """
+        readout, quantiles = quantiles_in(cast("Release", self))
+        found = quantiles.distribution(readout.noisy, normal_width(confidence))
+        return dict(zip(("edge", "share", "lower", "upper"), (each.tolist() for each in found), strict=True))
+
+    def quantile(self, level: float, confidence: float = 0.95) -> tuple[float, float, float]:
+        """Another quantile of the column whose quantiles are in view: its value and the ends of its interval."""
+        readout, quantiles = quantiles_in(cast("Release", self))
+        rule, remedy = "a level is above 0 and below 1", "write 0.5 for the median"
+        q = check_number("level", level, above=0, below=1, rule=rule, remedy=remedy, error=PlanError)
+        other = quantiles.at([q])
+        low, high = other.intervals(readout.noisy, normal_width(confidence))
+        return float(other.values(readout.noisy)[0]), float(low[0]), float(high[0])
 
 
 def quantiles_in(release: Release) -> tuple[Readout, Quantiles]:
@@ -36,10 +41,8 @@ def quantiles_in(release: Release) -> tuple[Readout, Quantiles]:
     if len(release.plan) > 1:
         release.plan.slot  # noqa: B018 (refuses, with the names of the questions)
     if release.labels:
-        remedy = "choose one: release[group]"
-        raise PlanError(
-            "the distribution of several groups", "each has its own", remedy, code="cells-of-several-groups"
-        )
+        what, remedy = "the distribution of several groups", "choose one: release[group]"
+        raise PlanError(what, "each has its own", remedy, code="cells-of-several-groups")
     found = [
         (piece.readout, each)
         for piece in release.pieces

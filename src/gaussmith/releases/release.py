@@ -20,6 +20,7 @@ from gaussmith.plans.draw import tied_sum
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.pieces import Together
 from gaussmith.plans.row_rule import RowRule
+from gaussmith.releases.distribution import CellReadings
 from gaussmith.releases.readout import Readout, block_diagonal, side_by_side
 from gaussmith.releases.table import answer_columns
 from gaussmith.statistics.mean import check_method
@@ -38,7 +39,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(CellReadings):
     """The result of `plan.release` and `gaussmith.release`. Values are not clipped: a small count can be below 0.
 
     `release["question"]`, `release["group"]` and `release["answer"]` narrow it, in this order; the result is the
@@ -310,24 +311,6 @@ class Release:
         summed = len(self.view.groups) if self.view.groups is not None and self.view.summed else 1
         slopes = block_diagonal([each.gradient() for each in self.readouts])
         return np.asarray(slopes @ Together(self.plan).feature_covariance(summed) @ slopes.T)
-
-    def distribution(self, confidence: float = 0.95) -> dict[str, list[float]]:
-        """The share of people below each edge of the cells of a quantile in view: edge, share, lower, upper.
-
-        It comes from the noise of the quantiles and costs nothing more. Each interval holds by itself.
-        """
-        from gaussmith.releases.distribution import distribution
-
-        return distribution(self, confidence)
-
-    def quantile(self, level: float, confidence: float = 0.95) -> tuple[float, float, float]:
-        """Another quantile of the column whose quantiles were released: its value and the ends of its interval.
-
-        It is read from the same noisy numbers and costs nothing more.
-        """
-        from gaussmith.releases.distribution import quantile
-
-        return quantile(self, level, confidence)
 
     def marginal(self, *attributes: str | int) -> Array:
         """The table of one released marginal, an axis per attribute (by name or number), in the order given.
