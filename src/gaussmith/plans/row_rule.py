@@ -240,7 +240,14 @@ class RowRule:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> RowRule:
         """The rule that `to_dict` described."""
-        empty: dict[str, Any] = {"present": (), "complete": (), "stand_ins": (), "cuts": {}, "source": None, "values_per_unit": 1}
+        empty: dict[str, Any] = {
+            "present": (),
+            "complete": (),
+            "stand_ins": (),
+            "cuts": {},
+            "source": None,
+            "values_per_unit": 1,
+        }
         spared: dict[str, Any] = {**dict.fromkeys(_SPARED, ""), **empty}
         names = [each.name for each in dataclass_fields(cls)]
         given = spared | {name: fields[name] for name in names if name in fields or name not in spared}

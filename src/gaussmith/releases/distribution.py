@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CellReadings:
-    """What a release of quantiles can say beyond them. It is read from the same noisy numbers and costs nothing more."""
+    """What a release of quantiles can say beyond them, read from the same noisy numbers: it costs nothing more."""
 
     def distribution(self, confidence: float = 0.95) -> dict[str, list[float]]:
         """The share of values below each edge of the cells of the quantiles in view: edge, share, lower, upper.

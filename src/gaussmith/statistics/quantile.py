@@ -112,6 +112,10 @@ class Quantiles(Statistic):
         """Of ranks, at the worst edge."""
         return np.asarray(self._variances(noisy).max(axis=1))
 
+    def standard_factors(self, worth: Array) -> Array:
+        """Of a number below an edge less q times that of all."""
+        return np.asarray(np.sqrt((1.0 + self.levels**2) / worth[0]))
+
     def combined_rows(self, noisy: Noisy, dense: Array) -> Array:
         return np.asarray(dense[self.places[:, 0]] - self.levels[:, None] * dense[self.cells - 1])
 

@@ -264,6 +264,10 @@ class Statistic:
         """By how much each answer changes with each feature it needs, at the released values of one group."""
         return np.broadcast_to(np.array(self.coefficients), self.places.shape)
 
+    def standard_factors(self, worth: Array) -> Array:
+        """The errors that independent noise leaves in answers, where it has the size 1/√worth in every feature."""
+        return np.asarray(1.0 / np.sqrt(self.weights))
+
     def whole_gradient(self, noisy: Noisy) -> Array | None:
         """The same over all features, where answers need more of them than `places` say."""
         return None
