@@ -136,6 +136,37 @@ def _counted(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, 
     return {**dict.fromkeys(plain), **_keys(flag, [text for text in texts or () if text not in plain], example)}
 
 
+def _levels(flag: str, texts: Sequence[str] | None) -> dict[str, list[float]]:
+    """NAME=LEVEL,LEVEL: levels of quantiles."""
+    named = _named(flag, texts, "income=0.1,0.5,0.9")
+    return {name: [number(flag, level) for level in levels.split(",")] for name, levels in named.items()}
+
+
+def _tables(flag: str, texts: Sequence[str] | None) -> list[list[str]]:
+    """NAME,NAME: the columns of a table."""
+    return [text.split(",") for text in texts or ()]
+
+
+def _bins(flag: str, texts: Sequence[str] | None) -> dict[str, Any]:
+    """NAME=EDGE,EDGE, or NAME=equal:20:0:100, NAME=log:10:1:1000, NAME=month:2024-01:2024-12."""
+    found: dict[str, Any] = {}
+    for name, text in _named(flag, texts, "age=18,40,65").items():
+        way, *rest = text.split(":")
+        if way in ("equal", "log") and len(rest) == 3:
+            count, low, high = (_digits(number(flag, part)) for part in rest)
+            found[name] = {way: count, "between": [low, high]}
+        elif len(rest) == 2:
+            found[name] = {"by": way, "between": rest}
+        else:
+            found[name] = [_digits(number(flag, edge)) for edge in text.split(",")]
+    return found
+
+
+def _digits(value: float) -> float | int:
+    """Whole numbers as such."""
+    return int(value) if value.is_integer() else value
+
+
 def _whole(flag: str, text: str | None) -> int | None:
     if text is None:
         return None
@@ -166,6 +197,17 @@ FLAGS = (
         "values", "NAME=VALUE,VALUE,…", "the declared values of a column, for --histogram NAME and --by NAME",
         "values", partial(_keys, example="sex=f,m"), often=True,
     ),
+    Flag(
+        "bins", "NAME=EDGE,EDGE,…",
+        "the cells of a column: edges, equal:20:0:100, log:10:1:1000, or of dates month:2024-01:2024-12",
+        "bins", _bins, often=True,
+    ),
+    Flag(
+        "quantile", "NAME=LEVEL,…", "quantiles of a column with --bounds or --bins, such as income=0.1,0.9",
+        "quantiles", _levels, often=True,
+    ),
+    Flag("median", "NAME[:LOW:HIGH]", "the median of a column", "medians", _asked, often=True),
+    Flag("marginal", "NAME,NAME,…", "a table over columns with --values or --bins", "marginals", _tables, often=True),
     Flag("count", None, "the number of people"),
     Flag("count_rows", None, "the number of rows instead"),
     Flag(

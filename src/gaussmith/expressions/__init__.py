@@ -6,15 +6,16 @@
 Text becomes a tree of `nodes` (`grammar`, with the names in `functions`), the tree a formula whose kinds fit the
 columns (`formulas`), the formula a value of one row (`evaluation`) or a narwhals expression (`spelling`). How texts
 and dates are read say `readings` and `calendar`; `writing` writes trees as text again; `person_columns` puts the rows
-of a person together. `keys` are the declared groups, `identity` says which ids are the same. No code is executed, every
-formula is total, and each row's value depends on that row alone. See docs/expressions.md.
+of a person together. `cuts` are declared cells, `keys` declared groups, `identity` says which ids are the same. No code
+is executed, every formula is total, and each row's value depends on that row alone. See docs/expressions.md.
 """
 
 from gaussmith.expressions.conjunctions import common_filter, same_meaning
+from gaussmith.expressions.cuts import Cut, cell_of, check_cut, place_among
 from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of
 from gaussmith.expressions.grammar import Expression, language, parse
 from gaussmith.expressions.identity import CODED_INTEGER, INTEGER, TEXT, as_id, check_ids, object_code
-from gaussmith.expressions.keys import GroupKeys, declare_groups, match_keys
+from gaussmith.expressions.keys import GroupKeys, declare_cells, declare_groups, match_keys
 from gaussmith.expressions.person_columns import PersonColumns, combine_people, plan_person_columns
 from gaussmith.expressions.readings import read_number
 from gaussmith.expressions.spelling import Derivation, as_number, derive, kinds_of, plan_derivation, to_narwhals
@@ -24,6 +25,7 @@ __all__ = [
     "CODED_INTEGER",
     "INTEGER",
     "TEXT",
+    "Cut",
     "Derivation",
     "Expression",
     "Formula",
@@ -31,11 +33,14 @@ __all__ = [
     "PersonColumns",
     "as_id",
     "as_number",
+    "cell_of",
     "check",
+    "check_cut",
     "check_ids",
     "columns_used",
     "combine_people",
     "common_filter",
+    "declare_cells",
     "declare_groups",
     "derive",
     "evaluate",
@@ -45,6 +50,7 @@ __all__ = [
     "match_keys",
     "object_code",
     "parse",
+    "place_among",
     "plan_derivation",
     "plan_person_columns",
     "read_number",

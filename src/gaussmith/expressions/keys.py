@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import RequestError, nearest_column
+from gaussmith.expressions.cuts import Cut, cell_of, check_cut
 from gaussmith.expressions.identity import object_code
 from gaussmith.expressions.readings import LONGEST_DATE, date_number
 from gaussmith.expressions.spelling import as_date, as_number
@@ -40,13 +41,25 @@ _NAMES = {"number": "numbers", "truth": "booleans", "date": "dates", "other": "v
 class GroupKeys:
     """The declared groups in their order: `keys` as they were written, `codes` as what columns are matched with.
 
-    `kinds` says for each column how its values are compared: as "text", "object" (a text too), "number" or "date".
+    `kinds` says for each column how its values are compared: as "text", "object" (a text too), "number" or "date". Of a
+    column with `cuts` the cell is compared, as a number.
     """
 
     columns: tuple[str, ...]
     keys: tuple[tuple[Key, ...], ...]
     kinds: tuple[str, ...]
     codes: tuple[tuple[str | float, ...], ...]
+    cuts: tuple[tuple[str, Cut], ...] = ()
+
+
+def declare_cells(column: str, cut: Cut, labels: Sequence[Any], kinds: Mapping[str, str]) -> GroupKeys:
+    """The cells of one column as groups, under these names; refuses a column that holds no such values."""
+    if column not in kinds:
+        what, rule = f"cells of column {column!r}", "the source has no such column"
+        raise RequestError(what, rule, nearest_column(column, kinds), code="no-such-cell-column", column=column)
+    check_cut(column, cut, kinds)
+    codes = tuple((float(i),) for i in range(cut.cells))
+    return GroupKeys((column,), tuple((label,) for label in labels), ("number",), codes, ((column, cut),))
 
 
 def declare_groups(columns: Sequence[str], labels: Sequence[tuple[Any, ...]], kinds: Mapping[str, str]) -> GroupKeys:
@@ -140,7 +153,11 @@ def match_keys(groups: GroupKeys, kinds: Mapping[str, str]) -> dict[str, nw.Expr
     import narwhals as nw
 
     matched: dict[str, nw.Expr] = {}
+    cuts = dict(groups.cuts)
     for j, (name, kind) in enumerate(zip(groups.columns, groups.kinds, strict=True)):
+        if name in cuts:
+            matched[f"k{j}"] = cell_of(name, cuts[name], kinds[name])
+            continue
         if kind in ("text", "object"):
             matched[f"k{j}"] = nw.col(name).cast(nw.String)
             continue

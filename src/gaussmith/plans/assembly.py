@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,52 +22,16 @@ from gaussmith.checks import is_number
 from gaussmith.domains import Box, Cells, Counts, Domain, People, Records
 from gaussmith.errors import RequestError
 from gaussmith.numerics.linear import Array
+from gaussmith.plans.assembled import Assembled, PersonRule
+from gaussmith.plans.cell_assembly import assemble_quantiles, assemble_tables
 from gaussmith.problem.codes import centre_of
 from gaussmith.problem.features import ROW_SUM, ROWS, TOTAL, VALUES, Need, One, Value, of_coordinates
 from gaussmith.statistics import ONE, Answers, Count, Histograms, Statistic
 from gaussmith.statistics.asking import ground_of, read_weights
 from gaussmith.statistics.count import NAME
 from gaussmith.statistics.registry import STATISTICS
-from gaussmith.statistics.statistic import NUMBERS, AskedAnswer, Ground
+from gaussmith.statistics.statistic import CELLS, NUMBERS, TABLES, AskedAnswer, Ground
 from gaussmith.statistics.statistic import VALUES as VALUES_OF
-
-
-@dataclass(frozen=True)
-class PersonRule:
-    """How people come out of rows, and what numbers are over.
-
-    `unit` is False where each row is a person; else `rows_per_unit` rows of a person count. `means_of` and `count` say
-    whether means are over "rows" or "units", and whether people (True) or "rows" are counted. A person counts in at
-    most `values_per_unit` of some declared values.
-    """
-
-    unit: bool
-    rows_per_unit: int
-    means_of: str
-    count: bool | str
-    values_per_unit: int = 1
-
-    def of(self, divided: bool) -> str:
-        """Whose numbers a statistic is about: those of records (rows are people), of people or of rows."""
-        if not self.unit:
-            return "records"
-        return "rows" if divided and self.means_of == "rows" and self.rows_per_unit > 1 else "people"
-
-    @property
-    def counts_rows(self) -> bool:
-        """Whether rows are counted, and are not people."""
-        return self.unit and self.count == "rows" and self.rows_per_unit > 1
-
-
-@dataclass(frozen=True, eq=False)
-class Assembled:
-    """The domain of one person, the answers, what stands in for missing values (None: the planner's own rule), and
-    what each coordinate is made of."""
-
-    domain: Domain
-    answers: Answers
-    stand_ins: Array | None
-    made: tuple[tuple[str, str], ...]
 
 
 def assemble(asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]) -> Assembled:
@@ -108,7 +71,7 @@ def assemble_values(
     asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
 ) -> Assembled:
     """How many people have each value of a column: each counts in one of them, or in a few; or in none."""
-    ((_, _, (column, values)),) = asked
+    ((_, _, (column, values, cut)),) = asked
     at_most, count = min(rule.values_per_unit, len(values)), bool(rule.count)
     domain: Domain = Cells(values, or_none=True) if at_most == 1 else Counts(values, at_most=at_most)
     domain.check_coordinates()
@@ -117,10 +80,10 @@ def assemble_values(
     histogram = STATISTICS[asked[0].kind](names, np.arange(d)[:, None], np.ones(d))
     features = of_coordinates(np.arange(d), np.zeros(d, bool))
     answers = Answers.of(features, [histogram, *([Count.of_records()] if count else [])], "equal")
-    return Assembled(domain, answers, None, ((VALUES, column),))
+    return Assembled(domain, answers, None, ((VALUES, column),), cuts=() if cut is None else ((column, cut),))
 
 
-ASSEMBLIES = {NUMBERS: assemble, VALUES_OF: assemble_values}
+ASSEMBLIES = {NUMBERS: assemble, VALUES_OF: assemble_values, CELLS: assemble_quantiles, TABLES: assemble_tables}
 """By `Statistic.over`: what makes the domain, the answers and the coordinates of a part of a question."""
 
 

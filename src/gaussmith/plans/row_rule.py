@@ -12,7 +12,8 @@ from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from typing import Any
 
-from gaussmith.problem.features import ROWS, TOTAL, VALUES
+from gaussmith.expressions.cuts import Cut
+from gaussmith.problem.features import OWN_MEAN, OWN_TOTAL, OWN_VALUE, ROWS, TABLED, TOTAL, VALUES
 
 NUMBERS, CATEGORIES, ORDER, PAIRS = "numbers", "categories", "order", "pairs"
 """The forms of plain data, of which each row is a record, or in pairs an item of one.
@@ -34,7 +35,8 @@ _COMPARED = {
 _PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of one person only"}
 
 _SPARED = (
-    "present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form", "person_columns", "person_where"
+    "present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form", "person_columns", "person_where",
+    "cuts",
 )  # fmt: skip
 """Fields that are saved only where they say something."""
 
@@ -58,6 +60,7 @@ class RowRule:
     query:           "rows" where the source is a query, view or lazy frame, "promised" if row by row; else ""
     person_columns:  numbers of a person, made of the rows that pass the filter: then each person is one row of these
     person_where:    the filter of people, by their person columns
+    cuts:            the cells that a column's values are counted in, by column
     form:            the form of plain data; "" for a table of which the rest of the rule says what a person adds
 
     >>> print(RowRule(((TOTAL, "visits"),), unit="person", where="age >= 18"))
@@ -83,6 +86,7 @@ class RowRule:
     form: str = ""
     person_columns: tuple[tuple[str, str], ...] = ()
     person_where: str | None = None
+    cuts: tuple[tuple[str, Cut], ...] = ()
 
     @property
     def histogram(self) -> str | None:
@@ -93,7 +97,16 @@ class RowRule:
     def is_plain(self) -> bool:
         """Whether every row of the table is a record of numbers just as it stands."""
         own = self.unit is None and not self.by and not self.columns and not self.is_filtered
-        return own and self.histogram is None
+        return own and self.histogram is None and not self.is_counted
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether people are counted in cells, by a number of theirs or by the values of several columns."""
+        return bool(self.features) and self.features[0][0] in (OWN_VALUE, OWN_MEAN, OWN_TOTAL, TABLED)
+
+    def cut_of(self, column: str) -> Cut | None:
+        """The cells of a column; None where its values are declared."""
+        return dict(self.cuts).get(column)
 
     @property
     def is_filtered(self) -> bool:
@@ -118,7 +131,9 @@ class RowRule:
         read = dict.fromkeys(
             (kind, column, float(value))
             for (kind, column), value in zip(self.features, stand_ins, strict=False)
-            if kind not in (ROWS, VALUES) and column not in derived and column not in self.present
+            if kind not in (ROWS, VALUES, OWN_VALUE, OWN_MEAN, OWN_TOTAL, TABLED)
+            and column not in derived
+            and column not in self.present
         )
         values = {column: {v for _, other, v in read if other == column} for _, column, _ in read}
         told = [
@@ -160,7 +175,10 @@ class RowRule:
             m = self.groups_per_unit
             more = "1 group keeps the one" if m == 1 else f"{m} groups keeps the {m}"
             lines.append(f"a person in more than {more} with the most rows; ties go to the group declared first")
-        if self.histogram is not None:
+        lines += self._counted()
+        if self.histogram is not None and self.cut_of(self.histogram) is not None:
+            lines.append(f"a row without a value of {self.histogram} is in no cell")
+        elif self.histogram is not None:
             lines.append(f"values of {self.histogram} that are not declared are dropped")
         if self.histogram is not None and several:
             m = self.values_per_unit
@@ -202,6 +220,27 @@ class RowRule:
             return "no value missing, by promise"
         return "missing adds 0" if kind == TOTAL else ""
 
+    def _counted(self) -> list[str]:
+        """How people are counted in cells."""
+        if not self.is_counted:
+            return []
+        (kind, column), *_ = self.features
+        if kind == TABLED:
+            own = [column for _, column in self.features]
+            lines = [f"a value of {', '.join(own)} that is missing or not declared has a cell of its own"]
+            if self.unit is not None:
+                lines.append("a person with several combinations of values keeps the one with the most rows")
+            return lines
+        of = {OWN_MEAN: "the mean of", OWN_TOTAL: "the total of"}.get(kind)
+        skipped = column not in self.present and column not in dict(self.stand_ins)
+        lines = [f"rows where {column} is missing are left out"] if skipped else []
+        lines += [] if of is None else [f"a person has one value: {of} its {column} over all rows that count"]
+        cut = self.cut_of(column)
+        if cut is not None and cut.ends is not None:
+            low, high = cut.ends
+            lines.append(f"a value of {column} below {low:,.12g} or above {high:,.12g} counts as that bound")
+        return lines
+
     def __str__(self) -> str:
         return "\n".join(self.notes())
 
@@ -213,6 +252,8 @@ class RowRule:
         for name in ("present", "complete"):
             if name in fields:
                 fields[name] = list(fields[name])
+        if self.cuts:
+            fields["cuts"] = {column: cut.to_dict() for column, cut in self.cuts}
         if self.stand_ins:
             fields["stand_ins"] = [list(pair) for pair in self.stand_ins]
         if self.person_columns:
@@ -222,7 +263,14 @@ class RowRule:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> RowRule:
         """The rule that `to_dict` described."""
-        empty = {"present": (), "complete": (), "stand_ins": (), "source": None, "values_per_unit": 1}
+        empty: dict[str, Any] = {
+            "present": (),
+            "complete": (),
+            "stand_ins": (),
+            "cuts": {},
+            "source": None,
+            "values_per_unit": 1,
+        }
         spared: dict[str, Any] = {**dict.fromkeys(_SPARED, ""), **empty}
         spared |= {"person_columns": {}, "person_where": None}
         names = [each.name for each in dataclass_fields(cls)]
@@ -243,6 +291,7 @@ class RowRule:
                 "query": str(given["query"]) if given["query"] in _PROMISED else "",
                 "form": str(given["form"]),
                 "person_columns": tuple((str(name), str(text)) for name, text in given["person_columns"].items()),
+                "cuts": tuple((str(column), Cut.from_dict(cut)) for column, cut in given["cuts"].items()),
             }
         )
 

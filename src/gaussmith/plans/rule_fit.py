@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gaussmith.domains import People
+from gaussmith.domains import Cells, People
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans.row_rule import RowRule
-from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL, VALUES
+from gaussmith.problem.features import MEAN, OWN_MEAN, OWN_TOTAL, OWN_VALUE, ROW_SUM, ROWS, TABLED, TOTAL, VALUES
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw
@@ -41,7 +41,20 @@ def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
     domain = draw.block.domain
     if kinds == [VALUES]:
         most = domain.marks_at_most
+        cut = rule.cut_of(rule.names[0])
+        if cut is not None and cut.cells != domain.dimension:
+            return False
         return draw.groups is None and most is not None and (rule.unit is None or rule.values_per_unit <= most)
+    if kinds and set(kinds) == {TABLED}:  # one combination of values for each person
+        if draw.groups is not None or not isinstance(domain, Cells) or len(kinds) != len(domain.sizes):
+            return False
+        cuts = [rule.cut_of(column) for column in rule.names]
+        return all(cut is None or cut.cells == n - 1 for cut, n in zip(cuts, domain.sizes, strict=True))
+    if kinds and set(kinds) & {OWN_VALUE, OWN_MEAN, OWN_TOTAL}:  # one number of each person, in one cell or in none
+        cut = rule.cut_of(rule.names[0])
+        whose = kinds == [OWN_VALUE] if rule.unit is None else kinds in ([OWN_MEAN], [OWN_TOTAL])
+        held = isinstance(domain, Cells) and domain.marks_at_most == 1 and len(domain.sizes) == 1
+        return whose and held and cut is not None and cut.cells == domain.dimension
     if not isinstance(domain, People):
         return set(kinds) <= {TOTAL, MEAN} and domain.marks_at_most is None and len(kinds) == domain.dimension
     own, over, last = domain.parts

@@ -68,7 +68,8 @@ def standard_errors_of_standard(block: Block) -> Array | None:
         reach = block.domain.standard_reach(block.problem)
         if reach is None:
             return None
-        found = reach / np.sqrt(block.answers.weights) / block.guarantee.mu
+        per = reach / block.guarantee.mu
+        found = block.answers.gathered(lambda each: per * each.standard_factors(block.problem.features.weights))
         exact = block.answers.count and block.public_count
         return np.append(found[:-1], 0.0) if exact else found
     other = standard_block(block)

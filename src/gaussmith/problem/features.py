@@ -29,6 +29,12 @@ TOTAL, MEAN, ROW_SUM, ROWS, VALUES = "total", "mean", "row sum", "rows", "values
 """What a coordinate is made of: a person's total, the mean of a person's rows, a sum over rows, the number of rows; or
 which declared values of a column a person has, one coordinate for each."""
 
+OWN_VALUE, OWN_MEAN, OWN_TOTAL = "own value", "own mean", "own total"
+"""The one number of a person whose cell is counted: the value of its row, the mean of its rows, or their total."""
+
+TABLED = "tabled"
+"""A column of tables: which cell of all columns together a person is in."""
+
 
 class BoundedColumn(NamedTuple):
     """A column and the bounds of its values."""

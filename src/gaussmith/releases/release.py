@@ -20,6 +20,7 @@ from gaussmith.plans.draw import tied_sum
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.pieces import Together
 from gaussmith.plans.row_rule import RowRule, notes_on
+from gaussmith.releases.distribution import CellReadings
 from gaussmith.releases.readings import Readings
 from gaussmith.releases.readout import Readout, block_diagonal, side_by_side
 from gaussmith.statistics.mean import check_method
@@ -35,7 +36,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Readings):
+class Release(Readings, CellReadings):
     """The result of `plan.release` and `gaussmith.release`. Values are not clipped: a small count can be below 0.
     Intervals are cut to what is public.
 

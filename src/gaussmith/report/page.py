@@ -21,6 +21,7 @@ from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.standard_gaussian import compare_block, compare_release, standard_scale
 from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
+from gaussmith.report.cell_charts import cell_pictures
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.drawing import draw
 from gaussmith.report.reasons import reasons
@@ -136,6 +137,9 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
         ("why", "Why this noise", "".join(dict.fromkeys(reasons(piece.block) for piece in pieces))),
         ("bounds", "Bounds and missing values", "".join(bounds)),
     ]
+    pictures = "".join(_figure(draw(spec, told), told) for spec, told in cell_pictures(release))
+    if pictures:
+        sections.insert(1, ("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>'))
     said = release.notes() or [_plain_unit(pieces[0].block)]
     notes = "".join(f"<li>{_text(note)}</li>" for note in said)
     sections.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))

@@ -13,6 +13,9 @@ from typing import Any
 
 from gaussmith.checks import is_number
 from gaussmith.errors import DomainError, RequestError
+from gaussmith.requests.bins import is_binned, read_all_bins, read_bins
+from gaussmith.requests.marginals import read_marginals
+from gaussmith.requests.quantiles import read_medians, read_quantiles
 
 Bounds = Mapping[str, tuple[float, float]]
 
@@ -24,6 +27,7 @@ class Fields:
     bounds: Bounds = field(default_factory=dict)
     total_bounds: Bounds = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
+    bins: Mapping[str, Any] = field(default_factory=dict)
     sums: Any = field(default_factory=dict)
     means: Any = field(default_factory=dict)
     count: bool | str = False
@@ -38,8 +42,11 @@ class Fields:
     complete: Sequence[str] = ()
     mean_within: Mapping[str, Any] | float = field(default_factory=dict)
     weights: Any = "relative"
+    quantiles: Mapping[str, Any] = field(default_factory=dict)
+    medians: Any = field(default_factory=dict)
     histograms: Any = field(default_factory=dict)
     proportions: Any = field(default_factory=dict)
+    marginals: Any = field(default_factory=tuple)
     values_per_unit: int | None = None
 
 
@@ -95,10 +102,12 @@ def read_values(which: str, columns: Any) -> dict[str, list[Any]]:
     return found
 
 
-def read_counted(which: str, columns: Any) -> dict[str, list[Any] | None]:
-    """Columns with their declared values; a list of names, or a column with None, where these are in `values`."""
+def read_counted(which: str, columns: Any) -> dict[str, Any]:
+    """Columns with their declared values or bins; names alone (or None) where these are in `values` or `bins`."""
     if isinstance(columns, Mapping):
-        found = read_values(which, {name: values for name, values in columns.items() if values is not None})
+        cells = {str(name): read_bins(str(name), given) for name, given in columns.items() if is_binned(given)}
+        listed = {name: given for name, given in columns.items() if given is not None and not is_binned(given)}
+        found: dict[str, Any] = {**read_values(which, listed), **cells}
         return {str(name): found.get(str(name)) for name in columns}
     if not _is_list(columns):
         read_values(which, columns)  # refuses it
@@ -168,10 +177,14 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "bounds": read_bounds,
     "total_bounds": read_bounds,
     "values": read_values,
+    "bins": read_all_bins,
     "sums": read_bounded,
     "means": read_bounded,
+    "quantiles": read_quantiles,
+    "medians": read_medians,
     "histograms": read_counted,
     "proportions": read_counted,
+    "marginals": read_marginals,
     "by": read_keys,
     "columns": read_expressions,
     "person_columns": read_expressions,

@@ -106,7 +106,8 @@ def parts_of(question: Question) -> list[Part]:
     counted = question.count
     for key in dict.fromkeys(keys):
         at = [i for i, other in enumerate(keys) if other == key]
-        counts = not key[2] and counted
+        beside = all(STATISTICS[asked[i].kind].counts_beside for i in at)
+        counts = not key[2] and beside and counted
         found.append(_part(question, key, [asked[i] for i in at], _some(weights, at), counts or False))
         counted = False if counts else counted
     if counted:

@@ -14,6 +14,8 @@ from gaussmith.expressions import parse
 from gaussmith.requests.bounds import settle_rows, settle_totals, settle_values
 from gaussmith.requests.fields import READERS, Fields, is_plain, read_bounded, read_counted, read_keys
 from gaussmith.requests.given import fill_absent, refuse_unknown
+from gaussmith.requests.marginals import settle_marginals
+from gaussmith.requests.quantiles import settle_quantiles
 from gaussmith.statistics.mean import read_mean_within
 from gaussmith.statistics.registry import asked_by_field
 
@@ -27,6 +29,7 @@ class Question(Fields):
     bounds:           bounds of one row, by column, for every answer about it
     total_bounds:     bounds of a person's total over all rows, by column
     values:           the declared values of a column, for histograms and groups
+    bins:             the cells of a column of numbers or dates: {"age": [18, 40, 65]} (docs/quantiles.md)
     sums, means:      columns; or columns with their bounds, which for a sum with a unit are those of a person's total
     count:            True: the number of people; "rows": the number of rows
     by:               declared groups: {"region": ["north", "south"]}, or a list of combinations
@@ -43,6 +46,10 @@ class Question(Fields):
     weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
     histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
     proportions:      the same, with the share of each value in all of them: ["region"]
+                      or each of its bins: {"delay": {"bins": [-60, 0, 60]}}
+    quantiles:        quantiles of columns that have bounds or bins: {"income": [0.1, 0.5, 0.9]}
+    medians:          the same at 0.5: ["income"], or with bounds {"income": [0, 200000]}
+    marginals:        tables over columns that have values or bins, which add up: [["age", "sex"], ["region"]]
     values_per_unit:  how many of these values a person counts in; must be given where there is a unit
     share:            its share of μ², relative to those of the others; without any, questions are planned together
     error_at_most:    the largest standard error allowed in its sums, counts and cells; all else is as good as it gets
@@ -76,12 +83,12 @@ class Question(Fields):
         for text in (*self.columns.values(), self.where):
             if text is not None:
                 parse(text)  # names of columns and their kinds are checked when the source is there
-        asked = {column for columns in self._bounded().values() for column in columns}
+        asked = self.columns_of_numbers
         for which, columns in (("missing", self.missing), ("complete", self.complete)):
             for column in columns:
                 if column not in asked:
                     what, rule = f"{which} names {column!r}", "it must be a column that is asked for"
-                    remedy = nearest(str(column), sorted(asked))
+                    remedy = nearest(str(column), asked)
                     raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
         for column in self.complete:
             if column in self.missing:
@@ -108,10 +115,17 @@ class Question(Fields):
             raise RequestError(what, rule, "write share = 2", code="share-not-positive", share=self.share)
         if self.error_at_most is not None:
             self._check_error()
-        if not (self.count or any(getattr(self, name, None) for name in asked_by_field())):
+        if not (self.count or self.medians or any(getattr(self, name, None) for name in asked_by_field())):
             rule = "a request has at least one answer"
             raise RequestError(
                 "nothing is asked for", rule, "add sums, means or count, e.g. --count", code="nothing-asked"
+            )
+        if self.marginals and (self.by or self.values_per_unit not in (None, 1)):
+            raise RequestError(
+                "marginals by groups, or with values_per_unit",
+                "a person is in one cell of each table",
+                "leave them out; a column of groups may be a column of the tables",
+                code="marginals-by-groups",
             )
         if self.histograms or self.proportions:
             self._check_histogram()
@@ -123,6 +137,12 @@ class Question(Fields):
                 code="values-per-unit-without-histograms",
                 values_per_unit=self.values_per_unit,
             )
+
+    @property
+    def columns_of_numbers(self) -> list[str]:
+        """The columns of which sums, means or quantiles are asked."""
+        bounded = [getattr(self, name) for name, read in READERS.items() if read is read_bounded]
+        return list(dict.fromkeys(column for some in (*bounded, self.quantiles, self.medians) for column in some))
 
     @cached_property
     def where_means_lie(self) -> dict[str, tuple[float, float]]:
@@ -162,7 +182,7 @@ class Question(Fields):
         counted = [*self.histograms.values(), *self.proportions.values()]
         if None not in counted:
             _check_fits("values_per_unit", self.values_per_unit or 1, max(map(len, counted)), "values")
-        if len(counted) > 1 or self.sums or self.means:
+        if len(counted) > 1 or self.columns_of_numbers or self.marginals:
             raise RequestError(
                 "a histogram together with other answers in one question",
                 "each histogram must be its own question",
@@ -238,16 +258,15 @@ class Question(Fields):
                 totals = self.total_bounds if name == "sums" else {}  # where a row is a person, its total is the row
                 found[name] = settle_rows(name, own, {**totals, **self.bounds})
             elif read is read_counted or (read is read_keys and isinstance(own, Mapping)):
-                found[name] = settle_values(name, own, self.values)
-        return replace(self, **found)
+                cells = {c: self.bins[c] for c in own if own[c] is None and c in self.bins and c not in self.values}
+                found[name] = settle_values(name, own, {**self.values, **(cells if read is read_counted else {})})
+        quantiles = settle_quantiles(self.quantiles, self.medians, self.bounds, self.total_bounds, self.bins, unit)
+        marginals = settle_marginals(self.marginals, self.values, self.bins)
+        return replace(self, **found, quantiles=quantiles, medians={}, marginals=marginals)
 
     def skips(self, column: str) -> bool:
         """Whether missing values of a column are left out by statistics that can leave them out."""
         return column not in self.missing and column not in self.complete
-
-    def _bounded(self) -> dict[str, Any]:
-        """The fields that ask about columns with bounds."""
-        return {name: getattr(self, name) for name, read in READERS.items() if read is read_bounded}
 
     def given(self) -> dict[str, Any]:
         """What this question says itself: all that is not as it would be anyway."""

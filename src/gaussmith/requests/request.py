@@ -19,6 +19,7 @@ from gaussmith.plans.choice import check_secret
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
 from gaussmith.requests.accuracy import AccuracyFirst
+from gaussmith.requests.bins import read_all_bins
 from gaussmith.requests.bounds import settle_values
 from gaussmith.requests.fields import Fields, read_complete, read_counted, read_missing, read_values
 from gaussmith.requests.given import fill_absent, joined_columns, misnamed, refuse_paths, refuse_unknown
@@ -40,7 +41,7 @@ STATED = ("epsilon", "delta", "mu", "rho")
 OF_A_RELEASE = ("ledger", "id", "engine", "master")
 """Arguments of a release, not of a request."""
 
-ANSWERS = (*asked_by_field(), "count")
+ANSWERS = (*asked_by_field(), "medians", "count")
 """The fields that ask for answers."""
 
 TOGETHER = "answers"
@@ -117,7 +118,7 @@ class Request(AccuracyFirst, Fields):
         for which in ("columns", "person_columns"):
             if own.get(which) and getattr(self, which):
                 fields[which] = joined_columns(getattr(self, which), own[which])
-        asked = {column for name in asked_by_field() for column in own.get(name) or ()}
+        asked = {column for name in ANSWERS if name not in ("count", "marginals") for column in own.get(name) or ()}
         if own and "missing" not in own and isinstance(self.missing, Mapping):
             fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
         if own and "complete" not in own:
@@ -125,7 +126,7 @@ class Request(AccuracyFirst, Fields):
         if own and "mean_within" not in own and isinstance(self.mean_within, Mapping):
             means = own.get("means", ())
             fields["mean_within"] = {column: where for column, where in self.mean_within.items() if column in means}
-        for name in ("bounds", "total_bounds", "values"):
+        for name in ("bounds", "total_bounds", "values", "bins"):
             shared = getattr(self, name)
             if isinstance(shared, Mapping) and isinstance(own.get(name), Mapping):
                 fields[name] = {**shared, **own[name]}
@@ -136,17 +137,17 @@ class Request(AccuracyFirst, Fields):
         """A request's own answers as questions: sums, means and count together, each histogram by itself."""
         if not (self.histograms or self.proportions):
             return []
-        declared = read_values("values", self.values)
+        declared = {**read_all_bins("bins", self.bins), **read_values("values", self.values)}
         counted_fields = ("histograms", "proportions")
         settled = {
             name: settle_values(name, read_counted(name, getattr(self, name)), declared) for name in counted_fields
         }
         counted_columns = [(name, *pair) for name, columns in settled.items() for pair in columns.items()]
         longest = max(len(values) for _, _, values in counted_columns)
-        none: dict[str, Any] = {name: {} for name in asked_by_field()} | {"count": False, "values_per_unit": None}
+        none: dict[str, Any] = {name: {} for name in ANSWERS} | {"count": False, "values_per_unit": None}
         apart: list[dict[str, Any]] = []
         own: dict[str, Any]
-        others = {name: getattr(self, name) for name in asked_by_field() if name not in counted_fields}
+        others = {name: getattr(self, name) for name in ANSWERS if name not in (*counted_fields, "count")}
         if any(others.values()):
             apart.append({**none, **others, "count": self.count, "name": TOGETHER})
         counted = bool(apart)  # else the first histogram brings the number of people
@@ -268,7 +269,7 @@ class Request(AccuracyFirst, Fields):
                 unit=self.unit,
             )
         for column in [*read_missing("missing", self.missing), *self.complete]:
-            if not any(column in {*q.sums, *q.means} for q in questions):
+            if not any(column in q.columns_of_numbers for q in questions):
                 what = f"missing or complete names {column!r}"
                 rule = "it must be a column that is asked for"
                 remedy = "leave it out, or ask for it"

@@ -18,7 +18,8 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Draw
-from gaussmith.plans.assembly import ASSEMBLIES, Assembled, PersonRule
+from gaussmith.plans.assembled import Assembled, PersonRule
+from gaussmith.plans.assembly import ASSEMBLIES
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import draw_filtered, draw_groups
 from gaussmith.plans.row_rule import RowRule
@@ -63,6 +64,7 @@ def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: st
         part.present,
         min(part.values_per_unit, made.domain.dimension) if is_marks else 1,
         complete=part.complete,
+        cuts=made.cuts,
         stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
         person_columns=part.person_columns,
         person_where=person_where,

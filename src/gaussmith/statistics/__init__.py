@@ -5,6 +5,7 @@
     count       the number of records, noisy or public; or of rows
     mean        a ratio of two features, measured from the middle of the bounds; its interval is Fieller's
     histogram   how many people have each declared value
+    quantile    quantiles of a column, from the numbers of records below the edges of its cells
     linear      rows of a matrix over the coordinates of a record
     workload    many linear answers over cells
     answers     statistics in the order in which they are shown, with the features they need
@@ -18,6 +19,7 @@ from gaussmith.statistics.count import Count
 from gaussmith.statistics.histogram import Histograms
 from gaussmith.statistics.linear import Linear
 from gaussmith.statistics.mean import Means
+from gaussmith.statistics.quantile import Quantiles
 from gaussmith.statistics.statistic import ONE, Noisy, Statistic
 from gaussmith.statistics.sum import Sums
 from gaussmith.statistics.workload import Workloads
@@ -30,6 +32,7 @@ __all__ = [
     "Linear",
     "Means",
     "Noisy",
+    "Quantiles",
     "Statistic",
     "Sums",
     "Workloads",

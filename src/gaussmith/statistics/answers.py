@@ -176,6 +176,10 @@ class Answers:
         found = np.zeros((len(self), noisy.features.shape[-1]))
         start = 0
         for each in self.statistics:
+            if (every := each.whole_gradient(noisy)) is not None:
+                found[start : start + len(every)] = every
+                start += len(every)
+                continue
             parts = each.gradient(noisy)
             for k, places in enumerate(each.places.T):
                 kept = np.flatnonzero((places >= 0) | noisy.has_noisy_count)
@@ -230,6 +234,9 @@ def _worth(statistics: Sequence[Statistic], size: int) -> tuple[Array, float]:
         return statistics[0].weights, 0.0
     found, count = np.zeros(size), 0.0
     for statistic in statistics:
+        if (every := statistic.whole_worth(size)) is not None:
+            found += every
+            continue
         for places, worth in zip(statistic.places.T, statistic.worth().T, strict=True):
             counts = places == ONE
             count += float(worth[counts].sum())

@@ -23,7 +23,7 @@ class Histograms(Statistic):
     @classmethod
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
         """The column and its declared values."""
-        return [AskedAnswer(cls.kind, (), (column, tuple(values))) for column, values in wanted.items()]
+        return [AskedAnswer(cls.kind, (), (column, *_declared(values))) for column, values in wanted.items()]
 
     @classmethod
     def size_of(cls, asked: AskedAnswer) -> int:
@@ -43,3 +43,8 @@ class Histograms(Statistic):
     def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
         """A number of people or rows is not negative."""
         return np.zeros(len(self.weights)), np.full(len(self.weights), np.inf)
+
+
+def _declared(values: Any) -> tuple[tuple[Any, ...], Any]:
+    """The declared values and None; or the names of declared cells, and the cells."""
+    return (tuple(values), None) if isinstance(values, list | tuple) else (values.labels, values.cut)

@@ -7,6 +7,7 @@ from gaussmith.statistics.histogram import Histograms
 from gaussmith.statistics.linear import Linear
 from gaussmith.statistics.mean import Means
 from gaussmith.statistics.proportion import Proportions
+from gaussmith.statistics.quantile import Quantiles
 from gaussmith.statistics.statistic import NUMBERS, Statistic
 from gaussmith.statistics.sum import Sums
 from gaussmith.statistics.workload import Workloads
@@ -17,6 +18,7 @@ STATISTICS: dict[str, type[Statistic]] = {
     Count.kind: Count,
     Histograms.kind: Histograms,
     Proportions.kind: Proportions,
+    Quantiles.kind: Quantiles,
     Linear.kind: Linear,
     Workloads.kind: Workloads,
 }

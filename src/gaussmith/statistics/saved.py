@@ -12,15 +12,17 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.problem import Domain, Features
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.asking import ask_workload, ground_of
+from gaussmith.statistics.quantile import Quantiles
 from gaussmith.statistics.registry import STATISTICS
 from gaussmith.statistics.statistic import ONE, Statistic
+from gaussmith.statistics.workload import Workloads
 
 
 def answers_to_dict(answers: Answers) -> dict[str, Any]:
     """The features, the statistics in order, and how weights were chosen."""
     fields = {"weighting": answers.weighting, "features": answers.features.to_dict()}
     work = answers.features.workload
-    if work is None:
+    if work is None or not isinstance(answers.statistics[0], Workloads):
         return fields | {"statistics": [statistic.to_dict() for statistic in answers.statistics]}
     given = answers.weights[work.given_at].tolist() if answers.weighting == "given" else None  # as they were given
     return fields | {"count": answers.count, "weights": given}
@@ -32,12 +34,21 @@ def answers_from_dict(fields: dict[str, Any], domain: Domain) -> Answers:
     made_of = ({"index", "centred"}, {"matrix"}, {"workload"})
     _check_fields(fields["features"], *made_of, *(names | {"targets"} for names in made_of))
     features, weighting = Features.from_dict(fields["features"]), str(fields["weighting"])
+    if features.workload is not None and "statistics" in fields:
+        read = [_quantiles(each, features.size) for each in fields["statistics"]]
+        return Answers.of(features, read, weighting)
     if features.workload is not None:
         weights = weighting if fields["weights"] is None else fields["weights"]
         asked = ask_workload(domain, features.workload, bool(fields["count"]), weights)
         return replace(asked, features=replace(asked.features, targets=features.targets))
     statistics = [_statistic(each, domain, features) for each in fields["statistics"]]
     return Answers.of(features, statistics, weighting)
+
+
+def _quantiles(fields: dict[str, Any], size: int) -> Quantiles:
+    """What is read from all features of a workload together."""
+    _check_fields(fields, {"kind", "names", "levels", "limits"})
+    return Quantiles.from_fields(fields, size)
 
 
 def _statistic(fields: dict[str, Any], domain: Domain, features: Features) -> Statistic:

@@ -19,8 +19,9 @@ from gaussmith.problem.features import BoundedColumn, Need, Places
 ONE = -1
 """The place of the number of records among features, wherever it is: noisy, or public."""
 
-NUMBERS, VALUES = "numbers", "values"
-"""Whether answers are about numbers of records within bounds, or about declared values of a column."""
+NUMBERS, VALUES, CELLS, TABLES = "numbers", "values", "cells", "tables"
+"""What answers are about: numbers of records within bounds, declared values of a column, the cells of a number, or the
+cells of several columns together."""
 
 
 class AskedAnswer(NamedTuple):
@@ -122,6 +123,8 @@ class Statistic:
     """Whether it is asked of one column at a time, and so of every coordinate: gm.plan(…, answers=field)."""
     skips: ClassVar[bool] = False
     """Whether rows without a value of its columns are left out, unless something stands in for it."""
+    counts_beside: ClassVar[bool] = True
+    """Whether the number of people may be counted with it, where it leaves out nobody."""
     coefficients: ClassVar[tuple[float, ...]] = (1.0,)
     """By how much the answer (n times the answer, where it is divided) changes with each feature it needs."""
     counts_values: ClassVar[bool] = False
@@ -196,6 +199,10 @@ class Statistic:
             return np.asarray(self.weights[:, None] * squares)
         return np.asarray(self.weights[:, None] * (squares + self.allowances))
 
+    def whole_worth(self, size: int) -> Array | None:
+        """What all of so many features are worth together, where answers need more of them than `places` say."""
+        return None
+
     def is_whole(self, size: int) -> bool:
         """Whether the answers are all of so many features, in order."""
         return self.coefficients == (1.0,) and np.array_equal(self.places[:, 0], np.arange(size))
@@ -260,6 +267,10 @@ class Statistic:
     def gradient(self, noisy: Noisy) -> Array:
         """By how much each answer changes with each feature it needs, at the released values of one group."""
         return np.broadcast_to(np.array(self.coefficients), self.places.shape)
+
+    def standard_factors(self, worth: Array) -> Array:
+        """The errors that independent noise leaves in answers, where it has the size 1/√worth in every feature."""
+        return np.asarray(1.0 / np.sqrt(self.weights))
 
     def whole_gradient(self, noisy: Noisy) -> Array | None:
         """The same over all features, where answers need more of them than `places` say."""

@@ -90,11 +90,12 @@ def keep_groups(combined: Frame, groups_per_unit: int, groups: int) -> Frame:
     """Of each person u the m groups g with most rows n, ties to the smaller g.
 
     Rows and place make one number, n·groups − g: no two groups of a person have the same, so the ranking is unique.
-    Rows above 2^38 are not told apart, so that it fits 64 bits with up to 10^7 groups.
+    Rows above 2^38 (above 2^62 / groups where that is less) are not told apart, so that it fits 64 bits.
     """
     import narwhals as nw
 
-    rows = nw.when(nw.col("n") < MAX_RANKED_ROWS).then(nw.col("n")).otherwise(nw.lit(MAX_RANKED_ROWS))
+    most = min(MAX_RANKED_ROWS, (1 << 62) // groups)
+    rows = nw.when(nw.col("n") < most).then(nw.col("n")).otherwise(nw.lit(most))
     ranked = combined.with_columns((rows * groups - nw.col("g")).alias("weight"))
     place = nw.col("weight").rank("ordinal", descending=True).over("u")
     return ranked.with_columns(place.alias("place")).filter(nw.col("place") <= groups_per_unit).drop("weight", "place")

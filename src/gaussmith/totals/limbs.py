@@ -151,13 +151,7 @@ def feature_limbs(combined: Frame, added: Contribution, keep: Sequence[str]) -> 
         places = [_place(feature, inputs) for feature in added.features]
         layout = ((("n", 0),) if j < 0 else ((f"h{j}", CODE_LIMB), (f"l{j}", 0)) for j in places)
         return combined, tuple(layout), keep
-    frame = _divide(combined, sorted({_place(f, inputs) for f in added.features if f.divides}))
-    carry = 2.0**-TOTAL_LIMB
-    for j in (j for each, j in inputs.items() if each.carries):
-        carried = (nw.col(f"l{j}").cast(nw.Float64) * carry).floor().cast(nw.Int64)
-        frame = frame.with_columns(carried.alias(f"q{j}"))
-    codes = [f.code(_place(f, inputs), added.max_rows).alias(f"c{i}") for i, f in enumerate(added.features)]
-    frame = frame.select(*keep, "n", *codes)
+    frame = code_people(combined, added, keep)
     bits = [max(1, ceiling.bit_length()) for ceiling in added.ceilings]
     for shift in range(CODE_LIMB * (max(bits, default=1) // CODE_LIMB), 0, -CODE_LIMB):
         wide = [i for i, size in enumerate(bits) if size > shift]
@@ -167,6 +161,20 @@ def feature_limbs(combined: Frame, added: Contribution, keep: Sequence[str]) -> 
             frame = frame.with_columns(*((nw.col(f"c{i}") - nw.col(f"c{i}_{shift}") * (1 << shift)) for i in wide))
     names = [[(f"c{i}_{s}" if s else f"c{i}", s) for s in range(0, size, CODE_LIMB)] for i, size in enumerate(bits)]
     return frame.with_columns(nw.lit(1).cast(nw.Int64).alias("n")), tuple(map(tuple, names)), keep
+
+
+def code_people(combined: Frame, added: Contribution, keep: Sequence[str]) -> Frame:
+    """The features of each person as whole numbers c0, c1 …, from the limbs that `combine_rows` makes."""
+    import narwhals as nw
+
+    inputs = _inputs(added)
+    frame = _divide(combined, sorted({_place(f, inputs) for f in added.features if f.divides}))
+    carry = 2.0**-TOTAL_LIMB
+    for j in (j for each, j in inputs.items() if each.carries):
+        carried = (nw.col(f"l{j}").cast(nw.Float64) * carry).floor().cast(nw.Int64)
+        frame = frame.with_columns(carried.alias(f"q{j}"))
+    codes = [f.code(_place(f, inputs), added.max_rows).alias(f"c{i}") for i, f in enumerate(added.features)]
+    return frame.select(*keep, "n", *codes)
 
 
 def _divide(frame: Frame, places: Sequence[int]) -> Frame:

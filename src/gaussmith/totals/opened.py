@@ -17,11 +17,19 @@ from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source, check_columns, check_once, narrowed
 from gaussmith.errors import PlanError, SourceError, nearest_column
-from gaussmith.expressions import Derivation, check_ids, columns_used, declare_groups, parse, plan_derivation
+from gaussmith.expressions import (
+    Derivation,
+    check_ids,
+    columns_used,
+    declare_cells,
+    declare_groups,
+    parse,
+    plan_derivation,
+)
 from gaussmith.plans import Draw
 from gaussmith.plans.row_rule import CATEGORIES, ORDER, PAIRS, RowRule
 from gaussmith.problem.codes import BoxCodes, Codes
-from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
+from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TABLED, TOTAL
 from gaussmith.totals.categories import (
     Categories,
     Pairs,
@@ -31,6 +39,7 @@ from gaussmith.totals.categories import (
     open_pairs,
     usual_columns,
 )
+from gaussmith.totals.cell_counts import check_listed, open_number, open_tables
 from gaussmith.totals.features import Coding, Contribution, Feature, PersonMean, PersonTotal, RowCount, RowSum
 from gaussmith.totals.limbs import blocks_of
 from gaussmith.totals.people import Histogram, People, check_people
@@ -112,8 +121,7 @@ def _open_rows(source: Source, draw: Draw, rule: RowRule, usual: Sequence[str] |
     derivation = replace(plan_derivation(dict(rule.columns), rule.where, source.kinds), present=rule.present)
     _check_present(source, derivation)
     source, derivation = narrowed(source, derivation)
-    open_rest = _open_people if rule.histogram is None else _open_histogram
-    return Opened(source, codes, rule, open_rest(source, draw, rule, derivation))
+    return Opened(source, codes, rule, _open_rest(rule)(source, draw, rule, derivation))
 
 
 def _check_of_people(rule: RowRule, source: Source) -> None:
@@ -184,6 +192,13 @@ def _check_present(source: Source, derivation: Derivation) -> None:
             raise SourceError(f"column {name!r}", rule, remedy, code="no-such-column", column=name)
 
 
+def _open_rest(rule: RowRule) -> Callable[[Source, Draw, RowRule, Derivation], Summation]:
+    """How rows that are not plain records are added up."""
+    if rule.is_counted:
+        return open_tables if rule.features[0][0] == TABLED else open_number
+    return _open_people if rule.histogram is None else _open_histogram
+
+
 def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Records | People:
     codes, stand_ins, groups = draw.block.codes, draw.block.substitutes, draw.groups
     if not isinstance(codes, BoxCodes):
@@ -212,8 +227,12 @@ def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Deriv
             "a histogram of an array", "an array's columns have no names", "pass a frame", code="histogram-of-array"
         )
     added = Contribution((), rule.unit)
-    labels = [(value,) for value in _values(draw.block.domain)]
-    keys = declare_groups([rule.histogram], labels, derivation.kinds)
+    labels, cut = _values(draw.block.domain), rule.cut_of(rule.histogram)
+    if cut is None:
+        check_listed(source, rule.histogram, labels)
+        keys = declare_groups([rule.histogram], [(value,) for value in labels], derivation.kinds)
+    else:
+        keys = declare_cells(rule.histogram, cut, labels, derivation.kinds)
     check_people(source, added, derivation, keys, rule.values_per_unit)
     check_once(source, 2)
     return Histogram(People(added, derivation, keys, rule.values_per_unit))

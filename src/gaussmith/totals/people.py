@@ -52,7 +52,7 @@ class People:
         return attempt(lambda: self._total(source))
 
     def _total(self, source: Source) -> list[Totals]:
-        frame, added = _prepare(source, self.added, self.derivation, self.keys)
+        frame, added = prepare(source, self.added, self.derivation, self.keys)
         if self.keys is None:
             return [sum_people(frame, added, source.engine)]
         return sum_groups(frame, added, self.keys, source.engine, self.groups_per_unit)
@@ -87,6 +87,7 @@ def check_people(
     derivation: Derivation,
     groups: GroupKeys | None = None,
     groups_per_unit: int = 1,
+    others: Sequence[str] = (),
 ) -> None:
     """Refuse what people cannot be added up by. Looks at names and types alone."""
     if source.names is None:
@@ -99,7 +100,7 @@ def check_people(
         )
     check_contribution(added, derivation.kinds)
     check_identity(source, added.unit, derivation.kinds)
-    source.engine.check_names(source, _columns_needed(added, derivation, groups))
+    source.engine.check_names(source, _columns_needed(added, derivation, groups, others))
     check_groups_per_unit(groups_per_unit)
     for name in [] if groups is None else groups.columns:
         if name not in derivation.kinds:
@@ -107,11 +108,15 @@ def check_people(
             raise SourceError(what, rule, "declare the groups again", code="no-such-column", column=name)
 
 
-def _prepare(
-    source: Source, added: Contribution, derivation: Derivation, groups: GroupKeys | None = None
+def prepare(
+    source: Source,
+    added: Contribution,
+    derivation: Derivation,
+    groups: GroupKeys | None = None,
+    others: Sequence[str] = (),
 ) -> tuple[nw.LazyFrame[Any], Contribution]:
-    """The filtered rows with the derived columns, of the columns that are needed and no others."""
-    needed = _columns_needed(added, derivation, groups)
+    """The filtered rows with the derived columns, of the columns that are needed (`others` too) and no others."""
+    needed = _columns_needed(added, derivation, groups, others)
     added, ids = identified(source, added, [name for name, _ in derivation.columns])
     return derive(source.engine.frame(source, needed or (source.names or ())[:1], ids), derivation), added
 
@@ -128,9 +133,11 @@ def identified(source: Source, added: Contribution, taken: Sequence[str] = ()) -
     return replace(added, unit=whole.get(added.unit, added.unit), ids=ids), whole
 
 
-def _columns_needed(added: Contribution, derivation: Derivation, groups: GroupKeys | None) -> tuple[str, ...]:
+def _columns_needed(
+    added: Contribution, derivation: Derivation, groups: GroupKeys | None, others: Sequence[str] = ()
+) -> tuple[str, ...]:
     """The columns of the source that are read."""
     derived = {name for name, _ in derivation.columns}
-    wanted = added.columns + ([] if added.unit is None else [added.unit])
+    wanted = [*added.columns, *others] + ([] if added.unit is None else [added.unit])
     wanted += [] if groups is None else list(groups.columns)
     return tuple(dict.fromkeys([*derivation.columns_used, *(name for name in wanted if name not in derived)]))

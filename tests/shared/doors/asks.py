@@ -162,6 +162,22 @@ def ask_replaced(generator: random.Random) -> Ask:
     return _person(neighbours="replace-one", **fields)
 
 
+def ask_quantiles(generator: random.Random) -> Ask:
+    groups = {"by": {"region": list(REGIONS)}, "groups_per_unit": generator.randint(1, 3)}
+    fields: dict[str, Any] = {"medians": {"x": X}, "bins": {"x": [-10, 0, 20]}}
+    if generator.random() < 0.5:
+        fields = {"quantiles": {"y": [0.1, 0.9]}, "total_bounds": {"y": Y}, "bins": {"y": [10, 60]}, "count": True}
+    return _person(**fields, **(groups if generator.random() < 0.5 else {}))
+
+
+def ask_tables(generator: random.Random) -> Ask:
+    fields: dict[str, Any] = {"marginals": [["x", "region"], ["sex"]], "bins": {"x": [-10, 0, 20]}}
+    if generator.random() < 0.5:
+        fields = {"histograms": {"x": {"equal": 3, "between": [-10, 20]}}, "values_per_unit": generator.randint(1, 3)}
+        return _person(count=generator.random() < 0.5, **fields)
+    return _person(values={"region": list(REGIONS), "sex": list(SEXES)}, count=True, **fields)
+
+
 def ask_rows(generator: random.Random) -> Ask:
     means = generator.choice([{}, {"means": {"x": X}}, {"means": {"y": Y, "x": X}}])
     return Ask({"sums": {"x": X, "y": Y}, "count": True, **means})
@@ -181,5 +197,7 @@ ASKS: dict[str, Callable[[random.Random], Ask]] = {
     "questions": ask_questions,
     "replace-one": ask_replaced,
     "rows": ask_rows,
+    "quantiles": ask_quantiles,
+    "tables": ask_tables,
 }
 """The kinds of requests."""

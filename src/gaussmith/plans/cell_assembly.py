@@ -1,0 +1,63 @@
+"""From quantiles and tables to a problem: cells of which a person is in one, and what is asked of their counts.
+
+quantiles   the numbers of people below each edge of the cells of one column; a person without a value is in no cell
+tables      marginals of the cells of several columns, one more cell for what is missing or not declared
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gaussmith.domains import Cells
+from gaussmith.errors import RequestError
+from gaussmith.plans.assembled import Assembled, PersonRule
+from gaussmith.problem.features import TABLED, of_workload
+from gaussmith.statistics import Answers, Quantiles
+from gaussmith.statistics.asking import ask_workload
+from gaussmith.statistics.statistic import AskedAnswer
+from gaussmith.workloads import marginals, prefix
+
+MAX_COMBINATIONS = 1 << 40
+"""Limit on the cells of all columns of tables together: one number names each."""
+
+OTHER, MISSING = "(other)", "(missing)"
+"""The cells of what is not declared, and of what is missing where every value has a cell."""
+
+
+def assemble_quantiles(
+    asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
+) -> Assembled:
+    """Quantiles of one number of each person."""
+    ((_, _, (column, levels, cut, made)),) = asked
+    names, wanted = zip(*levels, strict=True)
+    domain = Cells({column: cut.cells}, or_none=True)
+    read = Quantiles.reading(names, wanted, cut.limits)
+    answers = Answers.of(of_workload(prefix(cut.cells)), [read], "equal")
+    return Assembled(domain, answers, None, ((made, column),), ((column, cut),))
+
+
+def assemble_tables(
+    asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
+) -> Assembled:
+    """Tables over some columns each, all of them together: they add up."""
+    ((_, _, (tables, declared)),) = asked
+    columns = [column for column, _, _ in declared]
+    labels = {column: [*values, OTHER if cut is None else MISSING] for column, values, cut in declared}
+    sizes = [len(each) for each in labels.values()]
+    whole = math.prod(sizes)
+    if whole > MAX_COMBINATIONS:
+        raise RequestError(
+            f"marginals over {whole:.3g} combinations of values",
+            f"all columns together have at most {MAX_COMBINATIONS:,}",
+            "ask for tables of other columns in another question",
+            code="too-many-combinations",
+            combinations=whole,
+        )
+    domain = Cells(labels, other={c: labels[c][-1] for c in columns})
+    ways = [tuple(sorted(columns.index(column) for column in table)) for table in tables]
+    work = marginals(sizes, ways)
+    cuts = tuple((column, cut) for column, _, cut in declared if cut is not None)
+    answers = ask_workload(domain, work, bool(rule.count), "equal")
+    return Assembled(domain, answers, None, tuple((TABLED, column) for column in columns), cuts)

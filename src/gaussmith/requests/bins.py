@@ -1,0 +1,275 @@
+"""Bins: the declared cells of a column of numbers or dates, and what each of them is called.
+
+    bins = [-60, -30, 0, 30, 60]                          these edges
+    { equal = 20, between = [0, 100] }                    20 cells of one width
+    { log = 10, between = [1, 1000000] }                  each edge 10 times the one before
+    { by = "month", between = ["2024-01", "2024-12"] }    dates: by day, week, month, quarter or year
+
+A cell holds its lower edge and not its upper one. What lies below the first edge is a cell of its own, and so is what
+lies at or above the last one. Edges are worked out in fractions, from numbers as they are written, and rounded once.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from gaussmith.checks import is_number, is_whole
+from gaussmith.errors import DomainError, RequestError, nearest
+from gaussmith.expressions.cuts import DATE, Cut
+
+MAX_BINS = 100_000
+"""Limit on the cells of one column."""
+
+WAYS = ("bins", "equal", "log", "by")
+"""How cells are declared; the last three between two numbers or dates."""
+
+PERIODS = ("day", "week", "month", "quarter", "year")
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The cells of a column, and their names in order.
+
+    >>> read_bins("delay", {"bins": [-60, 0, 60]}).labels
+    ('< -60', '-60 to 0', '0 to 60', '≥ 60')
+    >>> read_bins("share", {"equal": 4, "between": [0, 0.1]}).cut.edges
+    (0.0, 0.025, 0.05, 0.075, 0.1)
+    >>> read_bins("day", {"by": "quarter", "between": ["2023-10", "2024-03"]}).labels
+    ('< 2023-10-01', '2023-Q4', '2024-Q1', '≥ 2024-04-01')
+    """
+
+    cut: Cut
+    labels: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def is_binned(given: Any) -> bool:
+    """Whether cells were declared, and not values."""
+    return isinstance(given, Bins | Mapping)
+
+
+def read_bins(column: str, given: Any) -> Bins:
+    """The cells that were declared for a column: a list of edges, or a table; refuses all else in words of its own."""
+    if isinstance(given, Bins):
+        return given
+    if not isinstance(given, Mapping):
+        return _of_edges(column, given)
+    ways = [way for way in WAYS if way in given]
+    for key in given:
+        if key not in (*WAYS, "between"):
+            rule = "cells are declared by bins, equal, log or by"
+            raise _wrong(
+                column, f"unknown key {key!r}", rule, nearest(str(key), [*WAYS, "between"]), "unknown-bins-key"
+            )
+    if len(ways) != 1:
+        what, rule = "cells declared in several ways" if ways else "cells without edges", "choose one way"
+        raise _wrong(column, what, rule, "write { bins = [0, 10, 20] }", "bins-not-given-in-one-way")
+    (way,) = ways
+    if way == "bins":
+        if "between" in given:
+            rule = "a list of edges says where it begins and ends"
+            raise _wrong(column, "between beside bins", rule, "leave between out", "between-beside-bins")
+        return _of_edges(column, given["bins"])
+    if "between" not in given:
+        remedy = 'add between = ["2024-01", "2024-12"]' if way == "by" else "add between = [0, 100]"
+        raise _wrong(
+            column, f"{way} without between", "cells need a beginning and an end", remedy, "bins-without-between"
+        )
+    if way == "by":
+        return _of_dates(column, given["by"], given["between"])
+    return _of_edges(column, (_equal if way == "equal" else _log)(column, given[way], given["between"]))
+
+
+def read_all_bins(which: str, given: Any) -> dict[str, Bins]:
+    """The cells of columns, said once."""
+    if not isinstance(given, Mapping):
+        rule, remedy = "it must map columns to edges", "write bins = { age = [18, 40, 65] }"
+        raise RequestError(f"{which}={given!r}"[:120], rule, remedy, code="bins-not-a-mapping", bins=given)
+    return {str(column): read_bins(str(column), each) for column, each in given.items()}
+
+
+def equal_cells(low: float, high: float, cells: int) -> Cut:
+    """Cells of one width within bounds; values beyond the bounds count as these.
+
+    >>> equal_cells(0, 1, 4)
+    Cut(edges=(0.25, 0.5, 0.75), kind='number', ends=(0.0, 1.0))
+    """
+    a, b = _exact(low), _exact(high)
+    edges = (float(a + (b - a) * i / cells) for i in range(1, cells))
+    distinct = dict.fromkeys(edge for edge in edges if float(low) < edge < float(high))
+    return Cut(tuple(distinct), ends=(float(low), float(high)))
+
+
+def _of_edges(column: str, edges: Any) -> Bins:
+    if isinstance(edges, str) or not isinstance(edges, Sequence):
+        what, rule = f"bins={edges!r}"[:80], "bins are a list of numbers, the edges of cells"
+        raise _wrong(column, what, rule, "write bins = [0, 10, 20]", "bins-not-listed")
+    if not edges:
+        raise _wrong(column, "no bins", "there must be at least one edge", "write bins = [0, 10, 20]", "no-bins")
+    if len(edges) >= MAX_BINS:
+        raise _wrong(column, f"{len(edges)} bins", f"at most {MAX_BINS:,} cells", "use fewer", "too-many-bins")
+    for edge in edges:
+        if isinstance(edge, bool) or not isinstance(edge, int | float):
+            rule, remedy = "the edges of cells are numbers", 'write numbers; of dates { by = "month", between = […] }'
+            raise _wrong(column, f"edge {edge!r}"[:80], rule, remedy, "bin-not-a-number")
+        if not math.isfinite(edge):
+            remedy = "leave it out: what lies beyond the outer edges has cells of its own"
+            raise _wrong(column, f"edge {edge!r}", "edges are finite numbers", remedy, "bin-not-finite")
+    numbers = [float(edge) + 0.0 for edge in edges]
+    for one, two in itertools.pairwise(numbers):
+        if one == two:
+            raise _wrong(
+                column, f"edge {_written(one)} twice", "every edge is given once", "leave one out", "bin-twice"
+            )
+        if one > two:
+            what = f"edge {_written(two)} after {_written(one)}"
+            raise _wrong(column, what, "edges go up", f"write bins = {sorted(set(edges))!r}"[:80], "bins-not-sorted")
+    return _named(tuple(numbers), [_written(edge) for edge in numbers], None, "number")
+
+
+def _equal(column: str, cells: Any, between: Any) -> list[float]:
+    a, b = _ends(column, between)
+    if not (is_whole(cells) and 1 <= cells < MAX_BINS):
+        rule = f"the number of cells is a whole number from 1 to {MAX_BINS - 1:,}"
+        raise _wrong(column, f"equal={cells!r}"[:80], rule, "write equal = 20", "equal-not-a-number-of-cells")
+    return [float(a + (b - a) * i / cells) for i in range(int(cells) + 1)]
+
+
+def _log(column: str, factor: Any, between: Any) -> list[float]:
+    a, b = _ends(column, between)
+    if isinstance(factor, bool) or not is_number(factor) or not 1 < factor < math.inf:
+        rule, remedy = "it is by how much each edge is larger than the one before", "write log = 10"
+        raise _wrong(column, f"log={factor!r}"[:80], rule, remedy, "log-not-above-1")
+    if a <= 0:
+        what, rule = f"log bins from {_written(float(a))}", "they begin above 0"
+        remedy = "begin at a small number, such as 1: what lies below is a cell of its own"
+        raise _wrong(column, what, rule, remedy, "log-bins-from-0")
+    edges, step = [a], _exact(factor)
+    while edges[-1] < b and len(edges) <= MAX_BINS:
+        edges.append(edges[-1] * step)
+        if len(edges) > 5000:
+            raise _wrong(
+                column, f"log={factor!r}", "at most 5,000 log bins", "choose a larger factor", "too-many-log-bins"
+            )
+    if edges[-1] != b:
+        what = f"log={factor!r} between {_written(float(a))} and {_written(float(b))}"
+        ends = f"end at {_written(float(edges[-2]))} or {_written(float(edges[-1]))}"
+        raise _wrong(column, what, "the last edge must be reached in whole steps", ends, "log-bins-miss-the-end")
+    return [float(edge) for edge in edges]
+
+
+def _ends(column: str, between: Any) -> tuple[Fraction, Fraction]:
+    """The first and the last edge, as they are written."""
+    pair = between if isinstance(between, Sequence) and not isinstance(between, str) else ()
+    plain = len(pair) == 2 and all(isinstance(x, int | float) and is_number(x) and math.isfinite(x) for x in pair)
+    if not (plain and pair[0] < pair[1]):
+        what, rule = f"between={between!r}"[:80], "it is two finite numbers, the smaller one first"
+        raise _wrong(column, what, rule, "write between = [0, 100]", "between-not-two-numbers")
+    return _exact(pair[0]), _exact(pair[1])
+
+
+def _exact(number: float) -> Fraction:
+    """A number as it is written: 0.1 is one tenth."""
+    return Fraction(repr(float(number))) if isinstance(number, float) else Fraction(int(number))
+
+
+def _written(number: float) -> str:
+    """A double in its shortest digits, no two alike; a whole number as such."""
+    return str(int(number)) if number == int(number) and abs(number) < 1e15 else repr(number)
+
+
+def _named(edges: tuple[float, ...], written: Sequence[str], inner: Sequence[str] | None, kind: str) -> Bins:
+    between = inner or [f"{one} to {two}" for one, two in itertools.pairwise(written)]
+    return Bins(Cut(edges, kind), (f"< {written[0]}", *between, f"≥ {written[-1]}"))
+
+
+def _wrong(column: str, what: str, rule: str, remedy: str, code: str) -> DomainError:
+    return DomainError(f"cells of {column!r}: {what}", rule, remedy, code=code, column=column)
+
+
+# -- dates ------------------------------------------------------------------------------------------------------------
+
+
+def _of_dates(column: str, by: Any, between: Any) -> Bins:
+    if by not in PERIODS:
+        what, rule = f"by={by!r}"[:80], "dates are cut by day, week, month, quarter or year"
+        raise _wrong(column, what, rule, nearest(str(by), PERIODS), "unknown-period")
+    pair = between if isinstance(between, Sequence) and not isinstance(between, str) else ()
+    days = [_days(each) for each in pair] if len(pair) == 2 else []
+    if len(days) != 2 or None in days:
+        what, rule = f"between={between!r}"[:80], "it is two dates, months or years, the earlier one first"
+        remedy = 'write between = ["2024-01", "2024-12"], or ["2024-01-01", "2024-12-31"]'
+        raise _wrong(column, what, rule, remedy, "between-not-two-dates")
+    (first, _), (_, last) = (day for day in days if day is not None)
+    if first > last:
+        what, rule = f"between={list(between)!r}"[:80], "the earlier date comes first"
+        raise _wrong(column, what, rule, "swap them", "dates-not-in-order")
+    start = _start(first, by)
+    if start != first:
+        what = f"by={by!r} from {first.isoformat()}"
+        rule, remedy = f"it must begin with a whole {by}", f"begin at {start.isoformat()}"
+        raise _wrong(column, what, rule, remedy, "dates-begin-inside-a-period")
+    starts = [start]
+    while starts[-1] <= last:
+        if len(starts) >= MAX_BINS:
+            raise _wrong(column, f"by={by!r}", f"at most {MAX_BINS:,} cells", "cut it less finely", "too-many-bins")
+        starts.append(_next(column, starts[-1], by))
+    if starts[-1] != last + datetime.timedelta(days=1):
+        what = f"by={by!r} up to {last.isoformat()}"
+        rule = f"it must end with a whole {by}"
+        remedy = f"end at {(starts[-1] - datetime.timedelta(days=1)).isoformat()}"
+        raise _wrong(column, what, rule, remedy, "dates-end-inside-a-period")
+    edges = tuple(float(day.year * 10000 + day.month * 100 + day.day) for day in starts)
+    return _named(edges, [day.isoformat() for day in starts], [_called(day, by) for day in starts[:-1]], DATE)
+
+
+def _days(given: Any) -> tuple[datetime.date, datetime.date] | None:
+    """The first and the last day of what was written: a date, a month or a year."""
+    if isinstance(given, datetime.datetime):
+        given = given.date()
+    if isinstance(given, datetime.date):
+        return given, given
+    text = str(given) if isinstance(given, str) or is_whole(given) else ""
+    if re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", text) is None:
+        return None
+    try:
+        first = datetime.date.fromisoformat(text + "-01" * ((10 - len(text)) // 3))
+        period = {10: "day", 7: "month", 4: "year"}[len(text)]
+        return first, first if period == "day" else _next("", first, period) - datetime.timedelta(days=1)
+    except (ValueError, OverflowError, DomainError):
+        return None
+
+
+def _start(day: datetime.date, by: str) -> datetime.date:
+    """The first day of the period that a day is in; weeks begin on Monday."""
+    if by == "week":
+        return day - datetime.timedelta(days=day.weekday())
+    month = {"year": 1, "quarter": day.month - (day.month - 1) % 3}.get(by, day.month)
+    return day if by == "day" else day.replace(month=month, day=1)
+
+
+def _next(column: str, day: datetime.date, by: str) -> datetime.date:
+    """The first day of the next period."""
+    try:
+        if by in ("day", "week"):
+            return day + datetime.timedelta(days=1 if by == "day" else 7)
+        months = day.year * 12 + day.month - 1 + {"month": 1, "quarter": 3, "year": 12}[by]
+        return datetime.date(months // 12, months % 12 + 1, 1)
+    except (ValueError, OverflowError):
+        what, rule = "dates after the year 9998", "dates are those of the years 1 to 9998"
+        raise _wrong(column, what, rule, "end earlier", "dates-too-late") from None
+
+
+def _called(day: datetime.date, by: str) -> str:
+    names = {"week": f"week of {day.isoformat()}", "month": day.isoformat()[:7], "year": day.isoformat()[:4]}
+    quarter = f"{day.year:04d}-Q{math.ceil(day.month / 3)}"
+    return quarter if by == "quarter" else names.get(by, day.isoformat())

@@ -1,0 +1,250 @@
+"""How many people are in each cell: of a number of theirs, in every declared group; or of several columns together.
+
+    a number     one value of each person, where rows are people; else the mean or the total of a person's rows
+    tables       the cells of all columns of tables together, one combination of them for each person
+
+Every rule looks at the rows of one person alone, and puts the person into one cell (of each group it keeps), or none.
+A value is compared with the edges as a double; a mean or a total as the integer that `features` makes of it, with the
+edges coded in the same way. The engine counts, and at most one row for each cell and group comes here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gaussmith.domains import Domain
+from gaussmith.engines.engine import Engine, Progress, Totals
+from gaussmith.engines.failures import attempt
+from gaussmith.engines.source import Source, check_columns, check_once
+from gaussmith.errors import SourceError
+from gaussmith.expressions import (
+    Cut,
+    Derivation,
+    GroupKeys,
+    check_cut,
+    declare_cells,
+    declare_groups,
+    kinds_of,
+    match_keys,
+    place_among,
+)
+from gaussmith.plans import Draw
+from gaussmith.plans.row_rule import RowRule
+from gaussmith.problem.codes import BoxCodes, Codes
+from gaussmith.problem.features import OWN_TOTAL, OWN_VALUE
+from gaussmith.totals.features import Coding, Contribution, PersonMean, PersonTotal
+from gaussmith.totals.groups import keep_groups
+from gaussmith.totals.limbs import code_people, code_rows, combine_rows, select_rows
+from gaussmith.totals.people import check_people, prepare
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+    Frame = nw.LazyFrame[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class NumberCells:
+    """People in the cells of one number each; a person without a value is in none, and is not counted."""
+
+    added: Contribution
+    """Without a feature the value of the row is taken, which is a person; else the person's mean or total."""
+    column: str
+    cut: Cut
+    derivation: Derivation
+    keys: GroupKeys | None = None
+    groups_per_unit: int = 1
+    stand_in: float | None = None
+    """What counts instead of a missing value; None: that row is left out."""
+
+    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+        return attempt(lambda: self._total(source, codes))
+
+    def _total(self, source: Source, codes: Codes) -> list[Totals]:
+        import narwhals as nw
+
+        engine = source.engine
+        frame, added = prepare(source, self.added, self.derivation, self.keys, (self.column,))
+        kinds = kinds_of(frame.collect_schema())
+        keyed = {} if self.keys is None else match_keys(self.keys, kinds)
+        if added.features:
+            rows = select_rows(frame, added, keyed)
+            if self.stand_in is None:
+                rows = rows.filter(~nw.col("x0").is_null() & ~nw.col("x0").is_nan())
+            rows = _grouped(rows, self.keys, keyed, engine)
+            limbs = combine_rows(code_rows(rows, added, ("g",)), added, ("u", "g"))
+            if self.keys is not None and self.groups_per_unit < len(self.keys.keys):
+                limbs = keep_groups(limbs, self.groups_per_unit, len(self.keys.keys))
+            people = code_people(limbs, added, ("g",))
+            place = place_among(nw.col("c0"), edge_codes(added.features[0], self.cut))
+        else:
+            (own,) = match_keys(declare_cells(self.column, self.cut, range(self.cut.cells), kinds), kinds).values()
+            people = _grouped(select_rows(frame, added, {**keyed, "p": own}), self.keys, keyed, engine)
+            place = nw.col("p")
+            if self.stand_in is None:
+                people = people.filter(~nw.col("p").is_null())
+            else:
+                place = nw.when(~place.is_null()).then(place).otherwise(nw.lit(float(self.cut.place(self.stand_in))))
+        one = nw.lit(1).cast(nw.Int64).alias("n")
+        counted = people.select("g", place.cast(nw.Int64).alias("p"), one).group_by("g", "p").agg(nw.col("n").sum())
+        groups = 1 if self.keys is None else len(self.keys.keys)
+        places: list[list[tuple[int, int]]] = [[] for _ in range(groups)]
+        for g, p, n in engine.fetch(counted.select("g", "p", "n")):
+            places[int(g)].append((int(p), int(n)))
+        return [_totals(codes, [(p,) for p, _ in found], [n for _, n in found]) for found in places]
+
+    def rehearsed(self, source: Source) -> NumberCells:
+        """With few cells: more of the same would be asked in the same way."""
+        return replace(self, cut=replace(self.cut, edges=self.cut.edges[:2]))
+
+
+@dataclass(frozen=True, eq=False)
+class TableCells:
+    """People by the cells of several columns together: each keeps the combination in which it has the most rows."""
+
+    added: Contribution
+    keys: tuple[GroupKeys, ...]
+    sizes: tuple[int, ...]
+    others: tuple[int, ...]
+    derivation: Derivation
+
+    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+        return attempt(lambda: self._total(source, codes))
+
+    def _total(self, source: Source, codes: Codes) -> list[Totals]:
+        import narwhals as nw
+
+        engine, columns = source.engine, [key.columns[0] for key in self.keys]
+        frame, added = prepare(source, self.added, self.derivation, None, columns)
+        kinds = kinds_of(frame.collect_schema())
+        matched = {f"v{j}": match_keys(key, kinds)["k0"] for j, key in enumerate(self.keys)}
+        rows = select_rows(frame, added, matched)
+        whole = nw.lit(0).cast(nw.Int64)
+        for j, key in enumerate(self.keys):
+            if key.cuts:
+                place = nw.col(f"v{j}").cast(nw.Int64)
+            else:
+                table = engine.key_table(rows, key).rename({"k0": f"v{j}", "g": f"p{j}"})
+                rows = rows.join(table, on=[f"v{j}"], how="left")
+                place = nw.col(f"p{j}").cast(nw.Int64)
+            known = nw.when(~place.is_null()).then(place).otherwise(nw.lit(self.others[j]).cast(nw.Int64))
+            whole = whole * self.sizes[j] + known
+        rows = rows.with_columns(whole.cast(nw.Int64).alias("g"))
+        if added.unit is not None:
+            rows = combine_rows(rows.select("u", "g", "n"), added, ("u", "g"))
+            rows = keep_groups(rows, 1, math.prod(self.sizes))
+        one = nw.lit(1).cast(nw.Int64).alias("n")
+        counted = rows.select("g", one).group_by("g").agg(nw.col("n").sum())
+        found = [(int(g), int(n)) for g, n in engine.fetch(counted.select("g", "n"))]
+        places = np.array(np.unravel_index(np.array([g for g, _ in found], np.int64), self.sizes)).T
+        return [_totals(codes, places.reshape(-1, len(self.sizes)), [n for _, n in found])]
+
+    def rehearsed(self, source: Source) -> TableCells:
+        return self
+
+
+def _grouped(rows: Frame, keys: GroupKeys | None, keyed: Mapping[str, nw.Expr], engine: Engine) -> Frame:
+    """The rows with their group g; those whose key is not declared are dropped."""
+    import narwhals as nw
+
+    if keys is None:
+        return rows.with_columns(nw.lit(0).cast(nw.Int64).alias("g"))
+    return rows.join(engine.key_table(rows, keys), on=list(keyed), how="inner")
+
+
+def _totals(codes: Codes, places: Any, counts: Sequence[int]) -> Totals:
+    """How many people are in each cell of each table, from how many are at each place."""
+    sums = np.zeros(codes.width, np.int64)
+    codes.add_places(sums, np.array(places, np.int64).reshape(len(counts), codes.columns), np.array(counts, np.int64))
+    return Totals(sums, sum(counts))
+
+
+def edge_codes(feature: Any, cut: Cut) -> list[int]:
+    """The edges of cells as a person's mean or total is coded: a person whose rows add up to an edge is at or above it.
+
+    >>> from gaussmith.problem.codes import BoxCodes
+    >>> spent = PersonTotal("spent", Coding.of(BoxCodes.for_bounds([0], [64], [0])))
+    >>> [code / spent.coding.scale for code in edge_codes(spent, Cut((16.0, 48.0), ends=(0.0, 64.0)))]
+    [16.0, 48.0]
+    """
+    if isinstance(feature, PersonTotal):
+        grid = feature.grid
+        step = Fraction(2) ** grid.exponent
+        rows = [math.floor(Fraction(edge) / step + Fraction(1, 2)) for edge in cut.edges]
+        return [max(0, min(row - grid.zero, grid.levels)) << grid.shift for row in rows]
+    coding = feature.coding
+    clipped = [min(max(edge, coding.low), coding.top) for edge in cut.edges]
+    return [math.floor((edge - coding.low) * coding.scale + 0.5) for edge in clipped]
+
+
+def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> NumberCells:
+    """People in the cells of one number, checked without a look at the data."""
+    _refuse_array(source)
+    ((kind, column),) = rule.features
+    cut, groups = rule.cut_of(column), draw.groups
+    assert cut is not None
+    stand_in = dict(rule.stand_ins).get(column) if column not in rule.present else None
+    if column not in {name for name, _ in rule.columns}:
+        check_columns(source, [column], 1)  # as for sums: text in a typed file is no number
+    added = Contribution((), rule.unit)
+    if kind != OWN_VALUE:
+        assert cut.ends is not None
+        instead = cut.ends[0] if stand_in is None else stand_in
+        coding = Coding.of(BoxCodes.for_bounds([cut.ends[0]], [cut.ends[1]], [instead]))
+        feature = PersonTotal(column, coding, instead) if kind == OWN_TOTAL else PersonMean(column, coding)
+        added = Contribution((feature,), rule.unit)
+    keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
+    check_people(source, added, derivation, keys, rule.groups_per_unit, (column,))
+    check_cut(column, cut, derivation.kinds)
+    check_once(source, 1)
+    return NumberCells(added, column, cut, derivation, keys, rule.groups_per_unit, stand_in)
+
+
+def open_tables(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> TableCells:
+    """People by several columns together, checked without a look at the data."""
+    _refuse_array(source)
+    domain, declared = draw.block.domain, []
+    for (_, column), labels in zip(rule.features, domain.declared_lists, strict=True):
+        cut, known = rule.cut_of(column), list(labels)[:-1]  # the last is for all that is not declared
+        if cut is not None:
+            declared.append(declare_cells(column, cut, known, derivation.kinds))
+        else:
+            check_listed(source, column, known)
+            declared.append(declare_groups([column], [(label,) for label in known], derivation.kinds))
+    added = Contribution((), rule.unit)
+    check_people(source, added, derivation, None, 1, rule.names)
+    check_once(source, 1)
+    return TableCells(added, tuple(declared), _sizes(domain), tuple(n - 1 for n in _sizes(domain)), derivation)
+
+
+def _sizes(domain: Domain) -> tuple[int, ...]:
+    return tuple(len(values) for values in domain.declared_lists)
+
+
+def check_listed(source: Source, column: str, labels: Sequence[Any]) -> None:
+    """Refuse numbers that are listed for a column of floats: they may be meant as values, or as edges of cells."""
+    number = all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
+    dtype = source.schema.get(column)
+    if number and dtype is not None and dtype.is_float() and column not in source.texts:
+        shown = ", ".join(f"{label:g}" for label in labels[:4]) + (", …" if labels[4:] else "")
+        raise SourceError(
+            f"numbers listed for {column!r}, a column of floats: bins or values?",
+            "few floats equal a listed number; the edges of cells are declared as bins",
+            f"write {{ bins = [{shown}] }}; if they are codes, derive whole numbers: "
+            f'columns = {{ code = "floor({column})" }}',
+            code="bins-or-values",
+            column=column,
+        )
+
+
+def _refuse_array(source: Source) -> None:
+    if source.names is None:
+        raise SourceError(
+            "cells of an array", "an array's columns have no names", "pass a frame", code="cells-of-array"
+        )
