@@ -339,7 +339,7 @@ def test_toml_says_the_same(tmp_path: Any) -> None:
 def test_toml_questions(tmp_path: Any) -> None:
     (tmp_path / "r.toml").write_text(
         'source = "v.csv"\nunit = "p"\nguarantee = { mu = 1 }\n[[question]]\nname = "a"\ncount = true\n'
-        "[[question]]\nsums = { x = [0, 1] }\nby = { d = [2024-05-31, 2024-06-01] }\n"
+        "[[question]]\nsums = { x = [0, 1] }\nby = { d = [2024-05-31, 2024-06-01] }\ngroups_per_unit = 1\n"
     )
     request = gm.Request.from_toml(tmp_path / "r.toml")
     assert request.plan.questions == ("a", "2")

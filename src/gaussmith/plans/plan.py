@@ -183,8 +183,7 @@ class Plan(StatedErrors):
         """The draws that this plan is about: all, or those of its question as far as it goes."""
         if self._only is None:
             return self.draws
-        slot = self.slot
-        chosen = [(self.draws[i], slot.piece_of(i).chosen(self.draws[i].block.answers)) for i in slot.draws]
+        chosen = [(self.draws[i], self.slot.piece_of(i).chosen(self.draws[i].block.answers)) for i in self.slot.draws]
         return tuple(replace(draw, block=draw.block.narrowed(*shown)[0]) for draw, shown in chosen)
 
     @property
