@@ -123,6 +123,10 @@ class Domain(ABC):
         """The largest change of each coordinate by one record, to which relative weights refer."""
         return 2 * self.radius
 
+    def read_from(self, j: int) -> tuple[int, ...]:
+        """The numbers of a record that coordinate j is made of: places among the columns that are read."""
+        return (j,)
+
     @property
     def width(self) -> int:
         """The number of counted values of a record: its coordinates, or its possible points."""
