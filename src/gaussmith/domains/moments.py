@@ -130,6 +130,10 @@ class Moments(Domain):
     def substitutes_size(self) -> int:
         return self.columns_count
 
+    @property
+    def product_pairs(self) -> Pairs:
+        return self.pairs
+
     def read_from(self, j: int) -> tuple[int, ...]:
         """The columns that a coordinate is made of."""
         return (j,) if j < self.columns_count else self.pairs[j - self.columns_count]

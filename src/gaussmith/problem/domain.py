@@ -123,6 +123,11 @@ class Domain(ABC):
         """The largest change of each coordinate by one record, to which relative weights refer."""
         return 2 * self.radius
 
+    @property
+    def product_pairs(self) -> Sequence[tuple[int, int]] | None:
+        """The pairs of columns whose products are coordinates, after the columns; None where there are no products."""
+        return None
+
     def read_from(self, j: int) -> tuple[int, ...]:
         """The numbers of a record that coordinate j is made of: places among the columns that are read."""
         return (j,)

@@ -173,6 +173,25 @@ class Statistic:
         """What an answer about these columns is called; `arguments` are those of its `AskedAnswer`."""
         return f"{'_'.join(column.name for column in columns)}_{cls.kind}"
 
+    @classmethod
+    def has_width(cls, needs: int) -> bool:
+        """Whether an answer of this kind can have so many needs."""
+        return needs == len(cls.coefficients)
+
+    @property
+    def width(self) -> int:
+        """How many features each answer needs."""
+        return len(self.coefficients)
+
+    def terms(self, at: int) -> list[tuple[float, int]]:
+        """The features that an answer (n times a divided one) is made of, and how often."""
+        return list(zip(self.coefficients, self.places[at].tolist(), strict=True))
+
+    @property
+    def mixes(self) -> bool:
+        """Whether answers are made of several features."""
+        return self.coefficients[0] != 1 or any(self.coefficients[1:])
+
     @property
     def counts_records(self) -> bool:
         """Whether this is the number of records itself."""
