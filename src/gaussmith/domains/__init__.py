@@ -51,6 +51,6 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
 
 
 __all__ = [
-    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "Groups", "Moments", "People", "Points", "Records", "SparseSum",
-    "Votes", "domain_from_dict",
+    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "Groups", "Moments", "People", "Points", "Records",
+    "SparseSum", "Votes", "domain_from_dict",
 ]  # fmt: skip

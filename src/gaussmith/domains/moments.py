@@ -210,8 +210,8 @@ class Moments(Domain):
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up.
 
-        Add-remove: s = (z, products, 1). A lift whose rows see one value, one product of two columns, or squares and the
-        number of records has a squared norm that is convex in each z_j²: it is largest where every z_j² is 0 or 1.
+        Add-remove: s = (z, products, 1). A lift whose rows see one value, one product of two columns, or squares and
+        the number of records has a squared norm that is convex in each z_j²: it is largest where each is 0 or 1.
         Replace-one: of one column the exact maximum over all pairs; else twice the distance from a common middle.
         """
         extent = np.ones(self.dimension) if extent is None else extent

@@ -81,7 +81,7 @@ def solve_types(types: Types, gap: float) -> Law:
 
 
 def law_of(types: Types, weights: Array) -> Law:
-    """The law with these weights, and how far from the best it is; refuses one that leaves a direction without noise."""
+    """The law with these weights, and how far from the best it is; refuses one that leaves out a direction."""
     alone, roots, V = _spectrum(types, weights)
     view = _look(types, weights)
     if view is None or not np.isfinite(view.gap):

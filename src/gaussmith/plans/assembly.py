@@ -5,6 +5,7 @@
     people with rows                 totals, own means, sums over rows and the number of rows: a cone (`domains.people`)
     nothing but the number           records
     declared values of a column      cells, or counts where a person has several of them
+    squares and products             values, squares and products (`plans.moment_assembly`)
 
 Weights "relative" measure every error by what one person can change: the width of the bounds of a sum or a mean over
 people, `rows_per_unit` times the width for a mean over rows, `rows_per_unit` for the number of rows.
@@ -14,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,52 +23,16 @@ from gaussmith.checks import is_number
 from gaussmith.domains import Box, Cells, Counts, Domain, People, Records
 from gaussmith.errors import RequestError
 from gaussmith.numerics.linear import Array
+from gaussmith.plans.assembled import Assembled, PersonRule
+from gaussmith.plans.moment_assembly import assemble_moments
 from gaussmith.problem.codes import centre_of
 from gaussmith.problem.features import ROW_SUM, ROWS, TOTAL, VALUES, Need, One, Value, of_coordinates
 from gaussmith.statistics import ONE, Answers, Count, Histograms, Statistic
 from gaussmith.statistics.asking import ground_of, read_weights
 from gaussmith.statistics.count import NAME
 from gaussmith.statistics.registry import STATISTICS
-from gaussmith.statistics.statistic import NUMBERS, AskedAnswer, Ground
+from gaussmith.statistics.statistic import MOMENTS, NUMBERS, AskedAnswer, Ground
 from gaussmith.statistics.statistic import VALUES as VALUES_OF
-
-
-@dataclass(frozen=True)
-class PersonRule:
-    """How people come out of rows, and what numbers are over.
-
-    `unit` is False where each row is a person; else `rows_per_unit` rows of a person count. `means_of` and `count` say
-    whether means are over "rows" or "units", and whether people (True) or "rows" are counted. A person counts in at
-    most `values_per_unit` of some declared values.
-    """
-
-    unit: bool
-    rows_per_unit: int
-    means_of: str
-    count: bool | str
-    values_per_unit: int = 1
-
-    def of(self, divided: bool) -> str:
-        """Whose numbers a statistic is about: those of records (rows are people), of people or of rows."""
-        if not self.unit:
-            return "records"
-        return "rows" if divided and self.means_of == "rows" and self.rows_per_unit > 1 else "people"
-
-    @property
-    def counts_rows(self) -> bool:
-        """Whether rows are counted, and are not people."""
-        return self.unit and self.count == "rows" and self.rows_per_unit > 1
-
-
-@dataclass(frozen=True, eq=False)
-class Assembled:
-    """The domain of one person, the answers, what stands in for missing values (None: the planner's own rule), and
-    what each coordinate is made of."""
-
-    domain: Domain
-    answers: Answers
-    stand_ins: Array | None
-    made: tuple[tuple[str, str], ...]
 
 
 def assemble(asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]) -> Assembled:
@@ -120,7 +84,7 @@ def assemble_values(
     return Assembled(domain, answers, None, ((VALUES, column),))
 
 
-ASSEMBLIES = {NUMBERS: assemble, VALUES_OF: assemble_values}
+ASSEMBLIES = {NUMBERS: assemble, VALUES_OF: assemble_values, MOMENTS: assemble_moments}
 """By `Statistic.over`: what makes the domain, the answers and the coordinates of a part of a question."""
 
 

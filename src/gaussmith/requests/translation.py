@@ -17,7 +17,8 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Draw
-from gaussmith.plans.assembly import ASSEMBLIES, Assembled, PersonRule
+from gaussmith.plans.assembled import Assembled, PersonRule
+from gaussmith.plans.assembly import ASSEMBLIES
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import draw_filtered, draw_groups
 from gaussmith.plans.row_rule import RowRule

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,40 +13,19 @@ from gaussmith.problem.features import BoundedColumn, Need, Places, Product, Val
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.asking import ground_of, read_weights
 from gaussmith.statistics.count import Count
+from gaussmith.statistics.covariance import Covariances
 from gaussmith.statistics.registry import STATISTICS
-from gaussmith.statistics.statistic import ONE, Statistic
+from gaussmith.statistics.regression import Slopes
+from gaussmith.statistics.statistic import ONE, AskedAnswer, Statistic
+from gaussmith.statistics.variance import Variances
 
 if TYPE_CHECKING:
     from gaussmith.domains import Moments
-
-Asked = tuple[str, tuple[BoundedColumn, ...]]
-"""The kind of a statistic and its columns."""
 
 Number = tuple[BoundedColumn, str]
 """A number of a record: its column and what it is made of."""
 
 MOMENT_ANSWERS = VARIANCES, COVARIANCE = "variances", "covariance"
-
-
-def variances_of(columns: Sequence[BoundedColumn]) -> Iterator[Asked]:
-    """A variance and a standard deviation of each column."""
-    for kind in ("variance", "sd"):
-        yield from ((kind, (column,)) for column in columns)
-
-
-def covariances_of(columns: Sequence[BoundedColumn]) -> Iterator[Asked]:
-    """Variances and standard deviations of all columns, then covariances and correlations of every two."""
-    yield from variances_of(columns)
-    for kind in ("covariance", "correlation"):
-        yield from ((kind, pair) for pair in itertools.combinations(columns, 2))
-
-
-def regression_of(columns: Sequence[BoundedColumn]) -> Iterator[Asked]:
-    """The slope of each column that explains, then the constant; the first column is explained."""
-    y, *xs = columns
-    for x in xs:
-        yield "slope", (y, x, *(other for other in xs if other != x))
-    yield "constant", (y, *xs)
 
 
 def numbers_of(needed: Sequence[Sequence[Need]]) -> tuple[list[Number], list[tuple[Number, Number]]]:
@@ -65,7 +44,7 @@ def numbers_of(needed: Sequence[Sequence[Need]]) -> tuple[list[Number], list[tup
 
 def ask_moments(
     domain: Moments,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedAnswer],
     needed: Sequence[Sequence[Need]],
     at: Mapping[Number, int],
     weights: Any,
@@ -86,13 +65,13 @@ def ask_moments(
     read = [[place_of(need) for need in needs] for needs in needed]
     index = np.array([j for j, _ in features], np.int64)
     made = of_coordinates(index, np.array([centred for _, centred in features], bool))
-    leads = np.array([_lead(kind, places) for (kind, _), places in zip(asked, read, strict=True)], np.int64)
+    leads = np.array([_lead(each.kind, places) for each, places in zip(asked, read, strict=True)], np.int64)
     numbers, label = read_weights(weights, domain.ranges[index[leads]], len(asked))
     ground = ground_of(domain, made)
     statistics: list[Statistic] = []
-    for (kind, _), members in itertools.groupby(range(len(asked)), key=lambda i: (asked[i][0], len(read[i]))):
+    for (kind, _), members in itertools.groupby(range(len(asked)), key=lambda i: (asked[i].kind, len(read[i]))):
         some, known = list(members), STATISTICS[kind]
-        names = tuple(known.name_of(asked[i][1]) for i in some)
+        names = tuple(known.name_of(asked[i].columns, *asked[i].arguments) for i in some)
         taken: Places = np.array([read[i] for i in some], np.int64)
         statistics.append(known.placed(names, taken, numbers[some], ground))
     return Answers.of(made, [*statistics, *([Count.of_records()] if count else [])], label)
@@ -109,17 +88,15 @@ def _lead(kind: str, places: Sequence[int]) -> int:
 def ask_of_moments(domain: Moments, answers: Any, count: bool, weights: Any) -> Answers:
     """The answers of `gaussmith.plan` over moments: "variances", "covariance", or {"of": "y", "on": ["x"]}."""
     box = domain.box
-    columns = [
-        BoundedColumn(box.name(j), float(box.lower[j]), float(box.upper[j])) for j in range(domain.columns_count)
-    ]
+    names = [box.name(j) for j in range(domain.columns_count)]
+    wanted = {name: (float(box.lower[j]), float(box.upper[j])) for j, name in enumerate(names)}
     if isinstance(answers, Mapping):
-        known = {column.name: column for column in columns}
-        asked = list(regression_of([_named(name, known) for name in _explained(answers)]))
+        asked = Slopes.asked({name: _named(name, wanted) for name in _explained(answers)})
     else:
-        asked = list(variances_of(columns) if answers == VARIANCES else covariances_of(columns))
-    needed = [STATISTICS[kind].needs(of, "records") for kind, of in asked]
+        asked = Variances.asked(wanted) + (Covariances.asked(wanted) if answers == COVARIANCE else [])
+    needed = [STATISTICS[each.kind].needs(each.columns, "records") for each in asked]
     have = set(domain.pairs)
-    at = {number: [c.name for c in columns].index(number[0].name) for number in numbers_of(needed)[0]}
+    at = {number: names.index(number[0].name) for number in numbers_of(needed)[0]}
     for first, second in numbers_of(needed)[1]:
         if tuple(sorted((at[first], at[second]))) not in have:
             raise PlanError(
@@ -171,7 +148,7 @@ def check_regression(names: Sequence[str]) -> None:
             )
 
 
-def _named(name: str, known: Mapping[str, BoundedColumn]) -> BoundedColumn:
+def _named(name: str, known: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
     if name not in known:
         what, rule = f"column {name!r}", "the domain has no such column"
         raise PlanError(what, rule, nearest(name, list(known)), code="no-such-coordinate", column=name)

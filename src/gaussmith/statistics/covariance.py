@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +17,14 @@ from gaussmith.statistics.moment import (
     REFERENCE,
     Moment,
     Ratio,
+    bounded,
     centred_product,
     number_slopes,
 )
-from gaussmith.statistics.statistic import Noisy
+from gaussmith.statistics.statistic import AskedAnswer, Noisy
+
+CORRELATION_SQUARE = 0.4
+"""The mean square of a correlation for which noise is chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +32,14 @@ class Covariances(Moment):
     """Σ(x − mean x)(y − mean y)/n."""
 
     kind = "covariance"
+    field = "covariance"
     coefficients = (1.0, 0.0, 0.0, 0.0)
+
+    @classmethod
+    def asked(cls, wanted: Any) -> list[AskedAnswer]:
+        """The covariance of every two columns, then the correlations."""
+        pairs = list(itertools.combinations(bounded(wanted), 2))
+        return [AskedAnswer(kind, pair) for kind in ("covariance", "correlation") for pair in pairs]
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -65,6 +78,13 @@ class Correlations(Moment):
         made = Value.made_of(of)
         products = (Product(a, b, made) for a, b in ((first, second), (first, first), (second, second)))
         return *products, *(Value(column, made, centred=True) for column in columns), One()
+
+    @property
+    def squares(self) -> Array:
+        """Of the two variances alone: the covariance that is asked beside it weighs the product."""
+        found, (a, b) = np.zeros(self.places.shape), self.halves[:, 3:5].T ** 2
+        found[:, 1], found[:, 2] = CORRELATION_SQUARE / 4 * b / a, CORRELATION_SQUARE / 4 * a / b
+        return found
 
     @property
     def lead_scales(self) -> Array:

@@ -12,18 +12,17 @@ not a number, between minus and plus infinity. Nothing is moved to where it woul
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.numerics.linear import Array
-from gaussmith.problem.features import Places
+from gaussmith.problem.features import BoundedColumn, Places
 from gaussmith.statistics.mean import delta_intervals, fieller_intervals, ratio_errors
-from gaussmith.statistics.statistic import ONE, Ground, Noisy, Statistic
+from gaussmith.statistics.statistic import MOMENTS, ONE, Ground, Noisy, Statistic
 
 REFERENCE = 0.3
 """The standard deviation, as a share of the half range, at which errors of ratios are stated before a release."""
@@ -50,6 +49,8 @@ class Ratio(NamedTuple):
 class Moment(Statistic):
     """Answers that need several features each; the last need is the number of records."""
 
+    over = MOMENTS
+    skips = True
     divided = True
     lead: ClassVar[int] = 0
     """Which of the needs the answer is mostly about."""
@@ -117,9 +118,9 @@ class Moment(Statistic):
 
     # -- how it is read -------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def ratio(self, x: Array, covariance: Array) -> Ratio:
         """N and D from the features (groups × answers × needs), given the covariance of their noise."""
+        raise NotImplementedError(f"{self.kind} is not read")
 
     def scaled(self, numbers: Array) -> Array:
         """Values of N/D as answers, and ends of intervals; increasing."""
@@ -174,8 +175,10 @@ class Moment(Statistic):
     def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
         return self.linear_variances(noisy)
 
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict()
+
+def bounded(wanted: Mapping[str, tuple[float, float]]) -> list[BoundedColumn]:
+    """Columns with their bounds, from a field of a question."""
+    return [BoundedColumn(name, low, high) for name, (low, high) in wanted.items()]
 
 
 def centred_product(

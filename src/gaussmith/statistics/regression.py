@@ -8,23 +8,26 @@ noise, every coefficient is unknown.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.numerics.linear import Array
-from gaussmith.problem.features import BoundedColumn, Need, One, Product, Value
+from gaussmith.problem.features import BoundedColumn, Need, One, Places, Product, Value
 from gaussmith.statistics.moment import (
     MEAN_SQUARE,
     NUMBER_SQUARE,
     REFERENCE,
     Moment,
     Ratio,
+    bounded,
     centred_product,
     number_slopes,
 )
+from gaussmith.statistics.statistic import AskedAnswer, Noisy
 
 SLOPE_SQUARE = 0.3
 """The sum of squared slopes, in units of the half ranges, for which noise is chosen."""
@@ -39,7 +42,15 @@ class Slopes(Moment):
     """
 
     kind = "slope"
+    field = "regression"
     coefficients = (1.0, 0.0)  # and more zeros: as many as there are needs
+
+    @classmethod
+    def asked(cls, wanted: Any) -> list[AskedAnswer]:
+        """The slope of each column that explains, then the constant; the first column is the one explained."""
+        y, *xs = bounded(wanted)
+        slopes = [AskedAnswer("slope", (y, x, *(other for other in xs if other != x))) for x in xs]
+        return [*slopes, AskedAnswer("constant", (y, *xs))]
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -52,7 +63,7 @@ class Slopes(Moment):
         return *values, *explained, *among, One()
 
     @classmethod
-    def name_of(cls, columns: Sequence[BoundedColumn]) -> str:
+    def name_of(cls, columns: Sequence[BoundedColumn], *arguments: Any) -> str:
         return f"{columns[0].name}_on_{columns[1].name}"
 
     @classmethod
@@ -108,9 +119,10 @@ class Intercepts(Slopes):
     """The constant: the mean of y less the slopes times the means of the columns that explain."""
 
     kind = "constant"
+    field = None
 
     @classmethod
-    def name_of(cls, columns: Sequence[BoundedColumn]) -> str:
+    def name_of(cls, columns: Sequence[BoundedColumn], *arguments: Any) -> str:
         return f"{columns[0].name}_on_constant"
 
     @property
@@ -124,6 +136,14 @@ class Intercepts(Slopes):
     @property
     def squares(self) -> Array:
         return np.zeros(self.places.shape)
+
+    def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
+        """With the slopes' errors at the reference, as far as the middles of the columns are from zero."""
+        p, found = self.columns, self.linear_variances(noisy)
+        for j in range(p):
+            reach = self.middles[:, 1 + j] / (REFERENCE * self.halves[:, 1 + j]) ** 2
+            found = found + reach**2 * noisy.variance(self.places[:, 1 + p + j])
+        return found
 
     def ratio(self, x: Array, covariance: Array) -> Ratio:
         found = _Solved.of(self, x, covariance)

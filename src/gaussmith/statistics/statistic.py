@@ -19,8 +19,9 @@ from gaussmith.problem.features import BoundedColumn, Need, Places
 ONE = -1
 """The place of the number of records among features, wherever it is: noisy, or public."""
 
-NUMBERS, VALUES = "numbers", "values"
-"""Whether answers are about numbers of records within bounds, or about declared values of a column."""
+NUMBERS, VALUES, MOMENTS = "numbers", "values", "moments"
+"""Whether answers are about numbers of records within bounds, about declared values of a column, or about squares and
+products of such numbers."""
 
 
 class AskedAnswer(NamedTuple):

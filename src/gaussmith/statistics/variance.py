@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +16,11 @@ from gaussmith.statistics.moment import (
     REFERENCE,
     Moment,
     Ratio,
+    bounded,
     centred_product,
     number_slopes,
 )
-from gaussmith.statistics.statistic import Noisy
+from gaussmith.statistics.statistic import AskedAnswer, Noisy
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,13 @@ class Variances(Moment):
     """
 
     kind = "variance"
+    field = "variances"
     coefficients = (1.0, 0.0, 0.0)
+
+    @classmethod
+    def asked(cls, wanted: Any) -> list[AskedAnswer]:
+        """The variance of each column, then the standard deviations."""
+        return [AskedAnswer(kind, (column,)) for kind in ("variance", "sd") for column in bounded(wanted)]
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -68,6 +76,7 @@ class StandardDeviations(Variances):
     """The roots of variances, with roots of their ends as ends; they come beside variances and cost nothing more."""
 
     kind = "sd"
+    field = None
 
     @property
     def squares(self) -> Array:

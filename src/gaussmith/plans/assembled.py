@@ -1,0 +1,47 @@
+"""What comes out of an assembly, and the rule of people that goes in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gaussmith.numerics.linear import Array
+from gaussmith.problem import Domain
+from gaussmith.statistics import Answers
+
+
+@dataclass(frozen=True)
+class PersonRule:
+    """How people come out of rows, and what numbers are over.
+
+    `unit` is False where each row is a person; else `rows_per_unit` rows of a person count. `means_of` and `count` say
+    whether means are over "rows" or "units", and whether people (True) or "rows" are counted. A person counts in at
+    most `values_per_unit` of some declared values.
+    """
+
+    unit: bool
+    rows_per_unit: int
+    means_of: str
+    count: bool | str
+    values_per_unit: int = 1
+
+    def of(self, divided: bool) -> str:
+        """Whose numbers a statistic is about: those of records (rows are people), of people or of rows."""
+        if not self.unit:
+            return "records"
+        return "rows" if divided and self.means_of == "rows" and self.rows_per_unit > 1 else "people"
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether rows are counted, and are not people."""
+        return self.unit and self.count == "rows" and self.rows_per_unit > 1
+
+
+@dataclass(frozen=True, eq=False)
+class Assembled:
+    """The domain of one person, the answers, what stands in for missing values (None: the planner's own rule), and
+    what each coordinate is made of."""
+
+    domain: Domain
+    answers: Answers
+    stand_ins: Array | None
+    made: tuple[tuple[str, str], ...]
