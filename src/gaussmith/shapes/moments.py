@@ -116,12 +116,12 @@ def _by_vertices(domain: Moments, worths: Worths, gap: float) -> tuple[Lift, Law
 def _by_levels(domain: Moments, worths: Worths, gap: float) -> tuple[Lift, Law]:
     """The best noise that treats all columns alike, for the mean of their weights.
 
-    The number k of ones decides: of the squares of a kind of r coordinates k(k−1)/2 for products, k for values, k − k²/d
-    across the squares; and (k/√d, 1) for their sum and the number of records.
+    The number k of ones decides: k for the squares of values, k(k−1)/2 for those of products, k − k²/d across squares,
+    and (k/√d, 1) for the sum of squares and the number of records.
     """
     d, pairs, squares = domain.columns_count, domain.crossed, domain.squares
     k, q, m = np.arange(d + 1.0), len(squares), len(pairs)
-    kinds: list[tuple[Array | list[int], Array, float]] = [(list(range(d)), k, _mean(worths.alone[:d]))]
+    kinds = [(np.arange(d), k, _mean(worths.alone[:d]))]
     if m:
         kinds.append((pairs, np.minimum(k * (k - 1) / 2, m), _mean(worths.alone[pairs])))
     kinds = [kind for kind in kinds if kind[2] > 0]

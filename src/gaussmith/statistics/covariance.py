@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Covariances(Moment):
     """Σ(x − mean x)(y − mean y)/n."""
 
     kind = "covariance"
-    field = "covariance"
+    field: ClassVar[str | None] = "covariance"
     coefficients = (1.0, 0.0, 0.0, 0.0)
 
     @classmethod
@@ -67,7 +67,7 @@ class Covariances(Moment):
 
 @dataclass(frozen=True, eq=False)
 class Correlations(Moment):
-    """A covariance over the root of two variances; unknown where the noisy matrix of the two is not positive definite."""
+    """A covariance over the root of two variances; unknown where their noisy matrix is not positive definite."""
 
     kind = "correlation"
     coefficients = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)

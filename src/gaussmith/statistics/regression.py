@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ class Slopes(Moment):
     """
 
     kind = "slope"
-    field = "regression"
+    field: ClassVar[str | None] = "regression"
     coefficients = (1.0, 0.0)  # and more zeros: as many as there are needs
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Variances(Moment):
     """
 
     kind = "variance"
-    field = "variances"
+    field: ClassVar[str | None] = "variances"
     coefficients = (1.0, 0.0, 0.0)
 
     @classmethod

@@ -92,7 +92,7 @@ def blocks_of(added: Contribution, step: int) -> Iterator[Contribution]:
 
 
 def _inputs(added: Contribution) -> dict[Input, int]:
-    """What is read and coded row by row, with its place; products of two of them, where a row is a person, come last."""
+    """What is read and coded row by row, with its place; products of two, where a row is a person, come last."""
     factors = [f for feature in added.features for f in factors_of(feature)]
     read = dict.fromkeys(f.input for f in factors if f.input is not None)
     if added.unit is None:
