@@ -12,7 +12,7 @@ from gaussmith.checks import check_whole
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
 from gaussmith.requests.bounds import settle_rows, settle_totals, settle_values
-from gaussmith.requests.fields import READERS, Fields, is_plain, read_bounded, read_counted, read_keys
+from gaussmith.requests.fields import OF_BOUNDED, READERS, Fields, is_plain, read_counted, read_keys
 from gaussmith.statistics.mean import read_mean_within
 from gaussmith.statistics.registry import asked_by_field
 
@@ -27,6 +27,9 @@ class Question(Fields):
     total_bounds:     bounds of a person's total over all rows, by column
     values:           the declared values of a column, for histograms and groups
     sums, means:      columns; or columns with their bounds, which for a sum with a unit are those of a person's total
+    variances:        columns, or columns with their bounds; standard deviations come beside them
+    covariance:       two columns or more, or with their bounds: covariances and correlations of every two
+    regression:       {"of": "income", "on": ["age", "bmi"]}: slopes and the constant
     count:            True: the number of people; "rows": the number of rows
     by:               declared groups: {"region": ["north", "south"]}, or a list of combinations
     rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
@@ -113,6 +116,11 @@ class Question(Fields):
                 code="values-per-unit-without-histograms",
                 values_per_unit=self.values_per_unit,
             )
+
+    @property
+    def numbered(self) -> list[str]:
+        """The columns of which numbers within bounds are asked."""
+        return list(dict.fromkeys(column for columns in self._bounded().values() for column in columns))
 
     @cached_property
     def where_means_lie(self) -> dict[str, tuple[float, float]]:
@@ -208,7 +216,7 @@ class Question(Fields):
             own = getattr(self, name)
             if name == "sums" and unit is not None:
                 found[name] = settle_totals(own, self.bounds, self.total_bounds, self.rows_per_unit)
-            elif read is read_bounded:
+            elif read in OF_BOUNDED:
                 totals = self.total_bounds if name == "sums" else {}  # where a row is a person, its total is the row
                 found[name] = settle_rows(name, own, {**totals, **self.bounds})
             elif read is read_counted or (read is read_keys and isinstance(own, Mapping)):
@@ -221,7 +229,7 @@ class Question(Fields):
 
     def _bounded(self) -> dict[str, Any]:
         """The fields that ask about columns with bounds."""
-        return {name: getattr(self, name) for name, read in READERS.items() if read is read_bounded}
+        return {name: getattr(self, name) for name, read in READERS.items() if read in OF_BOUNDED}
 
     def given(self) -> dict[str, Any]:
         """What this question says itself: all that is not as it would be anyway."""

@@ -19,7 +19,7 @@ from gaussmith.plans.choice import check_secret
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
 from gaussmith.requests.bounds import settle_values
-from gaussmith.requests.fields import Fields, read_complete, read_counted, read_missing, read_values
+from gaussmith.requests.fields import READERS, Fields, read_complete, read_counted, read_missing, read_values
 from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
 from gaussmith.requests.question import Question
@@ -113,7 +113,7 @@ class Request(Fields):
                     what, rule = f"column {name!r} is derived twice", "every derived column needs its own name"
                     raise RequestError(what, rule, "rename one", code="column-derived-twice", column=name)
             fields["columns"] = {**self.columns, **own["columns"]}
-        asked = {column for name in asked_by_field() for column in own.get(name) or ()}
+        asked = {column for name in asked_by_field() for column in READERS[name](name, own.get(name) or {})}
         if own and "missing" not in own and isinstance(self.missing, Mapping):
             fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
         if own and "complete" not in own:
@@ -257,7 +257,7 @@ class Request(Fields):
                 unit=self.unit,
             )
         for column in [*read_missing("missing", self.missing), *self.complete]:
-            if not any(column in {*q.sums, *q.means} for q in questions):
+            if not any(column in q.numbered for q in questions):
                 what = f"missing or complete names {column!r}"
                 rule = "it must be a column that is asked for"
                 remedy = "leave it out, or ask for it"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.errors import PlanError, nearest
+from gaussmith.errors import PlanError, RequestError, nearest
 from gaussmith.problem.features import BoundedColumn, Need, Places, Product, Value, of_coordinates
 from gaussmith.statistics.answers import Answers
 from gaussmith.statistics.asking import ground_of, read_weights
@@ -130,7 +130,7 @@ def check_regression(names: Sequence[str]) -> None:
     """Refuse a column that explains itself, or that is named twice; the first is explained by the others."""
     of, *on = names
     if of in on:
-        raise PlanError(
+        raise RequestError(
             f"a regression of {of!r} on itself",
             "a column explains itself with slope 1",
             f"leave {of} out of on",
@@ -139,7 +139,7 @@ def check_regression(names: Sequence[str]) -> None:
         )
     for name in on:
         if on.count(name) > 1:
-            raise PlanError(
+            raise RequestError(
                 f"a regression on {name!r} twice",
                 "two equal columns have no slopes of their own",
                 "leave one out",
