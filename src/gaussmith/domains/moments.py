@@ -17,6 +17,7 @@ from gaussmith.domains.moment_codes import MomentCodes, Pairs, coarse_codes
 from gaussmith.domains.moment_norms import largest_moment, largest_replaced
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.headed import Headed
 from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem import Domain, Law, Problem
 from gaussmith.problem.domain import BoundsTable
@@ -225,13 +226,12 @@ class Moments(Domain):
                 columns=lift.shape[1],
                 coordinates=self.dimension + private,
             )
-        if private:
-            return largest_moment(lift.dense(), self.columns_count, self.pairs, extent)
-        return largest_replaced(lift.dense(), self.columns_count, self.pairs, extent)
+        bound = largest_moment if private else largest_replaced
+        return bound(_written(lift), self.columns_count, self.pairs, extent)
 
     def largest_change(self, lift: Matrix) -> float:
         """An upper bound on ‖lift · (s − s′)‖ over two records, with an add-remove lift; rounded up."""
-        return largest_replaced(lift.dense()[:, :-1], self.columns_count, self.pairs, np.ones(self.dimension))
+        return largest_replaced(_written(lift)[:, :-1], self.columns_count, self.pairs, np.ones(self.dimension))
 
     # -- noise and its limit ----------------------------------------------------------------------------------------
 
@@ -296,6 +296,17 @@ class Moments(Domain):
         squares, crossed = len(self.squares), len(self.crossed)
         told = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in ((squares, "square"), (crossed, "product")) if n]
         return f"Moments({repr(self.box)[4:-1]}; {', '.join(told) or 'no products'})"
+
+
+def _written(lift: Matrix) -> Array:
+    """The entries of a lift, each exact; refuses kinds whose entries would be rounded where they are written out."""
+    apart = lift.rest if isinstance(lift, Headed) else lift.as_bordered()
+    if apart is None:
+        return lift.exact_entries()
+    if (apart.inner * apart.border)[apart.index == apart.columns - 1].any():
+        what, rule = "a lift with two entries in its last column", "they would be added up, and rounded"
+        raise PlanError(what, rule, "plan again", code="lift-of-moments-adds-entries")
+    return lift.dense()
 
 
 def _pairs(products: Any, box: Box) -> Pairs:

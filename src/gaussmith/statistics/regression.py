@@ -29,7 +29,7 @@ from gaussmith.statistics.moment import (
 )
 from gaussmith.statistics.statistic import AskedAnswer, Noisy
 
-SLOPE_SQUARE = 0.3
+SLOPE_SQUARE = 0.6
 """The sum of squared slopes, in units of the half ranges, for which noise is chosen."""
 
 
