@@ -39,7 +39,7 @@ class Covariances(Moment):
     def asked(cls, wanted: Any) -> list[AskedAnswer]:
         """The covariance of every two columns, then the correlations."""
         pairs = list(itertools.combinations(bounded(wanted), 2))
-        return [AskedAnswer(kind, pair) for kind in ("covariance", "correlation") for pair in pairs]
+        return [AskedAnswer(kind, pair, tuple(wanted)) for kind in ("covariance", "correlation") for pair in pairs]
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from gaussmith.numerics.linear import Array
 from gaussmith.problem.features import BoundedColumn, Places
 from gaussmith.statistics.mean import delta_intervals, fieller_intervals, ratio_errors
-from gaussmith.statistics.statistic import MOMENTS, ONE, Ground, Noisy, Statistic
+from gaussmith.statistics.statistic import MOMENTS, ONE, AskedAnswer, Ground, Noisy, Statistic
 
 REFERENCE = 0.3
 """The standard deviation, as a share of the half range, at which errors of ratios are stated before a release."""
@@ -59,6 +59,15 @@ class Moment(Statistic):
     """What each need is measured from: answers × needs, 0 for the number of records."""
     halves: Array
     """Half the range of each need, in its own units: answers × needs, 1 for the number of records."""
+
+    @classmethod
+    def columns_present(cls, asked: AskedAnswer) -> tuple[str, ...]:
+        """Of answers that are asked together all columns, so that they are about the same records."""
+        return asked.arguments or super().columns_present(asked)
+
+    @classmethod
+    def name_of(cls, columns: Sequence[BoundedColumn], *arguments: Any) -> str:
+        return super().name_of(columns)
 
     @classmethod
     def placed(cls, names: Sequence[str], places: Places, weights: Array, ground: Ground) -> Self:

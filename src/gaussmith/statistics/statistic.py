@@ -147,6 +147,11 @@ class Statistic:
         return cls.skips
 
     @classmethod
+    def columns_present(cls, asked: AskedAnswer) -> tuple[str, ...]:
+        """The columns that must have a value where records without one are left out."""
+        return tuple(column.name for column in asked.columns)
+
+    @classmethod
     def size_of(cls, asked: AskedAnswer) -> int:
         """How many answers are shown for it."""
         return 1
