@@ -72,7 +72,7 @@ def people(n: int) -> Array:
     z = rng.normal(size=(n, 3)) * 0.3
     z[:, 2] = 0.4 * z[:, 0] + 0.3 * z[:, 1] + 0.8 * z[:, 2]
     low, high = np.array(list(BOUNDS.values()), float).T
-    return np.clip((low + high) / 2 + (z + [0.1, -0.2, 0.15]) * (high - low) / 2, low, high)
+    return np.clip((low + high) / 2 + (z + np.array([0.1, -0.2, 0.15])) * (high - low) / 2, low, high)
 
 
 def _counting(block: Block, data: Array, answer: int) -> Callable[[int], int]:

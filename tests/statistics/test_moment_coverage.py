@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
 import gaussmith as gm
+from gaussmith.noise import normal_integers
+from gaussmith.statistics import Noisy
+from gaussmith.statistics.regression import joint_distance
 
 
 def _proof() -> Any:
@@ -59,6 +62,23 @@ def test_intervals_that_are_too_narrow_are_found(monkeypatch: pytest.MonkeyPatch
     truth = proof.true_features(plan.block, proof.people(2_000))
     low, high, exact = proof.read_intervals(plan.block, truth, REPEATS)
     assert not is_covered(int(((low <= exact) & (exact <= high))[:, 0].sum()), REPEATS, 0.95)
+
+
+@pytest.mark.parametrize("n", [100, 20_000])
+def test_the_joint_region_of_coefficients_is_exact(n: int) -> None:
+    """Also for so few people that no coefficient can be told."""
+    domain = gm.Moments(proof.BOUNDS, around=0.15)
+    block = gm.plan(domain, proof.GUARANTEE, answers=proof.ASKED["regression"], weights="relative").block
+    data = proof.people(n)
+    design = np.column_stack([data[:, :2], np.ones(n)])
+    beta = np.linalg.lstsq(design, data[:, 2], rcond=None)[0]
+    shape, truth = block.shape, proof.true_features(block, data)
+    noise = normal_integers(REPEATS * shape.lift.shape[0], 52).reshape(REPEATS, -1) * 2.0**-52 * block.noise_scale
+    noisy = Noisy(truth + noise @ shape.features.dense().T, shape.features, block.noise_scale**2, shape.counted)
+    found = joint_distance(block.answers.statistics[0], noisy, beta)
+    for level in (0.5, 0.95):
+        inside = int((found <= chi2.ppf(level, 3)).sum())
+        assert binom.cdf(inside, REPEATS, level) > FALSE_ALARM and binom.sf(inside, REPEATS, level) > FALSE_ALARM
 
 
 def test_cases_of_the_proof_can_be_run() -> None:

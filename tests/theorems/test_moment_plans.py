@@ -21,7 +21,7 @@ def box(columns: int) -> dict[str, tuple[float, float]]:
 
 
 OPTIMA = [(1, 6.4, 6.4), (2, 24.336, 16.19), (3, 68.235, 30.2256), (5, 316.4, 70.6212), (10, 3451, 240.8)]
-"""The optimum with all products, and with squares alone; two of the latter are corrected (docs/errata.md)."""
+"""The optimum with all products, and with squares alone."""
 
 
 @pytest.mark.parametrize(("columns", "every", "squares"), OPTIMA)

@@ -119,6 +119,7 @@ def test_what_cannot_be_told_is_unknown() -> None:
     kinds = {name: i for i, name in enumerate(plan.names)}
     x = np.zeros(block.shape.features.shape[0])
     x[-1] = 1000.0  # all squares lie `around` the middle: variances of 0.15 r², no covariance
+
     def read(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         noisy = Noisy(x, block.shape.features, block.noise_scale**2, True)
         values = block.answers.gathered(lambda each: each.values(noisy))
@@ -160,11 +161,9 @@ def test_stated_errors_of_variances_hold_wherever_the_data_lie() -> None:
         exact = plan.release(rows).noisy[0][0]
         noisy = Noisy(exact, block.shape.features, block.noise_scale**2, True)
         (variance, *_) = block.answers.statistics
-        with np.errstate(invalid="ignore"):
-            found, parts = variance._read(noisy)
-            assert np.sqrt(parts[2] - 2 * parts[4] * parts[0] / parts[1] + parts[3] * (parts[0] / parts[1]) ** 2)[0] <= (
-                stated * 100_000 * 1.01
-            )
+        _, (over, below, of_over, of_below, both) = variance._read(noisy)
+        value = over / below
+        assert np.sqrt(of_over - 2 * both * value + of_below * value**2)[0] <= stated * 100_000 * 1.01
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------

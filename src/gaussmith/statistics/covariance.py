@@ -87,6 +87,12 @@ class Correlations(Moment):
         return found
 
     @property
+    def reference_squares(self) -> Array:
+        found, (a, b) = self.squares, self.halves[:, 3:5].T ** 2
+        found[:, 0], found[:, 3], found[:, 4] = 1.0, MEAN_SQUARE * b, MEAN_SQUARE * a
+        return found
+
+    @property
     def lead_scales(self) -> Array:
         return np.asarray(1.0 / (REFERENCE**2 * self.halves[:, 3] * self.halves[:, 4]))
 

@@ -167,6 +167,7 @@ class Moment(Statistic):
         return np.where(found.known, errors, np.nan)
 
     def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
+        """Fieller's of N and D to first order, or the delta method's; the whole line where an answer is unknown."""
         found, parts = self._read(noisy)
         ends = fieller_intervals if method == "fieller" else delta_intervals
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -181,8 +182,17 @@ class Moment(Statistic):
         ones = np.ones_like(over)
         return np.asarray(slopes * (self.scaled_errors(over / below, ones))[..., None])
 
+    @property
+    def reference_squares(self) -> Array:
+        """The mean squares of all slopes in the needs, in units of the lead's, where errors are stated."""
+        return self.squares
+
     def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
-        return self.linear_variances(noisy)
+        """At the reference, on average over where means, slopes and correlations may lie: there is no largest one."""
+        found = np.zeros(len(self.weights))
+        for k, square in enumerate(self.reference_squares.T):
+            found = found + square * noisy.variance(self.places[:, k])
+        return np.asarray(self.lead_scales**2 * found)
 
 
 def bounded(wanted: Mapping[str, tuple[float, float]]) -> list[BoundedColumn]:

@@ -216,3 +216,34 @@ def _needs_of(p: int) -> int:
 def _columns_of(needs: int) -> int:
     """p with 2 + 2p + p(p+1)/2 needs, rounded down."""
     return max(0, (math.isqrt(25 + 8 * max(needs - 2, 0)) - 5) // 2)
+
+
+def joint_distance(slopes: Slopes, noisy: Noisy, coefficients: Array) -> Array:
+    """(h − Hβ)ᵀ V(β)⁻¹ (h − Hβ) for these coefficients, slopes in the order of the first answer, then the constant.
+
+    It is χ² with as many degrees of freedom as there are coefficients, exactly, at the true ones: those for which it is
+    below a quantile of that law are an exact joint region, whatever the number of records (theory, statement 58).
+    Several columns of `noisy` are groups; the result has one number for each.
+    """
+    p, places = slopes.columns, slopes.places[0]
+    middles, halves, known = slopes.middles[0], slopes.halves[0], noisy.at(places)
+    beta = np.asarray(coefficients[:p], float)
+    # The constant where every column is measured from its middle.
+    constant = float(coefficients[p]) - middles[0] + float(beta @ middles[1 : 1 + p])
+    rows = np.zeros((p + 1, len(places)))
+    rows[0, 0], rows[0, 1 : 1 + p], rows[0, -1] = 1.0, -beta, -constant
+    at = 1 + 2 * p
+    for i in range(p):
+        rows[1 + i, 1 + p + i], rows[1 + i, 1 + i] = 1.0, -constant
+        for j in range(i, p):
+            rows[1 + i, at] -= beta[j]
+            if i != j:
+                rows[1 + j, at] -= beta[i]
+            else:  # squares are measured from below zero
+                rows[1 + i, -1] += beta[i] * middles[at]
+            at += 1
+    rows = rows / np.append(1.0, halves[1 : 1 + p])[:, None]
+    factor = noisy.rows_at(noisy.rows.dense(), places)
+    V = rows @ (factor @ factor.T * noisy.unit) @ rows.T
+    left = known @ rows.T
+    return np.asarray(np.einsum("...i,ij,...j->...", left, np.linalg.inv(V), left))

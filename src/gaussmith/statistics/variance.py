@@ -92,5 +92,10 @@ class StandardDeviations(Variances):
     def scaled_errors(self, numbers: Array, errors: Array) -> Array:
         return np.asarray(errors / (2 * np.sqrt(np.maximum(numbers, 0.0))))
 
+    @property
+    def reference_squares(self) -> Array:
+        return super().squares
+
     def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
-        return self.linear_variances(noisy)
+        """At the reference: the error of a root has no largest one."""
+        return Moment.largest_variances(self, noisy, limits)
