@@ -163,7 +163,7 @@ def describe_means(block: Block) -> list[str]:
     if block.domain.product_pairs is not None:
         return [
             "errors of variances and covariances are at most these; those of standard deviations, correlations and "
-            f"coefficients are these on average, for columns with a standard deviation of {REFERENCE:g} of half their range"
+            f"coefficients hold on average, for columns with a standard deviation of {REFERENCE:g} of half their range"
         ]
     if block.public_count and not block.answers.over_rows:
         return []
