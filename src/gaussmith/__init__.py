@@ -36,7 +36,8 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "gaussmith.catalogue": ("compare",),
     "gaussmith.domains": (
-        "Ball", "Box", "Cells", "Counts", "GaussianData", "Groups", "Points", "Records", "SparseSum", "Votes",
+        "Ball", "Box", "Cells", "Counts", "GaussianData", "Groups", "Moments", "Points", "Records", "SparseSum",
+        "Votes",
     ),
     "gaussmith.errors": (
         "BudgetError", "DataError", "DomainError", "ExpressionError", "GaussmithError", "GuaranteeError",
@@ -60,7 +61,19 @@ _ROOMS = {"catalogue", "workloads"}
 if TYPE_CHECKING:
     from gaussmith.catalogue import compare
     from gaussmith.charged_release import rehearse, release
-    from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, Groups, Points, Records, SparseSum, Votes
+    from gaussmith.domains import (
+        Ball,
+        Box,
+        Cells,
+        Counts,
+        GaussianData,
+        Groups,
+        Moments,
+        Points,
+        Records,
+        SparseSum,
+        Votes,
+    )
     from gaussmith.errors import (
         BudgetError,
         DataError,
@@ -84,9 +97,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ball", "Box", "BudgetError", "Cells", "Counts", "DataError", "DomainError", "ExpressionError", "GaussianData",
-    "GaussmithError", "Groups", "Guarantee", "GuaranteeError", "InternalError", "Ledger", "LedgerError", "Plan",
-    "PlanError", "Points", "Question", "Records", "Release", "Request", "RequestError", "SourceError", "SparseSum",
-    "Votes", "compare", "plan", "read", "rehearse", "release",
+    "GaussmithError", "Groups", "Guarantee", "GuaranteeError", "InternalError", "Ledger", "LedgerError", "Moments",
+    "Plan", "PlanError", "Points", "Question", "Records", "Release", "Request", "RequestError", "SourceError",
+    "SparseSum", "Votes", "compare", "plan", "read", "rehearse",
+    "release",
 ]  # fmt: skip
 
 

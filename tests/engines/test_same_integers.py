@@ -18,6 +18,7 @@ from summing import total_people, total_records
 import gaussmith as gm
 from gaussmith.domains.cell_codes import CellCodes
 from gaussmith.domains.counts import CountCodes
+from gaussmith.domains.moment_codes import MomentCodes, coarse_codes
 from gaussmith.domains.points import PointCodes
 from gaussmith.domains.sparse import SparseCodes
 from gaussmith.domains.votes import VoteCodes
@@ -96,6 +97,10 @@ CODINGS: dict[str, Any] = {
     "sparse": SparseCodes.for_bounds(np.array(HIGH), at_most=5),
     "points": PointCodes(
         np.array([np.array(LOW), np.array(HIGH), (np.array(LOW) + np.array(HIGH)) / 2, np.array(LOW)])
+    ),
+    "moments": MomentCodes(
+        coarse_codes(np.array(LOW), np.array(HIGH), BOX.substitute, None),
+        (*((j, j) for j in range(13)), (0, 1), (0, 12), (3, 11), (4, 6)),
     ),
     "all sparse": SparseCodes.for_bounds(np.array(HIGH), at_most=13),
 }

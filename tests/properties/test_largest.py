@@ -41,6 +41,7 @@ from gaussmith.domains import (
     Cells,
     Counts,
     GaussianData,
+    Moments,
     People,
     Points,
     Records,
@@ -238,7 +239,7 @@ def test_the_bound_of_a_change_is_the_largest_change(name: str) -> None:
 
 
 def test_every_domain_is_tried() -> None:
-    curved = {Ball, GaussianData}  # see test_largest_unlisted
+    curved = {Ball, GaussianData, Moments}  # see test_largest_unlisted and test_largest_moments
     assert {type(case.domain) for case in CASES.values()} | curved == set(_KINDS.values())
 
 

@@ -185,9 +185,32 @@ def _weights(flag: str, text: str | None) -> Any:
     return [number(flag, part) for part in text.split(",")]
 
 
+def _regression(flag: str, text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    of, tilde, on = text.partition("~")
+    names = [name.strip() for name in on.split("+")]
+    if not tilde or not of.strip() or not all(names):
+        rule, remedy = "it is one column, ~, and the columns that explain it", f"write {flag} income~age+bmi"
+        raise RequestError(f"{flag} {text}", rule, remedy, code="regression-flag-malformed", flag=flag, text=text)
+    return {"of": of.strip(), "on": names}
+
+
 FLAGS = (
     Flag("sum", "NAME[:LOW:HIGH]", "the sum of a column, clipped to [LOW, HIGH]", "sums", _asked, often=True),
     Flag("mean", "NAME[:LOW:HIGH]", "the mean of a column, clipped to [LOW, HIGH]", "means", _asked, often=True),
+    Flag(
+        "variance", "NAME[:LOW:HIGH]", "the variance and the standard deviation of a column",
+        "variances", _asked, often=True,
+    ),
+    Flag(
+        "covariance", "NAME,NAME,…", "covariances and correlations of these columns; their bounds by --bounds",
+        "covariance", lambda flag, text: text.split(",") if text else {},
+    ),
+    Flag(
+        "regression", "NAME~NAME+NAME…", "the linear regression of the first column on the others; bounds by --bounds",
+        "regression", _regression,
+    ),
     Flag("bounds", "NAME:LOW:HIGH", "the bounds of one row, for all answers about it", "bounds", _bounds, often=True),
     Flag(
         "total_bounds", "NAME:LOW:HIGH", "the bounds of a person's total over all rows, for sums with --unit",

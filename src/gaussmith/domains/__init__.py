@@ -14,6 +14,7 @@ from gaussmith.domains.cells import Cells
 from gaussmith.domains.counts import Counts
 from gaussmith.domains.gaussian import GaussianData
 from gaussmith.domains.groups import Groups
+from gaussmith.domains.moments import Moments
 from gaussmith.domains.people import People
 from gaussmith.domains.points import Points
 from gaussmith.domains.records import Records
@@ -28,6 +29,7 @@ _DOMAINS: tuple[Any, ...] = (
     Cells,
     Counts,
     GaussianData,
+    Moments,
     People,
     Points,
     Records,
@@ -49,6 +51,6 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
 
 
 __all__ = [
-    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "Groups", "People", "Points", "Records", "SparseSum",
-    "Votes", "domain_from_dict",
+    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "Groups", "Moments", "People", "Points", "Records",
+    "SparseSum", "Votes", "domain_from_dict",
 ]  # fmt: skip

@@ -5,6 +5,7 @@
     people with rows                 totals, own means, sums over rows and the number of rows: a cone (`domains.people`)
     nothing but the number           records
     declared values of a column      cells, or counts where a person has several of them
+    squares and products             values, squares and products (`plans.moment_assembly`)
 
 Weights "relative" measure every error by what one person can change: the width of the bounds of a sum or a mean over
 people, `rows_per_unit` times the width for a mean over rows, `rows_per_unit` for the number of rows.
@@ -24,13 +25,14 @@ from gaussmith.errors import RequestError
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.assembled import Assembled, PersonRule
 from gaussmith.plans.cell_assembly import assemble_quantiles, assemble_tables
+from gaussmith.plans.moment_assembly import assemble_moments
 from gaussmith.problem.codes import centre_of
 from gaussmith.problem.features import ROW_SUM, ROWS, TOTAL, VALUES, Need, One, Value, of_coordinates
 from gaussmith.statistics import ONE, Answers, Count, Histograms, Statistic
 from gaussmith.statistics.asking import ground_of, read_weights
 from gaussmith.statistics.count import NAME
 from gaussmith.statistics.registry import STATISTICS
-from gaussmith.statistics.statistic import CELLS, NUMBERS, TABLES, AskedAnswer, Ground
+from gaussmith.statistics.statistic import CELLS, MOMENTS, NUMBERS, TABLES, AskedAnswer, Ground
 from gaussmith.statistics.statistic import VALUES as VALUES_OF
 
 
@@ -83,7 +85,13 @@ def assemble_values(
     return Assembled(domain, answers, None, ((VALUES, column),), cuts=() if cut is None else ((column, cut),))
 
 
-ASSEMBLIES = {NUMBERS: assemble, VALUES_OF: assemble_values, CELLS: assemble_quantiles, TABLES: assemble_tables}
+ASSEMBLIES = {
+    NUMBERS: assemble,
+    VALUES_OF: assemble_values,
+    CELLS: assemble_quantiles,
+    TABLES: assemble_tables,
+    MOMENTS: assemble_moments,
+}
 """By `Statistic.over`: what makes the domain, the answers and the coordinates of a part of a question."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gaussmith.domains import Groups
+from gaussmith.domains import Groups, Moments
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
@@ -19,6 +19,7 @@ from gaussmith.problem import Domain, Problem
 from gaussmith.shapes.candidates import BEST, Progress
 from gaussmith.statistics import Answers
 from gaussmith.statistics.asking import aim, ask
+from gaussmith.statistics.asking_moments import MOMENT_ANSWERS, ask_of_moments
 
 
 def plan(
@@ -41,8 +42,9 @@ def plan(
     """The most accurate plan for these answers under this guarantee.
 
     neighbours: "add-remove" (the number of people is secret) or "replace-one" (it is public); neighbors is the same.
-    answers:    "sums", "means", a matrix with one column per coordinate and one row per answer, or, over cells, a
-                workload such as gaussmith.workloads.prefix(n).
+    answers:    "sums", "means", a matrix with one column per coordinate and one row per answer, over cells a workload
+                such as gaussmith.workloads.prefix(n), or over moments "variances", "covariance" (with variances and
+                correlations), or {"of": "income", "on": ["age"]}: a regression.
     count:      True: the number of records is an answer too, with weight 1.
     weights:    "equal", "relative" (to each answer's range), or one positive number per answer.
     missing:    the substitute for a missing value, by column; the default is the point within the bounds nearest zero
@@ -70,7 +72,7 @@ def plan(
         )
     if isinstance(domain, Groups):
         with within_doubles():
-            asked = aim(ask(domain.domain, answers, count, weights, mean_within), objective, targets)
+            asked = aim(_ask(domain.domain, answers, count, weights, mean_within), objective, targets)
         made = _plan_groups(domain, guarantee, asked, choose(neighbours, neighbors), missing, shape)
         made.certify()
         return made
@@ -85,12 +87,19 @@ def plan(
             type=type(domain).__name__,
         )
     with within_doubles():
-        asked = aim(ask(domain, answers, count, weights, mean_within), objective, targets)
+        asked = aim(_ask(domain, answers, count, weights, mean_within), objective, targets)
     protected = choose(neighbours, neighbors)
     problem = Problem(domain, asked.features, protected)
     check_secret([problem])
     block = plan_problem(problem, asked, guarantee, missing, shape, gap, progress)
     return Plan.of(Draw(block, guarantee, protected))
+
+
+def _ask(domain: Domain, answers: Any, count: bool, weights: Any, mean_within: Any) -> Answers:
+    """The answers asked of a domain; those of second moments are read from several features each."""
+    if isinstance(domain, Moments) and (isinstance(answers, Mapping) or answers in MOMENT_ANSWERS):
+        return ask_of_moments(domain, answers, count, weights)
+    return ask(domain, answers, count, weights, mean_within)
 
 
 def _plan_groups(

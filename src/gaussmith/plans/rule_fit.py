@@ -56,7 +56,8 @@ def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
         held = isinstance(domain, Cells) and domain.marks_at_most == 1 and len(domain.sizes) == 1
         return whose and held and cut is not None and cut.cells == domain.dimension
     if not isinstance(domain, People):
-        return set(kinds) <= {TOTAL, MEAN} and domain.marks_at_most is None and len(kinds) == domain.dimension
+        numbers = domain.dimension - len(domain.product_pairs or ())  # products are of the very numbers that are read
+        return set(kinds) <= {TOTAL, MEAN} and domain.marks_at_most is None and len(kinds) == numbers
     own, over, last = domain.parts
     right = set(kinds[own]) <= {TOTAL, MEAN} and set(kinds[over]) <= {ROW_SUM} and kinds[last:] == [ROWS]
     return right and len(kinds) == domain.dimension and rule.rows_per_unit == domain.max_rows

@@ -127,6 +127,15 @@ class Domain(ABC):
         return 2 * self.radius
 
     @property
+    def product_pairs(self) -> Sequence[tuple[int, int]] | None:
+        """The pairs of columns whose products are coordinates, after the columns; None where there are no products."""
+        return None
+
+    def read_from(self, j: int) -> tuple[int, ...]:
+        """The numbers of a record that coordinate j is made of: places among the columns that are read."""
+        return (j,)
+
+    @property
     def width(self) -> int:
         """The number of counted values of a record: its coordinates, or its possible points."""
         return self.dimension

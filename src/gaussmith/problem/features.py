@@ -62,8 +62,26 @@ class Value:
     made: str = TOTAL
     centred: bool = False
 
+    @staticmethod
+    def made_of(of: str) -> str:
+        """What a number within bounds is made of: a row itself, or a person's own mean."""
+        return TOTAL if of == "records" else MEAN
 
-Need = One | Value
+
+@dataclass(frozen=True)
+class Product:
+    """A feature that is the product of two numbers of the record, each measured from the middle of its bounds."""
+
+    first: BoundedColumn
+    second: BoundedColumn
+    made: str = TOTAL
+
+    column: None = field(default=None, init=False, repr=False)
+    """It is about two columns, or about the square of one."""
+    of_rows: bool = field(default=False, init=False, repr=False)
+
+
+Need = One | Value | Product
 """What a statistic may need of a record."""
 
 

@@ -81,7 +81,7 @@ class Release(Readings, CellReadings):
         if row_rule is None or len(self.plan.slots) == 1:
             return row_rule
         places = block.problem.features.index.tolist() if row_rule.histogram is None else []
-        return row_rule.about({row_rule.features[j][1] for j in places})
+        return row_rule.about({row_rule.features[i][1] for j in places for i in block.domain.read_from(j)})
 
     def notes(self) -> list[str]:
         """How the table of the only question was read, in plain words, one note per line; empty for plain data.

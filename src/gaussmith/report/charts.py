@@ -70,17 +70,17 @@ def interval_spec(release: Release) -> Spec:
     reach = max((abs(row[end]) for row in rows for end in ("low", "high")), default=1.0) or 1.0
     x = {"type": "quantitative", "scale": {"domain": [-reach * 1.05, reach * 1.05], "nice": False}}
     axis = {"title": "percent of the released value", "tickCount": 5, "format": ",~r"}
-    bars = {"y": _row(), "x": {"field": "low", **x, "axis": axis}, "x2": {"field": "high"}}
+    bars = {"y": row_axis(), "x": {"field": "low", **x, "axis": axis}, "x2": {"field": "high"}}
     return {
-        **_rows(rows, NARROW),
+        **named_rows(rows, NARROW),
         "layer": [
             {"mark": {"type": "rule", "color": OURS, "strokeWidth": 3, "strokeCap": "round"}, "encoding": bars},
             {
                 "mark": {"type": "point", "color": OURS, "fill": OURS, "size": 55, "opacity": 1},
-                "encoding": {"y": _row(), "x": {"field": "value", **x}},
+                "encoding": {"y": row_axis(), "x": {"field": "value", **x}},
             },
-            _text("text", {"value": NARROW + 10}, align="left", color=SOFT),
-            _text("answer", {"value": -10}, align="right", color=INK),
+            text_layer("text", {"value": NARROW + 10}, align="left", color=SOFT),
+            text_layer("answer", {"value": -10}, align="right", color=INK),
         ],
     }
 
@@ -103,16 +103,16 @@ def noise_spec(comparisons: Sequence[Comparison]) -> Spec:
     axis = {"title": "error, in percent of the standard Gaussian's", "tickCount": 5}
     share = {"field": "share", **x}
     return {
-        **_rows(rows, WIDTH),
+        **named_rows(rows, WIDTH),
         "layer": [
             {
                 "mark": {"type": "bar", "color": OTHERS, "opacity": 0.35, "height": 16},
-                "encoding": {"y": _row(), "x": {"field": "standard", **x, "axis": axis}},
+                "encoding": {"y": row_axis(), "x": {"field": "standard", **x, "axis": axis}},
             },
-            {"mark": {"type": "bar", "color": OURS, "height": 16}, "encoding": {"y": _row(), "x": share}},
-            _text("inside", share, align="right", dx=-6, color="#ffffff", fontWeight=600),
-            _text("outside", share, align="left", dx=6, color=INK, fontWeight=600),
-            _text("answer", {"value": -10}, align="right", color=INK),
+            {"mark": {"type": "bar", "color": OURS, "height": 16}, "encoding": {"y": row_axis(), "x": share}},
+            text_layer("inside", share, align="right", dx=-6, color="#ffffff", fontWeight=600),
+            text_layer("outside", share, align="left", dx=6, color=INK, fontWeight=600),
+            text_layer("answer", {"value": -10}, align="right", color=INK),
         ],
     }
 
@@ -314,18 +314,18 @@ def short(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[-(LONGEST // 2) :]}"
 
 
-def _rows(rows: Sequence[Spec], width: int) -> Spec:
+def named_rows(rows: Sequence[Spec], width: int) -> Spec:
     """Data with one chart row per answer, by number: two answers may look the same and still be different."""
     numbered = [{"row": i, **row} for i, row in enumerate(rows)]
     return {**chart(width, max(len(rows), 1) * 30), "data": {"values": numbered}}
 
 
-def _row() -> Spec:
+def row_axis() -> Spec:
     return {"field": "row", "type": "ordinal", "axis": None}
 
 
-def _text(field: str, x: Spec, **mark: Any) -> Spec:
-    return {"mark": {"type": "text", **mark}, "encoding": {"y": _row(), "x": x, "text": {"field": field}}}
+def text_layer(field: str, x: Spec, **mark: Any) -> Spec:
+    return {"mark": {"type": "text", **mark}, "encoding": {"y": row_axis(), "x": x, "text": {"field": field}}}
 
 
 def _sized(rows: int, height: int) -> Spec:

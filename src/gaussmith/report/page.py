@@ -23,6 +23,8 @@ from gaussmith.plans.standard_gaussian import compare_block, compare_release, st
 from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
 from gaussmith.report.cell_charts import cell_pictures
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
+from gaussmith.report.coefficients import CAPTION as COEFFICIENTS
+from gaussmith.report.coefficients import coefficient_spec
 from gaussmith.report.drawing import draw
 from gaussmith.report.reasons import reasons
 from gaussmith.report.sharing import sharing_spec
@@ -231,6 +233,8 @@ def _answers(release: Release) -> str:
     label = "Error bars: each answer's 95 % interval in percent of its released value; the numbers are in the table."
     table = _table(header, rows)
     bars = _figure(draw(interval_spec(release), label), "Error bars side by side: the 95 % interval of each answer.")
+    slopes = coefficient_spec(release)
+    bars += "" if slopes is None else _figure(draw(slopes, COEFFICIENTS), COEFFICIENTS)
     return (
         f'<div class="fit">\n<div>{table}{note}\n'
         '<p class="quiet">± is the standard deviation of the noise. Values are not clipped back to their bounds, '

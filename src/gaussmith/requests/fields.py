@@ -16,6 +16,7 @@ from gaussmith.errors import DomainError, RequestError
 from gaussmith.requests.bins import is_binned, read_all_bins, read_bins
 from gaussmith.requests.marginals import read_marginals
 from gaussmith.requests.quantiles import read_medians, read_quantiles
+from gaussmith.statistics.asking_moments import check_regression
 
 Bounds = Mapping[str, tuple[float, float]]
 
@@ -30,6 +31,9 @@ class Fields:
     bins: Mapping[str, Any] = field(default_factory=dict)
     sums: Any = field(default_factory=dict)
     means: Any = field(default_factory=dict)
+    variances: Any = field(default_factory=dict)
+    covariance: Any = field(default_factory=dict)
+    regression: Any = field(default_factory=dict)
     count: bool | str = False
     by: Any = field(default_factory=dict)
     rows_per_unit: int | None = None
@@ -79,6 +83,41 @@ def read_bounded(which: str, columns: Any) -> dict[str, tuple[float, float] | No
     if not _is_list(columns):
         read_bounds(which, columns)  # refuses it
     return dict.fromkeys(_names(which, columns, f"{which} = {{ age = [0, 100] }}", "bounds"))
+
+
+def read_several(which: str, columns: Any) -> dict[str, tuple[float, float] | None]:
+    """Two columns or more, as `read_bounded`."""
+    found = read_bounded(which, columns)
+    if len(found) == 1:
+        raise RequestError(
+            f"{which} of one column, {next(iter(found))!r}",
+            "it needs two columns or more",
+            f'write {which} = ["age", "bmi"], or variances for one column',
+            code="covariance-of-one-column",
+            which=which,
+        )
+    return found
+
+
+def read_regression(which: str, wanted: Any) -> dict[str, tuple[float, float] | None]:
+    """The column that is explained, then those that explain; their bounds are in `bounds`."""
+    if isinstance(wanted, Mapping) and not isinstance(wanted.get("of"), str):
+        if not {"of", "on"} & set(wanted):  # nothing is asked, or this was read before
+            return read_bounded(which, wanted)
+    on = wanted.get("on") if isinstance(wanted, Mapping) else None
+    on = [on] if isinstance(on, str) else on
+    named = isinstance(wanted, Mapping) and set(wanted) == {"of", "on"} and isinstance(wanted["of"], str)
+    if not (named and _is_list(on) and on and all(isinstance(name, str) and name for name in on)):
+        raise RequestError(
+            f"{which}={wanted!r}"[:120],
+            "it must say which column is explained, and by which others",
+            'write regression = { of = "income", on = ["age", "bmi"] }',
+            code="request-regression-malformed",
+            regression=wanted,
+        )
+    names = [wanted["of"], *on]
+    check_regression(names)
+    return dict.fromkeys(names)
 
 
 def read_values(which: str, columns: Any) -> dict[str, list[Any]]:
@@ -182,6 +221,9 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "means": read_bounded,
     "quantiles": read_quantiles,
     "medians": read_medians,
+    "variances": read_bounded,
+    "covariance": read_several,
+    "regression": read_regression,
     "histograms": read_counted,
     "proportions": read_counted,
     "marginals": read_marginals,
@@ -192,6 +234,10 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "complete": read_complete,
 }
 """What reads a field that has a form of its own: one line for each."""
+
+
+OF_BOUNDED = (read_bounded, read_several, read_regression)
+"""What reads columns that need bounds of one row."""
 
 
 def _is_list(names: Any) -> bool:

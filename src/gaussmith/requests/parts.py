@@ -122,9 +122,10 @@ def _domain_of(asked: AskedAnswer, question: Question) -> tuple[str, Any, tuple[
 
 def present_for(asked: AskedAnswer, question: Question) -> tuple[str, ...]:
     """The columns in which a row must have a value to be read for this."""
-    if not STATISTICS[asked.kind].leaves_out(asked):
+    known = STATISTICS[asked.kind]
+    if not known.leaves_out(asked):
         return ()
-    return tuple(sorted({column.name for column in asked.columns if question.skips(column.name)}))
+    return tuple(sorted({name for name in known.columns_present(asked) if question.skips(name)}))
 
 
 def _part(question: Question, key: tuple[Any, ...], asked: Sequence[AskedAnswer], weights: Any, count: Any) -> Part:

@@ -12,7 +12,7 @@ from gaussmith.checks import check_whole
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
 from gaussmith.requests.bounds import settle_rows, settle_totals, settle_values
-from gaussmith.requests.fields import READERS, Fields, is_plain, read_bounded, read_counted, read_keys
+from gaussmith.requests.fields import OF_BOUNDED, READERS, Fields, is_plain, read_counted, read_keys
 from gaussmith.requests.given import fill_absent, refuse_unknown
 from gaussmith.requests.marginals import settle_marginals
 from gaussmith.requests.quantiles import settle_quantiles
@@ -31,6 +31,9 @@ class Question(Fields):
     values:           the declared values of a column, for histograms and groups
     bins:             the cells of a column of numbers or dates: {"age": [18, 40, 65]} (docs/quantiles.md)
     sums, means:      columns; or columns with their bounds, which for a sum with a unit are those of a person's total
+    variances:        columns, or columns with their bounds; standard deviations come beside them
+    covariance:       two columns or more, or with their bounds: covariances and correlations of every two
+    regression:       {"of": "income", "on": ["age", "bmi"]}: slopes and the constant
     count:            True: the number of people; "rows": the number of rows
     by:               declared groups: {"region": ["north", "south"]}, or a list of combinations
     rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
@@ -140,8 +143,8 @@ class Question(Fields):
 
     @property
     def columns_of_numbers(self) -> list[str]:
-        """The columns of which sums, means or quantiles are asked."""
-        bounded = [getattr(self, name) for name, read in READERS.items() if read is read_bounded]
+        """The columns of which sums, means, moments or quantiles are asked."""
+        bounded = self._bounded().values()
         return list(dict.fromkeys(column for some in (*bounded, self.quantiles, self.medians) for column in some))
 
     @cached_property
@@ -254,7 +257,7 @@ class Question(Fields):
             own = getattr(self, name)
             if name == "sums" and unit is not None:
                 found[name] = settle_totals(own, self.bounds, self.total_bounds, self.rows_per_unit)
-            elif read is read_bounded:
+            elif read in OF_BOUNDED:
                 totals = self.total_bounds if name == "sums" else {}  # where a row is a person, its total is the row
                 found[name] = settle_rows(name, own, {**totals, **self.bounds})
             elif read is read_counted or (read is read_keys and isinstance(own, Mapping)):
@@ -267,6 +270,10 @@ class Question(Fields):
     def skips(self, column: str) -> bool:
         """Whether missing values of a column are left out by statistics that can leave them out."""
         return column not in self.missing and column not in self.complete
+
+    def _bounded(self) -> dict[str, Any]:
+        """The fields that ask about columns with bounds."""
+        return {name: getattr(self, name) for name, read in READERS.items() if read in OF_BOUNDED}
 
     def given(self) -> dict[str, Any]:
         """What this question says itself: all that is not as it would be anyway."""

@@ -21,7 +21,7 @@ from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_
 from gaussmith.requests.accuracy import AccuracyFirst
 from gaussmith.requests.bins import read_all_bins
 from gaussmith.requests.bounds import settle_values
-from gaussmith.requests.fields import Fields, read_complete, read_counted, read_missing, read_values
+from gaussmith.requests.fields import READERS, Fields, read_complete, read_counted, read_missing, read_values
 from gaussmith.requests.given import fill_absent, joined_columns, misnamed, refuse_paths, refuse_unknown
 from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
@@ -118,7 +118,8 @@ class Request(AccuracyFirst, Fields):
         for which in ("columns", "person_columns"):
             if own.get(which) and getattr(self, which):
                 fields[which] = joined_columns(getattr(self, which), own[which])
-        asked = {column for name in ANSWERS if name not in ("count", "marginals") for column in own.get(name) or ()}
+        named = [name for name in ANSWERS if name not in ("count", "marginals") and own.get(name)]
+        asked = {column for name in named for column in READERS[name](name, own[name])}
         if own and "missing" not in own and isinstance(self.missing, Mapping):
             fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
         if own and "complete" not in own:

@@ -106,14 +106,12 @@ class Answers:
         """The feature that an answer (n times a mean) is; the number of records is the last. None: it mixes several."""
         ((statistic, (at,)),) = self._pieces([i])
         lead = int(statistic.places[at, 0])
-        mixed = statistic.coefficients[0] != 1 or any(statistic.coefficients[1:])
-        return None if mixed else self.features.size if lead == ONE else lead
+        return None if statistic.mixes else self.features.size if lead == ONE else lead
 
     def noise_row(self, i: int, rows: Matrix) -> Array:
         """An answer (n times a mean) as a combination of independent noises, from those of all features."""
         ((statistic, (at,)),) = self._pieces([i])
-        terms = zip(statistic.coefficients, statistic.places[at].tolist(), strict=True)
-        return np.asarray(sum(c * rows.row(place % rows.shape[0]) for c, place in terms if c))
+        return np.asarray(sum(c * rows.row(place % rows.shape[0]) for c, place in statistic.terms(at) if c))
 
     def averaged_variances(self, noisy: Noisy) -> Array:
         """Of all answers in order, on average over where they may lie."""
@@ -217,7 +215,7 @@ class Answers:
         Without features nothing may be asked: people are counted for the noise of others.
         """
         return (len(self) > 0 or self.features.size == 0) and all(
-            each.places.shape == (len(each.weights), len(each.coefficients))
+            each.places.shape == (len(each.weights), each.width)
             and len(each.names) == len(each.weights)
             and bool(((each.places >= ONE) & (each.places < self.features.size)).all())
             for each in self.statistics

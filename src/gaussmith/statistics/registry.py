@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from gaussmith.statistics.count import Count
+from gaussmith.statistics.covariance import Correlations, Covariances
 from gaussmith.statistics.histogram import Histograms
 from gaussmith.statistics.linear import Linear
 from gaussmith.statistics.mean import Means
 from gaussmith.statistics.proportion import Proportions
 from gaussmith.statistics.quantile import Quantiles
+from gaussmith.statistics.regression import Intercepts, Slopes
 from gaussmith.statistics.statistic import NUMBERS, Statistic
 from gaussmith.statistics.sum import Sums
+from gaussmith.statistics.variance import StandardDeviations, Variances
 from gaussmith.statistics.workload import Workloads
 
 STATISTICS: dict[str, type[Statistic]] = {
     Sums.kind: Sums,
     Means.kind: Means,
+    Variances.kind: Variances,
+    StandardDeviations.kind: StandardDeviations,
+    Covariances.kind: Covariances,
+    Correlations.kind: Correlations,
+    Slopes.kind: Slopes,
+    Intercepts.kind: Intercepts,
     Count.kind: Count,
     Histograms.kind: Histograms,
     Proportions.kind: Proportions,

@@ -65,7 +65,7 @@ def _statistic(fields: dict[str, Any], domain: Domain, features: Features) -> St
         )
     known, names = STATISTICS[kind], tuple(map(str, fields["names"]))
     places, weights = np.array(fields["places"], np.int64), np.array(fields["weights"], float)
-    inside = places.shape == (len(names), len(known.coefficients)) == (len(weights), len(known.coefficients))
+    inside = places.ndim == 2 and len(places) == len(names) == len(weights) and known.has_width(places.shape[1])
     if not (inside and ((places >= ONE) & (places < features.size)).all() and (weights > 0).all()):
         raise PlanError(
             "a statistic without its features",

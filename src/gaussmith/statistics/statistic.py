@@ -19,9 +19,9 @@ from gaussmith.problem.features import BoundedColumn, Need, Places
 ONE = -1
 """The place of the number of records among features, wherever it is: noisy, or public."""
 
-NUMBERS, VALUES, CELLS, TABLES = "numbers", "values", "cells", "tables"
-"""What answers are about: numbers of records within bounds, declared values of a column, the cells of a number, or the
-cells of several columns together."""
+NUMBERS, VALUES, CELLS, TABLES, MOMENTS = "numbers", "values", "cells", "tables", "moments"
+"""What answers are about: numbers of records within bounds, declared values of a column, the cells of a number, the
+cells of several columns together, or squares and products of numbers within bounds."""
 
 
 class AskedAnswer(NamedTuple):
@@ -153,6 +153,11 @@ class Statistic:
         return cls.skips
 
     @classmethod
+    def columns_present(cls, asked: AskedAnswer) -> tuple[str, ...]:
+        """The columns that must have a value where records without one are left out."""
+        return tuple(column.name for column in asked.columns)
+
+    @classmethod
     def size_of(cls, asked: AskedAnswer) -> int:
         """How many answers are shown for it."""
         return 1
@@ -179,6 +184,25 @@ class Statistic:
     def name_of(cls, columns: Sequence[BoundedColumn], *arguments: Any) -> str:
         """What an answer about these columns is called; `arguments` are those of its `AskedAnswer`."""
         return f"{'_'.join(column.name for column in columns)}_{cls.kind}"
+
+    @classmethod
+    def has_width(cls, needs: int) -> bool:
+        """Whether an answer of this kind can have so many needs."""
+        return needs == len(cls.coefficients)
+
+    @property
+    def width(self) -> int:
+        """How many features each answer needs."""
+        return len(self.coefficients)
+
+    def terms(self, at: int) -> list[tuple[float, int]]:
+        """The features that an answer (n times a divided one) is made of, and how often."""
+        return list(zip(self.coefficients, self.places[at].tolist(), strict=True))
+
+    @property
+    def mixes(self) -> bool:
+        """Whether answers are made of several features."""
+        return self.coefficients[0] != 1 or any(self.coefficients[1:])
 
     @property
     def counts_records(self) -> bool:

@@ -6,6 +6,7 @@ A person (a person, a household, …) with n ≥ 1 rows adds these integers, and
     PersonMean    floor((Σ code + floor(n/2)) / n)       in [0, steps]     the mean of a column, rounded to a code
     RowSum      Σ code if n ≤ k, else k·PersonMean       in [0, steps·T]   a column's sum over the rows that count
     RowCount    T = min(n, k)                          in [1, k]         the rows that count
+    PersonProduct  the product of two of the first two kinds, whose steps are at most 2^21
     (records)   1                                                        the person itself
 
 `code` is that of `BoxCodes`: floor((clamp(x, low, top) − low)·scale + ½), in {0, …, steps}, and k is `max_rows`.
@@ -226,6 +227,52 @@ class RowSum:
 
 
 @dataclass(frozen=True)
+class PersonProduct:
+    """The product of two of the numbers that a person adds, at most 42 bits long: of the very codes that are summed.
+
+    Where each row is a person, it is the product of the codes of the row.
+    """
+
+    first: PersonTotal | PersonMean
+    second: PersonTotal | PersonMean
+    column = None
+
+    @property
+    def input(self) -> ProductInput:
+        return ProductInput(self.first.input, self.second.input)
+
+    @property
+    def factors(self) -> tuple[Feature, Feature]:
+        return self.first, self.second
+
+    @property
+    def divides(self) -> bool:
+        return False
+
+    def ceiling(self, k: int) -> int:
+        return self.first.coding.steps * self.second.coding.steps
+
+    def code(self, j: int, k: int) -> nw.Expr:
+        raise NotImplementedError("a product is made from its factors, in `limbs`")
+
+
+@dataclass(frozen=True)
+class ProductInput:
+    """The product of the codes of two columns of one row, where each row is a person."""
+
+    first: Input
+    second: Input
+    column = ""
+    carries = False
+
+    def limb(self, is_unit: bool) -> int:
+        return CODE_LIMB
+
+    def row_code(self, x: nw.Expr, is_unit: bool) -> nw.Expr:
+        raise NotImplementedError("a product is made from its factors, in `limbs`")
+
+
+@dataclass(frozen=True)
 class RowCount:
     """The number of a person's rows, at most `max_rows`."""
 
@@ -241,6 +288,11 @@ class RowCount:
 
         n = nw.col("n")
         return nw.when(n < k).then(n).otherwise(nw.lit(k).cast(nw.Int64))
+
+
+def factors_of(feature: Feature) -> tuple[Feature, ...]:
+    """The features that a product is made of; another feature itself."""
+    return feature.factors if isinstance(feature, PersonProduct) else (feature,)
 
 
 def _known(x: nw.Expr, substitute: float) -> nw.Expr:
@@ -288,7 +340,7 @@ class Contribution:
     @property
     def columns(self) -> list[str]:
         """The columns that its features read."""
-        return [feature.column for feature in self.features if feature.column is not None]
+        return [f.column for feature in self.features for f in factors_of(feature) if f.column is not None]
 
 
 def check_contribution(added: Contribution, kinds: Mapping[str, str]) -> None:

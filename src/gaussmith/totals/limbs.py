@@ -23,7 +23,16 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.engine import Engine, Totals, Unsteady
 from gaussmith.expressions import as_id, as_number, kinds_of
-from gaussmith.totals.features import CODE_LIMB, TOTAL_LIMB, Contribution, Feature, Input
+from gaussmith.totals.features import (
+    CODE_LIMB,
+    TOTAL_LIMB,
+    Contribution,
+    Feature,
+    Input,
+    PersonProduct,
+    ProductInput,
+    factors_of,
+)
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -83,9 +92,17 @@ def blocks_of(added: Contribution, step: int) -> Iterator[Contribution]:
 
 
 def _inputs(added: Contribution) -> dict[Input, int]:
-    """What is read and coded row by row, with its place."""
-    read = dict.fromkeys(feature.input for feature in added.features if feature.input is not None)
+    """What is read and coded row by row, with its place; products of two, where a row is a person, come last."""
+    factors = [f for feature in added.features for f in factors_of(feature)]
+    read = dict.fromkeys(f.input for f in factors if f.input is not None)
+    if added.unit is None:
+        read |= dict.fromkeys(f.input for f in added.features if isinstance(f, PersonProduct))
     return {each: j for j, each in enumerate(read)}
+
+
+def _plain(inputs: Mapping[Input, int]) -> dict[Input, int]:
+    """Those that are read from a column."""
+    return {each: j for each, j in inputs.items() if not isinstance(each, ProductInput)}
 
 
 def _place(feature: Feature, inputs: Mapping[Input, int]) -> int:
@@ -99,7 +116,7 @@ def select_rows(frame: Frame, added: Contribution, keys: Mapping[str, nw.Expr] |
     schema = frame.collect_schema()
     kinds = kinds_of(schema)
     chosen = [expression.alias(name) for name, expression in (keys or {}).items()]
-    for each, j in _inputs(added).items():
+    for each, j in _plain(_inputs(added)).items():
         chosen.append(as_number(each.column, kinds[each.column]).alias(f"x{j}"))
     one = nw.lit(1).cast(nw.Int64).alias("n")
     if added.unit is None and not chosen:  # a constant alone would be selected once, not once per row
@@ -120,7 +137,12 @@ def code_rows(rows: Frame, added: Contribution, keep: Sequence[str]) -> Frame:
     kept = [*(["u"] if added.unit is not None else []), *keep, "n"]
     inputs, is_unit = _inputs(added), added.unit is None
     # The code is made in a step of its own, so that engines compute it once for both limbs.
-    coded = rows.select(*kept, *(each.row_code(nw.col(f"x{j}"), is_unit).alias(f"f{j}") for each, j in inputs.items()))
+    plain = _plain(inputs).items()
+    coded = rows.select(*kept, *(each.row_code(nw.col(f"x{j}"), is_unit).alias(f"f{j}") for each, j in plain))
+    crossed = [(each, j) for each, j in inputs.items() if isinstance(each, ProductInput)]
+    if crossed:  # whole doubles of at most 21 bits each: their product is exact
+        ends = ((j, inputs[each.first], inputs[each.second]) for each, j in crossed)
+        coded = coded.with_columns(*((nw.col(f"f{a}") * nw.col(f"f{b}")).alias(f"f{j}") for j, a, b in ends))
     limbs: list[nw.Expr] = []
     for each, j in inputs.items():
         bits = each.limb(is_unit)
@@ -168,13 +190,20 @@ def code_people(combined: Frame, added: Contribution, keep: Sequence[str]) -> Fr
     import narwhals as nw
 
     inputs = _inputs(added)
-    frame = _divide(combined, sorted({_place(f, inputs) for f in added.features if f.divides}))
+    whole = [f for feature in added.features for f in factors_of(feature)]
+    frame = _divide(combined, sorted({_place(f, inputs) for f in whole if f.divides}))
     carry = 2.0**-TOTAL_LIMB
     for j in (j for each, j in inputs.items() if each.carries):
         carried = (nw.col(f"l{j}").cast(nw.Float64) * carry).floor().cast(nw.Int64)
         frame = frame.with_columns(carried.alias(f"q{j}"))
-    codes = [f.code(_place(f, inputs), added.max_rows).alias(f"c{i}") for i, f in enumerate(added.features)]
+    codes = [_code(f, inputs, added.max_rows).alias(f"c{i}") for i, f in enumerate(added.features)]
     return frame.select(*keep, "n", *codes)
+
+
+def _code(feature: Feature, inputs: Mapping[Input, int], k: int) -> nw.Expr:
+    """The integer that a person adds; a product of two has at most 42 bits."""
+    first, *others = (f.code(_place(f, inputs), k) for f in factors_of(feature))
+    return first * others[0] if others else first
 
 
 def _divide(frame: Frame, places: Sequence[int]) -> Frame:

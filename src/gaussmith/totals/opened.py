@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from gaussmith.domains import Domain
+from gaussmith.domains.moment_codes import MomentCodes
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source, check_columns, check_once, narrowed
@@ -40,7 +41,16 @@ from gaussmith.totals.categories import (
     usual_columns,
 )
 from gaussmith.totals.cell_counts import check_listed, open_number, open_tables
-from gaussmith.totals.features import Coding, Contribution, Feature, PersonMean, PersonTotal, RowCount, RowSum
+from gaussmith.totals.features import (
+    Coding,
+    Contribution,
+    Feature,
+    PersonMean,
+    PersonProduct,
+    PersonTotal,
+    RowCount,
+    RowSum,
+)
 from gaussmith.totals.limbs import blocks_of
 from gaussmith.totals.people import Histogram, People, check_people
 from gaussmith.totals.person_rows import open_person_rows
@@ -165,7 +175,8 @@ def plain_rule(draw: Draw, columns: Sequence[str] | None = None, form: str | Non
     columns = (columns,) if isinstance(columns, str) else columns  # a name is one column, not its letters
     if draw.groups is None:
         return RowRule(tuple((TOTAL, name) for name in columns or ()), form=chosen)
-    names = [domain.name(j) for j in range(domain.dimension)] if columns is None else columns
+    own = domain.columns or [domain.name(j) for j in range(domain.dimension)]
+    names = own if columns is None else columns
     return RowRule(tuple((TOTAL, name) for name in names), by=draw.groups.columns)
 
 
@@ -201,6 +212,8 @@ def _open_rest(rule: RowRule) -> Callable[[Source, Draw, RowRule, Derivation], S
 
 def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Records | People:
     codes, stand_ins, groups = draw.block.codes, draw.block.substitutes, draw.groups
+    pairs = codes.pairs if isinstance(codes, MomentCodes) else ()
+    codes = codes.base if isinstance(codes, MomentCodes) else codes
     if not isinstance(codes, BoxCodes):
         what = "people or groups with a ball"
         raise PlanError(what, "they need a box", "plan with a gaussmith.Box", code="people-of-a-ball")
@@ -210,6 +223,7 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
     features = tuple(
         _feature(kind, name, Coding.of(codes, j), float(stand_ins[j])) for j, (kind, name) in enumerate(rule.features)
     )
+    features += tuple(PersonProduct(*(_factor(features[i]) for i in pair)) for pair in pairs)
     added = Contribution(features, rule.unit, rule.rows_per_unit or 1)
     keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
     check_people(source, added, derivation, keys, rule.groups_per_unit)
@@ -256,6 +270,11 @@ def _feature(kind: str, column: str, coding: Coding, stand_in: float) -> Feature
         ROWS: RowCount(),
     }
     return features[kind]
+
+
+def _factor(feature: Feature) -> PersonTotal | PersonMean:
+    assert isinstance(feature, PersonTotal | PersonMean)
+    return feature
 
 
 def _refuse_array(rule: RowRule) -> None:

@@ -13,6 +13,7 @@ from gaussmith.plans.standard_gaussian import (
     standard_errors_of_standard,
 )
 from gaussmith.statistics import ONE
+from gaussmith.statistics.moment import REFERENCE
 from gaussmith.texts import printable
 from gaussmith.words.numbers import figure
 from gaussmith.workloads import Marginals
@@ -127,7 +128,12 @@ def explain_choice(block: Block) -> str:
         for name, price in sorted(block.alternatives, key=lambda pair: pair[1]):
             times = price * block.noise_scale**2 / block.price
             lines.append(f"  {name}: {times:.3g} × the {what.rstrip(',')} ({describe_shape(name)})")
-    if block.answers.any_divided:
+    if block.domain.product_pairs is not None:
+        lines.append(
+            "Answers are read from noisy sums, squares and products of distances from the middle of the bounds, and "
+            "the number of records."
+        )
+    elif block.answers.any_divided:
         public = block.public_count and not block.answers.over_rows
         lines.append(
             "A mean is the noisy sum of distances from the middle of the bounds, divided by the "
@@ -154,6 +160,11 @@ def describe_means(block: Block) -> list[str]:
     >>> describe_means(gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1), answers="means").block)
     ['errors of means are at most these, for means anywhere within their bounds']
     """
+    if block.domain.product_pairs is not None:
+        return [
+            "errors of variances and covariances are at most these; those of standard deviations, correlations and "
+            f"coefficients hold on average, for columns with a standard deviation of {REFERENCE:g} of half their range"
+        ]
     if block.public_count and not block.answers.over_rows:
         return []
     stated = block.answers.stated[block.answers.divided]

@@ -178,6 +178,20 @@ def ask_tables(generator: random.Random) -> Ask:
     return _person(values={"region": list(REGIONS), "sex": list(SEXES)}, count=True, **fields)
 
 
+def ask_moments(generator: random.Random) -> Ask:
+    own: dict[str, Any] = {"mean_of": "units", "count": generator.random() < 0.5}
+    fields: dict[str, Any] = generator.choice(
+        [
+            {"variances": {"x": X}},
+            {"covariance": {"x": X, "y": Y}},
+            {"bounds": {"x": X, "y": Y}, "regression": {"of": "x", "on": ["y"]}},
+            {"variances": {"y": Y}, "by": {"region": list(REGIONS)}, "groups_per_unit": generator.randint(1, 3)},
+            {"variances": {"x": X}, "neighbours": "replace-one"},
+        ]
+    )
+    return _person(**own, **fields)
+
+
 def ask_rows(generator: random.Random) -> Ask:
     means = generator.choice([{}, {"means": {"x": X}}, {"means": {"y": Y, "x": X}}])
     return Ask({"sums": {"x": X, "y": Y}, "count": True, **means})
@@ -196,6 +210,7 @@ ASKS: dict[str, Callable[[random.Random], Ask]] = {
     "pairs": ask_pairs,
     "questions": ask_questions,
     "replace-one": ask_replaced,
+    "moments": ask_moments,
     "rows": ask_rows,
     "quantiles": ask_quantiles,
     "tables": ask_tables,

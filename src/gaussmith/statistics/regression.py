@@ -1,0 +1,249 @@
+"""Linear regression of one column on others and a constant: coefficients in the columns' own units.
+
+With A = n Cov(x, x) and b = n Cov(x, y), both read with noise, the slopes are A⁻¹b. One slope is a ratio: of y with the
+part of its column that no other column explains, over that part's own square. Where A is not positive definite with its
+noise, every coefficient is unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.numerics.linear import Array
+from gaussmith.problem.features import BoundedColumn, Need, One, Places, Product, Value
+from gaussmith.statistics.moment import (
+    MEAN_SQUARE,
+    NUMBER_SQUARE,
+    REFERENCE,
+    Moment,
+    Ratio,
+    bounded,
+    centred_product,
+    number_slopes,
+)
+from gaussmith.statistics.statistic import AskedAnswer, Noisy
+
+SLOPE_SQUARE = 0.6
+"""The sum of squared slopes, in units of the half ranges, for which noise is chosen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes(Moment):
+    """The slope of the first of the columns that explain, the others held fixed.
+
+    The needs are Σy, Σx_1 …, Σyx_1 …, Σx_i x_j for i ≤ j, and the number of records: of every slope its own column is
+    x_1.
+    """
+
+    kind = "slope"
+    field: ClassVar[str | None] = "regression"
+    coefficients = (1.0, 0.0)  # and more zeros: as many as there are needs
+
+    @classmethod
+    def asked(cls, wanted: Any) -> list[AskedAnswer]:
+        """The slope of each column that explains, then the constant; the first column is the one explained."""
+        y, *xs = bounded(wanted)
+        slopes = [AskedAnswer("slope", (y, x, *(other for other in xs if other != x))) for x in xs]
+        return [*slopes, AskedAnswer("constant", (y, *xs))]
+
+    @classmethod
+    def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
+        """The first column is explained by the others."""
+        y, *xs = columns
+        made = Value.made_of(of)
+        values = (Value(column, made, centred=True) for column in columns)
+        explained = (Product(y, x, made) for x in xs)
+        among = (Product(a, b, made) for i, a in enumerate(xs) for b in xs[i:])
+        return *values, *explained, *among, One()
+
+    @classmethod
+    def name_of(cls, columns: Sequence[BoundedColumn], *arguments: Any) -> str:
+        return f"{columns[0].name}_on_{columns[1].name}"
+
+    @classmethod
+    def has_width(cls, needs: int) -> bool:
+        p = _columns_of(needs)
+        return p >= 1 and needs == _needs_of(p)
+
+    @property
+    def width(self) -> int:
+        return int(self.places.shape[1])
+
+    @property
+    def columns(self) -> int:
+        """p: how many columns explain."""
+        return _columns_of(self.width)
+
+    @property
+    def leads(self) -> npt.NDArray[np.int64]:
+        return np.full(len(self.weights), 1 + self.columns)
+
+    @property
+    def squares(self) -> Array:
+        p, found = self.columns, np.zeros(self.places.shape)
+        y, x = self.halves[:, 0] ** 2, self.halves[:, 1] ** 2
+        found[:, 0], found[:, 1], found[:, 1 + p] = MEAN_SQUARE * x, MEAN_SQUARE * y, 1.0
+        for j in range(p):  # the products of its own column with each that explains
+            found[:, 1 + 2 * p + j] = SLOPE_SQUARE / p * y / self.halves[:, 1 + j] ** 2
+        found[:, -1] = NUMBER_SQUARE / 5 * x * y
+        return found
+
+    @property
+    def lead_scales(self) -> Array:
+        return np.asarray(1.0 / (REFERENCE * self.halves[:, 1]) ** 2)
+
+    def ratio(self, x: Array, covariance: Array) -> Ratio:
+        """N = β₁D and D = 1/(A⁻¹)₁₁: dD = aᵀ dA a/(A⁻¹)₁₁², dβ = A⁻¹(db − dA β), a the first column of A⁻¹."""
+        found = _Solved.of(self, x, covariance)
+        p, top = self.columns, found.inverse[..., 0, 0]
+        below = 1.0 / top
+        weight = found.inverse[..., 0, :] / top[..., None]  # the part of x₁ that the others do not explain
+        below_slopes = found.matrix_slopes(weight, weight)
+        over = found.slopes[..., 0] * below
+        # d(β₁D) = β₁ dD + Σ_i weight_i (db_i − Σ_j dA_ij β_j)
+        over_slopes = found.slopes[..., 0, None] * below_slopes - found.matrix_slopes(weight, found.slopes)
+        for i in range(p):
+            over_slopes = over_slopes + weight[..., i, None] * found.explained[i]
+        scale = self.halves[:, 0] / self.halves[:, 1]
+        return Ratio(over * scale, below, over_slopes * scale[:, None], below_slopes, found.known)
+
+
+@dataclass(frozen=True, eq=False)
+class Intercepts(Slopes):
+    """The constant: the mean of y less the slopes times the means of the columns that explain."""
+
+    kind = "constant"
+    field = None
+
+    @classmethod
+    def name_of(cls, columns: Sequence[BoundedColumn], *arguments: Any) -> str:
+        return f"{columns[0].name}_on_constant"
+
+    @property
+    def leads(self) -> npt.NDArray[np.int64]:
+        return np.zeros(len(self.weights), np.int64)
+
+    @property
+    def lead_scales(self) -> Array:
+        return np.ones(len(self.weights))
+
+    @property
+    def squares(self) -> Array:
+        return np.zeros(self.places.shape)
+
+    def largest_variances(self, noisy: Noisy, limits: Callable[[Places], Array]) -> Array:
+        """With the slopes' errors at the reference, as far as the middles of the columns are from zero."""
+        p, found = self.columns, self.linear_variances(noisy)
+        for j in range(p):
+            reach = self.middles[:, 1 + j] / (REFERENCE * self.halves[:, 1 + j]) ** 2
+            found = found + reach**2 * noisy.variance(self.places[:, 1 + p + j])
+        return found
+
+    def ratio(self, x: Array, covariance: Array) -> Ratio:
+        found = _Solved.of(self, x, covariance)
+        p, n = self.columns, found.x[..., -1]
+        own = self.middles / self.halves
+        y_middle, middles = own[:, 0], own[:, 1 : 1 + p]
+        beta, means = found.slopes, found.x[..., 1 : 1 + p] + n[..., None] * middles
+        over = found.x[..., 0] + n * y_middle - (beta * means).sum(axis=-1)
+        over_slopes = number_slopes(x) * (y_middle - (beta * middles).sum(axis=-1))[..., None]
+        over_slopes[..., 0] += 1.0 / self.halves[:, 0]
+        over_slopes[..., 1 : 1 + p] -= beta / self.halves[:, 1 : 1 + p]
+        weight = np.einsum("...i,...ij->...j", means, found.inverse)
+        over_slopes = over_slopes + found.matrix_slopes(weight, beta)
+        for i in range(p):
+            over_slopes = over_slopes - weight[..., i, None] * found.explained[i]
+        scale = self.halves[:, 0]
+        return Ratio(over * scale, n, over_slopes * scale[:, None], number_slopes(x), found.known)
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """The normal equations in units of the half ranges: A, b, A⁻¹, the slopes, and how A and b change with the needs.
+
+    Slopes in the needs are in the needs' own units, those of everything else in units of the half ranges.
+    """
+
+    x: Array
+    among: dict[tuple[int, int], Array]
+    explained: list[Array]
+    inverse: Array
+    slopes: Array
+    known: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, statistic: Slopes, x: Array, covariance: Array) -> _Solved:
+        p, halves = statistic.columns, statistic.halves
+        x, covariance = x / halves, covariance / (halves[:, :, None] * halves[:, None, :])
+        shifts = -statistic.middles / halves
+        explained, b = [], np.zeros((*x.shape[:-1], p))
+        for j in range(p):
+            b[..., j], slopes = centred_product(x, covariance, 1 + p + j, 0, 1 + j, np.zeros(len(halves)))
+            explained.append(slopes / halves)
+        A, among, at = np.zeros((*x.shape[:-1], p, p)), {}, 1 + 2 * p
+        for i in range(p):
+            for j in range(i, p):
+                shift = shifts[:, at] if i == j else np.zeros(len(halves))
+                A[..., i, j], slopes = centred_product(x, covariance, at, 1 + i, 1 + j, shift)
+                A[..., j, i] = A[..., i, j]
+                among[i, j] = slopes / halves
+                at += 1
+        finite = np.isfinite(A).all(axis=(-1, -2)) & (x[..., -1] > 0)
+        safe = np.where(finite[..., None, None], A, np.eye(p))
+        known = finite & (np.linalg.eigvalsh(safe)[..., 0] > 0)
+        inverse = np.linalg.inv(np.where(known[..., None, None], A, np.eye(p)))
+        return cls(x, among, explained, inverse, np.einsum("...ij,...j->...i", inverse, b), known)
+
+    def matrix_slopes(self, left: Array, right: Array) -> Array:
+        """leftᵀ dA right, as slopes in the needs."""
+        found: Array = np.zeros(self.x.shape)
+        for (i, j), slopes in self.among.items():
+            weight = left[..., i] * right[..., j] + (left[..., j] * right[..., i] if i != j else 0.0)
+            found = found + weight[..., None] * slopes
+        return found
+
+
+def _needs_of(p: int) -> int:
+    return 2 + 2 * p + p * (p + 1) // 2
+
+
+def _columns_of(needs: int) -> int:
+    """p with 2 + 2p + p(p+1)/2 needs, rounded down."""
+    return max(0, (math.isqrt(25 + 8 * max(needs - 2, 0)) - 5) // 2)
+
+
+def joint_distance(slopes: Slopes, noisy: Noisy, coefficients: Array) -> Array:
+    """(h − Hβ)ᵀ V(β)⁻¹ (h − Hβ) for these coefficients, slopes in the order of the first answer, then the constant.
+
+    It is χ² with as many degrees of freedom as there are coefficients, exactly, at the true ones: those for which it is
+    below a quantile of that law are an exact joint region, whatever the number of records (theory, statement 58).
+    Several columns of `noisy` are groups; the result has one number for each.
+    """
+    p, places = slopes.columns, slopes.places[0]
+    middles, halves, known = slopes.middles[0], slopes.halves[0], noisy.at(places)
+    beta = np.asarray(coefficients[:p], float)
+    # The constant where every column is measured from its middle.
+    constant = float(coefficients[p]) - middles[0] + float(beta @ middles[1 : 1 + p])
+    rows = np.zeros((p + 1, len(places)))
+    rows[0, 0], rows[0, 1 : 1 + p], rows[0, -1] = 1.0, -beta, -constant
+    at = 1 + 2 * p
+    for i in range(p):
+        rows[1 + i, 1 + p + i], rows[1 + i, 1 + i] = 1.0, -constant
+        for j in range(i, p):
+            rows[1 + i, at] -= beta[j]
+            if i != j:
+                rows[1 + j, at] -= beta[i]
+            else:  # squares are measured from below zero
+                rows[1 + i, -1] += beta[i] * middles[at]
+            at += 1
+    rows = rows / np.append(1.0, halves[1 : 1 + p])[:, None]
+    factor = noisy.rows_at(noisy.rows.dense(), places)
+    V = rows @ (factor @ factor.T * noisy.unit) @ rows.T
+    left = known @ rows.T
+    return np.asarray(np.einsum("...i,ij,...j->...", left, np.linalg.inv(V), left))
