@@ -204,6 +204,13 @@ def test_a_covariance_is_over_rows_that_have_all_its_columns() -> None:
     assert release["bmi_income_correlation"].value == pytest.approx(wanted, abs=1e-3)
 
 
+def test_complete_columns_share_one_draw_and_save_noise() -> None:
+    asked = {"variances": ["age", "bmi"], "covariance": ["age", "bmi"]}
+    together, apart = ask(**asked, complete=["age", "bmi"]).plan, ask(**asked).plan
+    assert (len(together.draws), len(apart.draws)) == (1, 3)
+    assert together.errors(rows=1000)["age_variance"] < 0.8 * apart.errors(rows=1000)["age_variance"]
+
+
 def test_people_count_with_the_mean_of_their_rows() -> None:
     data = people().with_row_index("row").with_columns(person=pl.col("row") // 2)
     own = data.group_by("person").agg(pl.col("age").mean(), pl.col("income").mean())

@@ -97,8 +97,9 @@ def _rules(release: Release, names: Sequence[str]) -> list[str]:
         if rule is None or rule.histogram is not None or features.is_linear or not rule.features:
             continue
         for name, lead in zip(block.answers.names, block.answers.leads.tolist(), strict=True):
-            kind, column = rule.features[int(features.index[lead])] if lead != ONE else ("", "")
-            found[name] = rule.missing_rule(kind, column) if column else ""
+            made = [] if lead == ONE else [rule.features[i] for i in block.domain.read_from(int(features.index[lead]))]
+            told = (rule.missing_rule(kind, column) for kind, column in made if column)
+            found[name] = "; ".join(dict.fromkeys(filter(None, told)))
     return [found.get(name, "") for name in names]
 
 
