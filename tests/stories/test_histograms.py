@@ -186,6 +186,7 @@ def test_a_histogram_in_a_request_file_charged_to_a_ledger(here: Path, capsys: p
         'source = "visits.parquet"\n'
         "guarantee = { epsilon = 1, delta = 1e-6 }\n"
         'unit = "person"\n'
+        "values_per_unit = 1\n"
         "count = true\n"
         "sums = { age = [0, 100] }\n"
         'histograms = { health = ["excellent", "good", "fair", "poor"] }\n'

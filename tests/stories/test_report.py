@@ -205,7 +205,9 @@ def group_release(**fields: object) -> gm.Release:
 
 
 def test_the_error_of_a_mean_in_groups_is_told_over_n() -> None:
-    text = page(group_release(means={"age": (0, 100)}, sums={"spent": (0, 500)}, rows_per_unit=12, count=True))
+    text = page(
+        group_release(means={"age": (0, 100)}, complete=["age"], sums={"spent": (0, 500)}, rows_per_unit=12, count=True)
+    )
     words = " ".join(" ".join(Tags(text).words).split())
     rows = re.findall(r"<td>age_mean</td><td>([^<]*)</td><td>([^<]*)</td><td>\d+ %</td>", text)
     assert rows and all(cell.endswith(" / n") for cell in rows[0])

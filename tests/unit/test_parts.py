@@ -62,7 +62,7 @@ def test_a_question_of_several_draws_reads_like_one_of_one() -> None:
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("by", [{}, {"region": ["n", "s"]}])
 def test_it_is_saved_told_and_stated(neighbours: str, by: dict[str, list[str]], tmp_path: Path) -> None:
-    people = {"unit": "person", "mean_of": "units", "by": by, "neighbours": neighbours}
+    people = {"unit": "person", "mean_of": "units", "by": by, "groups_per_unit": 1, "neighbours": neighbours}
     plan = gm.Request(TABLE, **ASKED, **people, guarantee=QUIET).plan
     assert gm.read(plan.to_json()) == plan and plan.names == NAMES
     errors = plan.errors(rows=1)

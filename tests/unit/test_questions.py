@@ -49,14 +49,16 @@ def test_means_over_people_give_everyone_the_same_weight() -> None:
     assert rounded(both) == {"score_mean": pytest.approx(82 / 3, abs=0.01), "count": 4}
 
 
-def test_a_row_without_a_value_adds_nothing_to_a_total_and_the_centre_to_a_mean() -> None:
+def test_a_row_without_a_value_adds_nothing_to_a_total_and_is_left_out_of_a_mean() -> None:
     """ada's four rows: 550 of spent, of which one is missing; clamped as rows they are 400, 200, 0 and the centre."""
     assert rounded(ask(sums={"spent": (5, 1000)}, unit="person")) == {"spent_sum": 640}
     assert rounded(ask(sums={"spent": (5, 1000)}, unit="person", missing={"spent": 100})) == {"spent_sum": 740}
     means = ask(means={"spent": (0, 400)}, unit="person", mean_of="units")
     assert means.values[0] == pytest.approx(((400 + 200 + 0 + 200) / 4 + 20 + 70) / 3, abs=0.01)
     both = ask(sums={"spent": (0, 1000)}, means={"spent": (0, 400)}, unit="person", rows_per_unit=9)
-    assert rounded(both) == {"spent_sum": 640, "spent_mean": pytest.approx(890 / 6, abs=0.02)}
+    assert rounded(both) == {"spent_sum": 640, "spent_mean": pytest.approx(690 / 5, abs=0.02)}
+    broken = ask(means={"spent": (0, 400)}, unit="person", rows_per_unit=9, complete=["spent"])
+    assert rounded(broken) == {"spent_mean": pytest.approx(890 / 6, abs=0.02)}  # a broken promise counts as the centre
 
 
 def test_filters_and_derived_columns_come_first() -> None:
@@ -69,7 +71,8 @@ def test_filters_and_derived_columns_come_first() -> None:
 
 def test_kinds_of_domains() -> None:
     def domain(**fields: Any) -> Any:
-        return gm.Request("x", guarantee=G, **fields).plan.domain
+        complete = list(fields.get("means", {}))
+        return gm.Request("x", guarantee=G, complete=complete, **fields).plan.domain
 
     assert isinstance(domain(count=True, unit="p"), Records)
     assert isinstance(domain(sums={"a": (0, 1)}, means={"a": (0, 1)}, unit="p", mean_of="units"), Box)
@@ -84,7 +87,7 @@ def test_replace_one_knows_the_number_of_people() -> None:
     fields = {"sums": {"spent": (0, 500)}, "means": {"score": (0, 100)}, "unit": "person", "rows_per_unit": 2}
     r = ask(neighbours="replace-one", count=True, **fields)
     assert rounded(r) == {"spent_sum": 590, "score_mean": 28, "count": 3}
-    assert (r.records, r["count"].standard_error) == ((3,), 0)
+    assert (r.records, r["count"].standard_error) == ((3, None), 0)  # how many have a score is secret
 
 
 def test_a_file_of_text_and_a_parquet_file_agree(tmp_path: Any) -> None:
@@ -119,7 +122,7 @@ def test_every_declared_group_is_answered_also_an_empty_one() -> None:
 def test_every_kind_of_release_writes_its_page(tmp_path: Any) -> None:
     people: dict[str, Any] = {"means": {"score": (0, 100)}, "count": True, "unit": "person", "rows_per_unit": 2}
     one = ask(guarantee=G, **people)
-    groups = ask(guarantee=G, by={"region": ["north", "no one"]}, **people)
+    groups = ask(guarantee=G, by={"region": ["north", "no one"]}, groups_per_unit=1, **people)
     several = ask(guarantee=G, unit="person", questions=[{"count": True}, {"count": True, "where": "age > 20"}])
     for i, release in enumerate((one, groups, several)):
         page = release.report(tmp_path / f"{i}.html").read_text("utf-8")
@@ -200,8 +203,8 @@ def test_one_of_several_questions_is_not_released_alone(tmp_path: Any) -> None:
 
 QUESTIONS = [
     {"name": "spending", "sums": {"spent": (0, 500)}, "count": True},
-    {"name": "scores", "means": {"score": (0, 100)}},
-    {"name": "regions", "by": {"region": ["north", "south"]}, "count": True},
+    {"name": "scores", "means": {"score": (0, 100)}, "complete": ["score"]},
+    {"name": "regions", "by": {"region": ["north", "south"]}, "groups_per_unit": 1, "count": True},
     {"name": "adults", "where": "age >= 18", "sums": {"spent": (0, 500)}},
 ]
 
@@ -234,7 +237,7 @@ def test_shares_split_the_square_of_mu() -> None:
 
 
 def test_questions_together_are_as_good_as_one_request() -> None:
-    fields: dict[str, Any] = {"unit": "p", "rows_per_unit": 4, "guarantee": G}
+    fields: dict[str, Any] = {"unit": "p", "rows_per_unit": 4, "complete": ["b"], "guarantee": G}
     apart = [{"sums": {"a": (0, 9)}}, {"means": {"b": (1, 3)}}, {"count": True}]
     joint = gm.Request("x", questions=apart, **fields).plan
     one = gm.Request("x", sums={"a": (0, 9)}, means={"b": (1, 3)}, count=True, **fields).plan
@@ -336,7 +339,7 @@ def test_toml_says_the_same(tmp_path: Any) -> None:
 def test_toml_questions(tmp_path: Any) -> None:
     (tmp_path / "r.toml").write_text(
         'source = "v.csv"\nunit = "p"\nguarantee = { mu = 1 }\n[[question]]\nname = "a"\ncount = true\n'
-        "[[question]]\nsums = { x = [0, 1] }\nby = { d = [2024-05-31, 2024-06-01] }\n"
+        "[[question]]\nsums = { x = [0, 1] }\nby = { d = [2024-05-31, 2024-06-01] }\ngroups_per_unit = 1\n"
     )
     request = gm.Request.from_toml(tmp_path / "r.toml")
     assert request.plan.questions == ("a", "2")

@@ -13,10 +13,19 @@ G = gm.Guarantee(epsilon=1, delta=1e-6)
 
 
 def test_answers_are_named_by_column_and_kind():
-    request = gm.Request("x.csv", sums={"visits": (0, 80)}, means={"age": (0, 100)}, count=True, guarantee=G)
+    request = gm.Request(
+        "x.csv", sums={"visits": (0, 80)}, means={"age": (0, 100)}, complete=["age"], count=True, guarantee=G
+    )
     assert request.plan.answers.names == request.plan.names == ("visits_sum", "age_mean", "count")
     assert request.plan.answers.count
     assert request.plan.draws[0].row_rule.names == ("visits", "age")
+
+
+def test_a_column_asked_both_ways_needs_no_stand_in():
+    both = {"sums": {"age": (0, 100)}, "means": {"age": (0, 100)}, "guarantee": G}
+    assert len(gm.Request("x.csv", **both).plan.draws) == 2  # the mean is over the rows with a value
+    promised = gm.Request("x.csv", **both, complete=["age"]).plan
+    assert promised.domain.dimension == 1 and promised.block.substitutes.tolist() == [50]
 
 
 def test_a_column_asked_both_ways_is_one_coordinate_when_its_bounds_agree():
@@ -68,7 +77,13 @@ TOML = 'source = "x.csv"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
             TOML + "sums = { age = [0, 9] }\nmissing = { age = 30 }",
             refusal("missing-outside-bounds", column="age", low=0, high=9),
         ),
-        (TOML + "sums = { age = [0, 9] }\nmeans = { age = [0, 9] }", "request-sum-and-mean-without-missing"),
+        (TOML + 'means = { age = [0, 9] }\nmissing = "drop"', refusal("missing-not-a-mapping", missing="drop")),
+        (TOML + 'means = { age = [0, 9] }\ncomplete = "age"', refusal("complete-not-listed", complete="age")),
+        (TOML + 'means = { age = [0, 9] }\ncomplete = ["ag"]', refusal("missing-of-unasked-column", column="ag")),
+        (
+            TOML + 'means = { age = [0, 9] }\ncomplete = ["age"]\nmissing = { age = 3 }',
+            refusal("complete-beside-missing", column="age"),
+        ),
         (TOML + 'count = true\nneighbours = "replace"', refusal("unknown-neighbours", neighbours="replace")),
         (TOML + 'sums = { age = [0, 9] }\nweights = "none"', refusal("unknown-weights", weights="none")),
         ("count = true\nguarantee = { epsilon = 1, delta = 1e-6 }", "request-without-source"),

@@ -20,7 +20,7 @@ def three_questions(**fields: Any) -> Plan:
     asked = [
         {"name": "spending", "sums": {"spent": (0, 500)}},
         {"name": "people", "count": True},
-        {"name": "regions", "count": True, "by": {"region": ["north", "south"]}},
+        {"name": "regions", "count": True, "by": {"region": ["north", "south"]}, "groups_per_unit": 1},
     ]
     return gm.Request("visits.csv", unit="person", questions=asked, guarantee=G, **fields).plan
 
@@ -63,10 +63,9 @@ def test_questions_over_rows_are_compared_within_the_whole_too() -> None:
     from gaussmith.plans.standard_gaussian import compare_block
 
     asked = [{"name": "age", "means": {"age": (0, 100)}}, {"name": "spent", "sums": {"spent": (0, 500)}}]
-    plan = gm.Request("a.csv", unit="p", rows_per_unit=4, questions=asked, guarantee=G).plan
-    both = gm.Request(
-        "a.csv", unit="p", rows_per_unit=4, means={"age": (0, 100)}, sums={"spent": (0, 500)}, guarantee=G
-    ).plan
+    said = {"unit": "p", "rows_per_unit": 4, "complete": ["age"], "guarantee": G}
+    plan = gm.Request("a.csv", questions=asked, **said).plan
+    both = gm.Request("a.csv", means={"age": (0, 100)}, sums={"spent": (0, 500)}, **said).plan
     assert [*compare_block(plan["spent"].block), *compare_block(plan["age"].block)] == compare_block(both.block)
 
 
@@ -132,7 +131,7 @@ def test_groups_are_compared_with_a_standard_at_its_own_share() -> None:
 def test_a_guess_of_rows_is_not_one_of_people() -> None:
     from gaussmith.words.plans import plan_text
 
-    asked = {"means": {"age": (0, 100)}, "count": True, "unit": "person"}
+    asked = {"means": {"age": (0, 100)}, "count": True, "unit": "person", "complete": ["age"]}
     over_rows = gm.Request("a.csv", rows_per_unit=12, guarantee=G, **asked).plan
     assert "means over 900 rows" in plan_text(over_rows, 900) and "900 records" not in plan_text(over_rows, 900)
     of_people = gm.Request("a.csv", mean_of="units", guarantee=G, **asked).plan
@@ -147,14 +146,16 @@ def test_stand_ins_are_told_where_numbers_are_text_or_where_they_were_said(tmp_p
     file.write_text("who,usd\na,$5\nb,$6\n")
     told = "a missing value, or text that is not a plain number (45%, $5, 1,5), counts as "
     text = " ".join(str(ask(str(file), means={"usd": (0, 10)})).split())
-    assert f"{told}5 in usd" in text
-    both = ask(str(file), means={"usd": (0, 10)}, sums={"usd": (0, 20)}, unit="who", rows_per_unit=2)
-    assert f"{told}0 in the sum of usd, 5 in the mean of usd" in " ".join(str(both).split())
+    assert "only rows where usd is not missing, nor text that is not a plain number (45%, $5, 1,5)" in text
+    both = {"means": {"usd": (0, 10)}, "sums": {"usd": (0, 20)}, "unit": "who", "rows_per_unit": 2}
+    assert f"usd_sum: {told}0 in usd" in " ".join(str(ask(str(file), **both)).split())
+    promised = " ".join(str(ask(str(file), **both, complete=["usd"])).split())
+    assert f"{told}0 in the sum of usd, 5 in the mean of usd" in promised
     assert "counts as" not in str(ask(means={"score": (0, 100)}))
     said = gm.Request("a.parquet", means={"score": (0, 100)}, missing={"score": 7}, guarantee=G)
     assert said.plan.draws[0].row_rule.notes() == ["each row is one person", "a missing value counts as 7 in score"]
     assert "a missing value counts as 7 in score" in str(ask(means={"score": (0, 100)}, missing={"score": 7}))
-    asked = [{"name": "usd", "means": {"usd": (0, 10)}}, {"name": "n", "count": True}]
+    asked = [{"name": "usd", "means": {"usd": (0, 10)}, "complete": ["usd"]}, {"name": "n", "count": True}]
     joint = ask(str(file), questions=asked)
     assert f"{told}5 in usd" in str(joint["usd"].row_rule) and "counts as" not in str(joint["n"].row_rule)
     again = gm.read(joint.to_json())

@@ -6,7 +6,7 @@ A rule is public. It names columns and holds nothing of the data; every release 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
@@ -251,3 +251,18 @@ def _listed(names: tuple[str, ...]) -> str:
     """Names with their verb."""
     some = ", ".join(names[:MAX_LISTED]) + (", …" if names[MAX_LISTED:] else "")
     return f"{some} {'is' if len(names) == 1 else 'are'}"
+
+
+def notes_on(pieces: Sequence[tuple[int, Sequence[str], RowRule | None]]) -> list[str]:
+    """How the tables of some answers were read, one note a line; what does not hold for all says for which it does.
+
+    `pieces` are draws, the names of the answers from there, and the draw's row rule.
+    """
+    notes = {draw: [] if rule is None else rule.notes() for draw, _, rule in pieces}
+    common = [line for line in next(iter(notes.values())) if all(line in each for each in notes.values())]
+    own = []
+    for draw, lines in notes.items():
+        names = [name for at, some, _ in pieces if at == draw for name in some]
+        shown = ", ".join(names[:4]) + (", …" if names[4:] else "")
+        own += [f"{shown}: {line}" for line in lines if line not in common]
+    return [*common, *own]

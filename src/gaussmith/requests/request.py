@@ -15,6 +15,7 @@ from gaussmith.expressions import parse, same_meaning
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan
+from gaussmith.plans.choice import check_secret
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
 from gaussmith.requests.bounds import settle_values
@@ -220,6 +221,7 @@ class Request(Fields):
             return plan_part(parts[i], self.unit, share, self.neighbours)
 
         alone = [plan_alone(i, guarantee) for i in range(len(parts))]
+        check_secret([draw.block.problem for draw in alone])
         rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
         everybody = everybody_of(rules, self.where, self.neighbours)
         together = Questions(alone, scales_of(alone, asking), plan_alone, everybody, guarantee, self.neighbours)
