@@ -1,4 +1,4 @@
-"""Requests with person columns: neighbours, from rows to integers, differ by no more than is charged.
+"""Requests with person columns: neighbours differ, in the integers that get noise, by at most what is charged.
 
 Several questions at once, of rows and of people, tied or not; rows of any kind, and people at their bounds.
 """
