@@ -11,20 +11,17 @@ less often than an exact binomial test allows. Writes docs/evidence/coverage.jso
 # ruff: noqa: E402
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-HERE = Path(__file__).parent
-sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != HERE]  # Python has a `statistics` too
-
 import argparse
 import importlib.util
 import json
+import sys
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from scipy.stats import binom
+HERE = Path(__file__).resolve().parent
+sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != HERE]  # Python has a `statistics` too
 
 EVIDENCE = HERE.parent / "docs" / "evidence" / "coverage.json"
 ALLOWED = 0.01
@@ -46,6 +43,8 @@ def every_case(only: str | None) -> Iterator[Any]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
+    from scipy.stats import binom  # it needs Python's own `statistics`
+
     parser = argparse.ArgumentParser(prog="./run prove statistics", description="How often intervals hold.")
     parser.add_argument("--repeats", type=int, default=20_000, help="releases of each case (20000)")
     parser.add_argument("--only", help="the cases of one file")

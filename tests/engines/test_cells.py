@@ -208,7 +208,7 @@ def test_columns_of_other_kinds_are_refused() -> None:
         ({"histograms": {"day": {"bins": [1, 2]}}}, "column-does-not-fit-cells"),
         ({"histograms": {"x": {"by": "year", "between": [2023, 2024]}}}, "column-does-not-fit-cells"),
         ({"medians": {"day": (0, 1)}}, "column-not-numbers"),
-        ({"medians": {"sex": (0, 1)}}, "column-not-numbers"),
+        ({"medians": {"sex": (0, 1)}}, "column-of-text"),
         ({"histograms": {"y": {"bins": [1, 2]}}}, "no-such-cell-column"),
     ):
         request = gm.Request(data, guarantee=gm.Guarantee(mu=1), **asked)

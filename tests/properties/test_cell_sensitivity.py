@@ -1,4 +1,4 @@
-"""One person changes the lifted counts of cells by no more than was charged: neighbours through the real path."""
+"""One person changes the lifted counts of cells by no more than was charged: random neighbours, the real path."""
 
 from __future__ import annotations
 
