@@ -8,7 +8,6 @@ less often than an exact binomial test allows. Writes docs/evidence/coverage.jso
     ./run prove statistics --repeats 2000 --only quantiles     fewer, of one file
 """
 
-# ruff: noqa: E402
 from __future__ import annotations
 
 import argparse
