@@ -120,7 +120,8 @@ class Polars:
 
         native: Any = frame.to_native()
         digests = pl.col(text).map_batches(digest, return_dtype=pl.String, is_elementwise=True)
-        return nw.from_native(native.with_columns(digests.alias(name)))
+        found: Frame = nw.from_native(native.with_columns(digests.alias(name)))
+        return found
 
     def without_rows(self, source: Source) -> Source | None:
         """

@@ -34,9 +34,8 @@ from gaussmith.problem.codes import Codes
 from gaussmith.problem.sql import Step
 
 if TYPE_CHECKING:
-    import polars as pl
-
     import narwhals as nw
+    import polars as pl
 
     from gaussmith.engines.engine import Frame
 
@@ -121,7 +120,9 @@ class Spark:
         native: Any = frame.to_native()
         each = native.toLocalIterator(prefetchPartitions=True)
         while some := list(itertools.islice(each, rows)):
-            yield pl.DataFrame([tuple(row) for row in some], schema=native.columns, orient="row", infer_schema_length=None)
+            yield pl.DataFrame(
+                [tuple(row) for row in some], schema=native.columns, orient="row", infer_schema_length=None
+            )
 
     def digested(self, frame: Frame, text: str, name: str) -> Frame:
         import narwhals as nw

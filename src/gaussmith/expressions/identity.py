@@ -133,8 +133,8 @@ def object_code(value: object) -> str | None:
 def spoken_object(code: str) -> str | int:
     """What a code of `object_code` is told as: texts as they are, whole numbers as such, all else as its digits.
 
-    >>> spoken_object(object_code("north")), spoken_object(object_code(17)), spoken_object(object_code("\0"))
-    ('north', 17, '\x00')
+    >>> spoken_object(object_code("north")), spoken_object(object_code(17)), spoken_object(object_code(2.5))
+    ('north', 17, '5/2')
     """
     if code[:1] != "\0":
         return code

@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from gaussmith.numerics.curve import delta_upward, mu_downward
-from gaussmith.numerics.exact import fraction_up, sqrt_upward
+from gaussmith.numerics.curve import delta_is_at_most, delta_upward, mu_downward
+from gaussmith.numerics.exact import fraction_up, sqrt_downward, sqrt_upward
 
 CORNER = Fraction(84, 100)
 """From here on only the ends matter: z(z + φ(z)/Φ(z)) ≥ 1 holds for z ≥ 0.83993."""
@@ -93,7 +93,7 @@ def standard_threshold(kappa: Fraction, groups: int) -> float:
 def hides(threshold: int, person: int, kappa: Fraction, groups: int, noise_bits: int) -> bool:
     """Whether a person alone in `groups` groups shows none with probability at least 1 − κ, for certain.
 
-        Φ((T − ½ − Y)/2^bits)^groups ≥ 1 − κ,   Y what the person adds: noise is round(2^bits Z)
+    Φ((T − ½ − Y)/2^bits)^groups ≥ 1 − κ,   Y what the person adds: noise is round(2^bits Z)
     """
     distance = (Fraction(threshold) - Fraction(1, 2) - person) / (1 << noise_bits)
     return bool(upper_tail(distance) <= shown_alone(kappa, groups))
@@ -122,9 +122,9 @@ def look_threshold(
 ) -> int:
     """The least T for a·Û + b·V̂ ≥ T, one of `looks` ways to be shown, as an upper bound: exact up to rounding.
 
-    `persons[j − 1]` is the largest (Y_u, Y_v) at which a group of a person in j groups may still have to be hidden; each
-    of its j groups is shown by this look with probability at most p_j/looks, p_j = 1 − (1 − κ)^(1/j). Û and V̂ each
-    carry round(2^bits Z), so that half a unit of either counts: ½(|a| + |b|).
+    `persons[j − 1]` is the largest (Y_u, Y_v) at which a group of a person in j groups may still have to be hidden.
+    Each of its j groups is shown by this look with probability at most p_j/looks, p_j = 1 − (1 − κ)^(1/j). Û and V̂
+    each carry round(2^bits Z), so that half a unit of either counts: ½(|a| + |b|).
     """
     mp = _context()
     a, b = weights
@@ -156,18 +156,27 @@ def delta_of_case(epsilon: Fraction, groups: int, mu: float, hidden: Any, new: i
 def delta_upper(epsilon: Fraction, found: Sequence[Found], beside: float = 0.0) -> float:
     """δ(ε) of Gaussian answers at μ₀ = `beside` with questions about found keys in one release; rounded up.
 
-    >>> delta_upper(Fraction(1), [Found(0.2, Fraction(1, 10**6))]) <= 1.0000001e-6
+    >>> delta_upper(Fraction(1), [Found(0.2, Fraction(1, 2**20))]) == 2.0**-20
     True
     """
+    return max(_beside(epsilon, kappa, mu) for kappa, mu in _cases(epsilon, found, beside))
+
+
+def keeps(delta: Fraction, epsilon: Fraction, found: Sequence[Found], beside: float = 0.0) -> bool:
+    """Whether δ(ε) ≤ δ for certain, by 60 digits."""
+    return all(_keeps(delta, epsilon, kappa, mu) for kappa, mu in _cases(epsilon, found, beside))
+
+
+def _cases(epsilon: Fraction, found: Sequence[Found], beside: float) -> Iterator[tuple[Fraction, float]]:
+    """The (κ, μ) of which the largest κ + (1 − κ) δ(ε − ln(1 − κ); μ) is δ(ε): vertices, or one bound for all."""
     total = _root([*(each.mu for each in found), beside])
     if len(found) > MAX_VERTICES or not _at_corner(epsilon, total):
-        return _beside(epsilon, _shown([each.kappa for each in found]), total)
-    largest = 0.0
+        yield _shown([each.kappa for each in found]), total
+        return
     for chosen in itertools.product((False, True), repeat=len(found)):
         new = [each.kappa for each, is_new in zip(found, chosen, strict=True) if is_new]
         old = [each.mu for each, is_new in zip(found, chosen, strict=True) if not is_new]
-        largest = max(largest, _beside(epsilon, _shown(new), _root([*old, beside])))
-    return largest
+        yield _shown(new), _root([*old, beside])
 
 
 def largest_kappa(epsilon: Fraction, delta: Fraction, mus: Sequence[float], beside: float = 0.0) -> Fraction:
@@ -177,39 +186,41 @@ def largest_kappa(epsilon: Fraction, delta: Fraction, mus: Sequence[float], besi
     True
     """
 
-    def keeps(kappa: Fraction) -> bool:
-        return Fraction(delta_upper(epsilon, [Found(mu, kappa) for mu in mus], beside)) <= delta
+    def fits(kappa: Fraction) -> bool:
+        return keeps(delta, epsilon, [Found(mu, kappa) for mu in mus], beside)
 
-    if keeps(delta):
+    if fits(delta):
         return delta
     low, high = Fraction(0), delta
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if keeps(middle) else (low, middle)
+        low, high = (middle, high) if fits(middle) else (low, middle)
     return low
 
 
-def largest_mu(epsilon: Fraction, delta: Fraction, shares: Sequence[float], rest: float, kappas: Sequence[Fraction]) -> float:
+def largest_mu(
+    epsilon: Fraction, delta: Fraction, shares: Sequence[float], rest: float, kappas: Sequence[Fraction]
+) -> float:
     """The largest μ of a whole request with these κ, of which questions about found keys take `shares` of μ² and
     others the `rest`, that keeps δ(ε) ≤ δ; 0.0 if there is none. Rounded down.
     """
 
-    def keeps(mu: float) -> bool:
+    def fits(mu: float) -> bool:
         found = [Found(_share(mu, share), kappa) for share, kappa in zip(shares, kappas, strict=True)]
-        return Fraction(delta_upper(epsilon, found, _share(mu, rest))) <= delta
+        return keeps(delta, epsilon, found, _share(mu, rest))
 
     high = mu_downward(epsilon, delta)
-    if keeps(high):
+    if fits(high):
         return high
     low = 0.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if middle > 0 and keeps(middle) else (low, middle)
+        low, high = (middle, high) if middle > 0 and fits(middle) else (low, middle)
     return low
 
 
 def _share(mu: float, share: float) -> float:
-    return sqrt_upward(Fraction(mu) ** 2 * Fraction(share)) if share else 0.0
+    return sqrt_downward(Fraction(mu) ** 2 * Fraction(share)) if share else 0.0  # as a guarantee is split
 
 
 def _shown(kappas: Sequence[Fraction]) -> Fraction:
@@ -218,11 +229,23 @@ def _shown(kappas: Sequence[Fraction]) -> Fraction:
 
 
 def _beside(epsilon: Fraction, kappa: Fraction, mu: float) -> float:
-    """κ + (1 − κ) δ(ε − ln(1 − κ); μ), rounded up: the logarithm's series is cut, which errs low."""
+    """κ + (1 − κ) δ(ε − ln(1 − κ); μ), rounded up."""
     if mu == 0:
         return fraction_up(kappa)
-    higher = epsilon + sum(kappa**n / n for n in range(1, 5))
-    return fraction_up(kappa + (1 - kappa) * Fraction(delta_upward(higher, mu)))
+    return fraction_up(kappa + (1 - kappa) * Fraction(delta_upward(_higher(epsilon, kappa), mu)))
+
+
+def _keeps(delta: Fraction, epsilon: Fraction, kappa: Fraction, mu: float) -> bool:
+    """Whether κ + (1 − κ) δ(ε − ln(1 − κ); μ) ≤ δ for certain."""
+    if mu == 0 or kappa > delta:
+        return kappa <= delta
+    rest = (delta - kappa) / (1 - kappa)
+    return rest > 0 and delta_is_at_most(rest, _higher(epsilon, kappa), mu)
+
+
+def _higher(epsilon: Fraction, kappa: Fraction) -> Fraction:
+    """ε − ln(1 − κ), rounded down: the series is cut."""
+    return epsilon + sum((kappa**n / n for n in range(1, 5)), start=Fraction(0))
 
 
 def _root(mus: Sequence[float]) -> float:

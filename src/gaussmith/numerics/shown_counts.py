@@ -25,7 +25,8 @@ FARTHEST = 1e9
 def chance(count: Array, bar: Array, s: Array, people: Array) -> Array:
     """R(n), computed from logarithms, so that it holds far below the bar."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.exp(np.minimum(log_ndtr((people - count) / s) - log_ndtr((people - bar) / s), 0.0))
+        ratio = log_ndtr((people - count) / s) - log_ndtr((people - bar) / s)
+        return np.asarray(np.exp(np.minimum(ratio, 0.0)))
 
 
 def people_at(count: Array, bar: Array, s: Array, level: float) -> Array:

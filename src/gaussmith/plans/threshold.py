@@ -115,7 +115,9 @@ class Threshold:
         """So many people are shown whatever the noise is, which stays below 2^60."""
         return 1 + (self.bar + (1 << 60)) // self.people(1)
 
-    def shows(self, people: Words, noise: Words, spare: Words | None, spare_noise: Words | None) -> npt.NDArray[np.bool_]:
+    def shows(
+        self, people: Words, noise: Words, spare: Words | None, spare_noise: Words | None
+    ) -> npt.NDArray[np.bool_]:
         """Which groups are shown: of each the exact number of people, the spare number in steps, and their noises."""
         few = np.minimum(people, self._surely)
         levels, places = np.unique(few, return_inverse=True)
