@@ -118,7 +118,7 @@ def release_plan(
 
     book = open_ledger(ledger, id)
     prepared = mechanism.prepare(plan, data, columns, form)
-    rule = prepared.sources[plan.slot.draw].rule  # other draws only count people for it
+    rule = prepared.sources[plan.slot.draws[0]].rule  # other draws only count people for it
     return _release(prepared, data, lambda: hash_of(plan.hash, data, rule.to_dict()), book, id, progress, rule.unit)
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gaussmith.engines.addresses import short_name
 from gaussmith.engines.engine import Progress, Totals
-from gaussmith.engines.registry import open_source
+from gaussmith.engines.registry import name_columns, open_source
 from gaussmith.engines.source import check_once
 from gaussmith.engines.source_description import read_source
 from gaussmith.errors import PlanError
@@ -74,6 +74,8 @@ def prepare_request(plan: Plan, data: Any, engine: str | None = None, master: st
     rules = [draw.row_rule for draw in plan.draws if draw.row_rule is not None]
     columns = dict.fromkeys(name for rule in rules for name in columns_read(rule))
     source = open_source(data, engine, master, tuple(columns))
+    if source.names is None and any(rule.present for rule in rules):
+        source = name_columns(source, tuple(columns))
     check_once(source, len(rules))
     named = replace(source, name=short_name(read_source(data).data))
     return Prepared(plan, tuple(_open(named, draw) for draw in plan.draws))

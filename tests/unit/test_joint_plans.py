@@ -31,7 +31,7 @@ def joint(total: float, mus: Sequence[float]) -> Plan:
     for mu in mus:
         block = replace(DRAW.block, guarantee=gm.Guarantee(mu=mu))
         draws.append(replace(DRAW, block=block, guarantee=block.guarantee))
-    slots = tuple(Slot(f"q{i}", i, (0,), False) for i in range(len(mus)))
+    slots = tuple(Slot.of(f"q{i}", [(i, 0)]) for i in range(len(mus)))
     return Plan(gm.Guarantee(mu=total), JOINT.neighbours, tuple(draws), slots)
 
 

@@ -112,10 +112,10 @@ def test_a_plan_with_less_noise_than_its_guarantee_needs_is_refused(excess):
         ),
         (lambda f: f.update(questions=[]), "plan-questions-not-distinct"),
         (lambda f: f["questions"].append(f["questions"][0]), "plan-questions-not-distinct"),
-        (lambda f: f["questions"][0].update(draw=1), "question-answers-not-in-plan"),
-        (lambda f: f["questions"][0].update(draw=-1), "question-answers-not-in-plan"),
-        (lambda f: f["questions"][0].update(answers=[0, 2]), "question-answers-not-in-plan"),
-        (lambda f: f["questions"][0].update(answers=[-1]), "question-answers-not-in-plan"),
+        (lambda f: f["questions"][0]["pieces"][0].update(draw=1), "question-answers-not-in-plan"),
+        (lambda f: f["questions"][0]["pieces"][0].update(draw=-1), "question-answers-not-in-plan"),
+        (lambda f: f["questions"][0]["pieces"][0].update(answers=[0, 3]), "question-answers-not-in-plan"),
+        (lambda f: f["questions"][0]["pieces"][0].update(answers=[-1]), "question-answers-not-in-plan"),
     ],
 )
 def test_plans_that_are_not_understood_are_refused(change, words):

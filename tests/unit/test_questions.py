@@ -201,7 +201,7 @@ QUESTIONS = [
 def test_questions_that_read_alike_are_planned_together() -> None:
     request = gm.Request(VISITS, unit="person", rows_per_unit=2, guarantee=LOUD, questions=QUESTIONS)
     plan = request.plan
-    assert [slot.draw for slot in plan.slots] == [0, 0, 1, 2]
+    assert [slot.draws for slot in plan.slots] == [(0,), (0,), (1,), (2,)]
     shares = plan.shares()
     assert shares["spending"] == shares["scores"] and list(shares) == ["spending", "scores", "regions", "adults"]
     assert shares["scores"] == shares["regions"] == shares["adults"] == 1  # one noise for all

@@ -52,7 +52,7 @@ def test_tied_questions_are_compared_with_the_standard_at_its_best_shares() -> N
     roots = [np.sqrt(standard_block(each.block).total_variance * each.size) for each in members]
     for slot in plan.slots:
         scale = standard_scale(plan[slot.name])
-        assert scale == pytest.approx(np.sqrt(sum(roots) / roots[tie.members.index(slot.draw)]))
+        assert scale == pytest.approx(np.sqrt(sum(roots) / roots[tie.members.index(slot.draws[0])]))
     text = str(plan)
     assert text.count("one noise for everything asked, as good as any Gaussian noise can be") == 3
     assert "all answers together are as good as any Gaussian noise can be" in text

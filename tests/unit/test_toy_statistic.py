@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.errors import PlanError
 from gaussmith.plans import Plan
-from gaussmith.plans.assembly import AskedAnswer
 from gaussmith.plans.certificate import verify
 from gaussmith.problem.features import BoundedColumn, Need, One, Value
+from gaussmith.requests.parts import parts_of
 from gaussmith.requests.question import Question
-from gaussmith.requests.translation import plan_question
+from gaussmith.requests.translation import plan_part
 from gaussmith.statistics import Statistic
 from gaussmith.statistics.registry import STATISTICS
+from gaussmith.statistics.statistic import AskedAnswer
 from gaussmith.words.plans import plan_text
 
 LOUD = gm.Guarantee(mu=1e6)
@@ -84,7 +86,8 @@ ASKED = [
 
 def released_from(question: Question, unit: str | None) -> gm.Release:
     """What a request with such a field would come to."""
-    plan = Plan.of(plan_question(question, unit, LOUD, "add-remove", ASKED))
+    (part,) = parts_of(question)
+    plan = Plan.of(plan_part(replace(part, asked=tuple(ASKED)), unit, LOUD, "add-remove"))
     return mechanism.release(mechanism.prepare_request(plan, TABLE))
 
 

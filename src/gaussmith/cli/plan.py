@@ -69,7 +69,7 @@ def run(arguments: Namespace) -> int:
         if row_rules is None:
             print(wrapped(f"columns were not checked: {printable(source_name(request.source))} is not on this machine"))
         print("\n" + bold("Why this noise"))
-        plain = len(plan) == 1 and plan.groups is None
+        plain = len(plan) == 1 and plan.groups is None and len(plan.pieces) == 1
         print(wrapped(explain_choice(plan.block) if plain else plan.explain()), flush=True)
     outlook = None if book is None else book.afford(plan.guarantee)  # refuses, with the plan already shown
     if arguments.json:
@@ -96,7 +96,7 @@ def describe_outlook(outlook: Outlook, book: Ledger) -> str:
 
 def _document(plan: Plan, rows: int | None, book: Ledger | None, outlook: Outlook | None) -> str:
     """The plan with the errors in the units of the answers, and what would be left in a ledger."""
-    errors = {q.questions[0]: q.errors(rows) for q in plan if rows or not q.answers.any_divided}
+    errors = {q.questions[0]: q.errors(rows) for q in plan if rows or not q.any_divided}
     document: dict[str, Any] = {"plan": plan.to_dict(), "errors": errors.get("") if len(plan) == 1 else errors}
     if book is not None and outlook is not None:
         document["ledger"] = {

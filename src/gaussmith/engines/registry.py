@@ -43,6 +43,24 @@ def open_source(
     return replace(opened, ids=told.ids, row_per_row=told.row_per_row) if told.said else opened
 
 
+def name_columns(source: Source, names: Sequence[str]) -> Source:
+    """An array as a table whose columns have these names, in order; refuses an array of another width."""
+    import polars as pl
+
+    if source.width != len(names) and source.native.size:
+        raise SourceError(
+            f"an array of {source.width} columns",
+            f"{len(names)} are asked for: {', '.join(names[:6])}{', …' if names[6:] else ''}",
+            "pass an array with one column for each, in this order",
+            code="array-of-other-columns",
+            columns=source.width,
+            wanted=len(names),
+        )
+    rows = source.native.reshape(len(source.native), -1) if source.native.size else np.zeros((0, len(names)))
+    kept = {name: np.ascontiguousarray(rows[:, j]) for j, name in enumerate(names)}
+    return replace(POLARS.open(pl.DataFrame(kept)), ids=source.ids, row_per_row=source.row_per_row)
+
+
 def engine_of(data: object) -> Engine | None:
     """The engine whose objects are of this type; None where there is none.
 

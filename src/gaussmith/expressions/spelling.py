@@ -190,19 +190,21 @@ def _decide(question: Any) -> nw.Expr:
 class Derivation:
     """Derived columns in their order and a filter, checked against the kinds of the source's columns.
 
-    `kinds` holds the columns of the source and the derived ones; `columns_used` those of the source that are read.
+    `kinds` holds the columns of the source and the derived ones; `columns_used` those of the source that are read. In
+    the columns `present` a row must have a value.
     """
 
     columns: tuple[tuple[str, Formula], ...]
     where: Formula | None
     kinds: Mapping[str, str]
+    present: tuple[str, ...] = ()
 
     @property
     def columns_used(self) -> tuple[str, ...]:
         """The columns of the source that the derived columns and the filter read."""
         formulas = [formula for _, formula in self.columns] + ([self.where] if self.where else [])
         derived = {name for name, _ in self.columns}
-        used = dict.fromkeys(name for formula in formulas for name in columns_used(formula))
+        used = dict.fromkeys([*(name for formula in formulas for name in columns_used(formula)), *self.present])
         return tuple(name for name in used if name not in derived)
 
 
@@ -263,10 +265,27 @@ def plan_derivation(columns: Mapping[str, str], where: str | None, kinds: Mappin
 
 def derive(frame: nw.LazyFrame[Any], derivation: Derivation) -> nw.LazyFrame[Any]:
     """The frame with the derived columns added and the rows that fail the filter dropped; runs nothing yet."""
-    import narwhals as nw
-
     for name, formula in derivation.columns:  # one step each: a formula that is used often is computed once
         frame = frame.with_columns(to_narwhals(formula).alias(name))
+    frame = _filter(frame, derivation)
+    for name in derivation.present:
+        frame = frame.filter(is_present(name, derivation.kinds[name]))
+    return frame
+
+
+def is_present(column: str, kind: str) -> nw.Expr:
+    """Whether a row has a value of a column: a date, or a number as `as_number` reads it that is not NaN."""
+    import narwhals as nw
+
+    if kind == "date":
+        return ~nw.col(column).is_null()
+    number = as_number(column, kind)
+    return ~(number.is_null() | number.is_nan())
+
+
+def _filter(frame: nw.LazyFrame[Any], derivation: Derivation) -> nw.LazyFrame[Any]:
+    import narwhals as nw
+
     if derivation.where is None:
         return frame
     if columns_used(derivation.where):

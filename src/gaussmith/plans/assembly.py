@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,19 +24,13 @@ from gaussmith.domains import Box, Cells, Counts, Domain, People, Records
 from gaussmith.errors import RequestError
 from gaussmith.numerics.linear import Array
 from gaussmith.problem.codes import centre_of
-from gaussmith.problem.features import ROW_SUM, ROWS, TOTAL, VALUES, BoundedColumn, Need, One, Value, of_coordinates
+from gaussmith.problem.features import ROW_SUM, ROWS, TOTAL, VALUES, Need, One, Value, of_coordinates
 from gaussmith.statistics import ONE, Answers, Count, Histograms, Statistic
 from gaussmith.statistics.asking import ground_of, read_weights
 from gaussmith.statistics.count import NAME
 from gaussmith.statistics.registry import STATISTICS
-from gaussmith.statistics.statistic import Ground
-
-
-class AskedAnswer(NamedTuple):
-    """One answer over columns: the kind of its statistic, and the columns with their bounds."""
-
-    kind: str
-    columns: tuple[BoundedColumn, ...]
+from gaussmith.statistics.statistic import NUMBERS, AskedAnswer, Ground
+from gaussmith.statistics.statistic import VALUES as VALUES_OF
 
 
 @dataclass(frozen=True)
@@ -44,13 +38,15 @@ class PersonRule:
     """How people come out of rows, and what numbers are over.
 
     `unit` is False where each row is a person; else `rows_per_unit` rows of a person count. `means_of` and `count` say
-    whether means are over "rows" or "units", and whether people (True) or "rows" are counted.
+    whether means are over "rows" or "units", and whether people (True) or "rows" are counted. A person counts in at
+    most `values_per_unit` of some declared values.
     """
 
     unit: bool
     rows_per_unit: int
     means_of: str
     count: bool | str
+    values_per_unit: int = 1
 
     def of(self, divided: bool) -> str:
         """Whose numbers a statistic is about: those of records (rows are people), of people or of rows."""
@@ -110,8 +106,12 @@ def assemble(asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missi
     return Assembled(domain, Answers.of(features, statistics, label), stand_ins, made)
 
 
-def assemble_histogram(column: str, values: Sequence[Any], at_most: int, count: bool) -> Assembled:
-    """How many people have each value: each counts in one of them, or in a few; or in none."""
+def assemble_values(
+    asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
+) -> Assembled:
+    """How many people have each value of a column: each counts in one of them, or in a few; or in none."""
+    ((_, _, (column, values)),) = asked
+    at_most, count = min(rule.values_per_unit, len(values)), bool(rule.count)
     domain: Domain = Cells(values, or_none=True) if at_most == 1 else Counts(values, at_most=at_most)
     domain.check_coordinates()
     d = domain.dimension
@@ -120,6 +120,10 @@ def assemble_histogram(column: str, values: Sequence[Any], at_most: int, count: 
     features = of_coordinates(np.arange(d), np.zeros(d, bool))
     answers = Answers.of(features, [histogram, *([Count.of_records()] if count else [])], "equal")
     return Assembled(domain, answers, None, ((VALUES, column),))
+
+
+ASSEMBLIES = {NUMBERS: assemble, VALUES_OF: assemble_values}
+"""By `Statistic.over`: what makes the domain, the answers and the coordinates of a part of a question."""
 
 
 def _needs(asked: AskedAnswer, rule: PersonRule) -> tuple[Need, ...]:
@@ -134,7 +138,7 @@ def _placed(
     found: list[Statistic] = []
     for kind, members in itertools.groupby(range(len(asked)), key=lambda i: asked[i].kind):
         some, known = list(members), STATISTICS[kind]
-        names = tuple(known.name_of(asked[i].columns) for i in some)
+        names = tuple(known.name_of(asked[i].columns, *asked[i].arguments) for i in some)
         read = np.array([places[i] for i in some], np.int64)
         found.append(known.placed(names, read, weights[some], ground))
     return found

@@ -79,7 +79,7 @@ class Draw:
     @property
     def hides_membership(self) -> bool:
         """Whether it is secret who is in the records, or in a group, although the number of people may be public."""
-        filtered = self.neighbours != ADD_REMOVE and self.row_rule is not None and self.row_rule.where is not None
+        filtered = self.neighbours != ADD_REMOVE and self.row_rule is not None and self.row_rule.is_filtered
         return filtered or self.groups is not None or self.block.neighbours != self.neighbours
 
     @property

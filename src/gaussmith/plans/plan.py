@@ -2,7 +2,7 @@
 
     Σ μ_draw² ≤ μ²
 
-A draw is one noise. A question is some of the answers of one draw. Only draws have shares of μ².
+A draw is one noise. A question is some of the answers of one draw or of several. Only draws have shares of μ².
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gaussmith.domains import Groups
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
@@ -26,6 +28,7 @@ from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
 from gaussmith.plans.saved_plan import FORMAT, check_saved
+from gaussmith.plans.slot import Piece, Slot, check_slots
 from gaussmith.plans.tie import Tie
 from gaussmith.problem import Domain
 from gaussmith.problem.law import price_over_bound
@@ -33,20 +36,8 @@ from gaussmith.statistics import Answers
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
+    from gaussmith.plans.pieces import Together
     from gaussmith.releases import Release
-
-
-@dataclass(frozen=True)
-class Slot:
-    """Where the answers of a question are: the draw, their places in its block, and whether the count is shown.
-
-    The name is empty where a plan has one question without a name.
-    """
-
-    name: str
-    draw: int
-    shown: tuple[int, ...]
-    count: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +61,13 @@ class Plan(StatedErrors):
     slots: tuple[Slot, ...]
     _only: str | None = field(default=None, repr=False)
     """The name of the question that this plan is narrowed to."""
+    _piece: int | None = field(default=None, repr=False)
+    """The piece of that question that this plan is narrowed to."""
 
     @classmethod
     def of(cls, draw: Draw, *others: Draw) -> Plan:
         """The plan of one draw that answers one question; others only count people for it."""
-        answers = draw.block.answers
-        slot = Slot("", 0, tuple(range(answers.size)), answers.count)
+        slot = Slot("", (Piece.whole(0, draw.block.answers),))
         return cls(draw.guarantee, draw.neighbours, (draw, *others), (slot,))
 
     # -- questions --------------------------------------------------------------------------------------------------
@@ -93,7 +85,8 @@ class Plan(StatedErrors):
             shown = ", ".join(map(repr, names[:6])) + (", …" if names[6:] else "")
             what, remedy = f"a plan of {len(names)} questions", f"choose one: plan[{names[0]!r}]"
             raise PlanError(what, f"they are: {shown}", remedy, code="plan-of-several-questions", questions=names)
-        return next(slot for slot in self.slots if slot.name == names[0])
+        slot = next(slot for slot in self.slots if slot.name == names[0])
+        return slot if self._piece is None else Slot(slot.name, (slot.pieces[self._piece],))
 
     def __getitem__(self, question: str) -> Plan:
         """The plan narrowed to one question; its noise, guarantee and hash are those of the whole."""
@@ -108,21 +101,28 @@ class Plan(StatedErrors):
     def __len__(self) -> int:
         return len(self.questions)
 
+    @cached_property
+    def pieces(self) -> tuple[Plan, ...]:
+        """The plan narrowed to each piece of the only question, in the order in which answers are shown."""
+        if len(self.slot.pieces) == 1:
+            return (self,)
+        return tuple(replace(self, _only=self.slot.name, _piece=k) for k in range(len(self.slot.pieces)))
+
     @property
     def draw(self) -> Draw:
-        """The draw of the only question."""
+        """The draw of the only question; refuses where its answers come from several."""
         return self.draws[self.slot.draw]
 
     @cached_property
     def block(self) -> Block:
         """What the only question is about, as far as it goes: its domain, answers and noise."""
-        slot = self.slot
-        return self.draw.block.narrowed(slot.shown, slot.count)[0]
+        draw = self.draw
+        return draw.block.narrowed(*self.slot.piece_of(self.slot.draw).chosen(draw.block.answers))[0]
 
     @property
     def groups(self) -> Groups | None:
         """The groups of the only question; None where there are none."""
-        return self.draw.groups
+        return self.draws[self.slot.draws[0]].groups
 
     @property
     def domain(self) -> Domain:
@@ -134,17 +134,23 @@ class Plan(StatedErrors):
         """The answers wanted, and how much each matters."""
         return self.block.answers
 
-    @property
+    @cached_property
     def names(self) -> Sequence[str]:
         """The answers' names in order, the count last if asked."""
-        return self.answers.names
+        found = [piece.answers.names for piece in self.pieces]
+        return found[0] if len(found) == 1 else tuple(name for names in found for name in names)
+
+    @property
+    def any_divided(self) -> bool:
+        """Whether some answer is a mean of any kind."""
+        return any(piece.answers.any_divided for piece in self.pieces)
 
     # -- errors -----------------------------------------------------------------------------------------------------
 
     @property
     def standard_errors(self) -> Array:
         """Of the answers in order (in each group), the count last if asked; of a mean: n times its error."""
-        return self.block.standard_errors
+        return np.concatenate([piece.block.standard_errors for piece in self.pieces])
 
     def errors(self, rows: int | None = None) -> dict[str, Any]:
         """The standard error of each answer in its own units; by question, if there are several.
@@ -158,12 +164,13 @@ class Plan(StatedErrors):
         """
         if len(self) > 1:
             return {name: self[name].errors(rows) for name in self.questions}
-        return self.block.errors(rows)
+        return {name: error for piece in self.pieces for name, error in piece.block.errors(rows).items()}
 
     def shares(self) -> dict[str, float]:
-        """Each question's share of μ²; questions in one draw share it."""
-        mu = self.guarantee.mu
-        return {s.name: (self.draws[s.draw].guarantee.mu / mu) ** 2 for s in self.slots if s.name in self.questions}
+        """Each question's share of μ²; questions in one noise share it."""
+        from gaussmith.plans.question_costs import question_shares
+
+        return question_shares(self)
 
     def costs(self) -> dict[str, float]:
         """What each question costs the others: by which factor their total squared error is larger because of it."""
@@ -173,8 +180,12 @@ class Plan(StatedErrors):
 
     @cached_property
     def _narrowed(self) -> tuple[Draw, ...]:
-        """The draws that this plan is about: all, or that of its question as far as it goes."""
-        return self.draws if self._only is None else (replace(self.draw, block=self.block),)
+        """The draws that this plan is about: all, or those of its question as far as it goes."""
+        if self._only is None:
+            return self.draws
+        slot = self.slot
+        chosen = [(self.draws[i], slot.piece_of(i).chosen(self.draws[i].block.answers)) for i in slot.draws]
+        return tuple(replace(draw, block=draw.block.narrowed(*shown)[0]) for draw, shown in chosen)
 
     @property
     def ties(self) -> tuple[Tie, ...]:
@@ -184,14 +195,16 @@ class Plan(StatedErrors):
 
     @property
     def noises(self) -> tuple[Draw | Tie, ...]:
-        """Every noise once: draws with noise of their own, then ties; of one question: its draw."""
+        """Every noise once: draws with noise of their own, then ties; of one question: its draws."""
         if self._only is not None:
             return self._narrowed
         return (*(draw for draw in self.draws if draw.tie is None), *self.ties)
 
     def worth_of(self, noise: Draw | Tie) -> float:
         """What the squared errors of a noise are worth beside others; the scales of tied draws are in their total."""
-        return 1.0 if self._only is not None or len(self.provable) == 1 else noise.scale
+        if len(self.noises if self._only is not None else self.provable) == 1:
+            return 1.0
+        return noise.place.scale if isinstance(noise, Draw) and noise.place is not None else noise.scale
 
     @property
     def total_variance(self) -> float:
@@ -217,8 +230,9 @@ class Plan(StatedErrors):
 
     @property
     def optimality(self) -> float:
-        """price / lower_bound: 1 is the best any Gaussian noise can do. Of one question: that of its draw."""
-        if len(self.noises) == 1:
+        """price / lower_bound: 1 is the best any Gaussian noise can do. Of one question: that of its noise."""
+        ties = {id(noise.tie) for noise in self.noises if isinstance(noise, Draw)}
+        if len(self.noises) == 1 or (len(ties) == 1 and id(None) not in ties):
             return self.noises[0].optimality
         return max(1.0, price_over_bound(self.price, self.lower_bound))
 
@@ -237,12 +251,18 @@ class Plan(StatedErrors):
 
     def covariance(self) -> Array:
         """Of the noise in the answers (of one group), the count last; of n times a mean, at an end of its bounds."""
-        return self.block.covariance()
+        return self.block.covariance() if len(self.slot.draws) == 1 else self._together.covariance()
 
-    @property
+    @cached_property
     def error_law(self) -> ErrorLaw:
         """The distribution of the errors of all answers (of one group), the count left out."""
-        return self.block.error_law
+        return self.block.error_law if len(self.slot.draws) == 1 else self._together.error_law()
+
+    @property
+    def _together(self) -> Together:
+        from gaussmith.plans.pieces import Together
+
+        return Together(self)
 
     def error_quantiles(self, confidence: float = 0.95) -> Array:
         """The bound on each answer's own absolute error with this confidence."""
@@ -330,9 +350,7 @@ class Plan(StatedErrors):
             "neighbours": self.neighbours,
             "draws": [draw.to_dict() for draw in self.draws],
             "ties": [tie.to_dict() for tie in self.ties],
-            "questions": [
-                {"name": s.name, "draw": s.draw, "answers": list(s.shown), "count": s.count} for s in self.slots
-            ],
+            "questions": [slot.to_dict() for slot in self.slots],
         }
 
     def to_json(self) -> str:
@@ -348,12 +366,9 @@ class Plan(StatedErrors):
                 Guarantee.from_dict(fields["guarantee"]),
                 check(fields["neighbours"]),
                 read_tied(list(map(Draw.from_dict, fields["draws"])), fields["ties"]),
-                tuple(
-                    Slot(str(s["name"]), int(s["draw"]), tuple(int(i) for i in s["answers"]), bool(s["count"]))
-                    for s in fields["questions"]
-                ),
+                tuple(map(Slot.from_dict, fields["questions"])),
             )
-            plan._check_fit()
+            check_slots(plan.slots, plan.draws)
             plan.certify()
         except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError) as error:
             if isinstance(error, GaussmithError):
@@ -361,18 +376,6 @@ class Plan(StatedErrors):
             what, rule = f"a damaged plan ({type(error).__name__})", "every field must be as it was saved"
             raise PlanError(what, rule, "plan again", code="plan-damaged", type=type(error).__name__) from None
         return plan
-
-    def _check_fit(self) -> None:
-        """Refuse questions that name draws or answers which are not there, now and not when they are shown."""
-        for slot in self.slots:
-            answers = self.draws[slot.draw].block.answers if 0 <= slot.draw < len(self.draws) else None
-            inside = answers is not None and all(0 <= i < answers.size for i in slot.shown)
-            if answers is None or not inside or (slot.count and not answers.count):
-                what, rule = f"question {slot.name!r}", "its answers are not in the plan"
-                raise PlanError(what, rule, "plan again", code="question-answers-not-in-plan", question=slot.name)
-        if not self.slots or len(set(self.questions)) < len(self.slots):
-            what = "questions with the same name, or no questions"
-            raise PlanError(what, "every question needs its own name", "plan again", code="plan-questions-not-distinct")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
@@ -391,7 +394,8 @@ class Plan(StatedErrors):
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and (self.hash, self._only) == (other.hash, other._only)
+        mine = (self.hash, self._only, self._piece)
+        return isinstance(other, Plan) and mine == (other.hash, other._only, other._piece)
 
     def __hash__(self) -> int:
         return hash(self.hash)

@@ -13,6 +13,8 @@ exactly, however few records there are. Three cases (docs/theory.md, statement 2
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gaussmith.errors import PlanError
@@ -20,7 +22,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.plans.error_distribution import ErrorLaw
 from gaussmith.problem import Domain
 from gaussmith.problem.features import Places
-from gaussmith.statistics import ONE, Answers, Noisy
+from gaussmith.statistics import ONE, Answers, Noisy, Statistic
 
 MAX_COVARIANCES = 20_000
 """Limit on the answers for an explicit covariance matrix."""
@@ -32,10 +34,10 @@ def promised_law(answers: Answers, noisy: Noisy, domain: Domain) -> ErrorLaw:
     Guarantee: no statement of the law (a quantile, a chance, an expectation) is exceeded by any means in the bounds.
     """
     size = answers.size
-    below = _divisor_places(answers, noisy)[:size]
+    below = _divisor_places(answers.statistics, noisy)[:size]
     distances = np.where(below >= 0, answers.largest_distances(domain)[:size], 0.0)
     found = _common_law(answers, noisy, below, distances, domain.means_vary_alone)
-    return found or _law_apart(answers, noisy, below, distances, domain.means_vary_alone)
+    return found or law_apart(answers.statistics, noisy, distances, domain.means_vary_alone, size)
 
 
 def check_covariances(size: int) -> None:
@@ -50,14 +52,14 @@ def check_covariances(size: int) -> None:
         )
 
 
-def _divisor_places(answers: Answers, noisy: Noisy) -> Places:
+def _divisor_places(statistics: Sequence[Statistic], noisy: Noisy) -> Places:
     """The feature below each answer; −1 where nothing noisy is."""
     last = noisy.rows.shape[0] - 1 if noisy.has_noisy_count else -1
     places = [
         np.where(each.places[:, -1] == ONE, last, each.places[:, -1])
         if each.divided
         else np.full(len(each.weights), -1)
-        for each in answers.statistics
+        for each in statistics
     ]
     return np.concatenate(places)
 
@@ -89,12 +91,19 @@ def _common_law(answers: Answers, noisy: Noisy, below: Places, distances: Array,
     return ErrorLaw(own, shares, divisors=divisors, alone=largest)
 
 
-def _law_apart(answers: Answers, noisy: Noisy, below: Places, distances: Array, vary_alone: bool) -> ErrorLaw:
-    """A law that is never too small for any noise: each answer at its own worst, and bounds of the eigenvalues."""
-    size = answers.size
+def law_apart(
+    statistics: Sequence[Statistic], noisy: Noisy, distances: Array, vary_alone: bool, size: int | None = None
+) -> ErrorLaw:
+    """A law that is never too small for any noise: each answer at its own worst, and bounds of the eigenvalues.
+
+    It is about the first `size` answers, by default all of them.
+    """
+    below = _divisor_places(statistics, noisy)[:size]
+    size = len(below)
+    distances = np.where(below >= 0, distances, 0.0)
     check_covariances(size)
     dense = noisy.rows.dense() * np.sqrt(noisy.unit)
-    above = np.vstack([each.combined_rows(noisy, dense) for each in answers.statistics])[:size]
+    above = np.vstack([each.combined_rows(noisy, dense) for each in statistics])[:size]
     held, places = np.unique(below[below >= 0], return_inverse=True)
     weights, basis = _basis(dense[held])
     # a = C g + a′ with g the noises below, of which mean j sees u_j · weights

@@ -27,36 +27,46 @@ CLOSE = 1e-3
 """How close to its limit the error of a question has to come that is limited."""
 
 
+def question_shares(plan: Plan) -> dict[str, float]:
+    """Each question's share of μ²: that of every noise its answers come from."""
+    noises = {
+        slot.name: {id(plan.draws[i].tie or plan.draws[i]): plan.draws[i].guarantee for i in slot.draws}
+        for slot in plan.slots
+        if slot.name in plan.questions
+    }
+    return {name: sum((g.mu / plan.guarantee.mu) ** 2 for g in found.values()) for name, found in noises.items()}
+
+
 def question_costs(plan: Plan) -> dict[str, float]:
     """By how much larger the total squared error of all other questions is because a question is asked, as a factor.
 
-    Questions of one draw are counted together. Without the others a question costs nobody anything: 1.
+    Questions of the same draws are counted together. Without the others a question costs nobody anything: 1.
     """
-    found: dict[int, float] = {}
+    found: dict[tuple[int, ...], float] = {}
     for slot in plan.slots:
-        if slot.draw not in found:
-            found[slot.draw] = _cost(plan, slot.draw)
-    return {slot.name: found[slot.draw] for slot in plan.slots}
+        if slot.draws not in found:
+            found[slot.draws] = _cost(plan, slot.draws)
+    return {slot.name: found[slot.draws] for slot in plan.slots}
 
 
-def _cost(plan: Plan, i: int) -> float:
-    """The others' total beside draw i, over what it would be without it."""
-    draw, mu = plan.draws[i], plan.guarantee.mu
-    others = [each for each in plan.noises if each is not (draw.tie or draw)]
+def _cost(plan: Plan, asked: Sequence[int]) -> float:
+    """The others' total beside some draws, over what it would be without them."""
+    some = [plan.draws[i] for i in asked]
+    touched = [tie for tie in plan.ties if any(draw.tie is tie for draw in some)]
+    taken = [*(draw for draw in some if draw.tie is None), *touched]
+    others = [each for each in plan.noises if not any(each is one for one in taken)]
     roots = [math.sqrt(each.scale * each.price) * each.guarantee.mu for each in others]
-    if draw.tie is None:
-        own, rest = draw.scale * draw.price, 0.0
-    else:
-        assert draw.place is not None
-        own = draw.place.scale * draw.price
-        rest = _root_without(draw.tie, [plan.draws[k] for k in draw.tie.members], draw.tie.members.index(i))
-    without = ((sum(roots) + rest) / mu) ** 2
+    own = sum((draw.scale if draw.place is None else draw.place.scale) * draw.price for draw in some)
+    for tie in touched:
+        gone = [k for k, i in enumerate(tie.members) if i in asked]
+        roots.append(_root_without(tie, [plan.draws[k] for k in tie.members], gone))
+    without = (sum(roots) / plan.guarantee.mu) ** 2
     return (plan.price - own) / without if without else 1.0
 
 
-def _root_without(tie: Tie, draws: Sequence[Draw], k: int) -> float:
-    """√T at μ = 1 of the best noise for all members of a tie but one."""
-    kept = [j for j in range(len(draws)) if j != k]
+def _root_without(tie: Tie, draws: Sequence[Draw], gone: Sequence[int]) -> float:
+    """√T at μ = 1 of the best noise for all members of a tie but some."""
+    kept = [j for j in range(len(draws)) if j not in gone]
     found = [(j, part_of(draws[j], tie.where, tie.places[j].scale)) for j in kept]
     if not any(part is not None or draws[j].block.answers.count for j, part in found):
         return 0.0

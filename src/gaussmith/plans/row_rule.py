@@ -33,7 +33,7 @@ _COMPARED = {
 }
 _PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of one person only"}
 
-_SPARED = ("stand_ins", "source", "is_text", "ids", "query", "form")
+_SPARED = ("present", "stand_ins", "source", "is_text", "ids", "query", "form")
 """Fields that are saved only where they say something."""
 
 
@@ -47,6 +47,7 @@ class RowRule:
     by:              the columns that hold the keys of groups
     groups_per_unit: how many groups a person counts in
     columns, where:  derived columns and the filter, in the language of docs/expressions.md
+    present:         columns in which a row must have a value; null, NaN and text that is no number are none
     values_per_unit: how many declared values of a histogram's column a person counts in
     stand_ins:       what a missing value counts as, by column, where that was said or may surprise: in text
     source, is_text: once a source was opened, its name without folders and secrets, and whether its numbers are text
@@ -66,6 +67,7 @@ class RowRule:
     groups_per_unit: int = 1
     columns: tuple[tuple[str, str], ...] = ()
     where: str | None = None
+    present: tuple[str, ...] = ()
     values_per_unit: int = 1
     stand_ins: tuple[tuple[str, float], ...] = ()
     source: str | None = None
@@ -82,8 +84,13 @@ class RowRule:
     @property
     def is_plain(self) -> bool:
         """Whether every row of the table is a record of numbers just as it stands."""
-        own = self.unit is None and not self.by and not self.columns and self.where is None
+        own = self.unit is None and not self.by and not self.columns and not self.is_filtered
         return own and self.histogram is None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether some rows may be left out, so that who is in the records is secret."""
+        return self.where is not None or bool(self.present)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -148,6 +155,9 @@ class RowRule:
         lines += [f"{name} is {text}" for name, text in self.columns]
         if self.where is not None:
             lines.append(f"only rows where {self.where}")
+        if self.present:
+            some = ", ".join(self.present[:MAX_LISTED]) + (", …" if self.present[MAX_LISTED:] else "")
+            lines.append(f"only rows where {some} {'is' if len(self.present) == 1 else 'are'} not missing")
         if self.stand_ins:
             what = "a missing value"
             what += ", or text that is not a plain number (45%, $5, 1,5)," if self.is_text else ""
@@ -165,6 +175,8 @@ class RowRule:
         for name in _SPARED:
             if not fields[name]:
                 del fields[name]
+        if self.present:
+            fields["present"] = list(self.present)
         if self.stand_ins:
             fields["stand_ins"] = [list(pair) for pair in self.stand_ins]
         return fields | {"features": [list(pair) for pair in self.features], "columns": dict(self.columns)}
@@ -172,7 +184,8 @@ class RowRule:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> RowRule:
         """The rule that `to_dict` described."""
-        spared: dict[str, Any] = {**dict.fromkeys(_SPARED, ""), "stand_ins": (), "source": None, "values_per_unit": 1}
+        spared: dict[str, Any] = {**dict.fromkeys(_SPARED, ""), "present": (), "stand_ins": (), "source": None}
+        spared["values_per_unit"] = 1
         names = [each.name for each in dataclass_fields(cls)]
         given = spared | {name: fields[name] for name in names if name in fields or name not in spared}
         return cls(
@@ -180,6 +193,7 @@ class RowRule:
             | {
                 "features": tuple((str(kind), str(column)) for kind, column in given["features"]),
                 "by": tuple(given["by"]),
+                "present": tuple(map(str, given["present"])),
                 "groups_per_unit": int(given["groups_per_unit"]),
                 "columns": tuple((str(name), str(text)) for name, text in given["columns"].items()),
                 "values_per_unit": int(given["values_per_unit"]),

@@ -28,7 +28,7 @@ def check_rule(draw: Draw) -> None:
         what, why = "other numbers of a person than planned", "each coordinate must be made as the plan says"
         raise _unfit(what, why, code="rule-of-other-numbers")
     public = draw.neighbours != ADD_REMOVE and draw.block.public_count and draw.tie is None
-    if public and rule.where is not None and (draw.block.answers.count or draw.block.domain.marks_at_most is None):
+    if public and rule.is_filtered and (draw.block.answers.count or draw.block.domain.marks_at_most is None):
         what, why = "a public number of those who pass a filter", "only the number of all people is public"
         raise _unfit(what, why, code="rule-of-public-filter")
 

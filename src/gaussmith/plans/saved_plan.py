@@ -6,7 +6,7 @@ from typing import Any
 
 from gaussmith.errors import PlanError
 
-FORMAT = 3
+FORMAT = 4
 """The version of the JSON form."""
 
 FIELDS = {"format", "kind", "guarantee", "neighbours", "draws", "ties", "questions"}

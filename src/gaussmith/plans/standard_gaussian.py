@@ -109,12 +109,14 @@ def standard_scale(plan: Plan) -> float:
         standard = standard_block(member.block) if len(member.block.answers) else None
         if standard is not None:
             roots[i] = math.sqrt(place.scale * member.size * standard.total_variance) * member.held
-    own = roots.get(plan.slot.draw)
+    own = roots.get(plan.slot.draws[0])
     return math.sqrt(sum(roots.values()) / own) * draw.held if own else 1.0
 
 
 def compare_release(release: Release, most: int | None = None) -> list[Comparison]:
     """Every answer's error at its released value beside the standard one there, the count last; without groups."""
+    if len(release.plan.pieces) > 1:
+        return [each for piece in release.pieces for each in compare_release(piece, most)]
     block = release.block
     has_shape, scale = block.domain.has_standard_shape(block.problem), standard_scale(release.plan)
     found = compare_block(block, most=None if has_shape else most, standard_scale=scale)

@@ -43,7 +43,8 @@ class Place:
 
 def counts_everybody(draw: Draw, where: str | None) -> bool:
     """Whether the records of a draw are all people that pass the common filter."""
-    return draw.groups is None and (None if draw.row_rule is None else draw.row_rule.where) == where
+    rule = draw.row_rule
+    return draw.groups is None and (where is None if rule is None else rule.where == where and not rule.present)
 
 
 def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:

@@ -200,13 +200,36 @@ def scale_of(draw: Draw) -> float:
 
     Weights that were given say how the answers of one question compare with each other, not with other questions.
     """
+    return scales_of([draw, draw], [{0}, {1}])[0]
+
+
+def scales_of(draws: Sequence[Draw], asking: Sequence[set[int]]) -> list[float]:
+    """The same for draws of several questions: `asking` has the questions of each, which have one scale each."""
+    if len(draws) == 1:
+        return [1.0]
+    families: list[tuple[set[int], set[int]]] = []  # questions that have a draw in common, and their draws
+    for i, questions in enumerate(asking):
+        joined = [family for family in families if family[0] & questions]
+        families = [family for family in families if not family[0] & questions]
+        some = set.union(questions, *(asked for asked, _ in joined)), set.union({i}, *(held for _, held in joined))
+        families.append(some)
+    found = [1.0] * len(draws)
+    for _, members in families:
+        widths = [width for i in members for width in _relative_weights(draws[i])]
+        for i in members:
+            by_rule = draws[i].block.answers.weighting == "relative" or draws[i].block.domain.marks_at_most is not None
+            found[i] = 1.0 if by_rule or not widths else float(1.0 / np.mean(widths))
+    return found
+
+
+def _relative_weights(draw: Draw) -> list[float]:
+    """How much the squared error of each answer matters relative to what one person can change in it."""
     features, domain = draw.block.problem.features, draw.block.domain
-    by_rule = draw.block.answers.weighting == "relative" or domain.marks_at_most is not None
-    if by_rule or features.is_linear or not features.size:
-        return 1.0
+    if features.is_linear or not features.size or domain.marks_at_most is not None:
+        return []
     asked = features.index != domain.rows_coordinate
     ranges = domain.ranges[features.index[asked]]
-    return float(1.0 / np.mean(features.weights[asked] * ranges * ranges))
+    return list(map(float, features.weights[asked] * ranges * ranges))
 
 
 def everybody_of(rules: Sequence[RowRule], where: str | None, neighbours: str) -> RowRule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,8 +44,26 @@ class Readout:
         lower, upper = (np.concatenate(each, axis=-1) for each in zip(*ends, strict=True))
         return lower, upper
 
+    def gradient(self) -> Array:
+        """By how much each answer changes with each feature, at the released values of one group."""
+        return self.block.answers.gradient(self._noisy)
+
     def covariance(self) -> Array:
         """Of the answers of one release or group, the count last if asked; of means to first order."""
         F = self.block.shape.features.dense()
-        J = self.block.answers.gradient(self._noisy)
+        J = self.gradient()
         return np.asarray(J @ (F @ F.T * self._noisy.unit) @ J.T)
+
+
+def side_by_side(parts: Sequence[Array]) -> Array:
+    """Answers of several readouts, one after the other on the last axis."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+
+
+def block_diagonal(parts: Sequence[Array]) -> Array:
+    """Matrices one after the other, with zeros beside them."""
+    rows, columns = (np.cumsum([0, *(part.shape[axis] for part in parts)]) for axis in (0, 1))
+    found = np.zeros((rows[-1], columns[-1]))
+    for part, row, column in zip(parts, rows, columns, strict=False):
+        found[row : row + part.shape[0], column : column + part.shape[1]] = part
+    return found

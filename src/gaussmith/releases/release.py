@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gaussmith.checks import is_whole
 from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
@@ -16,8 +18,9 @@ from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Plan
 from gaussmith.plans.draw import tied_sum
 from gaussmith.plans.error_distribution import normal_width
+from gaussmith.plans.pieces import Together
 from gaussmith.plans.row_rule import RowRule
-from gaussmith.releases.readout import Readout
+from gaussmith.releases.readout import Readout, block_diagonal, side_by_side
 from gaussmith.releases.table import answer_columns
 from gaussmith.statistics.mean import check_method
 
@@ -72,16 +75,27 @@ class Release:
 
     @property
     def row_rule(self) -> RowRule | None:
-        """How the records of the only question came from a table; None for plain data."""
-        row_rule, block = self.row_rules[self.plan.slot.draw], self.block
+        """How the records of the only question came from a table; None for plain data. Refuses several draws."""
+        row_rule, block = self.row_rules[self.plan.slot.draws[0]], self.block
         if row_rule is None or len(self.plan.slots) == 1:
             return row_rule
         places = block.problem.features.index.tolist() if row_rule.histogram is None else []
         return row_rule.about({row_rule.features[j][1] for j in places})
 
     def notes(self) -> list[str]:
-        """How the table of the only question was read, in plain words, one note per line; empty for plain data."""
-        return [] if self.row_rule is None else self.row_rule.notes()
+        """How the table of the only question was read, in plain words, one note per line; empty for plain data.
+
+        What does not hold for all answers says for which it does.
+        """
+        told = {piece.plan.slot.draws[0]: piece.row_rule for piece in self.pieces}
+        notes = {draw: [] if rule is None else rule.notes() for draw, rule in told.items()}
+        common = [line for line in next(iter(notes.values())) if all(line in each for each in notes.values())]
+        own = []
+        for draw, lines in notes.items():
+            names = [name for p in self.pieces if p.plan.slot.draws[0] == draw for name in p.plan.names]
+            shown = ", ".join(names[:4]) + (", …" if names[4:] else "")
+            own += [f"{shown}: {line}" for line in lines if line not in common]
+        return [*common, *own]
 
     # -- narrowing --------------------------------------------------------------------------------------------------
 
@@ -89,6 +103,11 @@ class Release:
     def block(self) -> Block:
         """What the only question is about: domain, answers and noise."""
         return self.plan.block
+
+    @property
+    def pieces(self) -> tuple[Release, ...]:
+        """The release narrowed to each piece of the only question; all answers in view."""
+        return tuple(replace(self, plan=piece, view=replace(self.view, answer=None)) for piece in self.plan.pieces)
 
     @property
     def questions(self) -> tuple[str, ...]:
@@ -107,16 +126,20 @@ class Release:
         return self.plan.names if self.view.answer is None else (self.view.answer,)
 
     def __getitem__(self, key: Any) -> Release:
-        """One question, then one group by its key (`release["north", "f"]` for two columns), then one answer."""
+        """One question, then one group by its key (`release["north", "f"]` for two columns), then one answer.
+
+        A question may be left out where only one has such a group or answer, and an answer may come before a group.
+        """
         if len(self.plan) > 1:
-            return replace(self, plan=self.plan[key])
+            return self._in_questions(key)
         if self.labels:
             wanted = key if isinstance(key, tuple) else (key,)
-            if wanted not in self.labels:
+            if wanted not in self.labels and key not in self.names:
                 known = [" · ".join(map(str, each)) for each in self.labels]
                 remedy = nearest(" · ".join(map(str, wanted)), known)
                 raise PlanError(f"group {key!r}", "it was not declared", remedy, code="no-such-group", group=key)
-            return replace(self, view=View((self.labels.index(wanted),)))
+            if wanted in self.labels:
+                return replace(self, view=View((self.labels.index(wanted),), answer=self.view.answer))
         names = self.names
         if is_whole(key):
             key = names[int(key)]
@@ -124,6 +147,23 @@ class Release:
             rule = "the release has no such answer"
             raise PlanError(f"answer {key!r}", rule, nearest(str(key), names), code="no-such-answer", answer=key)
         return replace(self, view=replace(self.view, answer=key))
+
+    def _in_questions(self, key: Any) -> Release:
+        """A question by its name, else the only question that has such a group or answer, narrowed to it."""
+        if key in self.questions:
+            return replace(self, plan=self.plan[key])
+        wanted = key if isinstance(key, tuple) else (key,)
+        found = [each for each in self if wanted in each.labels or key in each.names]
+        if len(found) > 1:
+            names = ", ".join(repr(each.questions[0]) for each in found)
+            raise PlanError(
+                f"{key!r} in {len(found)} questions",
+                f"they are: {names}",
+                f"choose one: release[{found[0].questions[0]!r}][{key!r}]",
+                code="answer-in-several-questions",
+                key=key,
+            )
+        return found[0][key] if found else replace(self, plan=self.plan[key])
 
     def __iter__(self) -> Iterator[Release]:
         keys = self.questions if len(self.plan) > 1 else self.labels or self.names
@@ -163,19 +203,25 @@ class Release:
     # -- answers ----------------------------------------------------------------------------------------------------
 
     @cached_property
+    def readouts(self) -> tuple[Readout, ...]:
+        """The answers of the only question, piece by piece: of all groups, or of those in view."""
+        return tuple(piece.readout for piece in self.pieces) if len(self.plan.pieces) > 1 else (self.readout,)
+
+    @cached_property
     def readout(self) -> Readout:
-        """The answers of the only question, read from its noisy features: of all groups, or of those in view."""
-        slot = self.plan.slot
-        features = self.noisy[slot.draw][:, self.plan.draw.block.narrowed(slot.shown, slot.count)[1]]
+        """The answers of a question of one draw, read from its noisy features: of all groups, or of those in view."""
+        draw, at = self.plan.draw, self.plan.slot.draws[0]
+        shown = self.plan.slot.piece_of(at).chosen(draw.block.answers)
+        features = self.noisy[at][:, draw.block.narrowed(*shown)[1]]
         if self.view.groups is not None:
             features = features[list(self.view.groups)].sum(axis=0)
         elif self.plan.groups is None:
             features = features[0]
         parts = len(self.view.groups) if self.view.groups is not None and self.view.summed else 1
-        block, draw = self.block, self.plan.draw
+        block = self.block
         if draw.tie is not None and parts > 1:  # the noise of tied groups is not independent
-            block, parts = tied_sum(draw, parts).narrowed(slot.shown, slot.count)[0], 1
-        return Readout(block, features, self.records[slot.draw], parts)
+            block, parts = tied_sum(draw, parts).narrowed(*shown)[0], 1
+        return Readout(block, features, self.records[at], parts)
 
     def _shown(self, answers: Array) -> Array:
         """The answers in view."""
@@ -186,12 +232,12 @@ class Release:
     @cached_property
     def values(self) -> Array:
         """The answers in order, the count last if asked for; groups × answers if there are groups."""
-        return self._shown(self.readout.values)
+        return self._shown(side_by_side([each.values for each in self.readouts]))
 
     @cached_property
     def standard_errors(self) -> Array:
         """The standard errors of the answers in order; for means by the delta method, in the units of the mean."""
-        return self._shown(self.readout.standard_errors)
+        return self._shown(side_by_side([each.standard_errors for each in self.readouts]))
 
     def intervals(
         self, confidence: float = 0.95, simultaneous: bool = False, method: str = "fieller"
@@ -201,8 +247,13 @@ class Release:
         Means: method "fieller" (exact) or "delta" (symmetric, for large counts).
         """
         width = normal_width(confidence, len(self.names) * max(1, len(self.labels)) if simultaneous else 1)
-        lower, upper = self.readout.intervals(width, check_method(method))
-        return self._shown(lower), self._shown(upper)
+        return self._ends(width, method)
+
+    def _ends(self, width: float, method: str) -> tuple[Array, Array]:
+        """The ends of all intervals in view, `width` standard errors to either side."""
+        ends = [each.intervals(width, check_method(method)) for each in self.readouts]
+        lower, upper = (self._shown(side_by_side(each)) for each in zip(*ends, strict=True))
+        return lower, upper
 
     def _check_one(self) -> None:
         """Refuse, with the names to choose from, if more than one answer is in view."""
@@ -246,15 +297,19 @@ class Release:
         """
         self._check_one()
         width = normal_width(confidence, len(self.plan.names) if simultaneous else 1)
-        lower, upper = self.readout.intervals(width, check_method(method))
-        return self._only(self._shown(lower)), self._only(self._shown(upper))
+        lower, upper = self._ends(width, method)
+        return self._only(lower), self._only(upper)
 
     def covariance(self) -> Array:
         """Of the released answers (of one group), the count last if asked; of means to first order."""
         if self.labels:
             rule = "each group has its own noise"
             raise PlanError("the covariance of groups", rule, "choose one: release[group]", code="covariance-of-groups")
-        return self.readout.covariance()
+        if len(self.readouts) == 1:
+            return self.readout.covariance()
+        summed = len(self.view.groups) if self.view.groups is not None and self.view.summed else 1
+        slopes = block_diagonal([each.gradient() for each in self.readouts])
+        return np.asarray(slopes @ Together(self.plan).feature_covariance(summed) @ slopes.T)
 
     def marginal(self, *attributes: str | int) -> Array:
         """The table of one released marginal, an axis per attribute (by name or number), in the order given.

@@ -290,7 +290,7 @@ def _shown(release: Release) -> list[Spec]:
     rows = release.rows()
     if len(rows) <= MAX_BARS:
         shown = rows
-    elif release.block.answers.count:
+    elif release.plan.pieces[-1].answers.count:
         shown = [*rows[: MAX_BARS - 1], rows[-1]]
     else:
         shown = rows[:MAX_BARS]

@@ -123,25 +123,38 @@ def _version(release: Release) -> str:
 
 def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
     """The name, title and body of each section about one question."""
-    block, draw = release.block, release.plan.draw
-    several, scale = len(release.plan.provable) > 1, standard_scale(release.plan)
-    if release.labels:  # all groups have the same noise
-        compared = compare_block(block, most=MAX_ROWS, standard_scale=scale)
-        noise = _noise(block, compared, several, scale, draw)
-    else:
-        noise = _noise(block, compare_release(release, MAX_ROWS), several, scale)
+    pieces = release.pieces
+    drawn = next((piece for piece in pieces if not columns or set(columns) <= set(piece.names)), pieces[0])
+    bounds = dict.fromkeys(_bounds(piece.block, piece.row_rule) for piece in pieces)
     sections = [
         ("answers", "Answers", _answers(release)),
-        ("noise", "Noise compared with the standard Gaussian", noise),
-        ("shape", "The shape of the noise", _shape(block, columns)),
+        ("noise", "Noise compared with the standard Gaussian", _compared(release)),
+        ("shape", "The shape of the noise", _shape(drawn.block, columns)),
         ("covers", "What the intervals cover", _covers(release)),
-        ("why", "Why this noise", reasons(block)),
-        ("bounds", "Bounds and missing values", _bounds(block, release.row_rule)),
+        ("why", "Why this noise", "".join(dict.fromkeys(reasons(piece.block) for piece in pieces))),
+        ("bounds", "Bounds and missing values", "".join(bounds)),
     ]
-    said = [_plain_unit(block)] if release.row_rule is None else release.row_rule.notes()
+    said = release.notes() or [_plain_unit(pieces[0].block)]
     notes = "".join(f"<li>{_text(note)}</li>" for note in said)
     sections.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))
     return sections
+
+
+def _compared(release: Release) -> str:
+    """Errors beside the standard Gaussian's: one table for answers that share a noise, else one for each piece."""
+    plan, ties = release.plan, {id(piece.draw.tie) for piece in release.plan.pieces}
+    several, pieces = len(plan.provable) > 1, release.pieces
+    if len(pieces) > 1 and (len(ties) > 1 or plan.pieces[0].draw.tie is None):
+        return "\n".join(_compared(piece) for piece in pieces)
+    block, scale = pieces[0].block, standard_scale(plan.pieces[0])
+    if not release.labels:
+        return _noise(block, compare_release(release, MAX_ROWS), several, scale)
+    compared = [  # all groups have the same noise
+        each
+        for piece in plan.pieces
+        for each in compare_block(piece.block, most=MAX_ROWS, standard_scale=standard_scale(piece))
+    ]
+    return _noise(block, compared, several, scale, plan.pieces[0].draw)
 
 
 def _plain_unit(block: Block) -> str:
@@ -306,7 +319,7 @@ def _covers(release: Release) -> str:
     return (
         '<div class="beside">\n<div><h3>Covered</h3><ul class="yes">'
         "<li>The noise: 95 of 100 such intervals contain the answer without noise.</li>"
-        f"{division if release.block.answers.any_divided else ''}</ul></div>\n"
+        f"{division if release.plan.any_divided else ''}</ul></div>\n"
         '<div><h3>Not covered</h3><ul class="no">'
         "<li>Clipping: values outside the bounds were clipped to the nearer bound, and the answers describe the "
         "clipped values.</li>"

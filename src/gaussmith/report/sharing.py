@@ -22,16 +22,17 @@ MAX_SHOWN = 24
 def shared_answers(plan: Plan, tie: Tie) -> tuple[list[str], Array]:
     """Names of answers that share a noise, and the correlations of their errors; of groups one, and another."""
     held: list[tuple[str, Draw, int, bool]] = []
-    for slot in plan.slots:
-        draw = plan.draws[slot.draw]
+    for slot, i in ((each, i) for each in plan.slots for i in each.draws):
+        draw = plan.draws[i]
         if draw.tie is not tie:
             continue
         lead = f"{slot.name}: " if slot.name else ""
         block = draw.block
+        shown, count = slot.piece_of(i).chosen(block.answers)
         marks = block.domain.marks_at_most is not None
-        places = [0] if marks else list(slot.shown)
-        names = ["one value"] if marks else [block.answers.names[i] for i in slot.shown]
-        if slot.count:
+        places = [0] if marks else list(shown)
+        names = ["one value"] if marks else [block.answers.names[i] for i in shown]
+        if count:
             names.append("count")
             places.append(1 if marks else block.shape.features.shape[0] - 1)
         several = draw.groups is not None or marks

@@ -204,19 +204,18 @@ class Question:
                 code="rows-per-unit-missing",
                 answer=over_rows,
             )
+        if self.groups_per_unit != 1 and not self.by and not self.histograms:
+            raise RequestError(
+                f"groups_per_unit={self.groups_per_unit} without groups",
+                "it applies only to groups",
+                "declare them: by = …",
+                code="groups-per-unit-without-groups",
+                groups_per_unit=self.groups_per_unit,
+            )
 
-    def described(self) -> dict[str, Any]:
-        """What decides which rows are read and how: questions that agree in it can be planned together."""
-        return {
-            "by": self.by,
-            "rows_per_unit": self.rows_per_unit,
-            "groups_per_unit": self.groups_per_unit,
-            "mean_of": self.mean_of,
-            "where": self.where,
-            "columns": dict(self.columns),
-            "weights": self.weights,
-            "histograms": dict(self.histograms),
-        }
+    def skips(self, column: str) -> bool:
+        """Whether missing values of a column are left out by statistics that can leave them out."""
+        return column not in self.missing
 
     def given(self) -> dict[str, Any]:
         """What this question says itself: all that is not as it would be anyway."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
+from dataclasses import MISSING, InitVar, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,12 @@ from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse, same_meaning
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
-from gaussmith.plans import Draw, Plan, Slot
-from gaussmith.plans.assembly import AskedAnswer
+from gaussmith.plans import Draw, Plan
 from gaussmith.plans.question_costs import draws_within
-from gaussmith.plans.tying import Questions, everybody_of, placed_again, scale_of
+from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
+from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
 from gaussmith.requests.question import Bounds, Question, read_values
-from gaussmith.requests.translation import asked_of, plan_question
+from gaussmith.requests.translation import plan_part
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
@@ -92,12 +92,7 @@ class Request:
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             what, rule = f"unit={self.unit!r}", "it must be the name of a column"
             raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
-        if self.questions or len(self._apart()) > 1:
-            plan = self._plan_questions()
-        else:
-            plan = Plan.of(*self._tied([[self._question({})]], self.guarantee))
-            plan.certify()
-        object.__setattr__(self, "plan", plan)
+        object.__setattr__(self, "plan", self._plan())
 
     def __repr__(self) -> str:
         """The source by name, never a frame's values, and the questions about it."""
@@ -153,54 +148,57 @@ class Request:
             counted = True
         return apart
 
-    def _plan_questions(self) -> Plan:
+    def _plan(self) -> Plan:
         for name in ANSWERS if self.questions else ():
             if getattr(self, name):
                 what, rule = f"{name} outside the questions", "a request with questions asks for everything in them"
                 raise RequestError(what, rule, "move it into a question", code="answer-beside-questions", key=name)
-        questions = self._named_questions()
-        sets = _together(questions)
-        some = [[questions[i] for i in members] for members in sets]
-        draws = self._draws(some)
-        slots = {i: _slot(questions[i], some[at], at, draws[at]) for at, members in enumerate(sets) for i in members}
-        made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots[i] for i in range(len(questions))))
+        named = self.questions or len(self._apart()) > 1
+        questions = self._named_questions() if named else [self._question({})]
+        for question in questions:
+            question.check_unit(self.unit)
+        shared = any(question.share is not None for question in questions)
+        owners = [(i, part) for i, question in enumerate(questions) for part in parts_of(question)]
+        sets = merge([part for _, part in owners], apart=shared)
+        parts = [unite([owners[k][1] for k in members]) for members in sets]
+        at = {k: (j, parts[j]) for j, members in enumerate(sets) for k in members}
+        asking = [{owners[k][0] for k in members} for members in sets]
+        draws = self._shared(questions, parts, asking) if shared else self._tied(parts, asking, self.guarantee)
+        slots = [
+            slot_of(question, [at[k] for k, (owner, _) in enumerate(owners) if owner == i])
+            for i, question in enumerate(questions)
+        ]
+        made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots))
         made.certify()
         return made
 
-    def _draws(self, sets: Sequence[Sequence[Question]]) -> list[Draw]:
-        """The draws of sets of questions, in order: by the shares that were given, else tied as far as they can be."""
-        questions = [question for some in sets for question in some]
-
-        if not any(question.share is not None for question in questions):
-            return self._tied(sets, self.guarantee)
-        shares = self.guarantee.split([sum(question.share or 1.0 for question in some) for some in sets])
+    def _shared(self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]]) -> list[Draw]:
+        """The draws of the parts of each question, at the share of the guarantee that was given for it."""
+        shares = self.guarantee.split([question.share or 1.0 for question in questions])
         draws: list[Draw] = []
         people: list[Draw] = []  # those that only count people for a tie come last, and every tie is told its places
-        for some, share in zip(sets, shares, strict=True):
-            own = self._tied([some], share)
-            draws.append(own[0])
-            people += own[1:]
+        for i, share in enumerate(shares):
+            own = [k for k, owners in enumerate(asking) if i in owners]
+            made = self._tied([parts[k] for k in own], [asking[k] for k in own], share)
+            draws += made[: len(own)]
+            people += made[len(own) :]
         return placed_again(draws, people)
 
-    def _tied(self, sets: Sequence[Sequence[Question]], guarantee: Guarantee) -> list[Draw]:
-        """The draws of these sets under one guarantee; one more may count their people."""
+    def _tied(self, parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee) -> list[Draw]:
+        """The draws of these parts under one guarantee; one more may count their people.
+
+        `asking` has the questions of each part: weights compare the answers of one question, whatever its parts.
+        """
 
         def plan_alone(i: int, share: Guarantee) -> Draw:
-            return self._draw(sets[i], share)
+            return plan_part(parts[i], self.unit, share, self.neighbours)
 
-        alone = [plan_alone(i, guarantee) for i in range(len(sets))]
+        alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
-        scales = [1.0 if len(alone) == 1 else scale_of(draw) for draw in alone]
         everybody = everybody_of(rules, self.where, self.neighbours)
-        together = Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours)
-        limits = [some[0].error_at_most for some in sets]
+        together = Questions(alone, scales_of(alone, asking), plan_alone, everybody, guarantee, self.neighbours)
+        limits = [part.limit for part in parts]
         return together.draws() if not any(limits) else draws_within(together, limits)
-
-    def _draw(self, questions: Sequence[Question], guarantee: Guarantee) -> Draw:
-        """The draw that answers some questions together, or one histogram."""
-        if len(questions) == 1:
-            return plan_question(questions[0], self.unit, guarantee, self.neighbours)
-        return plan_question(_union(questions), self.unit, guarantee, self.neighbours, _asked(questions))
 
     def _named_questions(self) -> list[Question]:
         questions: list[Question] = []
@@ -296,73 +294,6 @@ class Request:
             remedy = "write [[question]] with two brackets"
             raise RequestError("question is not a list", "there may be several", remedy, code="question-not-a-list")
         return cls(source, guarantee=_guarantee(fields.get("guarantee")), questions=questions, **known)
-
-
-def _together(questions: Sequence[Question]) -> list[list[int]]:
-    """The questions that are planned together: those that use the same rows, unless shares were given; in order."""
-    if any(question.share is not None for question in questions):
-        return [[i] for i in range(len(questions))]
-    sets: list[list[int]] = []
-    for i, question in enumerate(questions):
-        for members in sets:
-            others = [questions[j] for j in members]
-            if all(_alike(question, other) for other in others):
-                members.append(i)
-                break
-        else:
-            sets.append([i])
-    return sets
-
-
-def _alike(one: Question, other: Question) -> bool:
-    """Whether two questions can share a plan: the same people read alike, weights by rule, counts of one kind."""
-    if one.histograms or other.histograms or one.error_at_most or other.error_at_most:
-        return False
-    counts = {question.count for question in (one, other)} - {False}
-    if not isinstance(one.weights, str) or one.described() != other.described() or len(counts) > 1:
-        return False
-    both_ways = ({*one.sums} & {*other.means}) | ({*one.means} & {*other.sums})
-    shared = ({*one.sums, *one.means} & {*other.sums, *other.means}) | both_ways
-    # A missing value has one stand-in; of a column asked both ways it must have been said which.
-    return all(one.missing.get(c) == other.missing.get(c) for c in shared) and both_ways <= {*one.missing}
-
-
-def _asked(questions: Sequence[Question]) -> list[AskedAnswer]:
-    """The answers of questions that are planned together, each once; sums first, as a single question has them."""
-    asked = list(dict.fromkeys(a for question in questions for a in asked_of(question)))
-    return sorted(asked, key=lambda a: a[0] != "sum")
-
-
-def _slot(question: Question, together: Sequence[Question], at: int, draw: Draw) -> Slot:
-    """Where the answers of a question are in the draw that it shares."""
-    if question.histograms:
-        return Slot(question.name, at, tuple(range(draw.block.answers.size)), bool(question.count))
-    asked = _asked(together)
-    places = [asked.index(a) for a in asked_of(question)]
-    over_rows = question.count == "rows" and draw.block.answers.size > len(asked)
-    places += [len(asked)] if over_rows else []
-    return Slot(question.name, at, tuple(places), bool(question.count) and not over_rows)
-
-
-def _union(questions: Sequence[Question]) -> Question:
-    """One question that asks what all of them ask; bounds that differ are told apart by what is asked."""
-    sums = {column: pair for question in questions for column, pair in question.sums.items()}
-    means = {column: pair for question in questions for column, pair in question.means.items()}
-    count = next((question.count for question in questions if question.count), False)
-    missing = {column: value for question in questions for column, value in question.missing.items()}
-    union = replace(questions[0], sums=sums, means=means, count=count, missing=missing, mean_within={})
-    return replace(union, mean_within=_widest([question for question in questions if question.means], means))
-
-
-def _widest(questions: Sequence[Question], means: Bounds) -> dict[str, tuple[float, float]]:
-    """Where means lie that all questions about them state, as far as any says; only of means with the same bounds."""
-    found = {}
-    for column, bounds in means.items():
-        asking = [question for question in questions if column in question.means]
-        stated = [question.where_means_lie.get(column, bounds) for question in asking]
-        if all(question.means[column] == bounds for question in asking) and bounds not in stated:
-            found[column] = (min(low for low, _ in stated), max(high for _, high in stated))
-    return found
 
 
 def _misplaced(key: str, fields: Mapping[str, Any]) -> tuple[str, str]:

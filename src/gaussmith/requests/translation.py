@@ -1,4 +1,4 @@
-"""From a question to its plan and the row rule of the table that feeds it. Sees bounds and rules, never data.
+"""From a part of a question to its draw and the row rule of the table that feeds it. Sees bounds and rules, never data.
 
 One person adds a vector of numbers. Sums are totals over a person's rows, clamped to their bounds; means over people
 are each person's own mean. Means over rows are two sums, over all rows that count: the distances from the middle of
@@ -8,7 +8,6 @@ holds what is asked is the matter of `plans.assembly`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from gaussmith.checks import is_number
@@ -18,83 +17,54 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Draw
-from gaussmith.plans.assembly import AskedAnswer, Assembled, PersonRule, assemble, assemble_histogram
+from gaussmith.plans.assembly import ASSEMBLIES, Assembled, PersonRule
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import draw_filtered, draw_groups
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
-from gaussmith.problem.features import BoundedColumn
-from gaussmith.requests.question import Question
-from gaussmith.statistics import Means
+from gaussmith.requests.parts import Part
 from gaussmith.statistics.registry import STATISTICS
+from gaussmith.statistics.statistic import VALUES
 
 
-def asked_of(question: Question) -> list[AskedAnswer]:
-    """The answers of a question about columns, in order: sums, then means."""
-    return [
-        AskedAnswer(kind, (BoundedColumn(column, low, high),))
-        for kind, known in STATISTICS.items()
-        if known.field is not None
-        for column, (low, high) in getattr(question, known.field, {}).items()
-    ]
-
-
-def assemble_question(question: Question, unit: str | None, asked: Sequence[AskedAnswer]) -> Assembled:
-    """Domain, answers and coordinates of a question."""
-    if question.histograms:
-        ((column, values),) = question.histograms.items()
-        few = min(question.values_per_unit, len(values))
-        return assemble_histogram(column, values, few, bool(question.count))
-    rule = PersonRule(unit is not None, question.rows_per_unit or 1, question.mean_of, question.count)
-    made = assemble(asked, rule, question.weights, question.missing)
-    named = {
-        Means.name_of((BoundedColumn(column, *where),)): where for column, where in question.where_means_lie.items()
-    }
+def assemble_part(part: Part, unit: str | None) -> Assembled:
+    """Domain, answers and coordinates of a part."""
+    rule = PersonRule(unit is not None, part.rows_per_unit or 1, part.mean_of, part.count, part.values_per_unit)
+    made = ASSEMBLIES[part.over](part.asked, rule, part.weights, part.missing)
+    names = [STATISTICS[asked.kind].name_of(asked.columns, *asked.arguments) for asked, _ in part.within]
+    named = {name: where for name, (_, where) in zip(names, part.within, strict=True) if names.count(name) == 1}
     return replace(made, answers=made.answers.stating(named))
 
 
-def plan_question(
-    question: Question,
-    unit: str | None,
-    guarantee: Guarantee,
-    neighbours: str,
-    asked: Sequence[AskedAnswer] | None = None,
-) -> Draw:
-    """The draw of a question, with the row rule of its table; `asked` gives the answers where they are not its own."""
-    question.check_unit(unit)
-    filtered = question.where is not None and neighbours != ADD_REMOVE  # who passes is secret, though n is public
-    if filtered and question.histograms and question.count:
+def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: str) -> Draw:
+    """The draw of a part of a question, with the row rule of its table."""
+    is_marks = part.over == VALUES
+    filtered = part.is_filtered and neighbours != ADD_REMOVE  # who passes is secret, though n is public
+    if filtered and is_marks and part.count:
         raise RequestError(
             "the count of a filtered histogram under replace-one",
             "the number of all people is public there, and that of those who pass the filter is not",
             "make it a question of its own: count = true, where = …",
             code="filtered-histogram-count-under-replace-one",
         )
-    made = assemble_question(question, unit, asked_of(question) if asked is None else asked)
-    groups = Groups(question.by, made.domain, question.groups_per_unit) if question.by else None
-    if groups is None and not question.histograms and question.groups_per_unit != 1:
-        raise RequestError(
-            f"groups_per_unit={question.groups_per_unit} without groups",
-            "it applies only to groups",
-            "declare them: by = …",
-            code="groups-per-unit-without-groups",
-            groups_per_unit=question.groups_per_unit,
-        )
+    made = assemble_part(part, unit)
+    groups = Groups(part.by, made.domain, part.groups_per_unit) if part.by else None
     row_rule = RowRule(
         made.made,
         unit,
-        None if made.domain.rows_coordinate is None else question.rows_per_unit,
+        None if made.domain.rows_coordinate is None else part.rows_per_unit,
         () if groups is None else groups.columns,
-        1 if question.histograms else question.groups_per_unit,
-        tuple(question.columns.items()),
-        question.where,
-        min(question.values_per_unit, made.domain.dimension) if question.histograms else 1,
-        stand_ins=tuple((column, float(value)) for column, value in question.missing.items() if is_number(value)),
+        1 if is_marks else part.groups_per_unit,
+        part.columns,
+        part.where,
+        part.present,
+        min(part.values_per_unit, made.domain.dimension) if is_marks else 1,
+        stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
     )
     missing = {}
     if made.stand_ins is None:  # one column may have several coordinates, under different bounds
         named = zip(made.domain.names or (), made.made, strict=False)
-        missing = {name: question.missing[column] for name, (_, column) in named if column in question.missing}
+        missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
     if groups is not None:
         draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)
         return replace(draw, block=_standing_in(draw.block, made.stand_ins), row_rule=row_rule)

@@ -6,7 +6,7 @@ from gaussmith.statistics.count import Count
 from gaussmith.statistics.histogram import Histograms
 from gaussmith.statistics.linear import Linear
 from gaussmith.statistics.mean import Means
-from gaussmith.statistics.statistic import Statistic
+from gaussmith.statistics.statistic import NUMBERS, Statistic
 from gaussmith.statistics.sum import Sums
 from gaussmith.statistics.workload import Workloads
 
@@ -22,5 +22,10 @@ STATISTICS: dict[str, type[Statistic]] = {
 
 
 def asked_of_coordinates() -> dict[str, type[Statistic]]:
-    """The statistics that are asked of columns, by the field of a question that does so."""
+    """The statistics that are asked of every coordinate of a domain, by the field of a question that does so."""
+    return {field: each for field, each in asked_by_field().items() if each.over == NUMBERS and each.of_columns}
+
+
+def asked_by_field() -> dict[str, type[Statistic]]:
+    """The statistics that a question can ask for, by its field, in the order in which they are shown."""
     return {each.field: each for each in STATISTICS.values() if each.field is not None}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,21 @@ from gaussmith.problem.features import BoundedColumn, Need, Places
 
 ONE = -1
 """The place of the number of records among features, wherever it is: noisy, or public."""
+
+NUMBERS, VALUES = "numbers", "values"
+"""Whether answers are about numbers of records within bounds, or about declared values of a column."""
+
+
+class AskedAnswer(NamedTuple):
+    """What is asked of one kind: the columns with their bounds, and whatever else tells it from others of its kind.
+
+    `arguments` are hashable: the level of a quantile, the declared values of a histogram. One may make many answers.
+    """
+
+    kind: str
+    columns: tuple[BoundedColumn, ...]
+    arguments: tuple[Any, ...] = ()
+
 
 Ground = tuple[Callable[[Places], Array], Callable[[Places], Array]]
 """For features by their places: what their values are measured from, and the mean square distance of a mean from it."""
@@ -100,7 +115,13 @@ class Statistic:
     kind: ClassVar[str]
     """What the statistic is called in saved plans and in the names of answers."""
     field: ClassVar[str | None] = None
-    """The field of a question that maps columns to their bounds; None where it is asked otherwise."""
+    """The field of a question that asks for it; None where it is asked otherwise."""
+    over: ClassVar[str] = NUMBERS
+    """Which of `plans.assembly.ASSEMBLIES` makes the domain."""
+    of_columns: ClassVar[bool] = True
+    """Whether it is asked of one column at a time, and so of every coordinate: gm.plan(…, answers=field)."""
+    skips: ClassVar[bool] = False
+    """Whether records (or rows) without a value of its columns are left out, unless something stands in for it."""
     coefficients: ClassVar[tuple[float, ...]] = (1.0,)
     """By how much the answer (n times the answer, where it is divided) changes with each feature it needs."""
     divided: ClassVar[bool] = False
@@ -110,6 +131,24 @@ class Statistic:
     places: Places
     weights: Array
     """How much the squared error of each answer matters; of n times its error where it is divided."""
+
+    @classmethod
+    def asked(cls, wanted: Any) -> list[AskedAnswer]:
+        """What a question asks for by `field`, in order; `wanted` is that field, as the question read it.
+
+        Here it maps columns to their bounds. A statistic whose field has another form says this itself.
+        """
+        return [AskedAnswer(cls.kind, (BoundedColumn(name, low, high),)) for name, (low, high) in wanted.items()]
+
+    @classmethod
+    def size_of(cls, asked: AskedAnswer) -> int:
+        """How many answers are shown for it."""
+        return 1
+
+    @classmethod
+    def shares_domain(cls, asked: AskedAnswer) -> Any:
+        """What this must have in common with others of its `over` to be planned over one domain; None: nothing."""
+        return None
 
     @classmethod
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
@@ -125,8 +164,8 @@ class Statistic:
         return cls(names, places, weights)
 
     @classmethod
-    def name_of(cls, columns: Sequence[BoundedColumn]) -> str:
-        """What an answer about these columns is called."""
+    def name_of(cls, columns: Sequence[BoundedColumn], *arguments: Any) -> str:
+        """What an answer about these columns is called; `arguments` are those of its `AskedAnswer`."""
         return f"{'_'.join(column.name for column in columns)}_{cls.kind}"
 
     @property

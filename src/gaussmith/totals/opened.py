@@ -16,7 +16,7 @@ from gaussmith.domains import Domain
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source, check_columns, check_once, narrowed
-from gaussmith.errors import PlanError, SourceError
+from gaussmith.errors import PlanError, SourceError, nearest_column
 from gaussmith.expressions import Derivation, check_ids, columns_used, declare_groups, parse, plan_derivation
 from gaussmith.plans import Draw
 from gaussmith.plans.row_rule import CATEGORIES, ORDER, PAIRS, RowRule
@@ -93,7 +93,8 @@ def open_data(data: Any, draw: Draw) -> Opened:
         named = rule.names or None if rule.form else None  # an array is refused names that were said for it
         used = check_columns(source, named if source.names is None else usual, codes.columns)
         return Opened(source, codes, rule, Records(None if source.names is None else used))
-    derivation = plan_derivation(dict(rule.columns), rule.where, source.kinds)
+    derivation = replace(plan_derivation(dict(rule.columns), rule.where, source.kinds), present=rule.present)
+    _check_present(source, derivation)
     source, derivation = narrowed(source, derivation)
     open_rest = _open_people if rule.histogram is None else _open_histogram
     return Opened(source, codes, rule, open_rest(source, draw, rule, derivation))
@@ -139,8 +140,17 @@ def columns_read(rule: RowRule) -> tuple[str, ...]:
     derived = {name for name, _ in rule.columns}
     formulas = [text for _, text in rule.columns] + ([] if rule.where is None else [rule.where])
     named = [*rule.names, *(name for text in formulas for name in columns_used(parse(text)))]
-    named += [*rule.by, *([] if rule.unit is None else [rule.unit])]
+    named += [*rule.present, *rule.by, *([] if rule.unit is None else [rule.unit])]
     return tuple(dict.fromkeys(name for name in named if name not in derived))
+
+
+def _check_present(source: Source, derivation: Derivation) -> None:
+    """Refuse columns that must have a value and are not there."""
+    for name in derivation.present:
+        if name not in derivation.kinds:
+            rule = "the source has no such column"
+            remedy = nearest_column(name, derivation.kinds)
+            raise SourceError(f"column {name!r}", rule, remedy, code="no-such-column", column=name)
 
 
 def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Records | People:

@@ -46,19 +46,32 @@ def plan_html(plan: Plan) -> str:
 
 
 def _question_text(plan: Plan, rows: int | None) -> str:
-    before, lead, after = _about(plan)
-    block, scale = plan.block, standard_scale(plan)
-    table = text_table(PLAN_HEADER, block_rows(block, rows, standard_scale=scale))
-    return "\n".join([*before, table, *_left_out(block), *block_notes(block, rows, lead, plan.protects), *after])
+    before, table, notes, after = _told(plan, rows)
+    return "\n".join([*before, text_table(PLAN_HEADER, table), *notes, *after])
 
 
 def _question_html(plan: Plan) -> str:
-    before, lead, after = _about(plan)
-    block, scale = plan.block, standard_scale(plan)
-    foot = [*_left_out(block), *block_notes(block, None, lead, plan.protects)]
-    return (
-        note_lines(before) + html_table(PLAN_HEADER, block_rows(block, standard_scale=scale), foot) + note_lines(after)
-    )
+    before, table, notes, after = _told(plan, None)
+    return note_lines(before) + html_table(PLAN_HEADER, table, notes) + note_lines(after)
+
+
+def _told(plan: Plan, rows: int | None) -> tuple[list[str], list[tuple[str, ...]], list[str], list[str]]:
+    """Of one question: what stands above its table, the table, the notes below, and what stands last.
+
+    What is said of all pieces alike is said once.
+    """
+    table: list[tuple[str, ...]] = []
+    notes = dict[str, None]()
+    for piece in plan.pieces:
+        before, lead, after = _about(piece)
+        found = block_rows(piece.block, rows, max(1, MAX_ROWS - len(table)), standard_scale(piece))
+        table += found
+        notes |= dict.fromkeys(block_notes(piece.block, rows, lead, plan.protects))
+    if len(plan.pieces) == 1:
+        return before, table, [*_left_out(plan.block), *notes], after
+    left = len(plan.names) - len(table)
+    rest = [f"… and {left:,} more answers: plan.standard_errors"] if left > 0 else []
+    return before, table, [*rest, *notes], after
 
 
 def _whole(plan: Plan) -> list[str]:
@@ -111,7 +124,7 @@ def noise_names(plan: Plan) -> list[tuple[list[str], Guarantee, bool]]:
     own = [((i,), draw.guarantee, False) for i, draw in enumerate(plan.draws) if draw.tie is None]
     ties = [(tie.members, tie.guarantee, True) for tie in plan.ties]
     return [
-        ([slot.name for slot in plan.slots if slot.draw in members], guarantee, tied)
+        ([slot.name for slot in plan.slots if not set(slot.draws).isdisjoint(members)], guarantee, tied)
         for members, guarantee, tied in (*own, *ties)
     ]
 
@@ -143,15 +156,15 @@ def note_lines(notes: Sequence[str]) -> str:
 
 def explain(plan: Plan) -> str:
     """What is protected, what was chosen, what the alternatives would have cost, and why."""
-    if len(plan.slots) == 1 or len(plan) == 1:
-        return _explain_draw(plan.draw)
+    if len(plan) == 1:
+        return _explain_question(plan)
     texts = [*describe_shares(plan)]
     for i, draw in enumerate(plan.draws):
-        named = [slot.name for slot in plan.slots if slot.draw == i]
+        named = [slot.name for slot in plan.slots if i in slot.draws]
         if draw.tie is None:
             texts.append(f"\n{', '.join(named)}\n{_explain_draw(draw)}")
     for tie in plan.ties:
-        named = [slot.name for slot in plan.slots if slot.draw in tie.members]
+        named = [slot.name for slot in plan.slots if not set(slot.draws).isdisjoint(tie.members)]
         texts.append(f"\n{', '.join(named)}\n{_explain_tie(tie, plan.protects)}")
     texts.append("\nWhat each question costs the others, in their total squared error:")
     texts += [f"  {name}: + {100 * (factor - 1):.3g} %" for name, factor in plan.costs().items()]
@@ -161,6 +174,19 @@ def explain(plan: Plan) -> str:
             f"whole guarantee can go below {plan.lower_bound:.6g}: within a factor {plan.optimality:.3g} of this bound."
         )
     return "\n".join(texts)
+
+
+def _explain_question(plan: Plan) -> str:
+    """Each noise of one question once, with the names of its answers where there are several."""
+    draws = [plan.draws[i] for i in plan.slot.draws]
+    noises = {id(draw.tie or draw): draw for draw in draws}
+    if len(noises) == 1:
+        return _explain_draw(draws[0])
+    texts = []
+    for key, draw in noises.items():
+        some = [p for p in plan.pieces if id(p.draw.tie or p.draw) == key]
+        texts.append(f"{', '.join(name for piece in some for name in piece.names)}\n{_explain_draw(draw)}")
+    return "\n\n".join(texts)
 
 
 def _explain_tie(tie: Tie, protects: str) -> str:

@@ -63,7 +63,7 @@ def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[
     if keys:
         shown = list(range(answers * max(1, most // answers)))[:size]
     else:
-        counted = release.block.answers.count and release.view.answer is None
+        counted = release.plan.pieces[-1].answers.count and release.view.answer is None
         shown = [*range(min(most, size - counted)), *([size - 1] if counted else [])]
     rows = [(*(printable(str(columns[key][i])) for key in keys), *_row(columns, i)) for i in shown]
     return [*map(printable, keys), *RELEASE_HEADER], rows, size - len(shown)
@@ -89,8 +89,8 @@ def _left_out(release: Release, rest: int) -> list[str]:
 def release_notes(release: Release) -> list[str]:
     """The guarantee of a release of one question, and how its table was read."""
     notes = [printable(note) for note in release.notes()]
-    undeclared = release.block.domain.undeclared
-    notes += [undeclared] if undeclared else []
+    undeclared = dict.fromkeys(piece.domain.undeclared for piece in release.plan.pieces)
+    notes += [text for text in undeclared if text]
     return [*guarantee_notes(release.guarantee), f"protects {release.plan.protects}", *notes, *_charged(release)]
 
 
