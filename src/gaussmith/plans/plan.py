@@ -37,6 +37,7 @@ from gaussmith.statistics import Answers
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
     from gaussmith.plans.pieces import Together
+    from gaussmith.plans.threshold import Threshold
     from gaussmith.releases import Release
 
 
@@ -288,6 +289,51 @@ class Plan(StatedErrors):
         if spent > Fraction(self.guarantee.mu) ** 2:
             what = "draws that spend too much"
             raise PlanError(what, "their μ² must fit in the guarantee's", "plan again", code="draws-spend-too-much")
+        if self.finds_keys:
+            from gaussmith.plans.found_draws import check_keys, check_threshold
+
+            for draw in self.draws:
+                check_threshold(draw)
+            check_keys(self.draws, self.guarantee)
+
+    @property
+    def finds_keys(self) -> bool:
+        """Whether some groups are found in the data."""
+        return any(draw.groups is not None and draw.groups.is_found for draw in self.draws)
+
+    @property
+    def keys_delta(self) -> Fraction:
+        """κ: the probability that is spent on found keys, over all questions; 0 where there are none."""
+        if not self.finds_keys:
+            return Fraction(0)
+        from gaussmith.plans.found_draws import keys_delta_of
+
+        return keys_delta_of(self.draws)
+
+    @property
+    def threshold(self) -> float:
+        """The number of people at which a found group is shown half of the time, by its count alone."""
+        return self._threshold.at_half
+
+    def shown(self, people: float) -> float:
+        """The probability that a found group of so many people, each in as many groups as may count, is shown."""
+        return self._threshold.chance(people)
+
+    @cached_property
+    def _threshold(self) -> Threshold:
+        from gaussmith.plans.found_draws import threshold_of
+
+        which = getattr(self.groups, "which", None)
+        alike = [draw for draw in self.draws if getattr(draw.groups, "which", None) == which]
+        found = next((each for each in map(threshold_of, alike) if which is not None and each is not None), None)
+        if found is None:
+            raise PlanError(
+                "the threshold of a plan without found keys",
+                "declared groups are always shown",
+                'ask for found keys: by = { airport = "found" }',
+                code="threshold-without-found-keys",
+            )
+        return found
 
     @property
     def protects(self) -> str:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from gaussmith.checks import check_whole, is_number
+from gaussmith.domains import FOUND
 from gaussmith.errors import DomainError, RequestError, nearest
 from gaussmith.expressions import parse
 from gaussmith.statistics.mean import read_mean_within
@@ -25,7 +26,8 @@ class Question:
 
     sums, means:      columns with their bounds
     count:            True: the number of people; "rows": the number of rows
-    by:               declared groups: {"region": ["north", "south"]}, or a list of combinations
+    by:               declared groups: {"region": ["north", "south"]}, or a list of combinations; or found in the data:
+                      {"airport": "found"}
     rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
     groups_per_unit:  the number of groups a person counts in
     mean_of:          "rows": means over rows; "units": means over people of each person's own mean
@@ -36,6 +38,8 @@ class Question:
     weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
     histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
     values_per_unit:  how many of these values a person counts in
+    keys_at_least:    found keys with fewer people are never shown
+    top:              show at most so many found groups, those with the largest noisy counts
     share:            its share of μ², relative to those of the others; without any, questions are planned together
     error_at_most:    the largest standard error allowed in its sums, counts and cells; all else is as good as it gets
     """
@@ -55,6 +59,8 @@ class Question:
     weights: Any = "relative"
     histograms: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     values_per_unit: int = 1
+    keys_at_least: int = 1
+    top: int | None = None
     share: float | None = None
     error_at_most: float | None = None
 
@@ -99,6 +105,8 @@ class Question:
                 )
         self._check_limit("groups_per_unit")
         self._check_limit("values_per_unit")
+        if self.finds:
+            self._check_found()
         lists = self.by.values() if isinstance(self.by, Mapping) else [self.by]
         if self.by and all(isinstance(keys, list) for keys in lists):  # others are refused as no keys at all
             _check_fits("groups_per_unit", self.groups_per_unit, math.prod(map(len, lists)), "groups")
@@ -132,6 +140,17 @@ class Question:
     def where_means_lie(self) -> dict[str, tuple[float, float]]:
         """Between which numbers means are stated to lie, by column."""
         return read_mean_within(self.mean_within, self.means)
+
+    @property
+    def finds(self) -> bool:
+        """Whether keys of its groups are found in the data."""
+        return isinstance(self.by, Mapping) and any(isinstance(keys, str) and keys == FOUND for keys in self.by.values())
+
+    def _check_found(self) -> None:
+        """Limits on found keys are whole numbers."""
+        self._check_limit("keys_at_least")
+        if self.top is not None:
+            self._check_limit("top")
 
     def _check_error(self) -> None:
         """A largest error is a number, and what it is about has a standard error that is known beforehand."""

@@ -17,6 +17,7 @@ from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
+from gaussmith.requests.finding import check_found, found_parts, plan_found, split_found
 from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
 from gaussmith.requests.question import Bounds, Question, read_values
 from gaussmith.requests.translation import plan_part
@@ -24,7 +25,7 @@ from gaussmith.requests.translation import plan_part
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
 
-KEYS = ("source", *SHARED, "unit", "guarantee", "neighbours", "question")
+KEYS = ("source", *SHARED, "unit", "keys_delta", "guarantee", "neighbours", "question")
 """The fields of a TOML request."""
 
 STATED = ("epsilon", "delta", "mu", "rho")
@@ -71,6 +72,9 @@ class Request:
     weights: Any = "relative"
     histograms: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     values_per_unit: int = 1
+    keys_at_least: int = 1
+    top: int | None = None
+    keys_delta: float | None = None
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
     questions: Sequence[Question | Mapping[str, Any]] = ()
@@ -157,27 +161,44 @@ class Request:
         questions = self._named_questions() if named else [self._question({})]
         for question in questions:
             question.check_unit(self.unit)
+        check_found(questions, self.neighbours, self.keys_delta)
         shared = any(question.share is not None for question in questions)
-        owners = [(i, part) for i, question in enumerate(questions) for part in parts_of(question)]
+        finding = [i for i, question in enumerate(questions) if question.finds]
+        owners = [(i, part) for i, question in enumerate(questions) for part in parts_of(question) if i not in finding]
         sets = merge([part for _, part in owners], apart=shared)
         parts = [unite([owners[k][1] for k in members]) for members in sets]
         at = {k: (j, parts[j]) for j, members in enumerate(sets) for k in members}
         asking = [{owners[k][0] for k in members} for members in sets]
-        draws = self._shared(questions, parts, asking) if shared else self._tied(parts, asking, self.guarantee)
-        slots = [
-            slot_of(question, [at[k] for k, (owner, _) in enumerate(owners) if owner == i])
-            for i, question in enumerate(questions)
-        ]
+        guarantee, spent = self.guarantee, []
+        if finding:
+            shares = [questions[i].share or 1.0 for i in finding]
+            others = sum(question.share or 1.0 for question in questions if not question.finds)
+            own, rest, kappas = split_found(self.guarantee, shares, others, self.keys_delta)
+            guarantee, spent = rest or self.guarantee, list(zip(finding, own, kappas, strict=True))
+        plain = [question for question in questions if not question.finds]
+        draws: list[Draw] = []
+        if plain:
+            draws = self._shared(questions, parts, asking, guarantee) if shared else self._tied(parts, asking, guarantee)
+        places = {i: [at[k] for k, (owner, _) in enumerate(owners) if owner == i] for i in range(len(questions))}
+        parts_in = {i: [part for owner, part in owners if owner == i] for i in range(len(questions))}
+        for which, (i, share, kappa) in enumerate(spent):
+            found = found_parts(questions[i])
+            places[i], parts_in[i] = [(len(draws) + k, part) for k, part in enumerate(found)], found
+            draws += plan_found(questions[i], found, self.unit, share, kappa, which)
+        slots = [slot_of(question, parts_in[i], places[i]) for i, question in enumerate(questions)]
         made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots))
         made.certify()
         return made
 
-    def _shared(self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]]) -> list[Draw]:
+    def _shared(
+        self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee
+    ) -> list[Draw]:
         """The draws of the parts of each question, at the share of the guarantee that was given for it."""
-        shares = self.guarantee.split([question.share or 1.0 for question in questions])
+        plain = [i for i, question in enumerate(questions) if not question.finds]
+        shares = guarantee.split([questions[i].share or 1.0 for i in plain])
         draws: list[Draw] = []
         people: list[Draw] = []  # those that only count people for a tie come last, and every tie is told its places
-        for i, share in enumerate(shares):
+        for i, share in zip(plain, shares, strict=True):
             own = [k for k, owners in enumerate(asking) if i in owners]
             made = self._tied([parts[k] for k in own], [asking[k] for k in own], share)
             draws += made[: len(own)]

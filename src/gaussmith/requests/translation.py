@@ -49,11 +49,28 @@ def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: st
         )
     made = assemble_part(part, unit)
     groups = Groups(part.by, made.domain, part.groups_per_unit) if part.by else None
-    row_rule = RowRule(
+    row_rule = rule_of(part, unit, made, () if groups is None else groups.columns)
+    missing = missing_of(part, made)
+    if groups is not None:
+        draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)
+        return replace(draw, block=standing_in(draw.block, made.stand_ins), row_rule=row_rule)
+    problem = Problem(made.domain, made.answers.features, ADD_REMOVE if filtered else neighbours)
+
+    def plan_alone(share: Guarantee) -> Block:
+        return standing_in(plan_problem(problem, made.answers, share, missing), made.stand_ins)
+
+    draw = Draw(plan_alone(guarantee), guarantee, problem.neighbours, row_rule=row_rule)
+    return draw_filtered(draw, neighbours, plan_alone) if filtered else draw
+
+
+def rule_of(part: Part, unit: str | None, made: Assembled, by: tuple[str, ...]) -> RowRule:
+    """How rows become the records of a part."""
+    is_marks = part.over == VALUES
+    return RowRule(
         made.made,
         unit,
         None if made.domain.rows_coordinate is None else part.rows_per_unit,
-        () if groups is None else groups.columns,
+        by,
         1 if is_marks else part.groups_per_unit,
         part.columns,
         part.where,
@@ -61,21 +78,16 @@ def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: st
         min(part.values_per_unit, made.domain.dimension) if is_marks else 1,
         stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
     )
-    missing = {}
-    if made.stand_ins is None:  # one column may have several coordinates, under different bounds
-        named = zip(made.domain.names or (), made.made, strict=False)
-        missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
-    if groups is not None:
-        draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)
-        return replace(draw, block=_standing_in(draw.block, made.stand_ins), row_rule=row_rule)
-    problem = Problem(made.domain, made.answers.features, ADD_REMOVE if filtered else neighbours)
-
-    def plan_alone(share: Guarantee) -> Block:
-        return _standing_in(plan_problem(problem, made.answers, share, missing), made.stand_ins)
-
-    draw = Draw(plan_alone(guarantee), guarantee, problem.neighbours, row_rule=row_rule)
-    return draw_filtered(draw, neighbours, plan_alone) if filtered else draw
 
 
-def _standing_in(block: Block, stand_ins: Array | None) -> Block:
+def missing_of(part: Part, made: Assembled) -> dict[str, float]:
+    """What stands in for missing values, by coordinate, where the planner chooses it."""
+    if made.stand_ins is not None:
+        return {}
+    named = zip(made.domain.names or (), made.made, strict=False)  # a column may have several, under different bounds
+    return {name: part.missing[column] for name, (_, column) in named if column in part.missing}
+
+
+def standing_in(block: Block, stand_ins: Array | None) -> Block:
+    """The block with what stands in for missing values."""
     return block if stand_ins is None else replace(block, substitutes=stand_ins)

@@ -17,7 +17,7 @@ batches there were. What comes back is secret until noise has met it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.engine import Engine, Totals
@@ -107,7 +107,7 @@ def stream_people(
     """
     import narwhals as nw
 
-    kept = kept_keys(frame, Contribution((), added.unit, added.max_rows, added.ids), keys, engine, groups_per_unit)
+    kept = kept_keys(frame, replace(added, features=()), keys, engine, groups_per_unit)
     if added.unit is None or not spares:
         kept = kept.with_columns(nw.lit(spares[0] if spares else 0).cast(nw.Int64).alias("s"))
     else:
@@ -125,16 +125,23 @@ def stream_people(
 
 
 def sum_shown(
-    frame: Frame, added: Contribution, keys: KeyColumns, shown: GroupKeys, engine: Engine, groups_per_unit: int = 1
+    frame: Frame,
+    added: Contribution,
+    keys: KeyColumns,
+    shown: GroupKeys,
+    engine: Engine,
+    groups_per_unit: int = 1,
+    some: Frame | None = None,
 ) -> list[Totals]:
     """The totals of the features in each shown key, in the order of `shown`; people keep the groups that they kept.
 
+    With `some` the features are those of some of the rows alone. A person's groups are still chosen by all rows.
     Guarantee: as `sum_groups`. The m groups of a person are chosen among all keys, shown or not, so that the people
     of each key are those that `stream_people` counted.
     """
     answers = [Totals([], 0) for _ in shown.keys]
     for block in blocks_of(added, engine.max_features):
-        kept = kept_keys(frame, block, keys, engine, groups_per_unit)
+        kept = kept_keys(frame, block, keys, engine, groups_per_unit, some)
         kept = kept.join(engine.key_table(kept, shown), on=list(keys.columns), how="inner")
         found = add_up(*feature_limbs(kept, block, ("g",)), engine)
         empty = Totals([0] * len(block.features), 0)
@@ -144,8 +151,30 @@ def sum_shown(
     return answers
 
 
-def kept_keys(frame: Frame, added: Contribution, keys: KeyColumns, engine: Engine, groups_per_unit: int) -> Frame:
+def kept_keys(
+    frame: Frame,
+    added: Contribution,
+    keys: KeyColumns,
+    engine: Engine,
+    groups_per_unit: int,
+    some: Frame | None = None,
+) -> Frame:
     """One row for each person and kept key: u, the key, n its rows and the limbs of its features."""
+    if some is None or added.unit is None:
+        rows = _keyed(frame if some is None else some, added, keys, engine)
+        limbs = code_rows(rows, added, keys.columns)
+        if added.unit is None:
+            return limbs
+        return _keep(combine_rows(limbs, added, ("u", *keys.columns)), keys, engine, groups_per_unit)
+    everything = kept_keys(frame, replace(added, features=()), keys, engine, groups_per_unit)
+    rows = _keyed(some, added, keys, engine).join(
+        everything.select("u", *keys.columns), on=["u", *keys.columns], how="inner"
+    )
+    return combine_rows(code_rows(rows, added, keys.columns), added, ("u", *keys.columns))
+
+
+def _keyed(frame: Frame, added: Contribution, keys: KeyColumns, engine: Engine) -> Frame:
+    """The rows that have a person and a key."""
     import narwhals as nw
 
     kinds = kinds_of(frame.collect_schema())
@@ -158,11 +187,7 @@ def kept_keys(frame: Frame, added: Contribution, keys: KeyColumns, engine: Engin
             rows = rows.filter(~nw.col(name).is_null())
             if kind in ("text", "object"):
                 rows = rows.filter(nw.col(name).str.len_chars() <= LONGEST)
-    limbs = code_rows(rows, added, keys.columns)
-    if added.unit is None:
-        return limbs
-    combined = combine_rows(limbs, added, ("u", *keys.columns))
-    return _keep(combined, keys, engine, groups_per_unit)
+    return rows
 
 
 def keys_of(batch: pl.DataFrame, keys: KeyColumns) -> list[tuple[Key, ...]]:

@@ -1,0 +1,87 @@
+"""Found groups that were shown: their keys, the bars they passed, and intervals that know of it.
+
+Of a shown group the noisy count is normal, cut off below its bar. All other noise of the group is independent of that:
+
+    sum  = offset + c · n      c from the bounds; the offset's noise was not looked at
+    mean = middle + offset / n
+
+Intervals of counts are those of the cut-off law; of sums and means they combine that of the count with that of the
+offset, each at half of what may fail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from gaussmith.numerics.linear import Array
+from gaussmith.numerics.shown_counts import interval
+from gaussmith.plans import Block
+from gaussmith.statistics import ONE, Noisy
+from gaussmith.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True, eq=False)
+class ShownGroups:
+    """The keys that were shown, sorted, and of each the least noisy count at which it would have been shown."""
+
+    labels: tuple[tuple[Any, ...], ...]
+    bars: Array = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"labels": [list(label) for label in self.labels], "bars": self.bars.tolist()}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> ShownGroups:
+        """The groups that `to_dict` described."""
+        labels = tuple(tuple(label) for label in fields["labels"])
+        return cls(labels, np.array(fields["bars"], float).reshape(len(labels)))
+
+
+def shown_intervals(
+    block: Block, features: Array, bars: Array, least: int, width: float, method: str
+) -> tuple[Array, Array]:
+    """Ends of the intervals of all answers of shown groups: groups × answers, or of one group."""
+    ends = [_ends(each, block, features, bars, least, width, method) for each in block.answers.statistics]
+    lower, upper = (np.concatenate(each, axis=-1) for each in zip(*ends, strict=True))
+    return lower, upper
+
+
+def _ends(
+    statistic: Statistic, block: Block, features: Array, bars: Array, least: int, width: float, method: str
+) -> tuple[Array, Array]:
+    fails = 2 * ndtr(-width)
+    rows, unit = block.shape.features.dense(), block.noise_scale**2
+    if not any(rows[_places(statistic, k, len(rows)), -1].any() for k in range(len(statistic.coefficients))):
+        return statistic.intervals(Noisy(features, block.shape.features, unit, True), width, method)
+    per_count = rows[-1, -1]
+    s = np.sqrt(unit) * per_count
+    count = features[..., -1]
+    if statistic.counts_records:
+        low, high = interval(count, bars, np.asarray(s), 1 - fails, float(least))
+        return low[..., None], high[..., None]
+    # Each answer (n times a mean) as c · n and an offset whose noise has nothing to do with being shown.
+    terms = [(k, c) for k, c in enumerate(statistic.coefficients) if c]
+    mixed = sum(c * rows[_places(statistic, k, len(rows))] for k, c in terms)
+    values = sum(c * features[..., _places(statistic, k, len(rows))] for k, c in terms)
+    c = mixed[:, -1] / per_count
+    offset = values - c * count[..., None]
+    spread = np.sqrt(unit) * np.linalg.norm(mixed[:, :-1], axis=1)
+    own = spread * -ndtri(fails / 4)
+    low, high = (end[..., None] for end in interval(count, bars, np.asarray(s), 1 - fails / 2, float(least)))
+    if statistic.divided:
+        middles = getattr(statistic, "middles", np.zeros(len(c)))
+        corners = np.stack([(offset + sign * own) / n for sign in (-1, 1) for n in (low, high)])
+        return middles + corners.min(axis=0), middles + corners.max(axis=0)
+    plain = c == 0
+    half = np.where(plain, spread * width, own)
+    ends = np.stack([c * low, c * high])
+    return offset - half + ends.min(axis=0), offset + half + ends.max(axis=0)
+
+
+def _places(statistic: Statistic, need: int, size: int) -> Any:
+    places = statistic.places[:, need]
+    return np.where(places == ONE, size - 1, places)
