@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.domains import FoundGroups
 from gaussmith.engines.addresses import short_name
 from gaussmith.engines.engine import Progress, Totals
-from gaussmith.domains import FoundGroups
 from gaussmith.engines.registry import name_columns, open_source
 from gaussmith.engines.source import check_once
 from gaussmith.engines.source_description import read_source
 from gaussmith.errors import PlanError
+from gaussmith.expressions import GroupKeys
 from gaussmith.noise import normal_integers
 from gaussmith.numerics.linear import Array, Integers, Words
 from gaussmith.numerics.products import python
@@ -26,7 +27,6 @@ from gaussmith.plans.row_rule import PAIRS, RowRule
 from gaussmith.plans.threshold import Threshold
 from gaussmith.plans.tie import Tie
 from gaussmith.plans.tied_people import counts_everybody
-from gaussmith.expressions import GroupKeys
 from gaussmith.releases import Release
 from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.totals.found_keys import codes_of, keys_of
@@ -182,10 +182,16 @@ def _pass(draw: Draw, threshold: Threshold, opened: Opened) -> _Passed:
     for batch in opened.summation.stream(opened.source, threshold.spares, threshold.at_least):
         people, spare = batch["n"].to_numpy(), batch["s"].to_numpy()
         noise = normal_integers(len(people), NOISE_BITS)
-        spare_noise = normal_integers(len(people), NOISE_BITS) if threshold.has_spare else np.zeros(len(people), np.int64)
+        spare_noise = (
+            normal_integers(len(people), NOISE_BITS) if threshold.has_spare else np.zeros(len(people), np.int64)
+        )
         shows = threshold.shows(people, noise, spare, spare_noise)
         bars = threshold.bars(spare[shows], spare_noise[shows])
-        kept.append(batch.filter(pl.Series(shows, dtype=pl.Boolean)).with_columns(pl.Series("z", noise[shows]), pl.Series("b", bars)))
+        kept.append(
+            batch.filter(pl.Series(shows, dtype=pl.Boolean)).with_columns(
+                pl.Series("z", noise[shows]), pl.Series("b", bars)
+            )
+        )
     if not kept:
         return _Passed(ShownGroups((), np.zeros(0)), GroupKeys(keys.names, (), (), ()), np.zeros(0, np.int64), [])
     found = pl.concat(kept)

@@ -25,7 +25,7 @@ from gaussmith.numerics.found_keys import (
     hides,
     integer_threshold,
     largest_kappa,
-    largest_mu,
+    mu_beside,
     normal_quantile,
     shown_alone,
     standard_threshold,
@@ -188,13 +188,11 @@ def test_the_corner_is_wrong_beside_other_questions_and_across_two_releases() ->
 
 def test_a_stated_part_of_delta_leaves_the_rest_to_noise() -> None:
     epsilon, delta, kappa = Fraction(1), Fraction("1e-5"), Fraction("1e-6")
-    mu = largest_mu(epsilon, delta, [0.5, 0.5], 0.0, [kappa, kappa])
-    assert mu == mu_downward(epsilon, delta)  # a tenth of δ each costs no noise at the vertices
-    greedy = Fraction("0.9e-5")
-    less = largest_mu(epsilon, delta, [0.1], 0.9, [greedy])
-    assert 0 < less < mu
-    found = [Found(less * math.sqrt(0.1), greedy)]
-    assert delta_upper(epsilon, found, less * math.sqrt(0.9)) <= float(delta) * (1 + 1e-12)
+    mu = mu_beside(epsilon, delta, kappa)
+    whole = mu_downward(epsilon, delta)
+    assert 1 < whole / mu < 1.007  # a tenth of δ costs less than 0.7 % of noise
+    assert found_keys._beside(epsilon, kappa, mu) <= 1e-5
+    assert found_keys._beside(epsilon, kappa, whole) > 1e-5
 
 
 @pytest.mark.parametrize("m", [1, 3, 50])

@@ -50,6 +50,19 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
 
 
 __all__ = [
-    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "FOUND", "FoundGroups", "Groups", "People", "Points", "Records", "SparseSum",
-    "Votes", "domain_from_dict",
+    "FOUND",
+    "Ball",
+    "Box",
+    "Cells",
+    "Counts",
+    "Domain",
+    "FoundGroups",
+    "GaussianData",
+    "Groups",
+    "People",
+    "Points",
+    "Records",
+    "SparseSum",
+    "Votes",
+    "domain_from_dict",
 ]  # fmt: skip

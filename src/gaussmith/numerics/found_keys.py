@@ -27,7 +27,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from gaussmith.numerics.curve import delta_is_at_most, delta_upward, mu_downward
-from gaussmith.numerics.exact import fraction_up, sqrt_downward, sqrt_upward
+from gaussmith.numerics.exact import fraction_up, sqrt_upward
 
 CORNER = Fraction(84, 100)
 """From here on only the ends matter: z(z + φ(z)/Φ(z)) ≥ 1 holds for z ≥ 0.83993."""
@@ -198,29 +198,16 @@ def largest_kappa(epsilon: Fraction, delta: Fraction, mus: Sequence[float], besi
     return low
 
 
-def largest_mu(
-    epsilon: Fraction, delta: Fraction, shares: Sequence[float], rest: float, kappas: Sequence[Fraction]
-) -> float:
-    """The largest μ of a whole request with these κ, of which questions about found keys take `shares` of μ² and
-    others the `rest`, that keeps δ(ε) ≤ δ; 0.0 if there is none. Rounded down.
+def mu_beside(epsilon: Fraction, delta: Fraction, kappa: Fraction) -> float:
+    """The largest μ with κ + (1 − κ) δ(ε − ln(1 − κ); μ) ≤ δ, whatever is asked in which order; rounded down.
+
+    This is what a ledger leaves for noise, of which `kappa` is reserved for keys.
+    Requires (owed): 0 ≤ κ < δ < 1.
+
+    >>> round(mu_beside(Fraction(1), Fraction(1, 10**5), Fraction(1, 10**6)), 5)
+    0.26649
     """
-
-    def fits(mu: float) -> bool:
-        found = [Found(_share(mu, share), kappa) for share, kappa in zip(shares, kappas, strict=True)]
-        return keeps(delta, epsilon, found, _share(mu, rest))
-
-    high = mu_downward(epsilon, delta)
-    if fits(high):
-        return high
-    low = 0.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if middle > 0 and fits(middle) else (low, middle)
-    return low
-
-
-def _share(mu: float, share: float) -> float:
-    return sqrt_downward(Fraction(mu) ** 2 * Fraction(share)) if share else 0.0  # as a guarantee is split
+    return mu_downward(min(_higher(epsilon, kappa), Fraction(100)), (delta - kappa) / (1 - kappa))
 
 
 def _shown(kappas: Sequence[Fraction]) -> Fraction:

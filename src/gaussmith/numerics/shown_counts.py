@@ -11,12 +11,15 @@ the estimates of a shown group lie above. Ordinary intervals miss small groups t
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr, ndtri, owens_t
 
 from gaussmith.numerics.linear import Array
 
 STEPS = 80
 """Halvings of a bracket: from hundreds of standard deviations to the last bits of a double."""
+
+NEVER = -8.5
+"""A normal number is below this with probability 1e-17: a bar there cuts off nothing that doubles can tell."""
 
 FARTHEST = 1e9
 """The bracket reaches so many standard deviations below the bar; an end beyond is told as infinite."""
@@ -59,3 +62,39 @@ def interval(count: Array, bar: Array, s: Array, confidence: float, least: float
     half = (1 - confidence) / 2
     low, high = people_at(count, bar, s, half), people_at(count, bar, s, 1 - half)
     return np.maximum(low, least), np.maximum(high, least)
+
+
+def selected_quantile(p: float, k: Array, rho: Array) -> Array:
+    """The p-quantile of a standard normal Z, given that another with which it has correlation ρ is above k.
+
+        P(Z ≤ z | Z′ ≥ k) = (Φ(z) − Φ₂(z, k; ρ)) / Φ(−k)
+
+    >>> selected_quantile(0.975, np.array(-40.0), np.array(0.5)).round(4).item()
+    1.96
+    """
+    ks, rhos = np.broadcast_arrays(np.asarray(k, float), np.clip(np.asarray(rho, float), -1 + 1e-12, 1 - 1e-12))
+    found = np.full(ks.shape, float(ndtri(p)))
+    near = ks > NEVER  # below it nothing is cut off
+    found[near] = _selected(p, ks[near], rhos[near])
+    return found
+
+
+def _selected(p: float, k: Array, rho: Array) -> Array:
+    kept = ndtr(-k)
+    low, high = np.full(k.shape, -40.0), np.full(k.shape, 40.0)
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = (ndtr(middle) - _both_below(middle, k, rho)) < p * kept
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray((low + high) / 2)
+
+
+def _both_below(h: Array, k: Array, rho: Array) -> Array:
+    """Φ₂(h, k; ρ), by Owen's function."""
+    root = np.sqrt((1 - rho) * (1 + rho))
+    h = np.where(h == 0, 1e-300, h)
+    k = np.where(k == 0, 1e-300, k)
+    with np.errstate(over="ignore"):
+        ah, ak = (k / h - rho) / root, (h / k - rho) / root
+    apart = np.where(h * k < 0, 0.5, 0.0)
+    return np.asarray((ndtr(h) + ndtr(k)) / 2 - owens_t(h, ah) - owens_t(k, ak) - apart)

@@ -21,7 +21,7 @@ from gaussmith.errors import GuaranteeError, PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import fraction_down, smaller_reading, sqrt_downward, sqrt_upward
-from gaussmith.numerics.found_keys import Found, keeps, largest_kappa, largest_mu
+from gaussmith.numerics.found_keys import Found, keeps, largest_kappa, mu_beside
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import Draw
 from gaussmith.plans.threshold import Threshold
@@ -93,6 +93,17 @@ def keys_delta_of(draws: Sequence[Draw]) -> Fraction:
     return sum((each.kappa for each in found_of(draws)), NO_KEYS)
 
 
+def spent_by(draws: Sequence[Draw]) -> Guarantee:
+    """The μ of all draws together, rounded up: what a ledger is charged for noise."""
+    return Guarantee(mu=sqrt_upward(_square(draws)))
+
+
+def _square(draws: Sequence[Draw]) -> Fraction:
+    ties = {id(draw.tie): draw.tie.guarantee for draw in draws if draw.tie is not None}
+    own = [draw.guarantee for draw in draws if draw.tie is None]
+    return sum((Fraction(each.mu) ** 2 for each in (*ties.values(), *own)), Fraction(0))
+
+
 def check_keys(draws: Sequence[Draw], guarantee: Guarantee) -> None:
     """Refuse found keys that do not fit into a stated (ε, δ) together with all noise."""
     found = found_of(draws)
@@ -105,9 +116,7 @@ def check_keys(draws: Sequence[Draw], guarantee: Guarantee) -> None:
             "use add-remove",
             code="found-keys-under-replace-one",
         )
-    ties = {id(draw.tie): Fraction(draw.tie.guarantee.mu) ** 2 for draw in draws if draw.tie is not None}
-    own = [draw for draw in draws if draw.tie is None and not isinstance(draw.groups, FoundGroups)]
-    others = sum(ties.values(), Fraction(0)) + sum((Fraction(d.guarantee.mu) ** 2 for d in own), Fraction(0))
+    others = _square([draw for draw in draws if not isinstance(draw.groups, FoundGroups)])
     if guarantee.epsilon is None or guarantee.delta is None:
         return
     epsilon, delta = smaller_reading(guarantee.epsilon), smaller_reading(guarantee.delta)
@@ -126,7 +135,8 @@ def split_with_keys(
     """Guarantees of questions about found keys by their shares of μ², that of all others, and a κ for each of the first.
 
     Without a stated `keys_delta` noise keeps all of μ(ε, δ), and κ is the largest that fits: of one question alone δ.
-    With it each of r questions has a part of it, and μ is the largest that fits.
+    With it each of r questions has an equal part of it, and μ is what a ledger of this guarantee would leave beside it:
+    so that a request can spend all of a ledger.
     """
     whole = sum(shares) + rest
     parts, left = [share / whole for share in shares], rest / whole
@@ -147,7 +157,7 @@ def split_with_keys(
             kappas = [largest_kappa(epsilon, delta, found, _part(mu, left) if left else 0.0)] * len(shares)
         else:
             kappas = [keys_delta / len(shares)] * len(shares)
-            mu = largest_mu(epsilon, delta, parts, left, kappas)
+            mu = mu_beside(epsilon, delta, keys_delta) if 0 <= keys_delta < delta else 0.0
     if not (mu > 0 and all(kappa > 0 for kappa in kappas)):
         raise GuaranteeError(
             f"keys_delta={float(keys_delta or 0):g} within this guarantee",
@@ -161,5 +171,3 @@ def split_with_keys(
 
 def _part(mu: float, part: float) -> float:
     return sqrt_downward(Fraction(mu) ** 2 * Fraction(part))
-
-

@@ -311,6 +311,15 @@ class Plan(StatedErrors):
         return keys_delta_of(self.draws)
 
     @property
+    def spends(self) -> Guarantee:
+        """What a ledger is charged for noise: the guarantee; where κ is charged for keys beside it, the μ of all."""
+        if not self.finds_keys:
+            return self.guarantee
+        from gaussmith.plans.found_draws import spent_by
+
+        return spent_by(self.draws)
+
+    @property
     def threshold(self) -> float:
         """The number of people at which a found group is shown half of the time, by its count alone."""
         return self._threshold.at_half

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussmith.checks import is_whole
-from gaussmith.errors import PlanError, nearest
 from gaussmith.domains import FoundGroups, Groups
+from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Plan

@@ -48,7 +48,11 @@ def release_to_dict(release: Release) -> dict[str, Any]:
             {"features": noisy.tolist(), "records": records, "row_rule": row_rule and row_rule.to_dict()}
             | ({} if shown is None else {"shown": shown.to_dict()})
             for noisy, records, row_rule, shown in zip(
-                release.noisy, release.records, release.row_rules, release.shown or (None,) * len(release.noisy), strict=True
+                release.noisy,
+                release.records,
+                release.row_rules,
+                release.shown or (None,) * len(release.noisy),
+                strict=True,
             )
         ],
         "view": {

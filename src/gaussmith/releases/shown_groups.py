@@ -2,11 +2,12 @@
 
 Of a shown group the noisy count is normal, cut off below its bar. All other noise of the group is independent of that:
 
-    sum  = offset + c · n      c from the bounds; the offset's noise was not looked at
+    sum  = offset + c · n      c from the bounds; the noise of the offset was not looked at
     mean = middle + offset / n
 
-Intervals of counts are those of the cut-off law; of sums and means they combine that of the count with that of the
-offset, each at half of what may fail.
+Intervals of counts are those of the cut-off law. The error of a sum, or of a mean times the noisy n, is correlated with
+the noise that was looked at; by how much its law is bent depends on n. It is taken at the n that bends it most, among
+those of an interval that fails with a small probability (`NUISANCE` of what may fail), which is taken off.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from gaussmith.numerics.linear import Array
-from gaussmith.numerics.shown_counts import interval
+from gaussmith.numerics.shown_counts import interval, selected_quantile
 from gaussmith.plans import Block
 from gaussmith.statistics import ONE, Noisy
 from gaussmith.statistics.statistic import Statistic
+
+NUISANCE = 0.02
+"""The part of what may fail that is spent on not knowing how many people are in a group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,7 @@ def _ends(
     rows, unit = block.shape.features.dense(), block.noise_scale**2
     if not any(rows[_places(statistic, k, len(rows)), -1].any() for k in range(len(statistic.coefficients))):
         return statistic.intervals(Noisy(features, block.shape.features, unit, True), width, method)
+    limits = block.domain.mean_distances[block.problem.features.index] if statistic.divided else np.zeros(0)
     per_count = rows[-1, -1]
     s = np.sqrt(unit) * per_count
     count = features[..., -1]
@@ -67,19 +72,21 @@ def _ends(
     terms = [(k, c) for k, c in enumerate(statistic.coefficients) if c]
     mixed = sum(c * rows[_places(statistic, k, len(rows))] for k, c in terms)
     values = sum(c * features[..., _places(statistic, k, len(rows))] for k, c in terms)
-    c = mixed[:, -1] / per_count
-    offset = values - c * count[..., None]
+    slope = mixed[:, -1] / per_count
     spread = np.sqrt(unit) * np.linalg.norm(mixed[:, :-1], axis=1)
-    own = spread * -ndtri(fails / 4)
-    low, high = (end[..., None] for end in interval(count, bars, np.asarray(s), 1 - fails / 2, float(least)))
+    fewest, most = interval(count, bars, np.asarray(s), 1 - NUISANCE * fails, float(least))
+    below, above = ((np.asarray(bars - n) / s)[..., None] for n in (fewest, most))
+    tail = (1 - NUISANCE) * fails / 2
     if statistic.divided:
-        middles = getattr(statistic, "middles", np.zeros(len(c)))
-        corners = np.stack([(offset + sign * own) / n for sign in (-1, 1) for n in (low, high)])
-        return middles + corners.min(axis=0), middles + corners.max(axis=0)
-    plain = c == 0
-    half = np.where(plain, spread * width, own)
-    ends = np.stack([c * low, c * high])
-    return offset - half + ends.min(axis=0), offset + half + ends.max(axis=0)
+        farthest = np.asarray(statistic.largest_distances(lambda places: limits[places]))
+        rho = farthest * s / np.sqrt(spread**2 + (farthest * s) ** 2)
+        wide = np.maximum(selected_quantile(1 - tail, below, rho), -selected_quantile(tail, below, -rho))
+        return statistic.intervals(Noisy(features, block.shape.features, unit, True), wide, method)
+    error = np.sqrt(spread**2 + (slope * s) ** 2)
+    rho = slope * s / error
+    up = selected_quantile(1 - tail, np.where(rho > 0, below, above), rho)
+    down = selected_quantile(tail, np.where(rho > 0, above, below), rho)
+    return values - error * up, values - error * down
 
 
 def _places(statistic: Statistic, need: int, size: int) -> Any:

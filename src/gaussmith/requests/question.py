@@ -144,7 +144,9 @@ class Question:
     @property
     def finds(self) -> bool:
         """Whether keys of its groups are found in the data."""
-        return isinstance(self.by, Mapping) and any(isinstance(keys, str) and keys == FOUND for keys in self.by.values())
+        return isinstance(self.by, Mapping) and any(
+            isinstance(keys, str) and keys == FOUND for keys in self.by.values()
+        )
 
     def _check_found(self) -> None:
         """Limits on found keys are whole numbers."""

@@ -178,7 +178,9 @@ class Request:
         plain = [question for question in questions if not question.finds]
         draws: list[Draw] = []
         if plain:
-            draws = self._shared(questions, parts, asking, guarantee) if shared else self._tied(parts, asking, guarantee)
+            draws = (
+                self._shared(questions, parts, asking, guarantee) if shared else self._tied(parts, asking, guarantee)
+            )
         places = {i: [at[k] for k, (owner, _) in enumerate(owners) if owner == i] for i in range(len(questions))}
         parts_in = {i: [part for owner, part in owners if owner == i] for i in range(len(questions))}
         for which, (i, share, kappa) in enumerate(spent):
