@@ -181,17 +181,11 @@ def _pass(draw: Draw, threshold: Threshold, opened: Opened) -> _Passed:
     keys, kept = opened.summation.keys, []
     for batch in opened.summation.stream(opened.source, threshold.spares, threshold.at_least):
         people, spare = batch["n"].to_numpy(), batch["s"].to_numpy()
-        noise = normal_integers(len(people), NOISE_BITS)
-        spare_noise = (
-            normal_integers(len(people), NOISE_BITS) if threshold.has_spare else np.zeros(len(people), np.int64)
-        )
+        noise, spare_noise = normal_integers(2 * len(people), NOISE_BITS).reshape(2, len(people))
         shows = threshold.shows(people, noise, spare, spare_noise)
         bars = threshold.bars(spare[shows], spare_noise[shows])
-        kept.append(
-            batch.filter(pl.Series(shows, dtype=pl.Boolean)).with_columns(
-                pl.Series("z", noise[shows]), pl.Series("b", bars)
-            )
-        )
+        passed = batch.filter(pl.Series(shows, dtype=pl.Boolean))
+        kept.append(passed.with_columns(pl.Series("z", noise[shows]), pl.Series("b", bars)))
     if not kept:
         return _Passed(ShownGroups((), np.zeros(0)), GroupKeys(keys.names, (), (), ()), np.zeros(0, np.int64), [])
     found = pl.concat(kept)
@@ -215,7 +209,7 @@ def _sorted_as(key: str | int | bool) -> tuple[int, Any]:
 
 
 def _release_shown(draw: Draw, opened: Opened, passed: _Passed, counts: list[int] | None) -> Array:
-    """The noisy features of the groups that were shown; `counts` are the noisy integers that decided, if this draw did."""
+    """The noisy features of the groups that were shown; `counts` are the noisy integers by which this draw decided."""
     assert isinstance(opened.summation, FoundPeople)
     block, size = draw.block, len(passed.groups.labels)
     if counts is not None and not block.codes.width:

@@ -205,7 +205,7 @@ def mu_beside(epsilon: Fraction, delta: Fraction, kappa: Fraction) -> float:
     Requires (owed): 0 ≤ κ < δ < 1.
 
     >>> round(mu_beside(Fraction(1), Fraction(1, 10**5), Fraction(1, 10**6)), 5)
-    0.26649
+    0.26636
     """
     return mu_downward(min(_higher(epsilon, kappa), Fraction(100)), (delta - kappa) / (1 - kappa))
 

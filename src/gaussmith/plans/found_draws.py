@@ -132,7 +132,7 @@ def check_keys(draws: Sequence[Draw], guarantee: Guarantee) -> None:
 def split_with_keys(
     guarantee: Guarantee, shares: Sequence[float], rest: float, keys_delta: Fraction | None
 ) -> tuple[list[Guarantee], Guarantee | None, list[Fraction]]:
-    """Guarantees of questions about found keys by their shares of μ², that of all others, and a κ for each of the first.
+    """Guarantees of questions about found keys by their shares of μ², that of all others, and κ of each of the first.
 
     Without a stated `keys_delta` noise keeps all of μ(ε, δ), and κ is the largest that fits: of one question alone δ.
     With it each of r questions has an equal part of it, and μ is what a ledger of this guarantee would leave beside it:

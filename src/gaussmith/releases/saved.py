@@ -30,6 +30,7 @@ def release_to_dict(release: Release) -> dict[str, Any]:
     from gaussmith import __version__
 
     g, view, plan = release.guarantee, release.view, release.plan
+    none = (None,) * len(plan.draws)
     return {
         "format": FORMAT,
         "kind": "release",
@@ -51,7 +52,7 @@ def release_to_dict(release: Release) -> dict[str, Any]:
                 release.noisy,
                 release.records,
                 release.row_rules,
-                release.shown or (None,) * len(release.noisy),
+                release.shown or none,
                 strict=True,
             )
         ],
