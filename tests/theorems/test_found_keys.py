@@ -16,7 +16,7 @@ from shared.planting import plant
 
 from gaussmith.catalogue.across_keys import spent_on_keys, true_delta
 from gaussmith.guarantee import Guarantee
-from gaussmith.numerics import found_keys
+from gaussmith.numerics import found_keys, two_level
 from gaussmith.numerics.curve import delta_upward, mu_downward
 from gaussmith.numerics.found_keys import (
     Found,
@@ -238,3 +238,42 @@ def test_intervals_that_forget_it_are_caught(monkeypatch: pytest.MonkeyPatch) ->
     plant(monkeypatch, shown_counts.chance, "- log_ndtr((people - bar) / s)", "")
     with pytest.raises(AssertionError):
         test_intervals_know_that_a_group_was_shown(12)
+
+
+def test_noise_across_keys_fails_where_there_are_more_keys() -> None:
+    mu = mu_downward(Fraction(1), Fraction("1e-5"))
+    shape = two_level.counts(10, 10, "add-remove")
+    own, along = shape.a2**2 / mu**2, shape.a1**2 / mu**2
+    shared = (along - own) / 10
+    total = own + shared
+    threshold = 4.753423 * math.sqrt(total)
+    found = {old: true_delta(1.0, 0, 10, old, own, shared, threshold) for old in (10, 20, 50, 1000)}
+    assert found[10] <= 1.001e-5
+    assert found[20] > 1e-4 and found[1000] > found[50] > found[20]
+
+
+def test_a_movable_rest_doubles_delta() -> None:
+    """An analyst spends part of μ², looks at the likelihood ratio, and then buys noise or keys with what is left."""
+    epsilon, delta = 1.0, 1e-5
+    whole = mu_downward(Fraction(1), Fraction("1e-5"))
+    first = math.sqrt(0.65) * whole
+    left = delta - delta_upward(Fraction(1), first)  # what a movable rule would still sell as keys
+    rest = math.sqrt(whole**2 - first**2)
+
+    def gain(y: float) -> float:
+        """P′ − e^ε P of what follows, at its best, after the first answer y (0 or `first` is its mean)."""
+        ratio = math.exp(first * y - first**2 / 2)
+        more = ratio * _hockey(epsilon - math.log(ratio), rest)
+        keys = left * ratio + max((1 - left) * ratio - math.exp(epsilon), 0.0)
+        return max(more, keys) * norm.pdf(y)
+
+    found, _ = quad(gain, -8, 12, epsabs=1e-12, limit=400)
+    assert 1.8e-5 < found < 2.05e-5
+    # With two caps fixed beforehand the same analyst stays within δ.
+    kappa = Fraction("1e-6")
+    fixed = mu_beside(Fraction(1), Fraction("1e-5"), kappa)
+    assert found_keys._beside(Fraction(1), kappa, fixed) <= delta
+
+
+def _hockey(epsilon: float, mu: float) -> float:
+    return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
