@@ -84,7 +84,9 @@ def add_people(path: str, task: str) -> None:
 def release_people(path: str, task: str) -> None:
     by = {"region": [f"region {i}" for i in range(GROUPS)]}
     guarantee = gm.Guarantee(epsilon=1, delta=1e-6)
-    gm.release(gm.Request(path, unit="person", by=by, guarantee=guarantee, **REQUESTS[task])).to_polars()
+    gm.release(
+        gm.Request(path, unit="person", groups_per_unit=1, by=by, guarantee=guarantee, **REQUESTS[task])
+    ).to_polars()
 
 
 def run(path: str, task: str) -> None:

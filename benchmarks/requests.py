@@ -32,7 +32,7 @@ def values(name: str, size: int) -> list[str]:
 
 
 REQUESTS: dict[str, dict[str, Any]] = {
-    "health: visits of a year": {"unit": "patient", "questions": [
+    "health: visits of a year": {"unit": "patient", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         {"name": "by month", "count": True, "by": {"month": MONTHS}, "groups_per_unit": 12},
         {"name": "spending by region", "sums": {"spent": (0, 5_000)}, "count": True, "by": {"region": REGIONS}},
         {"name": "patients", "count": True},
@@ -54,19 +54,19 @@ REQUESTS: dict[str, dict[str, Any]] = {
         {"name": "laboratory", "means": {"glucose": (40, 400), "sodium": (120, 160), "albumin": (1, 6)},
          "where": "measured == 1"},
         {"name": "severity", "histograms": {"severity": values("grade", 5)}}]},
-    "health: prescriptions": {"unit": "patient", "questions": [
+    "health: prescriptions": {"unit": "patient", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         {"name": "drugs", "histograms": {"drug": values("drug", 200)}, "values_per_unit": 8},
         {"name": "cost by month", "sums": {"cost": (0, 400)}, "by": {"month": MONTHS}, "groups_per_unit": 12},
         {"name": "chronic", "count": True, "where": "chronic == 1"},
         {"name": "cost", "sums": {"cost": (0, 3_000)}, "count": True}]},
-    "retail: shops and months": {"unit": "customer", "questions": [
+    "retail: shops and months": {"unit": "customer", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         {"name": "shops", "sums": {"spent": (0, 500)}, "count": True, "by": {"shop": values("shop", 100)},
          "groups_per_unit": 5},
         {"name": "months", "sums": {"spent": (0, 300)}, "count": True, "by": {"month": MONTHS}, "groups_per_unit": 12},
         {"name": "cards", "histograms": {"card": ["none", "silver", "gold"]}},
         {"name": "returns", "sums": {"returned": (0, 200)}, "count": True, "where": "returns > 0"},
         {"name": "customers", "count": True}]},
-    "retail: a thousand products": {"unit": "customer", "questions": [
+    "retail: a thousand products": {"unit": "customer", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         {"name": "products", "count": True, "by": {"product": values("product", 1000)}, "groups_per_unit": 5},
         {"name": "ages", "histograms": {"age group": AGES}},
         {"name": "sexes", "histograms": {"sex": SEXES}},
@@ -80,13 +80,13 @@ REQUESTS: dict[str, dict[str, Any]] = {
         {"name": "days", "sums": {"total": (0, 250)}, "count": True, "by": {"day": values("day", 7)}},
         {"name": "late", "count": True, "where": "late == 1"},
         {"name": "carriers", "histograms": {"carrier": values("carrier", 6)}}]},
-    "mobility: trips between zones": {"unit": "traveller", "questions": [
+    "mobility: trips between zones": {"unit": "traveller", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         {"name": "zones", "count": True, "by": {"zone": values("zone", 300)}, "groups_per_unit": 10},
         {"name": "hours", "count": True, "by": {"hour": list(range(24))}, "groups_per_unit": 8},
         {"name": "distance", "sums": {"km": (0, 200)}, "count": True},
         {"name": "modes", "histograms": {"mode": ["walk", "bike", "bus", "train", "car"]}, "values_per_unit": 3},
         {"name": "night", "count": True, "where": "hour < 5"}]},
-    "mobility: shared bikes": {"unit": "rider", "questions": [
+    "mobility: shared bikes": {"unit": "rider", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         {"name": "stations", "sums": {"minutes": (0, 120)}, "count": True, "by": {"station": values("station", 150)},
          "groups_per_unit": 6},
         {"name": "weekdays", "count": True, "by": {"weekday": values("day", 7)}, "groups_per_unit": 7},
@@ -98,7 +98,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
         {"name": "airport", "means": {"fare": (20, 120)}, "count": True, "where": "airport == 1"},
         {"name": "payment", "histograms": {"payment": ["cash", "card"]}},
         {"name": "hours", "histograms": {"hour": list(range(24))}}]},
-    "education: grades of schools": {"unit": "pupil", "questions": [
+    "education: grades of schools": {"unit": "pupil", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         {"name": "subjects", "sums": {"grade": (1, 6)}, "count": True, "by": {"subject": values("subject", 10)},
          "groups_per_unit": 10},
         {"name": "schools", "count": True, "by": {"school": values("school", 400)}},
@@ -106,7 +106,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
         {"name": "sexes", "histograms": {"sex": SEXES}},
         {"name": "support", "count": True, "where": "support == 1"},
         {"name": "pupils", "count": True}]},
-    "education: an online course": {"unit": "student", "questions": [
+    "education: an online course": {"unit": "student", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         {"name": "lessons", "count": True, "by": {"lesson": values("lesson", 12)}, "groups_per_unit": 12},
         {"name": "quizzes", "sums": {"points": (0, 10)}, "by": {"quiz": values("quiz", 6)}, "groups_per_unit": 6},
         {"name": "finished", "count": True, "where": "finished == 1"},
@@ -119,7 +119,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
         {"name": "heating", "histograms": {"heating": values("heating", 7)}},
         {"name": "poor", "count": True, "where": "income < 12000"},
         {"name": "children", "sums": {"children": (0, 8)}, "where": "children > 0"}]},
-    "survey: opinions": {"unit": "person", "questions": [
+    "survey: opinions": {"unit": "person", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         *({"name": f"item {i}", "histograms": {f"item {i}": values("answer", 5)}} for i in range(8)),
         {"name": "topics", "histograms": {"topic": values("topic", 12)}, "values_per_unit": 5},
         {"name": "answered", "count": True}]},
@@ -131,7 +131,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
         {"name": "size", "sums": {"size": (1, 15)}, "by": {"tract": values("tract", 40)}},
         {"name": "vacant", "count": True, "where": "vacant == 1"},
         {"name": "households", "count": True}]},
-    "telecom: calls and data": {"unit": "subscriber", "questions": [
+    "telecom: calls and data": {"unit": "subscriber", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         {"name": "cells", "sums": {"minutes": (0, 600), "gigabytes": (0, 50)}, "count": True,
          "by": {"cell": values("cell", 1000)}, "groups_per_unit": 12},
         {"name": "use", "sums": {"gigabytes": (0, 100), "minutes": (0, 2_000), "messages": (0, 3_000)}, "count": True},
@@ -147,12 +147,12 @@ REQUESTS: dict[str, dict[str, Any]] = {
         {"name": "complaints", "count": True, "where": "complaint == 1"},
         {"name": "tests", "means": {"speed": (0, 1_000), "latency": (0, 200)}, "by": {"region": REGIONS},
          "mean_of": "units", "groups_per_unit": 2}]},
-    "energy: smart meters": {"unit": "meter", "questions": [
+    "energy: smart meters": {"unit": "meter", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         {"name": "months", "sums": {"kwh": (0, 900)}, "by": {"month": MONTHS}, "groups_per_unit": 12},
         {"name": "tariffs", "sums": {"kwh": (0, 9_000)}, "count": True, "by": {"tariff": values("tariff", 6)}},
         {"name": "solar", "sums": {"fed in": (0, 6_000)}, "count": True, "where": "solar == 1"},
         {"name": "meters", "count": True}]},
-    "finance: loans": {"unit": "borrower", "questions": [
+    "finance: loans": {"unit": "borrower", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         {"name": "purpose", "sums": {"amount": (500, 50_000)}, "count": True, "by": {"purpose": values("for", 9)},
          "groups_per_unit": 3},
         {"name": "defaults", "sums": {"loss": (0, 50_000)}, "count": True, "where": "default == 1"},
@@ -166,7 +166,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
         {"name": "education", "histograms": {"degree": values("degree", 6)}}]},
 }  # fmt: skip
 
-FIFTY: dict[str, Any] = {"unit": "person", "questions": [
+FIFTY: dict[str, Any] = {"unit": "person", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
     *({"name": f"month {i}", "count": True, "by": {f"month {i}": MONTHS}, "groups_per_unit": 1 + i} for i in range(8)),
     *({"name": f"filter {i}", "sums": {f"x{i}": (0, 10 + i)}, "count": True, "where": f"f == {i}"} for i in range(14)),
     *({"name": f"kind {i}", "histograms": {f"kind {i}": values("kind", 3 + i)}} for i in range(14)),

@@ -40,6 +40,7 @@ def release_week(folder: Path, week: str) -> int:
     request = gm.Request(
         str(data),
         unit="person",
+        groups_per_unit=1,
         sums={"minutes": (0, 240)},
         count=True,
         by={"ward": ["a", "b", "c"]},

@@ -31,9 +31,10 @@ from gaussmith.releases import Release
 from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.totals.found_keys import codes_of, keys_of
 from gaussmith.totals.limbs import check_steady
-from gaussmith.totals.opened import Opened, columns_read, open_data, plain_rule, total
+from gaussmith.totals.opened import Opened, columns_read, open_data, plain_rule
 from gaussmith.totals.people import FoundPeople
 from gaussmith.totals.rehearsal import rehearse
+from gaussmith.totals.shared import scans_of, total_all
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +85,10 @@ def prepare_request(plan: Plan, data: Any, engine: str | None = None, master: st
     source = open_source(data, engine, master, tuple(columns))
     if source.names is None and any(rule.present for rule in rules):
         source = name_columns(source, tuple(columns))
-    check_once(source, len(rules))
     named = replace(source, name=short_name(read_source(data).data))
-    return Prepared(plan, tuple(_open(named, draw) for draw in plan.draws))
+    opened = tuple(_open(named, draw) for draw in plan.draws)
+    check_once(source, len(scans_of(opened)))
+    return Prepared(plan, opened)
 
 
 def _open(data: Any, draw: Draw) -> Opened:
@@ -96,17 +98,16 @@ def _open(data: Any, draw: Draw) -> Opened:
 
 
 def release(prepared: Prepared, progress: Progress | None = None) -> Release:
-    """The planned answers with exact noise. Reads the data once for each draw.
+    """The planned answers with exact noise. Reads the data once for each draw, or for several that share a scan.
 
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
     """
     plan, sources = prepared.plan, prepared.sources
-    if not plan.finds_keys:
-        totals = [total(opened, progress) for opened in sources]
-        return replace(release_totals(plan, totals), row_rules=told_rules(prepared))
-    found = [draw.groups is not None and draw.groups.is_found for draw in plan.draws]
-    sums = [[] if is_found else total(opened, progress) for is_found, opened in zip(found, sources, strict=True)]
-    return replace(_release_with_keys(prepared, sums), row_rules=told_rules(prepared))
+    plain = [i for i, draw in enumerate(plan.draws) if draw.groups is None or not draw.groups.is_found]
+    added = dict(zip(plain, total_all([sources[i] for i in plain], progress), strict=True))
+    totals = [added.get(i, []) for i in range(len(sources))]
+    release = _release_with_keys(prepared, totals) if plan.finds_keys else release_totals(plan, totals)
+    return replace(release, row_rules=told_rules(prepared))
 
 
 def told_rules(prepared: Prepared) -> tuple[RowRule | None, ...]:

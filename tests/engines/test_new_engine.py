@@ -97,9 +97,9 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "rows": {"sums": {"spent": (0, 10)}, "count": True},
     "a filter": {"sums": {"spent": (0, 10)}, "where": "spent > 3"},
     "people": {"sums": {"spent": (0, 10)}, "means": {"spent": (0, 60)}, "unit": "person", "rows_per_unit": 2},
-    "groups": {"means": {"spent": (0, 60)}, "count": True, "unit": "person", "rows_per_unit": 2,
+    "groups": {"means": {"spent": (0, 60)}, "count": True, "unit": "person", "groups_per_unit": 1, "rows_per_unit": 2,
                "by": {"region": ["north", "south"]}},
-    "a histogram": {"histograms": {"region": ["north", "south"]}, "unit": "person"},
+    "a histogram": {"histograms": {"region": ["north", "south"]}, "unit": "person", "values_per_unit": 1},
 }  # fmt: skip
 
 

@@ -166,6 +166,7 @@ def test_requests_about_partitions(engine: str, tmp_path: Path) -> None:
     asked = gm.Request(
         str(tmp_path),
         unit="person",
+        groups_per_unit=1,
         rows_per_unit=2,
         sums={"a": (0, 10)},
         by={"day": ["2024-05-31", "x"]},

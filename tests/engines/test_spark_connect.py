@@ -122,6 +122,7 @@ def test_a_frame_of_spark_connect(address: str, table: Path, tmp_path: Path) -> 
     request = gm.Request(
         table,
         unit="person",
+        groups_per_unit=1,
         sums={"a": (0, 300)},
         count=True,
         by={"b": [1, 2]},

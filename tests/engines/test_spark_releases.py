@@ -54,6 +54,7 @@ def everything(source: Any, guarantee: gm.Guarantee = SHARP) -> gm.Request:
     return gm.Request(
         source,
         unit="person",
+        groups_per_unit=1,
         rows_per_unit=5,
         sums={"visits": (0, 60)},
         means={"decades": (0, 10)},

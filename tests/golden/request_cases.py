@@ -53,7 +53,12 @@ REQUESTS: dict[str, Fields] = {
     "by two columns": {"means": {"x": (0, 50)}, "count": True, "by": {"year": [2021, 2020], "sex": ["m", "f"]}},
     "by listed keys": {"count": True, "by": [{"sex": "f", "year": 2020}, {"sex": "m", "year": 2023}]},
     "by a derived column": {"sums": {"x": (0, 50)}, "by": {"late": [True, False]}, "columns": {"late": "year >= 2022"}},
+    "complete": {"means": {"x": (0, 50), "y": (-10, 10)}, "complete": ["x", "y"], "count": True},
+    "complete, in part": {"sums": {"x": (5, 50)}, "means": {"x": (5, 50), "y": (-10, 10)}, "complete": ["y"]},
+    "bounds said once": {"bounds": {"x": (0, 50), "y": (-10, 10)}, "means": ["x", "y"], "sums": ["x"]},
     "person, count": {"count": True, **PERSON},
+    "person, totals of rows": {"bounds": {"x": (-5, 50)}, "sums": ["x"], "rows_per_unit": 3, **PERSON},
+    "person, means by": {"means": {"x": (0, 50), "y": (-10, 10)}, "mean_of": "units", "by": BY, **PERSON},
     "person, sum": {"sums": {"x": (0, 120), "y": (-30, 30)}, "count": True, **PERSON},
     "person, missing": {"sums": {"x": (0, 120)}, "missing": {"x": 5}, **PERSON},
     "person, mean of people": {"means": {"x": (0, 50)}, "mean_of": "units", "count": True, **PERSON},
@@ -178,6 +183,12 @@ REQUESTS: dict[str, Fields] = {
 }
 """Fields of requests; all of them are asked under add-remove."""
 
+REQUESTS = {
+    name: {"groups_per_unit": 1, "values_per_unit": 1, **fields} if "unit" in fields else fields
+    for name, fields in REQUESTS.items()
+}
+"""With a unit each says how many groups and values a person counts in."""
+
 PUBLIC = [
     name
     for name, fields in REQUESTS.items()
@@ -273,8 +284,12 @@ def words_of(name: str, neighbours: str) -> list[str]:
     """The request as flags."""
     fields = REQUESTS[name]
     words = [f"--neighbours={neighbours}", *(f"--{key}={value!r}" for key, value in guarantee_of(name).items())]
-    for flag in ("sum", "mean"):
-        words += [f"--{flag}={column}:{low}:{high}" for column, (low, high) in fields.get(f"{flag}s", {}).items()]
+    for flag, key in (("sum", "sums"), ("mean", "means"), ("bounds", "bounds")):
+        asked = fields.get(key, {})
+        bounds = asked if isinstance(asked, Mapping) else {}
+        words += [f"--{flag}={column}:{low}:{high}" for column, (low, high) in bounds.items()]
+        words += [f"--{flag}={column}" for column in asked if column not in bounds]
+    words += [f"--complete={column}" for column in fields.get("complete", ())]
     words += {True: ["--count"], "rows": ["--count-rows"], False: []}[fields.get("count", False)]
     for flag, key in (("by", "by"), ("histogram", "histograms")):
         words += [

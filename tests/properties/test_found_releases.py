@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import binom, norm
+from shared.planting import plant
 
 import gaussmith as gm
 from gaussmith import mechanism
@@ -20,7 +21,6 @@ from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.found_draws import threshold_of
 from gaussmith.plans.threshold import LOOK, Threshold
 from gaussmith.releases.shown_groups import shown_intervals
-from shared.planting import plant
 
 GUARANTEE = gm.Guarantee(epsilon=1, delta=1e-5)
 

@@ -131,10 +131,10 @@ def test_neighbours_stay_within_what_is_charged(name: str) -> None:
     assert found > (Fraction(1, 4) if name == "rows in groups, replaced" else Fraction(9, 10))
 
 
-BY: dict[str, Any] = {"by": {"region": REGIONS}}
+BY: dict[str, Any] = {"by": {"region": REGIONS}, "groups_per_unit": 1}
 X: dict[str, Any] = {"sums": {"x": (0, 60)}, "count": True}
 FEW: dict[str, Any] = {"name": "few", "count": True, "where": "x > 5"}
-KINDS: dict[str, Any] = {"name": "kinds", "histograms": {"region": REGIONS}}
+KINDS: dict[str, Any] = {"name": "kinds", "histograms": {"region": REGIONS}, "values_per_unit": 1}
 
 WHOLE: dict[str, dict[str, Any]] = {
     "a filter of all": {"unit": "person", "where": "y > 0", "questions": [

@@ -27,7 +27,7 @@ REQUESTS, PAIRS = 12, 30
 MONTHS = ["a", "b", "c", "d"]
 QUESTIONS: list[Question] = [
     {"name": "q0", "by": {"g0": MONTHS}, "groups_per_unit": 3, "means": {"x0a": (0, 30)}, "count": "rows"},
-    {"name": "q1", "histograms": {"h1": ["young", "old"]}},
+    {"name": "q1", "histograms": {"h1": ["young", "old"]}, "values_per_unit": 1},
     {"name": "q2", "count": True},
 ]
 ROWS = 5

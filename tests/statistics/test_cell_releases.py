@@ -10,6 +10,7 @@ from laws import rejects, verdict
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.totals.opened import total
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 W = gm.workloads
@@ -70,7 +71,7 @@ def test_released_noise_is_what_the_plan_claims(name):
     else:
         rows = np.column_stack([rng.integers(-1, n, 40) for n in domain.sizes])
     (opened,) = mechanism.prepare(plan, rows).sources
-    totals = [mechanism.total(opened)]
+    totals = [total(opened)]
     releases = [mechanism.release_totals(plan, totals) for _ in range(1_000 if "marginals" in name else TIMES)]
     truth = answers_of(plan, rows)
     errors = np.array([r.values for r in releases]) - (np.append(truth, len(rows)) if options.get("count") else truth)

@@ -173,7 +173,7 @@ def covered(people: int, which: str) -> dict[str, Any]:
     keys = [f"g{i}" for i in range(GROUPS)]
     request = gm.Request(
         "x", sums={"spent": (0, 300)}, count=True, unit="p", by={"g": keys}, guarantee=gm.Guarantee(mu=0.5),
-        **PLANS[which],
+        **{"groups_per_unit": 1, **PLANS[which]},
     )  # fmt: skip
     plan = request.plan
     steps = plan.block.codes.steps.tolist()  # type: ignore[union-attr]

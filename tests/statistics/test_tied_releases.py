@@ -37,7 +37,7 @@ CASES: dict[str, dict[str, Any]] = {
             {"name": "regions", "sums": {"x": (0, 60)}, "count": True, "by": {"region": REGIONS}, "groups_per_unit": 3},
             {"name": "few", "count": True, "where": "f == 1"},
             {"name": "some", "count": True, "where": "f == 2"},
-            {"name": "kinds", "histograms": {"kind": ["a", "b", "c"]}, "count": True},
+            {"name": "kinds", "histograms": {"kind": ["a", "b", "c"]}, "values_per_unit": 1, "count": True},
             {"name": "all", "sums": {"x": (-20, 60)}, "means": {"y": (5, 9)}, "mean_of": "units"},
         ],
     },
@@ -59,7 +59,7 @@ CASES: dict[str, dict[str, Any]] = {
         "questions": [
             {"name": "months", "means": {"y": (5, 9)}, "count": "rows", "by": {"month": MONTHS}, "groups_per_unit": 4},
             {"name": "few", "means": {"y": (5, 9)}, "sums": {"x": (0, 60)}, "count": True, "where": "f == 1"},
-            {"name": "kinds", "histograms": {"kind": ["a", "b", "c"]}},
+            {"name": "kinds", "histograms": {"kind": ["a", "b", "c"]}, "values_per_unit": 1},
             {"name": "all", "count": "rows"},
         ],
         "rows_per_unit": 6,

@@ -30,9 +30,16 @@ PEOPLE: dict[str, Any] = {"sums": {"spent": (0, 500)}, "means": {"score": (0, 10
 KINDS: dict[str, dict[str, Any]] = {
     "rows": PEOPLE,
     "people": {**PEOPLE, "unit": "person", "rows_per_unit": 3, "where": "score >= 0"},
-    "groups": {**PEOPLE, "unit": "person", "rows_per_unit": 3, "by": {"region": ["north", "south", "none"]}},
+    "groups": {
+        **PEOPLE,
+        "unit": "person",
+        "groups_per_unit": 1,
+        "rows_per_unit": 3,
+        "by": {"region": ["north", "south", "none"]},
+    },
     "questions": {
         "unit": "person",
+        "groups_per_unit": 1,
         "questions": [{"sums": {"spent": (0, 500)}}, {"count": True, "by": {"region": ["north", "south"]}}],
     },
 }

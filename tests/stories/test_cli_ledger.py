@@ -94,7 +94,7 @@ def test_a_plan_says_what_would_be_left_and_charges_nothing(
     def opened(*_: object, **__: object) -> None:
         raise AssertionError("data was read")
 
-    monkeypatch.setattr(mechanism, "total", opened)
+    monkeypatch.setattr(mechanism, "total_all", opened)
     words = ["plan", "visits.parquet", *VISITS, *SPEND, "--ledger", "study.ledger"]
     code, out, _ = run(capsys, *words)
     assert code == 0
@@ -198,7 +198,7 @@ REFUSED = {
     ("ledger", "show", "study.ledger", "--chart", "no/where.svg"): ("--chart no/where.svg", "it cannot be written"),
     ("release", "visits.parquet", "--count", "--mu", "1", "--id", "a"): ("id='a' without a ledger",),
     ("release", "visits.parquet", "--count", "--mu", "1", "--by", "region"): (
-        "--by region", "it has the form NAME=…", "write --by region=north,south",
+        "'region' in by has no values", "what is counted must be declared", "write --values region=a,b, or --by reg"
     ),
     ("release", "visits.parquet", "--count", "--mu", "1", "--by", "a=1", "--by", "a=2"): ("--by a twice",),
     ("ledger", "init", "new.ledger", "--mu", "1", "--unit", "person", "--each-row"): (

@@ -19,7 +19,7 @@ REFUSALS = {
     "bound that is not a number": (["--sum", "age:nan:5", *GUARANTEE], refusal("flag-bounds-not-numbers")),
     "bound in letters": (["--mean", "age:low:5", *GUARANTEE], refusal("flag-bounds-not-numbers")),
     "infinite bound": (["--sum", "age:0:inf", *GUARANTEE], refusal("bounds-not-finite")),
-    "no bounds": (["--sum", "age", *GUARANTEE], refusal("flag-without-two-bounds")),
+    "no bounds": (["--sum", "age", *GUARANTEE], refusal("column-without-bounds", says="--bounds age:0:100")),
     "one bound": (["--mean", "age:5", *GUARANTEE], refusal("flag-without-two-bounds", says="write --mean age:0:100")),
     "unknown column": (["--sum", "agee:0:100", *GUARANTEE], refusal("no-such-column", says="did you mean 'age'?")),
     "text column": (["--sum", "city:0:1", *GUARANTEE], refusal("column-of-text")),
@@ -99,7 +99,7 @@ REFUSALS = {
 def test_a_wrong_request_is_refused_before_any_data_is_read(
     story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanism, "total", unread)
+    monkeypatch.setattr(mechanism, "total_all", unread)
     words, expected = REFUSALS[story]
     code, out, err = run(capsys, "release", "people.parquet", *words, "--out", "out")
     assert (code, out) == (2, "")
@@ -126,7 +126,7 @@ SOURCES = {
 def test_a_source_that_cannot_be_opened_is_refused(
     story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanism, "total", unread)
+    monkeypatch.setattr(mechanism, "total_all", unread)
     Path("broken.parquet").write_bytes(b"PAR1 this is not Parquet")
     Path("people.xyz").write_bytes(b"?")
     source, expected = SOURCES[story]
@@ -169,7 +169,7 @@ REQUESTS = {
 def test_a_wrong_request_file_is_refused(
     story: str, capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mechanism, "total", unread)
+    monkeypatch.setattr(mechanism, "total_all", unread)
     text, expected = REQUESTS[story]
     Path("r.toml").write_text(text)
     for command in ("plan", "release"):

@@ -45,7 +45,7 @@ def test_each_row_is_a_person_unless_a_unit_is_named():
 
 
 def test_a_person_counts_once_in_the_value_with_most_rows():
-    found = answers(histograms={"health": HEALTH}, unit="person", count=True)
+    found = answers(histograms={"health": HEALTH}, unit="person", values_per_unit=1, count=True)
     assert found == {"health=excellent": 0, "health=good": 1, "health=fair": 1, "health=poor": 0, "count": 3}
 
 
@@ -104,7 +104,8 @@ def test_questions_may_be_histograms():
 @pytest.mark.parametrize(
     ("fields", "error", "words"),
     [
-        ({"histograms": ["health"]}, RequestError, "histograms-not-a-mapping"),
+        ({"histograms": "health"}, RequestError, "values-not-a-mapping"),
+        ({"histograms": ["health"]}, RequestError, refusal("column-without-values", column="health")),
         (
             {"histograms": {"health": "good"}},
             DomainError,
@@ -121,7 +122,7 @@ def test_questions_may_be_histograms():
         ({"count": True, "values_per_unit": 2, "unit": "person"}, RequestError, "values-per-unit-without-histograms"),
         ({"histograms": {"health": HEALTH}, "by": {"year": [2023]}}, RequestError, "histogram-by-groups-or-rows"),
         (
-            {"histograms": {"health": HEALTH}, "count": "rows", "unit": "person"},
+            {"histograms": {"health": HEALTH}, "count": "rows", "unit": "person", "values_per_unit": 1},
             RequestError,
             "histogram-by-groups-or-rows",
         ),
@@ -146,7 +147,10 @@ def test_what_does_not_fit_the_table_is_refused_before_it_is_read():
     for fields, expected in (
         ({"histograms": {"helth": HEALTH}}, refusal("no-such-key-column", column="helth")),
         ({"histograms": {"age": HEALTH}}, refusal("keys-do-not-fit-column", column="age")),
-        ({"histograms": {"health": HEALTH}, "unit": "who"}, refusal("no-such-column", column="who")),
+        (
+            {"histograms": {"health": HEALTH}, "unit": "who", "values_per_unit": 1},
+            refusal("no-such-column", column="who"),
+        ),
     ):
         with refused(expected, RequestError):
             gm.release(gm.Request(VISITS, guarantee=G, **fields))
@@ -182,6 +186,7 @@ def test_a_histogram_in_a_request_file_charged_to_a_ledger(here: Path, capsys: p
         'source = "visits.parquet"\n'
         "guarantee = { epsilon = 1, delta = 1e-6 }\n"
         'unit = "person"\n'
+        "values_per_unit = 1\n"
         "count = true\n"
         "sums = { age = [0, 100] }\n"
         'histograms = { health = ["excellent", "good", "fair", "poor"] }\n'

@@ -182,6 +182,7 @@ def test_a_leak_would_be_noticed(tmp_path: Path) -> None:
 def test_a_failure_after_the_data_is_open_says_nothing(kind: str, tmp_path: Path) -> None:
     fields: dict[str, Any] = {
         "unit": {"unit": "person"},
+        "groups_per_unit": 1,
         "by": {"by": {"region": ["north"]}},
         "where": {"where": "spent > 3"},
         "columns": {"columns": {"twice": "spent * 2"}},

@@ -194,6 +194,7 @@ def group_release(**fields: object) -> gm.Release:
     request = gm.Request(
         "folder/visits.csv",
         unit="person",
+        groups_per_unit=1,
         by={"region": ["north", "south"]},
         guarantee=G,
         **fields,  # type: ignore[arg-type]
@@ -204,7 +205,9 @@ def group_release(**fields: object) -> gm.Release:
 
 
 def test_the_error_of_a_mean_in_groups_is_told_over_n() -> None:
-    text = page(group_release(means={"age": (0, 100)}, sums={"spent": (0, 500)}, rows_per_unit=12, count=True))
+    text = page(
+        group_release(means={"age": (0, 100)}, complete=["age"], sums={"spent": (0, 500)}, rows_per_unit=12, count=True)
+    )
     words = " ".join(" ".join(Tags(text).words).split())
     rows = re.findall(r"<td>age_mean</td><td>([^<]*)</td><td>([^<]*)</td><td>\d+ %</td>", text)
     assert rows and all(cell.endswith(" / n") for cell in rows[0])

@@ -14,7 +14,8 @@ import gaussmith as gm
 from gaussmith.plans import certificate
 from gaussmith.problem import Law
 
-ASKED = ["--sum", "income:0:200000", "--mean", "age:0:100", "--count", "--epsilon", "1", "--delta", "1e-6"]
+ASKED = ["--sum", "income:0:200000", "--mean", "age:0:100", "--complete", "age", "--count", "--epsilon", "1"]
+ASKED += ["--delta", "1e-6"]
 
 
 @pytest.fixture

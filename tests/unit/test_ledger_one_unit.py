@@ -79,7 +79,7 @@ def test_no_data_is_read_for_a_refused_unit(ledger: gm.Ledger, monkeypatch: pyte
     def opened(*_: object, **__: object) -> None:
         raise AssertionError("data was read")
 
-    monkeypatch.setattr("gaussmith.mechanism.total", opened)
+    monkeypatch.setattr("gaussmith.mechanism.total_all", opened)
     with refused("ledger-of-another-unit", kept="each row"):
         gm.release(ask("person"), ledger=ledger)
 

@@ -98,7 +98,13 @@ def test_a_file_of_text_and_a_parquet_file_agree(tmp_path: Any) -> None:
 
 
 def test_every_declared_group_is_answered_also_an_empty_one() -> None:
-    r = ask(sums={"spent": (0, 1000)}, count=True, unit="person", by={"region": ["south", "north", "east"]})
+    r = ask(
+        sums={"spent": (0, 1000)},
+        count=True,
+        unit="person",
+        groups_per_unit=1,
+        by={"region": ["south", "north", "east"]},
+    )
     assert r.labels == (("south",), ("north",), ("east",))
     assert [rounded(r[label]) for label in ("south", "north", "east")] == [
         {"spent_sum": 20, "count": 1},  # ada keeps north, where she has most rows
@@ -137,7 +143,7 @@ def test_a_record_is_read_from_its_file(tmp_path: Any) -> None:
 def test_listed_combinations_numbers_and_dates_as_keys() -> None:
     days = VISITS.with_columns(day=pl.lit(datetime.date(2024, 5, 31)))
     by = [{"day": datetime.date(2024, 5, 31), "age": 36}, {"day": datetime.date(2024, 5, 31), "age": 50}]
-    r = ask(days, count=True, unit="person", by=by)
+    r = ask(days, count=True, unit="person", groups_per_unit=1, by=by)
     assert r.labels == (("2024-05-31", 36), ("2024-05-31", 50))
     assert r.values[:, -1].round(2).tolist() == [1, 1]
     assert gm.read(r.to_json()).labels == r.labels
@@ -169,7 +175,9 @@ def test_a_plan_of_groups_releases_frames_of_keys_and_numbers(tmp_path: Any) -> 
     assert stored.to_json() == plan.release(VISITS, ledger=tmp_path / "l", id="a").to_json()
     with refused("request-for-array"):
         plan.release(np.zeros((3, 2)))
-    rows = gm.Request(VISITS, count="rows", unit="person", rows_per_unit=2, by={"region": ["north"]}, guarantee=G)
+    rows = gm.Request(
+        VISITS, count="rows", unit="person", groups_per_unit=1, rows_per_unit=2, by={"region": ["north"]}, guarantee=G
+    )
     with refused("people-plan-without-request"):
         rows.plan.release(VISITS)
     alone = gm.Request(VISITS, count="rows", unit="person", rows_per_unit=2, guarantee=G)

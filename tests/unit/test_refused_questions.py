@@ -75,7 +75,7 @@ REFUSED = {
     ),
     "keys without a column": (
         {"count": True, "by": ["region"]},
-        refusal("by-malformed", by=("region",)),
+        refusal("column-without-values", which="by", column="region"),
     ),
     "key with a time": (
         {"count": True, "by": {"day": [datetime.datetime(2024, 5, 31, 3)]}},

@@ -19,7 +19,7 @@ ASKED = [
         "count": True,
     },
     {"name": "months", "by": {"month": [1, 2, 3, 4]}, "groups_per_unit": 4, "count": True},
-    {"name": "kinds", "histograms": {"kind": ["a", "b"]}},
+    {"name": "kinds", "histograms": {"kind": ["a", "b"]}, "values_per_unit": 1},
 ]
 PLAN = gm.Request("x.parquet", unit="person", questions=ASKED, guarantee=gm.Guarantee(mu=2.0)).plan
 (TIE,) = PLAN.ties

@@ -202,9 +202,19 @@ def test_coordinates_whose_names_would_meet_keep_their_own(sums: list[dict[str, 
 
 def test_one_question_is_not_told_as_planned_together(tmp_path: Path) -> None:
     """A mean of rows has a denominator that is not shown: the plan is still that of its question alone."""
-    request = gm.Request("a.csv", unit="p", rows_per_unit=4, means={"age": (0, 100)}, by={"r": ["n", "s"]}, guarantee=G)
+    request = gm.Request(
+        "a.csv",
+        unit="p",
+        groups_per_unit=1,
+        rows_per_unit=4,
+        means={"age": (0, 100)},
+        by={"r": ["n", "s"]},
+        guarantee=G,
+    )
     assert request.plan.block.whole is None and request.plan.block is request.plan.draw.block
     assert "together" not in str(request.plan)
     frame = pl.DataFrame({"p": ["a", "b"], "r": ["n", "s"], "age": [30.0, 40.0]})
-    released = ask(frame, guarantee=G, unit="p", rows_per_unit=4, means={"age": (0, 100)}, by={"r": ["n", "s"]})
+    released = ask(
+        frame, guarantee=G, unit="p", groups_per_unit=1, rows_per_unit=4, means={"age": (0, 100)}, by={"r": ["n", "s"]}
+    )
     assert "planned together" not in released.report(tmp_path / "page.html").read_text("utf-8")

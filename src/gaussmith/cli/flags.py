@@ -73,6 +73,17 @@ def _bounds(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, fl
     return found
 
 
+def _asked(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, float] | None]:
+    """NAME:LOW:HIGH, or NAME alone where --bounds says the rest."""
+    plain = [text for text in texts or () if text and ":" not in text]
+    for name in plain:
+        if plain.count(name) > 1:
+            what, rule = f"{flag} {name} twice", "each column is asked once"
+            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
+    found = _bounds(flag, [text for text in texts or () if text not in plain])
+    return {**dict.fromkeys(plain), **found}
+
+
 def _missing(flag: str, texts: Sequence[str] | None) -> dict[str, float]:
     found = {}
     for text in texts or ():
@@ -119,9 +130,15 @@ def _keys(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, lis
     return found
 
 
-def _whole(flag: str, text: str | None, usual: int | None = None) -> int | None:
+def _counted(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, list[str | int | bool] | None]:
+    """NAME=VALUE,VALUE, or NAME alone where --values says the rest."""
+    plain = [text for text in texts or () if text and "=" not in text]
+    return {**dict.fromkeys(plain), **_keys(flag, [text for text in texts or () if text not in plain], example)}
+
+
+def _whole(flag: str, text: str | None) -> int | None:
     if text is None:
-        return usual
+        return None
     value = number(flag, text)
     if not value.is_integer():
         rule, remedy = "it takes a whole number", f"write for example {flag} 1"
@@ -138,17 +155,26 @@ def _weights(flag: str, text: str | None) -> Any:
 
 
 FLAGS = (
-    Flag("sum", "NAME:LOW:HIGH", "the sum of a column, clipped to [LOW, HIGH]", "sums", _bounds, often=True),
-    Flag("mean", "NAME:LOW:HIGH", "the mean of a column, clipped to [LOW, HIGH]", "means", _bounds, often=True),
+    Flag("sum", "NAME[:LOW:HIGH]", "the sum of a column, clipped to [LOW, HIGH]", "sums", _asked, often=True),
+    Flag("mean", "NAME[:LOW:HIGH]", "the mean of a column, clipped to [LOW, HIGH]", "means", _asked, often=True),
+    Flag("bounds", "NAME:LOW:HIGH", "the bounds of one row, for all answers about it", "bounds", _bounds, often=True),
+    Flag(
+        "total_bounds", "NAME:LOW:HIGH", "the bounds of a person's total over all rows, for sums with --unit",
+        "total_bounds", _bounds, often=True,
+    ),
+    Flag(
+        "values", "NAME=VALUE,VALUE,…", "the declared values of a column, for --histogram NAME and --by NAME",
+        "values", partial(_keys, example="sex=f,m"), often=True,
+    ),
     Flag("count", None, "the number of people"),
     Flag("count_rows", None, "the number of rows instead"),
     Flag(
-        "histogram", "NAME=VALUE,VALUE,…", "how many people have each of these values of a column",
-        "histograms", partial(_keys, example="health=good,fair,poor"), often=True,
+        "histogram", "NAME[=VALUE,VALUE,…]", "how many people have each of these values of a column",
+        "histograms", partial(_counted, example="health=good,fair,poor"), often=True,
     ),
     Flag(
-        "by", "NAME=KEY,KEY,…", "answers for each of these groups; with several --by, for all combinations",
-        "by", partial(_keys, example="region=north,south"), often=True,
+        "by", "NAME[=KEY,KEY,…]", "answers for each of these groups; with several --by, for all combinations",
+        "by", partial(_counted, example="region=north,south"), often=True,
     ),
     Flag("where", "TEXT", "use only rows where this is true, such as 'age >= 18'", "where"),
     Flag(
@@ -173,12 +199,12 @@ FLAGS = (
         "rows_per_unit", _whole, of_people=True,
     ),
     Flag(
-        "groups_per_unit", "M", "each person counts in at most M groups (default: 1)",
-        "groups_per_unit", partial(_whole, usual=1), of_people=True,
+        "groups_per_unit", "M", "each person counts in at most M groups; needed with --unit and --by",
+        "groups_per_unit", _whole, of_people=True,
     ),
     Flag(
-        "values_per_unit", "K", "each person counts in at most K values of a histogram (default: 1)",
-        "values_per_unit", partial(_whole, usual=1), of_people=True,
+        "values_per_unit", "K", "each person counts in at most K values of a histogram; needed with --unit",
+        "values_per_unit", _whole, of_people=True,
     ),
     Flag(
         "mean_of", "WHAT", "rows (default), or units: every person has the same weight",
@@ -192,9 +218,13 @@ FLAGS = (
     ),
     Flag(
         "missing", "NAME=VALUE",
-        "the value used where NAME is missing (default: for sums the point within the bounds nearest 0, for means "
-        "the middle of the bounds)",
+        "the value used where NAME is missing (default: means are over the values that are there, and a missing value "
+        "adds 0 to a sum)",
         "missing", _missing, often=True,
+    ),
+    Flag(
+        "complete", "NAME", "promise that NAME has a value in every row: its mean then needs less noise",
+        "complete", lambda flag, texts: texts or (), often=True,
     ),
     Flag(
         "weights", "W",

@@ -47,6 +47,7 @@ def add_flags(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gaussmith.charged_release import ledger_unit, open_ledger, read_schema, source_name
+    from gaussmith.plans.row_rule import notes_on
     from gaussmith.words.blocks import explain_choice
     from gaussmith.words.plans import plan_text
 
@@ -64,8 +65,15 @@ def run(arguments: Namespace) -> int:
     if not arguments.json:
         print(plan_text(plan, rows))
         told = row_rules or planned
-        if len(told) == 1 and told[0] is not None:
-            print(wrapped("\n".join(map(printable, told[0].notes()))))
+        if len(plan) == 1:
+            notes = notes_on([(piece.slot.draw, piece.names, told[piece.slot.draw]) for piece in plan.pieces])
+            print(wrapped("\n".join(map(printable, notes))))
+        cost = request.cost_of_missing()
+        if cost > 1.005:
+            print(wrapped(
+                f"leaving out missing values makes the total squared error {cost:.3g} times as large as it would be "
+                "for columns promised to have a value in every row (complete)"
+            ))  # fmt: skip
         if row_rules is None:
             print(wrapped(f"columns were not checked: {printable(source_name(request.source))} is not on this machine"))
         print("\n" + bold("Why this noise"))

@@ -66,12 +66,28 @@ def in_flags(remedy: str, request_file: bool = False) -> str:
     'write --rows-per-unit 12, or --mean-of units for the mean over people'
     >>> in_flags("give ledger= too", request_file=True)
     'give --ledger too'
+    >>> in_flags('write bounds = { age = [0, 100] }, or values = { sex = ["f", "m"] }, or means = ["age"]')
+    'write --bounds age:0:100, or --values sex=f,m, or --mean age'
     """
-    from gaussmith.cli.flags import SPELLED_ALIKE  # imported where an error is shown
+    from gaussmith.cli.flags import FLAGS, SPELLED_ALIKE  # imported where an error is shown
 
+    if not request_file:
+        flags = {flag.field: flag.words for flag in FLAGS if flag.often}
+        table = re.compile(rf"\b({'|'.join(flags)}) = {{ (\S+) = (\[[^]]*\]|[\w.-]+) }}")
+        remedy = table.sub(lambda m: f"{flags[m[1]]} {m[2]}{_spelled(m[3])}", remedy)
+        listed = re.compile(rf"""\b({"|".join(flags)}) = \[["']([^"',]*)["']\]""")
+        remedy = listed.sub(lambda m: f"{flags[m[1]]} {m[2]}", remedy)
     names = "|".join(OF_A_RELEASE if request_file else OF_A_RELEASE + SPELLED_ALIKE)
     said = re.compile(rf"""(?<![\w?&(.])({names}) ?=(?!=) ?(?:"([^"]*)"|'([^']*)'|([\w.…-]*))""")
     return said.sub(lambda m: f"--{m[1].replace('_', '-')} {m[2] or m[3] or m[4] or ''}".rstrip(), remedy)
+
+
+def _spelled(value: str) -> str:
+    """What stands behind the name of a column in a flag: bounds, values or a number."""
+    if not value.startswith("["):
+        return f"={value}"
+    parts = [part.strip() for part in value[1:-1].split(",")]
+    return "=" + ",".join(part.strip("\"'") for part in parts) if parts[0][:1] in "\"'" else ":" + ":".join(parts)
 
 
 def error_text(error: GaussmithError) -> str:

@@ -39,6 +39,7 @@ class DuckDB:
     name = "duckdb"
     modules = ("duckdb", "_duckdb")
     packages = ("duckdb", "pyarrow", "polars", "narwhals")
+    adds_here = True
     max_features = 16
 
     def open(self, data: Any) -> Source:

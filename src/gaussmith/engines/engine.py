@@ -83,6 +83,10 @@ class Engine(Protocol):
         """The Python packages it needs, whose versions are checked."""
 
     @property
+    def adds_here(self) -> bool:
+        """Whether `total` hands its numbers over to `add_up`, so that one scan can add up several codings of them."""
+
+    @property
     def max_features(self) -> int:
         """Limit on the features that one query sums."""
 

@@ -34,6 +34,7 @@ class Numpy:
     name = "numpy"
     modules = ("numpy",)
     packages = ("numpy",)
+    adds_here = True
     max_features = 1
 
     def open(self, data: Any) -> Source:

@@ -50,6 +50,7 @@ class Polars:
     name = "polars"
     modules = ("polars", "pandas", "pyarrow")
     packages = ("polars", "narwhals")
+    adds_here = True
     max_features = 32
 
     def open(self, data: Any) -> Source:

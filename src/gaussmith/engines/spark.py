@@ -49,6 +49,7 @@ class Spark:
     name = "spark"
     modules = ("pyspark",)
     packages = ("pyspark", "polars", "narwhals")
+    adds_here = False
     max_features = 4
 
     def open(self, data: Any) -> Source:

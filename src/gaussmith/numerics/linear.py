@@ -104,6 +104,8 @@ class Bordered(Matrix):
         return len(self.inner), self.columns
 
     def times(self, vector: Array) -> Array:
+        if not len(vector):
+            return np.zeros(len(self.inner))
         return np.asarray(self.inner * vector[self.index] + self.border * vector[-1])
 
     def exact_times(self, vector: Integers) -> Integers:

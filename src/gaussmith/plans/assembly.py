@@ -77,8 +77,6 @@ def assemble(asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missi
     values = [need for needs in needed for need in needs if need.column is not None]
     over_rows = rule.counts_rows or any(need == One(of_rows=True) for needs in needed for need in needs)
     coordinates = _coordinates(values, rule.unit)
-    if not rule.unit:
-        _check_both_ways(values, missing)
     domain = _domain(coordinates, rule, over_rows)
     # The features: each value once, in order; then the number of rows, where it is needed.
     at = {coordinate: j for j, coordinate in enumerate(coordinates)}
@@ -168,21 +166,6 @@ def _domain(coordinates: Sequence[Value], rule: PersonRule, over_rows: bool) -> 
     if over_rows:
         return People(Box(own) if own else None, Box(rows) if rows else None, rule.rows_per_unit)
     return Box(own) if own else Records()
-
-
-def _check_both_ways(values: Sequence[Value], missing: Mapping[str, float]) -> None:
-    """Refuse a column asked as a sum and as a mean, if a missing value of it has not one stand-in for both."""
-    summed = [value.column.name for value in values if not value.centred]
-    averaged = {value.column.name for value in values if value.centred}
-    for column in summed:
-        if column in averaged and column not in missing:
-            raise RequestError(
-                f"column {column!r} is asked for both as a sum and as a mean",
-                "missing values are replaced differently in sums and means",
-                f"choose one value: missing = {{ {column} = 0 }}",
-                code="request-sum-and-mean-without-missing",
-                column=column,
-            )
 
 
 def _distinct(coordinates: Sequence[Value], unit: bool) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,13 +39,6 @@ def _plan_problem(
     problem: Problem[Domain], answers: Answers, guarantee: Guarantee, missing: Mapping[str, float], search: Search
 ) -> Block:
     domain = problem.domain
-    if domain.dimension == 0 and not problem.secret_count:
-        raise PlanError(
-            "a count alone under replace-one",
-            "the number of records is public there, and needs no noise",
-            "ask for sums or means too, or choose add-remove",
-            code="count-alone-under-replace-one",
-        )
     domain.check(problem)
     if search.gap is not None:
         from gaussmith.numerics.optimum import GAP_RULE, SMALLEST_GAP
@@ -66,6 +59,17 @@ def _plan_problem(
     _, best = min(priced, key=lambda pair: pair[0])
     others = (*((c.shape.name, cost) for cost, c in priced if c is not best), *candidates.compared)
     return Block(best.fitted(problem), answers, guarantee, best.shape, stand_ins, others, law)
+
+
+def check_secret(problems: Sequence[Problem[Domain]]) -> None:
+    """Refuse what needs no noise at all: the number of records where it is public, and nothing else."""
+    if all(problem.domain.dimension == 0 and not problem.secret_count for problem in problems):
+        raise PlanError(
+            "a count alone under replace-one",
+            "the number of records is public there, and needs no noise",
+            "ask for sums or means too, or choose add-remove",
+            code="count-alone-under-replace-one",
+        )
 
 
 def _price(shape: Shape, problem: Problem[Domain], answers: Answers) -> float:

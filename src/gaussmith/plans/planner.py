@@ -10,7 +10,7 @@ from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.numerics.doubles import within_doubles
-from gaussmith.plans.choice import plan_problem
+from gaussmith.plans.choice import check_secret, plan_problem
 from gaussmith.plans.draw import Draw, draw_groups
 from gaussmith.plans.plan import Plan
 from gaussmith.plans.row_rule import RowRule
@@ -87,7 +87,9 @@ def plan(
     with within_doubles():
         asked = aim(ask(domain, answers, count, weights, mean_within), objective, targets)
     protected = choose(neighbours, neighbors)
-    block = plan_problem(Problem(domain, asked.features, protected), asked, guarantee, missing, shape, gap, progress)
+    problem = Problem(domain, asked.features, protected)
+    check_secret([problem])
+    block = plan_problem(problem, asked, guarantee, missing, shape, gap, progress)
     return Plan.of(Draw(block, guarantee, protected))
 
 

@@ -6,7 +6,7 @@ A rule is public. It names columns and holds nothing of the data; every release 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
@@ -33,7 +33,7 @@ _COMPARED = {
 }
 _PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of one person only"}
 
-_SPARED = ("present", "stand_ins", "source", "is_text", "ids", "query", "form")
+_SPARED = ("present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form")
 """Fields that are saved only where they say something."""
 
 
@@ -48,6 +48,7 @@ class RowRule:
     groups_per_unit: how many groups a person counts in
     columns, where:  derived columns and the filter, in the language of docs/expressions.md
     present:         columns in which a row must have a value; null, NaN and text that is no number are none
+    complete:        columns that are promised to have a value in every row
     values_per_unit: how many declared values of a histogram's column a person counts in
     stand_ins:       what a missing value counts as, by column, where that was said or may surprise: in text
     source, is_text: once a source was opened, its name without folders and secrets, and whether its numbers are text
@@ -69,6 +70,7 @@ class RowRule:
     where: str | None = None
     present: tuple[str, ...] = ()
     values_per_unit: int = 1
+    complete: tuple[str, ...] = ()
     stand_ins: tuple[tuple[str, float], ...] = ()
     source: str | None = None
     is_text: bool = False
@@ -105,7 +107,7 @@ class RowRule:
         read = dict.fromkeys(
             (kind, column, float(value))
             for (kind, column), value in zip(self.features, stand_ins, strict=False)
-            if kind not in (ROWS, VALUES) and column not in derived
+            if kind not in (ROWS, VALUES) and column not in derived and column not in self.present
         )
         values = {column: {v for _, other, v in read if other == column} for _, column, _ in read}
         told = [
@@ -156,8 +158,10 @@ class RowRule:
         if self.where is not None:
             lines.append(f"only rows where {self.where}")
         if self.present:
-            some = ", ".join(self.present[:MAX_LISTED]) + (", …" if self.present[MAX_LISTED:] else "")
-            lines.append(f"only rows where {some} {'is' if len(self.present) == 1 else 'are'} not missing")
+            text = ", nor text that is not a plain number (45%, $5, 1,5)" if self.is_text else ""
+            lines.append(f"only rows where {_listed(self.present)} not missing{text}")
+        if self.complete:
+            lines.append(f"{_listed(self.complete)} promised to have a value in every row")
         if self.stand_ins:
             what = "a missing value"
             what += ", or text that is not a plain number (45%, $5, 1,5)," if self.is_text else ""
@@ -167,6 +171,17 @@ class RowRule:
             lines.append(f"the table is the result of a query: the guarantee is about its rows{_PROMISED[self.query]}")
         return lines
 
+    def missing_rule(self, kind: str, column: str) -> str:
+        """What a missing value of a column does to an answer made of such a coordinate; in a few words."""
+        told = {re.sub("^the (sum|mean) of ", "", of): value for of, value in self.stand_ins}
+        if column in self.present:
+            return "missing values left out"
+        if column in told:
+            return f"missing counts as {told[column]:,.12g}"
+        if column in self.complete:
+            return "no value missing, by promise"
+        return "missing adds 0" if kind == TOTAL else ""
+
     def __str__(self) -> str:
         return "\n".join(self.notes())
 
@@ -175,8 +190,9 @@ class RowRule:
         for name in _SPARED:
             if not fields[name]:
                 del fields[name]
-        if self.present:
-            fields["present"] = list(self.present)
+        for name in ("present", "complete"):
+            if name in fields:
+                fields[name] = list(fields[name])
         if self.stand_ins:
             fields["stand_ins"] = [list(pair) for pair in self.stand_ins]
         return fields | {"features": [list(pair) for pair in self.features], "columns": dict(self.columns)}
@@ -184,8 +200,8 @@ class RowRule:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> RowRule:
         """The rule that `to_dict` described."""
-        spared: dict[str, Any] = {**dict.fromkeys(_SPARED, ""), "present": (), "stand_ins": (), "source": None}
-        spared["values_per_unit"] = 1
+        empty = {"present": (), "complete": (), "stand_ins": (), "source": None, "values_per_unit": 1}
+        spared: dict[str, Any] = {**dict.fromkeys(_SPARED, ""), **empty}
         names = [each.name for each in dataclass_fields(cls)]
         given = spared | {name: fields[name] for name in names if name in fields or name not in spared}
         return cls(
@@ -194,6 +210,7 @@ class RowRule:
                 "features": tuple((str(kind), str(column)) for kind, column in given["features"]),
                 "by": tuple(given["by"]),
                 "present": tuple(map(str, given["present"])),
+                "complete": tuple(map(str, given["complete"])),
                 "groups_per_unit": int(given["groups_per_unit"]),
                 "columns": tuple((str(name), str(text)) for name, text in given["columns"].items()),
                 "values_per_unit": int(given["values_per_unit"]),
@@ -204,3 +221,24 @@ class RowRule:
                 "form": str(given["form"]),
             }
         )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Names with their verb."""
+    some = ", ".join(names[:MAX_LISTED]) + (", …" if names[MAX_LISTED:] else "")
+    return f"{some} {'is' if len(names) == 1 else 'are'}"
+
+
+def notes_on(pieces: Sequence[tuple[int, Sequence[str], RowRule | None]]) -> list[str]:
+    """How the tables of some answers were read, one note a line; what does not hold for all says for which it does.
+
+    `pieces` are draws, the names of the answers from there, and the draw's row rule.
+    """
+    notes = {draw: [] if rule is None else rule.notes() for draw, _, rule in pieces}
+    common = [line for line in next(iter(notes.values())) if all(line in each for each in notes.values())]
+    own = []
+    for draw, lines in notes.items():
+        names = [name for at, some, _ in pieces if at == draw for name in some]
+        shown = ", ".join(names[:4]) + (", …" if names[4:] else "")
+        own += [f"{shown}: {line}" for line in lines if line not in common]
+    return [*common, *own]

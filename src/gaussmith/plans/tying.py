@@ -38,6 +38,10 @@ WORTHWHILE = 1e-3
 """Groups of one question are tied where that saves more than this share of the total: their errors are correlated."""
 
 
+EXACT = 1e-9
+"""The share of a draw without noise, relative to the others'."""
+
+
 @dataclass(frozen=True, eq=False)
 class Questions:
     """Draws that are planned under one guarantee.
@@ -71,7 +75,8 @@ class Questions:
         """The draws at their shares of the guarantee, some of them tied."""
         own = [i for i in range(len(roots)) if not any(i in each.members for each in ties)]
         noises = [*(each.root for each in ties), *(roots[i] for i in own)]
-        shares = self.guarantee.split(noises) if len(noises) > 1 else (self.guarantee,)
+        least = EXACT * sum(noises)  # what is public needs no noise, and hardly a share
+        shares = self.guarantee.split([max(each, least) for each in noises]) if len(noises) > 1 else (self.guarantee,)
         draws = list(self.alone)
         for i, share in zip(own, shares[len(ties) :], strict=True):
             draw = self.alone[i] if share is self.guarantee else self.plan_alone(i, share)

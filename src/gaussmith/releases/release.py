@@ -20,7 +20,7 @@ from gaussmith.plans import Block, Plan
 from gaussmith.plans.draw import tied_sum
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.pieces import Together
-from gaussmith.plans.row_rule import RowRule
+from gaussmith.plans.row_rule import RowRule, notes_on
 from gaussmith.releases.readout import Readout, block_diagonal, side_by_side
 from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.releases.table import answer_columns
@@ -91,15 +91,7 @@ class Release:
 
         What does not hold for all answers says for which it does.
         """
-        told = {piece.plan.slot.draws[0]: piece.row_rule for piece in self.pieces}
-        notes = {draw: [] if rule is None else rule.notes() for draw, rule in told.items()}
-        common = [line for line in next(iter(notes.values())) if all(line in each for each in notes.values())]
-        own = []
-        for draw, lines in notes.items():
-            names = [name for p in self.pieces if p.plan.slot.draws[0] == draw for name in p.plan.names]
-            shown = ", ".join(names[:4]) + (", …" if names[4:] else "")
-            own += [f"{shown}: {line}" for line in lines if line not in common]
-        return [*common, *own]
+        return notes_on([(piece.plan.slot.draw, piece.plan.names, piece.row_rule) for piece in self.pieces])
 
     # -- narrowing --------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import numpy as np
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
+from gaussmith.statistics import ONE
 
 if TYPE_CHECKING:
     from gaussmith.releases.release import Release
@@ -56,8 +57,25 @@ def _of_one(release: Release, confidence: float) -> dict[str, list[Any]]:
         "answer": names * (len(labels) if grouped else 1),
         **{name: array.ravel().tolist() for name, array in numbers.items()},
         "status": told,
-        "note": [NOTES[each] for each in told],
+        "note": [
+            "; ".join(filter(None, (NOTES[each], rule)))
+            for each, rule in zip(told, _rules(release, names) * (len(labels) if grouped else 1), strict=True)
+        ],
     }
+
+
+def _rules(release: Release, names: Sequence[str]) -> list[str]:
+    """What was done about missing values, for each answer in view."""
+    found: dict[str, str] = {}
+    for piece in release.pieces:
+        rule, block = piece.row_rules[piece.plan.slot.draw], piece.block
+        features = block.problem.features
+        if rule is None or rule.histogram is not None or features.is_linear or not rule.features:
+            continue
+        for name, lead in zip(block.answers.names, block.answers.leads.tolist(), strict=True):
+            kind, column = rule.features[int(features.index[lead])] if lead != ONE else ("", "")
+            found[name] = rule.missing_rule(kind, column) if column else ""
+    return [found.get(name, "") for name in names]
 
 
 def _labels(release: Release) -> Sequence[tuple[Any, ...]]:

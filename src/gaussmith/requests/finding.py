@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from gaussmith.domains import FOUND, FoundGroups
+from gaussmith.domains import FOUND, Domain, FoundGroups
 from gaussmith.errors import RequestError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans import Draw
-from gaussmith.plans.found_draws import draw_found, split_with_keys
+from gaussmith.plans.found_draws import split_with_keys
 from gaussmith.requests.parts import Part, parts_of
 from gaussmith.requests.question import Question
-from gaussmith.requests.translation import assemble_part, missing_of, rule_of, standing_in
+from gaussmith.requests.translation import plan_part
 
 
 def check_found(questions: Sequence[Question], neighbours: str, keys_delta: float | None) -> None:
@@ -95,17 +95,16 @@ def plan_found(
 def _draw(
     question: Question, part: Part, unit: str | None, guarantee: Guarantee, kappa: Fraction | None, which: int
 ) -> Draw:
-    made = assemble_part(part, unit)
-    groups = FoundGroups(
-        tuple(part.by),
-        made.domain,
-        part.groups_per_unit,
-        declared={name: keys for name, keys in part.by.items() if keys != FOUND},
-        at_least=question.keys_at_least,
-        which=which,
-        kappa=kappa,
-        top=question.top,
-    )
-    draw = draw_found(groups, guarantee, made.answers, missing_of(part, made))
-    rule = rule_of(part, unit, made, groups.columns)
-    return replace(draw, block=standing_in(draw.block, made.stand_ins), row_rule=rule)
+    def find(domain: Domain) -> FoundGroups:
+        return FoundGroups(
+            tuple(part.by),
+            domain,
+            part.groups_per_unit,
+            declared={name: keys for name, keys in part.by.items() if keys != FOUND},
+            at_least=question.keys_at_least,
+            which=which,
+            kappa=kappa,
+            top=question.top,
+        )
+
+    return plan_part(part, unit, guarantee, ADD_REMOVE, find)

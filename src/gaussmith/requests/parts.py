@@ -46,6 +46,7 @@ class Part:
     where: str | None
     columns: tuple[tuple[str, str], ...]
     missing: Mapping[str, float]
+    complete: tuple[str, ...] = ()
     within: Within = ()
     error_at_most: float | None = None
     key: Any = field(default=None, repr=False)
@@ -119,7 +120,7 @@ def _domain_of(asked: AskedAnswer, question: Question) -> tuple[str, Any, tuple[
 
 def present_for(asked: AskedAnswer, question: Question) -> tuple[str, ...]:
     """The columns in which a row must have a value to be read for this."""
-    if not STATISTICS[asked.kind].skips:
+    if not STATISTICS[asked.kind].leaves_out(asked):
         return ()
     return tuple(sorted({column.name for column in asked.columns if question.skips(column.name)}))
 
@@ -136,12 +137,13 @@ def _part(question: Question, key: tuple[Any, ...], asked: Sequence[AskedAnswer]
         weights,
         question.by,
         question.rows_per_unit,
-        question.groups_per_unit,
-        question.values_per_unit,
+        question.groups_per_unit or 1,
+        question.values_per_unit or 1,
         question.mean_of,
         question.where,
         tuple(question.columns.items()),
         {column: value for column, value in question.missing.items() if column in columns},
+        tuple(column for column in question.complete if column in columns),
         tuple((each, where) for each, where in within if where is not None),
         question.error_at_most,
         common,
@@ -180,11 +182,9 @@ def _alike(one: Part, other: Part) -> bool:
         return False
     if one.reading != other.reading or len({one.count, other.count} - {False}) > 1:
         return False
-    ways = [{(each.columns[0].name, each.kind) for each in part.asked if each.columns} for part in (one, other)]
-    shared = {c for c, _ in ways[0]} & {c for c, _ in ways[1]}
-    both_ways = {c for c, _ in ways[0] ^ ways[1]} & shared
-    # A missing value has one stand-in; of a column asked in two ways it must have been said which.
-    return all(one.missing.get(c) == other.missing.get(c) for c in shared) and both_ways <= {*one.missing}
+    shared = set.intersection(*({c.name for each in part.asked for c in each.columns} for part in (one, other)))
+    promised = [{name for name in part.complete if name in shared} for part in (one, other)]
+    return all(one.missing.get(c) == other.missing.get(c) for c in shared) and promised[0] == promised[1]
 
 
 def unite(parts: Sequence[Part]) -> Part:
@@ -198,6 +198,7 @@ def unite(parts: Sequence[Part]) -> Part:
         asked=tuple(sorted(asked, key=lambda each: kinds.index(each.kind))),
         count=next((part.count for part in parts if part.count), False),
         missing={column: value for part in parts for column, value in part.missing.items()},
+        complete=tuple(dict.fromkeys(column for part in parts for column in part.complete)),
         within=_widest(parts),
     )
 

@@ -2,75 +2,62 @@
 
 from __future__ import annotations
 
-import datetime
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from gaussmith.checks import check_whole, is_number
+from gaussmith.checks import check_whole
 from gaussmith.domains import FOUND
-from gaussmith.errors import DomainError, RequestError, nearest
+from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
+from gaussmith.requests.bounds import settle_rows, settle_totals, settle_values
+from gaussmith.requests.fields import READERS, Fields, is_plain, read_bounded, read_counted, read_keys
 from gaussmith.statistics.mean import read_mean_within
-
-Bounds = Mapping[str, tuple[float, float]]
+from gaussmith.statistics.registry import asked_by_field
 
 MEANS_OF = ("rows", "units")
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Question(Fields):
     """One question about a table; all fields except `name` and `share` may also be set in the request itself.
 
-    sums, means:      columns with their bounds
+    bounds:           bounds of one row, by column, for every answer about it
+    total_bounds:     bounds of a person's total over all rows, by column
+    values:           the declared values of a column, for histograms and groups
+    sums, means:      columns; or columns with their bounds, which for a sum with a unit are those of a person's total
     count:            True: the number of people; "rows": the number of rows
     by:               declared groups: {"region": ["north", "south"]}, or a list of combinations; or found in the data:
                       {"airport": "found"}
     rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
-    groups_per_unit:  the number of groups a person counts in
+    groups_per_unit:  the number of groups a person counts in; must be given where there are groups and a unit
     mean_of:          "rows": means over rows; "units": means over people of each person's own mean
     where, columns:   a filter and derived columns (docs/expressions.md)
     mean_within:      where means lie, for the errors stated before a release: {"age": [30, 50]}, or the middle fraction
                       of the bounds, such as 0.5; by default anywhere within the bounds. It does not change the noise
-    missing:          the substitute for a missing value, by column
+    missing:          "skip": a mean is over the values that are there; or what stands in for a missing value, by
+                      column. In a sum a missing value adds 0
+    complete:         columns that have a value in every row: a promise, by which their means need less noise
     weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
     histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
-    values_per_unit:  how many of these values a person counts in
+    values_per_unit:  how many of these values a person counts in; must be given where there is a unit
     keys_at_least:    found keys with fewer people are never shown
     top:              show at most so many found groups, those with the largest noisy counts
     share:            its share of μ², relative to those of the others; without any, questions are planned together
     error_at_most:    the largest standard error allowed in its sums, counts and cells; all else is as good as it gets
     """
 
-    name: str = ""
-    sums: Bounds = field(default_factory=dict)
-    means: Bounds = field(default_factory=dict)
-    count: bool | str = False
-    by: Any = field(default_factory=dict)
-    rows_per_unit: int | None = None
-    groups_per_unit: int = 1
-    mean_of: str = "rows"
-    where: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    missing: Mapping[str, float] = field(default_factory=dict)
-    mean_within: Mapping[str, Any] | float = field(default_factory=dict)
-    weights: Any = "relative"
-    histograms: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    values_per_unit: int = 1
-    keys_at_least: int = 1
-    top: int | None = None
+    name: str = field(default="", kw_only=False)
     share: float | None = None
     error_at_most: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "histograms", read_values(self.histograms))
-        object.__setattr__(self, "sums", _bounds("sums", self.sums))
-        object.__setattr__(self, "means", _bounds("means", self.means))
-        self.where_means_lie  # noqa: B018 (read here, or refused)
-        object.__setattr__(self, "by", _keys(self.by))
-        object.__setattr__(self, "columns", _texts("columns", self.columns, 'bmi = "weight / (height * height)"'))
+        for name, read in READERS.items():
+            object.__setattr__(self, name, read(name, getattr(self, name)))
+        if None not in self.means.values():
+            self.where_means_lie  # noqa: B018 (read here, or refused)
         if not isinstance(self.count, bool) and self.count != "rows":
             what, rule = f"count={self.count!r}", 'it must be true, false or "rows"'
             raise RequestError(what, rule, "write count = true", code="unknown-count", count=self.count)
@@ -83,51 +70,48 @@ class Question:
         for text in (*self.columns.values(), self.where):
             if text is not None:
                 parse(text)  # names of columns and their kinds are checked when the source is there
-        if not isinstance(self.missing, Mapping):
-            what = f"missing={self.missing!r}"
-            rule = "it must map columns to numbers"
-            remedy = "write missing = { age = 40 }"
-            raise RequestError(what, rule, remedy, code="missing-not-a-mapping", missing=self.missing)
-        for column in self.missing:
-            if column not in {*self.sums, *self.means}:
-                what = f"missing names {column!r}"
-                rule = "it must be a column that is asked for"
-                remedy = nearest(str(column), [*self.sums, *self.means])
-                raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
-            if not _is_plain(self.missing[column]):
+        asked = {column for columns in self._bounded().values() for column in columns}
+        for which, columns in (("missing", self.missing), ("complete", self.complete)):
+            for column in columns:
+                if column not in asked:
+                    what, rule = f"{which} names {column!r}", "it must be a column that is asked for"
+                    remedy = nearest(str(column), sorted(asked))
+                    raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
+        for column in self.complete:
+            if column in self.missing:
                 raise RequestError(
-                    f"missing of {column!r} = {self.missing[column]!r}",
-                    "it must be a number",
-                    "write missing = { age = 40 }",
-                    code="missing-not-a-number",
+                    f"{column!r} in missing and in complete",
+                    "a column without missing values needs nothing that stands in for them",
+                    "leave one out",
+                    code="complete-beside-missing",
                     column=column,
-                    missing=self.missing[column],
                 )
-        self._check_limit("groups_per_unit")
-        self._check_limit("values_per_unit")
+        for limit in ("groups_per_unit", "values_per_unit"):
+            if getattr(self, limit) is not None:
+                self._check_limit(limit)
         if self.finds:
             self._check_found()
         lists = self.by.values() if isinstance(self.by, Mapping) else [self.by]
         if self.by and all(isinstance(keys, list) for keys in lists):  # others are refused as no keys at all
-            _check_fits("groups_per_unit", self.groups_per_unit, math.prod(map(len, lists)), "groups")
+            _check_fits("groups_per_unit", self.groups_per_unit or 1, math.prod(map(len, lists)), "groups")
         if self.rows_per_unit is not None:
             self._check_limit("rows_per_unit", 1 << 20)
         if not isinstance(self.name, str) or not self.name.isprintable() or self.name != self.name.strip():
             what, rule = f"name={self.name!r}", "the name of a question must be printable text"
             raise RequestError(what, rule, "choose another name", code="question-name-unusable", name=self.name)
-        if self.share is not None and not (_is_plain(self.share) and 0 < self.share < math.inf):
+        if self.share is not None and not (is_plain(self.share) and 0 < self.share < math.inf):
             what, rule = f"share={self.share!r}", "a share must be a number above 0"
             raise RequestError(what, rule, "write share = 2", code="share-not-positive", share=self.share)
         if self.error_at_most is not None:
             self._check_error()
-        if not (self.sums or self.means or self.count or self.histograms):
+        if not (self.count or any(getattr(self, name, None) for name in asked_by_field())):
             rule = "a request has at least one answer"
             raise RequestError(
                 "nothing is asked for", rule, "add sums, means or count, e.g. --count", code="nothing-asked"
             )
         if self.histograms:
             self._check_histogram()
-        elif self.values_per_unit != 1:
+        elif self.values_per_unit not in (None, 1):
             raise RequestError(
                 f"values_per_unit={self.values_per_unit} without histograms",
                 "it applies only to histograms",
@@ -156,7 +140,7 @@ class Question:
 
     def _check_error(self) -> None:
         """A largest error is a number, and what it is about has a standard error that is known beforehand."""
-        if not (_is_plain(self.error_at_most) and 0 < float(self.error_at_most or 0) < math.inf):
+        if not (is_plain(self.error_at_most) and 0 < float(self.error_at_most or 0) < math.inf):
             raise RequestError(
                 f"error_at_most={self.error_at_most!r}",
                 "it is a standard error above 0",
@@ -184,7 +168,9 @@ class Question:
 
     def _check_histogram(self) -> None:
         """A histogram is a question of its own; beside it only the number of people may be asked."""
-        _check_fits("values_per_unit", self.values_per_unit, max(map(len, self.histograms.values())), "values")
+        if None not in self.histograms.values():
+            most = max(len(values) for values in self.histograms.values())
+            _check_fits("values_per_unit", self.values_per_unit or 1, most, "values")
         if len(self.histograms) > 1 or self.sums or self.means:
             raise RequestError(
                 "a histogram together with other answers in one question",
@@ -225,7 +211,7 @@ class Question:
                 code="rows-per-unit-missing",
                 answer=over_rows,
             )
-        if self.groups_per_unit != 1 and not self.by and not self.histograms:
+        if self.groups_per_unit not in (None, 1) and not self.by and not self.histograms:
             raise RequestError(
                 f"groups_per_unit={self.groups_per_unit} without groups",
                 "it applies only to groups",
@@ -234,9 +220,27 @@ class Question:
                 groups_per_unit=self.groups_per_unit,
             )
 
+    def settled(self, unit: str | None) -> Question:
+        """The same where every column has its bounds or values, beside it or said once; refuses what has none."""
+        found: dict[str, Any] = {}
+        for name, read in READERS.items():
+            own = getattr(self, name)
+            if name == "sums" and unit is not None:
+                found[name] = settle_totals(own, self.bounds, self.total_bounds, self.rows_per_unit)
+            elif read is read_bounded:
+                totals = self.total_bounds if name == "sums" else {}  # where a row is a person, its total is the row
+                found[name] = settle_rows(name, own, {**totals, **self.bounds})
+            elif read is read_counted or (read is read_keys and isinstance(own, Mapping)):
+                found[name] = settle_values(name, own, self.values)
+        return replace(self, **found)
+
     def skips(self, column: str) -> bool:
         """Whether missing values of a column are left out by statistics that can leave them out."""
-        return column not in self.missing
+        return column not in self.missing and column not in self.complete
+
+    def _bounded(self) -> dict[str, Any]:
+        """The fields that ask about columns with bounds."""
+        return {name: getattr(self, name) for name, read in READERS.items() if read is read_bounded}
 
     def given(self) -> dict[str, Any]:
         """What this question says itself: all that is not as it would be anyway."""
@@ -250,83 +254,6 @@ class Question:
         return tuple(f.name for f in fields(cls))
 
 
-def _bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:
-    if not isinstance(bounds, Mapping):
-        rule, remedy = "it must map columns to bounds", f"write {which} = {{ age = [0, 100] }}"
-        raise RequestError(f"{which}={bounds!r}", rule, remedy, code="bounds-not-a-mapping", which=which, bounds=bounds)
-    checked = {}
-    for column, pair in bounds.items():
-        if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(_is_plain(b) for b in pair)):
-            raise DomainError(
-                f"bounds of {column!r} = {pair!r}",
-                "every column needs two numbers, known without looking at the data",
-                f"write {which} = {{ {column} = [0, 100] }}",
-                code="request-bounds-not-two-numbers",
-                column=column,
-                bounds=pair,
-            )
-        checked[str(column)] = (float(pair[0]), float(pair[1]))
-    return checked
-
-
-def read_values(histograms: Any) -> dict[str, list[Any]]:
-    """Columns with the values that are counted; their rules are those of `Cells`."""
-    if not isinstance(histograms, Mapping):
-        shown = 'write histograms = { health = ["good", "fair", "poor"] }'
-        what, rule = f"histograms={histograms!r}"[:120], "it must map columns to lists of values"
-        raise RequestError(what, rule, shown, code="histograms-not-a-mapping", histograms=histograms)
-    found = {}
-    for column, values in histograms.items():
-        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-            raise DomainError(
-                f"values of {column!r} = {values!r}"[:120],
-                "list at least one value, chosen without looking at the data",
-                f'write histograms = {{ {column} = ["good", "fair", "poor"] }}',
-                code="histogram-values-not-listed",
-                column=column,
-                values=values,
-            )
-        found[str(column)] = _dates(values)
-    return found
-
-
-def _keys(by: Any) -> Any:
-    """Declared keys with dates as texts; their rules are those of `Groups`."""
-    if isinstance(by, Mapping):
-        return {str(c): _dates(keys) if isinstance(keys, list | tuple) else keys for c, keys in by.items()}
-    if isinstance(by, Sequence) and not isinstance(by, str):
-        if not all(isinstance(group, Mapping) for group in by):
-            raise _no_keys(by)
-        return [dict(zip(group, _dates(list(group.values())), strict=True)) for group in by]
-    raise _no_keys(by)
-
-
-def _no_keys(by: Any) -> RequestError:
-    rule = "it must map columns to lists of keys, or list combinations of keys"
-    return RequestError(
-        f"by={by!r}"[:120], rule, 'write by = { region = ["north", "south"] }', code="by-malformed", by=by
-    )
-
-
-def _dates(keys: Sequence[Any]) -> list[Any]:
-    for key in keys:
-        if isinstance(key, datetime.datetime) and key.time() != datetime.time():
-            what, rule = f"key {key.isoformat()}", "dates are matched without a time of day"
-            raise DomainError(what, rule, "write a date without a time", code="key-date-with-time", key=key.isoformat())
-    return [key.isoformat()[:10] if isinstance(key, datetime.date) else key for key in keys]
-
-
-def _texts(which: str, texts: Any, example: str) -> dict[str, str]:
-    if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
-        what, rule, remedy = (
-            f"{which}={texts!r}",
-            "it must map names to expressions",
-            f"write {which} = {{ {example} }}",
-        )
-        raise RequestError(what, rule, remedy, code="expressions-not-a-mapping", which=which, texts=texts)
-    return {str(name): text for name, text in texts.items()}
-
-
 def _check_fits(name: str, value: int, size: int, what: str) -> None:
     if value > max(size, 1):
         raise RequestError(
@@ -338,8 +265,3 @@ def _check_fits(name: str, value: int, size: int, what: str) -> None:
             value=value,
             size=size,
         )
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether this is a number that a request file can hold."""
-    return isinstance(value, int | float) and is_number(value)

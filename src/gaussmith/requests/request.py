@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, InitVar, dataclass, field, fields
+from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,18 @@ from gaussmith.expressions import parse, same_meaning
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan
+from gaussmith.plans.choice import check_secret
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
+from gaussmith.requests.bounds import settle_values
+from gaussmith.requests.fields import Fields, read_complete, read_counted, read_missing, read_values
+from gaussmith.requests.finding import found_parts, plan_found, split_found
 from gaussmith.requests.finding import check_found, found_parts, plan_found, split_found
+from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
-from gaussmith.requests.question import Bounds, Question, read_values
+from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
+from gaussmith.statistics.registry import asked_by_field
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
@@ -34,14 +40,15 @@ STATED = ("epsilon", "delta", "mu", "rho")
 OF_A_RELEASE = ("ledger", "id", "engine", "master")
 """Arguments of a release, not of a request."""
 
-ANSWERS = ("sums", "means", "count", "histograms")
+ANSWERS = (*asked_by_field(), "count")
+"""The fields that ask for answers."""
 
 TOGETHER = "answers"
 """The name of the sums, means and count of a request that has histograms too."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Request:
+class Request(Fields):
     """A request about one table. `Question` documents the fields; docs/requests.md has examples.
 
     `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
@@ -57,23 +64,7 @@ class Request:
     """
 
     source: Any = field(kw_only=False, repr=False)  # a frame would show its values
-    sums: Bounds = field(default_factory=dict)
-    means: Bounds = field(default_factory=dict)
-    count: bool | str = False
-    by: Any = field(default_factory=dict)
     unit: str | None = None
-    rows_per_unit: int | None = None
-    groups_per_unit: int = 1
-    mean_of: str = "rows"
-    where: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    missing: Mapping[str, float] = field(default_factory=dict)
-    mean_within: Mapping[str, Any] | float = field(default_factory=dict)
-    weights: Any = "relative"
-    histograms: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    values_per_unit: int = 1
-    keys_at_least: int = 1
-    top: int | None = None
     keys_delta: float | None = None
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
@@ -125,29 +116,38 @@ class Request:
                     what, rule = f"column {name!r} is derived twice", "every derived column needs its own name"
                     raise RequestError(what, rule, "rename one", code="column-derived-twice", column=name)
             fields["columns"] = {**self.columns, **own["columns"]}
+        asked = {column for name in asked_by_field() for column in own.get(name) or ()}
         if own and "missing" not in own and isinstance(self.missing, Mapping):
-            asked = {column for name in ("sums", "means") for column in own.get(name, ())}
             fields["missing"] = {column: value for column, value in self.missing.items() if column in asked}
+        if own and "complete" not in own:
+            fields["complete"] = [column for column in read_complete("complete", self.complete) if column in asked]
         if own and "mean_within" not in own and isinstance(self.mean_within, Mapping):
             means = own.get("means", ())
             fields["mean_within"] = {column: where for column, where in self.mean_within.items() if column in means}
-        return Question(**fields)
+        for name in ("bounds", "total_bounds", "values"):
+            shared = getattr(self, name)
+            if isinstance(shared, Mapping) and isinstance(own.get(name), Mapping):
+                fields[name] = {**shared, **own[name]}
+        return Question(**fields).settled(self.unit)
 
     def _apart(self) -> list[dict[str, Any]]:
         """A request's own answers as questions: sums, means and count together, each histogram by itself."""
-        if not isinstance(self.histograms, Mapping) or not self.histograms:
+        if not self.histograms:
             return []
-        longest = max(map(len, read_values(self.histograms).values()))
-        none: dict[str, Any] = {"sums": {}, "means": {}, "count": False, "histograms": {}, "values_per_unit": 1}
+        declared = read_values("values", self.values)
+        histograms = settle_values("histograms", read_counted("histograms", self.histograms), declared)
+        longest = max(map(len, histograms.values()))
+        none: dict[str, Any] = {name: {} for name in asked_by_field()} | {"count": False, "values_per_unit": None}
         apart: list[dict[str, Any]] = []
         own: dict[str, Any]
-        if self.sums or self.means:
-            own = {"sums": self.sums, "means": self.means, "count": self.count}
-            apart.append({**none, **own, "name": TOGETHER})
+        others = {name: getattr(self, name) for name in asked_by_field() if name != "histograms"}
+        if any(others.values()):
+            apart.append({**none, **others, "count": self.count, "name": TOGETHER})
         counted = bool(apart)  # else the first histogram brings the number of people
-        for column, values in self.histograms.items():
+        for column, values in histograms.items():
             own = {"histograms": {column: values}, "count": self.count and not counted, "name": str(column)}
-            few = min(self.values_per_unit, len(values)) if self.values_per_unit <= longest else self.values_per_unit
+            given = self.values_per_unit
+            few = min(given, len(values)) if isinstance(given, int) and given <= longest else given
             apart.append({**none, **own, "values_per_unit": few, "weights": "equal"})
             counted = True
         return apart
@@ -161,6 +161,8 @@ class Request:
         questions = self._named_questions() if named else [self._question({})]
         for question in questions:
             question.check_unit(self.unit)
+            if self.unit is not None:
+                check_limits(question, self._count_error)
         check_found(questions, self.neighbours, self.keys_delta)
         shared = any(question.share is not None for question in questions)
         finding = [i for i, question in enumerate(questions) if question.finds]
@@ -192,6 +194,26 @@ class Request:
         made.certify()
         return made
 
+    def cost_of_missing(self) -> float:
+        """By which factor the total squared error is larger because missing values are left out: 1 where none can be.
+
+        Without it, `complete` would have to name every column. The same request is planned with that promise.
+        """
+        asked = dict.fromkeys(name for draw in self.plan.draws if draw.row_rule for name in draw.row_rule.present)
+        if not asked:
+            return 1.0
+        promised = [*self.complete, *(name for name in asked if name not in self.complete)]
+        questions = [dict(each.given() if isinstance(each, Question) else each) for each in self.questions]
+        for each in questions:
+            each.pop("complete", None)
+        return self.plan.total_variance / replace(self, complete=promised, questions=questions).plan.total_variance
+
+    def _count_error(self, question: Question) -> float:
+        """The standard error of a count of this question, if nothing else were asked."""
+        (part,) = parts_of(question)
+        draw = self._tied([part], [{0}], self.guarantee)[0]
+        return float(draw.block.standard_errors[-1])
+
     def _shared(
         self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee
     ) -> list[Draw]:
@@ -217,6 +239,7 @@ class Request:
             return plan_part(parts[i], self.unit, share, self.neighbours)
 
         alone = [plan_alone(i, guarantee) for i in range(len(parts))]
+        check_secret([draw.block.problem for draw in alone])
         rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
         everybody = everybody_of(rules, self.where, self.neighbours)
         together = Questions(alone, scales_of(alone, asking), plan_alone, everybody, guarantee, self.neighbours)
@@ -255,9 +278,9 @@ class Request:
                 code="unit-derived-in-several-ways",
                 unit=self.unit,
             )
-        for column in self.missing:
+        for column in [*read_missing("missing", self.missing), *self.complete]:
             if not any(column in {*q.sums, *q.means} for q in questions):
-                what = f"missing names {column!r}"
+                what = f"missing or complete names {column!r}"
                 rule = "it must be a column that is asked for"
                 remedy = "leave it out, or ask for it"
                 raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)

@@ -8,10 +8,11 @@ holds what is asked is the matter of `plans.assembly`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from gaussmith.checks import is_number
-from gaussmith.domains import Groups
+from gaussmith.domains import Domain, FoundGroups, Groups
 from gaussmith.errors import RequestError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
@@ -20,6 +21,7 @@ from gaussmith.plans import Block, Draw
 from gaussmith.plans.assembly import ASSEMBLIES, Assembled, PersonRule
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import draw_filtered, draw_groups
+from gaussmith.plans.found_draws import draw_found
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
 from gaussmith.requests.parts import Part
@@ -36,8 +38,14 @@ def assemble_part(part: Part, unit: str | None) -> Assembled:
     return replace(made, answers=made.answers.stating(named))
 
 
-def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: str) -> Draw:
-    """The draw of a part of a question, with the row rule of its table."""
+def plan_part(
+    part: Part,
+    unit: str | None,
+    guarantee: Guarantee,
+    neighbours: str,
+    find: Callable[[Domain], FoundGroups] | None = None,
+) -> Draw:
+    """The draw of a part of a question, with the row rule of its table; `find` makes groups whose keys are found."""
     is_marks = part.over == VALUES
     filtered = part.is_filtered and neighbours != ADD_REMOVE  # who passes is secret, though n is public
     if filtered and is_marks and part.count:
@@ -48,46 +56,49 @@ def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: st
             code="filtered-histogram-count-under-replace-one",
         )
     made = assemble_part(part, unit)
-    groups = Groups(part.by, made.domain, part.groups_per_unit) if part.by else None
-    row_rule = rule_of(part, unit, made, () if groups is None else groups.columns)
-    missing = missing_of(part, made)
-    if groups is not None:
-        draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)
-        return replace(draw, block=standing_in(draw.block, made.stand_ins), row_rule=row_rule)
-    problem = Problem(made.domain, made.answers.features, ADD_REMOVE if filtered else neighbours)
-
-    def plan_alone(share: Guarantee) -> Block:
-        return standing_in(plan_problem(problem, made.answers, share, missing), made.stand_ins)
-
-    draw = Draw(plan_alone(guarantee), guarantee, problem.neighbours, row_rule=row_rule)
-    return draw_filtered(draw, neighbours, plan_alone) if filtered else draw
-
-
-def rule_of(part: Part, unit: str | None, made: Assembled, by: tuple[str, ...]) -> RowRule:
-    """How rows become the records of a part."""
-    is_marks = part.over == VALUES
-    return RowRule(
+    groups = Groups(part.by, made.domain, part.groups_per_unit) if part.by and find is None else None
+    groups = groups if find is None else find(made.domain)
+    row_rule = RowRule(
         made.made,
         unit,
         None if made.domain.rows_coordinate is None else part.rows_per_unit,
-        by,
+        () if groups is None else groups.columns,
         1 if is_marks else part.groups_per_unit,
         part.columns,
         part.where,
         part.present,
         min(part.values_per_unit, made.domain.dimension) if is_marks else 1,
+        complete=part.complete,
         stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
     )
+    missing = {}
+    if made.stand_ins is None:  # one column may have several coordinates, under different bounds
+        named = zip(made.domain.names or (), made.made, strict=False)
+        missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
+        missing = {**_in_both(made), **missing}
+    if groups is not None:
+        if isinstance(groups, FoundGroups):
+            draw = draw_found(groups, guarantee, made.answers, missing)
+        else:
+            draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)
+        return replace(draw, block=_standing_in(draw.block, made.stand_ins), row_rule=row_rule)
+    problem = Problem(made.domain, made.answers.features, ADD_REMOVE if filtered else neighbours)
+
+    def plan_alone(share: Guarantee) -> Block:
+        return _standing_in(plan_problem(problem, made.answers, share, missing), made.stand_ins)
+
+    draw = Draw(plan_alone(guarantee), guarantee, problem.neighbours, row_rule=row_rule)
+    return draw_filtered(draw, neighbours, plan_alone) if filtered else draw
 
 
-def missing_of(part: Part, made: Assembled) -> dict[str, float]:
-    """What stands in for missing values, by coordinate, where the planner chooses it."""
-    if made.stand_ins is not None:
+def _in_both(made: Assembled) -> dict[str, float]:
+    """The middle of a column that is in a sum and in a mean: it stands in only where a promise is broken."""
+    features, domain = made.answers.features, made.domain
+    if features.is_linear or not features.size:
         return {}
-    named = zip(made.domain.names or (), made.made, strict=False)  # a column may have several, under different bounds
-    return {name: part.missing[column] for name, (_, column) in named if column in part.missing}
+    ways = ({*features.index[features.centred].tolist()}, {*features.index[~features.centred].tolist()})
+    return {domain.name(j): float(domain.middles[j]) for j in ways[0] & ways[1]}
 
 
-def standing_in(block: Block, stand_ins: Array | None) -> Block:
-    """The block with what stands in for missing values."""
+def _standing_in(block: Block, stand_ins: Array | None) -> Block:
     return block if stand_ins is None else replace(block, substitutes=stand_ins)

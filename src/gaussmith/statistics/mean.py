@@ -35,6 +35,7 @@ class Means(Statistic):
     field = "means"
     coefficients = (1.0, 0.0)
     divided = True
+    skips = True
 
     middles: Array
     spread: Array

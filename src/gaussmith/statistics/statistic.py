@@ -121,7 +121,7 @@ class Statistic:
     of_columns: ClassVar[bool] = True
     """Whether it is asked of one column at a time, and so of every coordinate: gm.plan(…, answers=field)."""
     skips: ClassVar[bool] = False
-    """Whether records (or rows) without a value of its columns are left out, unless something stands in for it."""
+    """Whether rows without a value of its columns are left out, unless something stands in for it."""
     coefficients: ClassVar[tuple[float, ...]] = (1.0,)
     """By how much the answer (n times the answer, where it is divided) changes with each feature it needs."""
     divided: ClassVar[bool] = False
@@ -139,6 +139,11 @@ class Statistic:
         Here it maps columns to their bounds. A statistic whose field has another form says this itself.
         """
         return [AskedAnswer(cls.kind, (BoundedColumn(name, low, high),)) for name, (low, high) in wanted.items()]
+
+    @classmethod
+    def leaves_out(cls, asked: AskedAnswer) -> bool:
+        """Whether rows without a value of these columns are left out, unless something stands in for it."""
+        return cls.skips
 
     @classmethod
     def size_of(cls, asked: AskedAnswer) -> int:

@@ -8,8 +8,9 @@ Nothing here can fail on a value: all doubles have a code.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Protocol, TypeVar
 
@@ -34,8 +35,11 @@ T = TypeVar("T")
 class Kernel(Protocol):
     """Adds up codes, piece by piece."""
 
-    sums: list[int]
-    records: int
+    @property
+    def sums(self) -> list[int]: ...
+
+    @property
+    def records(self) -> int: ...
 
     def add(self, columns: Columns) -> None: ...
 
@@ -168,6 +172,115 @@ class RowKernel:
         self.records += rows
 
 
+@dataclass(frozen=True, eq=False)
+class MaskedCodes(Codes):
+    """Several codings of one table: the columns that each reads, and which of these must have a value in a record.
+
+    Its integers are those of all codings, one after the other, and then how many records each has.
+    """
+
+    parts: tuple[tuple[BoxCodes, tuple[int, ...], tuple[int, ...]], ...]
+    """Codes, the places of their columns in the table, and places among these columns that must have a value."""
+
+    @property
+    def columns(self) -> int:
+        return 1 + max((place for _, places, _ in self.parts for place in places), default=-1)
+
+    @property
+    def width(self) -> int:
+        return sum(codes.width + 1 for codes, _, _ in self.parts)
+
+
+class MaskedKernel:
+    """Adds up several codings of the same records in one pass, each without the records that lack a value it needs.
+
+    >>> ages = BoxCodes.for_bounds([0], [100], [50])
+    >>> kernel = MaskedKernel(MaskedCodes(((ages, (0,), ()), (ages, (0,), (0,)))))
+    >>> kernel.add([np.array([37.0, np.inf, np.nan])])
+    >>> [s / 2**35 for s in kernel.sums[:2]], kernel.sums[2:]     # the missing one as 50, and left out
+    ([187.0, 137.0], [3, 2])
+    """
+
+    def __init__(self, codes: MaskedCodes) -> None:
+        self._codes, self._found = codes, [[0] * part.width for part, _, _ in codes.parts]
+        self._records, self.records = [0] * len(codes.parts), 0
+        self._chunks = _chunked([len(places) for _, places, _ in codes.parts])
+        self._low, self._top, self._scale, self._missing = (
+            np.concatenate([getattr(part, name) for part, _, _ in codes.parts])[:, None]
+            for name in ("low", "top", "scale", "substitute")
+        )
+        of_missing = np.floor((np.clip(self._missing, self._low, self._top) - self._low) * self._scale + 0.5)
+        self._missing = of_missing
+        widest = max((stop - start for _, start, stop in self._chunks), default=0)
+        self._buffer = np.empty((widest, PIECE_ROWS))
+
+    @property
+    def sums(self) -> list[int]:
+        return [*(s for found in self._found for s in found), *self._records]
+
+    def add(self, columns: Columns) -> None:
+        """Add the records whose numbers these columns hold."""
+        rows = len(columns[0])
+        with np.errstate(all="ignore"):
+            for which, first, last in self._chunks:
+                for start in range(0, rows, PIECE_ROWS):
+                    self._add_piece(columns, which, slice(first, last), start, min(start + PIECE_ROWS, rows))
+        self.records += rows
+
+    def _add_piece(self, columns: Columns, which: range, c: slice, start: int, stop: int) -> None:
+        rows = stop - start
+        padded = self._buffer[: c.stop - c.start, : -(-rows // EXACT_ROWS) * EXACT_ROWS]
+        x, low = padded[:, :rows], self._low[c]
+        places = [place for k in which for place in self._codes.parts[k][1]]
+        for row, place, bottom, ceiling in zip(x, places, low, self._top[c], strict=True):
+            np.clip(columns[place][start:stop], bottom, ceiling, out=row)
+        if low.any():
+            x -= low
+        x *= self._scale[c]
+        x += 0.5
+        np.floor(x, out=x)
+        padded[:, rows:] = 0.0
+        sums, gone = _add_exactly(padded), [0] * len(which)
+        if np.isnan(sums).any():
+            gone = self._leave_out(x, which, c)
+            sums = _add_exactly(padded)
+        at = 0
+        for k, missing in zip(which, gone, strict=True):
+            found = self._found[k]
+            for j in range(len(found)):
+                found[j] += sum(map(int, sums[at + j].tolist()))
+            at += len(found)
+            self._records[k] += rows - missing
+
+    def _leave_out(self, x: npt.NDArray[np.float64], which: range, c: slice) -> list[int]:
+        """Put 0 for records that are left out, the substitute for other missing values; and how many are left out."""
+        missing = np.isnan(x)
+        if all(part[2] == (0,) and len(part[1]) == 1 for part in (self._codes.parts[k] for k in which)):
+            np.copyto(x, 0.0, where=missing)
+            return [int(n) for n in missing.sum(axis=1)]
+        gone, at = [], 0
+        for _, places, present in (self._codes.parts[k] for k in which):
+            own = slice(at, at + len(places))
+            out = missing[own][list(present)].any(axis=0) if present else np.zeros(x.shape[1], bool)
+            np.copyto(x[own], self._missing[c][own], where=missing[own])
+            np.copyto(x[own], 0.0, where=out)
+            gone.append(int(out.sum()))
+            at = own.stop
+        return gone
+
+
+def _chunked(sizes: Sequence[int]) -> list[tuple[range, int, int]]:
+    """Codings that are added up at a time: which, and their first and last column of all; about 16 columns."""
+    found: list[tuple[range, int, int]] = []
+    start = at = first = 0
+    for k, size in enumerate(sizes):
+        if k > start and at + size - first > PIECE_COLUMNS:
+            found.append((range(start, k), first, at))
+            start, first = k, at
+        at += size
+    return [*found, (range(start, len(sizes)), first, at)] if sizes else found
+
+
 @singledispatch
 def kernel_of(codes: Codes) -> Kernel:
     """The kernel that adds up these codes: the fastest there is of its kind, else the one for all."""
@@ -176,6 +289,7 @@ def kernel_of(codes: Codes) -> Kernel:
 
 kernel_of.register(BoxCodes, BoxKernel)
 kernel_of.register(BallCodes, BallKernel)
+kernel_of.register(MaskedCodes, MaskedKernel)
 
 
 def _add_exactly(codes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

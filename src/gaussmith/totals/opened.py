@@ -148,7 +148,7 @@ def columns_read(rule: RowRule) -> tuple[str, ...]:
 def _check_present(source: Source, derivation: Derivation) -> None:
     """Refuse columns that must have a value and are not there."""
     for name in derivation.present:
-        if name not in derivation.kinds:
+        if name not in derivation.kinds and name not in source.uneven:
             rule = "the source has no such column"
             remedy = nearest_column(name, derivation.kinds)
             raise SourceError(f"column {name!r}", rule, remedy, code="no-such-column", column=name)

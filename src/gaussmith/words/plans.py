@@ -61,17 +61,26 @@ def _told(plan: Plan, rows: int | None) -> tuple[list[str], list[tuple[str, ...]
     What is said of all pieces alike is said once.
     """
     table: list[tuple[str, ...]] = []
-    notes = dict[str, None]()
+    told: list[list[str]] = []
     for piece in plan.pieces:
         before, lead, after = _about(piece)
         found = block_rows(piece.block, rows, max(1, MAX_ROWS - len(table)), standard_scale(piece))
         table += found
-        notes |= dict.fromkeys(block_notes(piece.block, rows, lead, plan.protects))
+        told.append(block_notes(piece.block, rows, lead, plan.protects))
     if len(plan.pieces) == 1:
-        return before, table, [*_left_out(plan.block), *notes], after
+        return before, table, [*_left_out(plan.block), *told[0]], after
     left = len(plan.names) - len(table)
     rest = [f"… and {left:,} more answers: plan.standard_errors"] if left > 0 else []
-    return before, table, [*rest, *notes], after
+    return before, table, [*rest, *_said_once(told)], after
+
+
+def _said_once(told: Sequence[Sequence[str]]) -> list[str]:
+    """The notes of several pieces: first what is said of some, then of all; relative errors in one line."""
+    common = [line for line in told[0] if all(line in lines for lines in told)]
+    own = dict.fromkeys(line for lines in told for line in lines if line not in common)
+    relative = [line.partition(": ") for line in own if line.startswith("relative to")]
+    shares = [f"{relative[0][0]}: {', '.join(rest for _, _, rest in relative)}"] if relative else []
+    return [*(line for line in own if not line.startswith("relative to")), *shares, *common]
 
 
 def _whole(plan: Plan) -> list[str]:

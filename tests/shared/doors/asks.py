@@ -145,7 +145,7 @@ def ask_questions(generator: random.Random) -> Ask:
         {"name": "sums", "sums": {"x": X}, "count": True},
         {"name": "regions", "count": True, "by": {"region": list(REGIONS)}, "groups_per_unit": generator.randint(1, 3)},
         {"name": "rows", "means": {"y": Y}, "rows_per_unit": 2},
-        {"name": "sexes", "histograms": {"sex": list(SEXES)}},
+        {"name": "sexes", "histograms": {"sex": list(SEXES)}, "values_per_unit": 1},
     ]
     return _person(questions=generator.sample(questions, generator.randint(2, 4)))
 
@@ -156,14 +156,15 @@ def ask_replaced(generator: random.Random) -> Ask:
             {"sums": {"x": X}, "means": {"y": Y}, "rows_per_unit": 3},
             {"means": {"y": Y}, "sums": {"x": X}, "mean_of": "units", "count": True},
             {"means": {"y": Y}, "rows_per_unit": 2, "by": {"region": list(REGIONS)}, "groups_per_unit": 2},
-            {"histograms": {"region": list(REGIONS)}},
+            {"histograms": {"region": list(REGIONS)}, "values_per_unit": 1},
         ]
     )
     return _person(neighbours="replace-one", **fields)
 
 
 def ask_rows(generator: random.Random) -> Ask:
-    return Ask({"sums": {"x": X, "y": Y}, "count": True})
+    means = generator.choice([{}, {"means": {"x": X}}, {"means": {"y": Y, "x": X}}])
+    return Ask({"sums": {"x": X, "y": Y}, "count": True, **means})
 
 
 ASKS: dict[str, Callable[[random.Random], Ask]] = {

@@ -24,7 +24,7 @@ def random_question(generator: random.Random, q: int) -> Question:
     said: Question = {"name": f"q{q}"}
     kind = generator.choice(["all", "filter", "groups", "groups", "histogram"])
     if kind == "histogram":
-        return said | {"histograms": {f"h{q}": list(KEYS[: generator.randint(2, 4)])}}
+        return said | {"histograms": {f"h{q}": list(KEYS[: generator.randint(2, 4)])}, "values_per_unit": 1}
     if kind == "filter":
         said["where"] = f"f{q} == 1"
     if kind == "groups":

@@ -1,0 +1,201 @@
+"""The fields that a request and its questions share, and how each is read: its form, without any data.
+
+Bounds and declared values may be said once, in `bounds`, `total_bounds` and `values`; a field that names a column alone
+is then completed by `settle` (requests.bounds). Until then such a column is mapped to None.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gaussmith.checks import is_number
+from gaussmith.errors import DomainError, RequestError
+
+Bounds = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fields:
+    """What may stand in a request itself, for all its questions, or in a question. `Question` says what each means."""
+
+    bounds: Bounds = field(default_factory=dict)
+    total_bounds: Bounds = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    sums: Any = field(default_factory=dict)
+    means: Any = field(default_factory=dict)
+    count: bool | str = False
+    by: Any = field(default_factory=dict)
+    rows_per_unit: int | None = None
+    groups_per_unit: int | None = None
+    mean_of: str = "rows"
+    where: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    missing: Any = "skip"
+    complete: Sequence[str] = ()
+    mean_within: Mapping[str, Any] | float = field(default_factory=dict)
+    weights: Any = "relative"
+    histograms: Any = field(default_factory=dict)
+    values_per_unit: int | None = None
+    keys_at_least: int = 1
+    top: int | None = None
+
+
+def read_bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:
+    """Columns with their bounds."""
+    if not isinstance(bounds, Mapping):
+        rule, remedy = "it must map columns to bounds", f"write {which} = {{ age = [0, 100] }}"
+        raise RequestError(f"{which}={bounds!r}", rule, remedy, code="bounds-not-a-mapping", which=which, bounds=bounds)
+    checked = {}
+    for column, pair in bounds.items():
+        if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(is_plain(b) for b in pair)):
+            raise DomainError(
+                f"bounds of {column!r} = {pair!r}",
+                "every column needs two numbers, known without looking at the data",
+                f"write {which} = {{ {column} = [0, 100] }}",
+                code="request-bounds-not-two-numbers",
+                column=column,
+                bounds=pair,
+            )
+        checked[str(column)] = (float(pair[0]), float(pair[1]))
+    return checked
+
+
+def read_bounded(which: str, columns: Any) -> dict[str, tuple[float, float] | None]:
+    """Columns with their bounds; a list of names, or a column with None, where these are said in `bounds`."""
+    if isinstance(columns, Mapping):
+        known = {name: pair for name, pair in columns.items() if pair is not None}
+        found = read_bounds(which, known)
+        return {str(name): found.get(str(name)) for name in columns}
+    if not _is_list(columns):
+        read_bounds(which, columns)  # refuses it
+    return dict.fromkeys(_names(which, columns, f"{which} = {{ age = [0, 100] }}", "bounds"))
+
+
+def read_values(which: str, columns: Any) -> dict[str, list[Any]]:
+    """Columns with their declared values; the rules of values are those of `Cells`."""
+    if not isinstance(columns, Mapping):
+        shown = f'write {which} = {{ health = ["good", "fair", "poor"] }}'
+        what, rule = f"{which}={columns!r}"[:120], "it must map columns to lists of values"
+        raise RequestError(what, rule, shown, code="values-not-a-mapping", which=which, given=columns)
+    found = {}
+    for column, values in columns.items():
+        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            raise DomainError(
+                f"values of {column!r} = {values!r}"[:120],
+                "list at least one value, chosen without looking at the data",
+                f'write {which} = {{ {column} = ["good", "fair", "poor"] }}',
+                code="histogram-values-not-listed",
+                column=column,
+                values=values,
+            )
+        found[str(column)] = read_dates(values)
+    return found
+
+
+def read_counted(which: str, columns: Any) -> dict[str, list[Any] | None]:
+    """Columns with their declared values; a list of names, or a column with None, where these are in `values`."""
+    if isinstance(columns, Mapping):
+        found = read_values(which, {name: values for name, values in columns.items() if values is not None})
+        return {str(name): found.get(str(name)) for name in columns}
+    if not _is_list(columns):
+        read_values(which, columns)  # refuses it
+    return dict.fromkeys(_names(which, columns, f'{which} = {{ health = ["good", "poor"] }}', "values"))
+
+
+def read_keys(which: str, by: Any) -> Any:
+    """Declared keys with dates as texts; names alone where keys are in `values`. Their rules are those of `Groups`."""
+    if isinstance(by, Mapping):
+        return {str(c): read_dates(keys) if isinstance(keys, list | tuple) else keys for c, keys in by.items()}
+    if isinstance(by, Sequence) and not isinstance(by, str):
+        if by and all(isinstance(name, str) for name in by):
+            return dict.fromkeys(by)
+        if all(isinstance(group, Mapping) for group in by):
+            return [dict(zip(group, read_dates(list(group.values())), strict=True)) for group in by]
+    rule = "it must map columns to lists of keys, or list combinations of keys"
+    remedy = 'write by = { region = ["north", "south"] }'
+    raise RequestError(f"by={by!r}"[:120], rule, remedy, code="by-malformed", by=by)
+
+
+def read_dates(keys: Sequence[Any]) -> list[Any]:
+    """Keys with dates as texts."""
+    for key in keys:
+        if isinstance(key, datetime.datetime) and key.time() != datetime.time():
+            what, rule = f"key {key.isoformat()}", "dates are matched without a time of day"
+            raise DomainError(what, rule, "write a date without a time", code="key-date-with-time", key=key.isoformat())
+    return [key.isoformat()[:10] if isinstance(key, datetime.date) else key for key in keys]
+
+
+def read_expressions(which: str, texts: Any) -> dict[str, str]:
+    """Names with their expressions."""
+    if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
+        what, rule = f"{which}={texts!r}", "it must map names to expressions"
+        remedy = f'write {which} = {{ bmi = "weight / (height * height)" }}'
+        raise RequestError(what, rule, remedy, code="expressions-not-a-mapping", which=which, texts=texts)
+    return {str(name): text for name, text in texts.items()}
+
+
+SKIP = "skip"
+"""What `missing` says of values that are left out."""
+
+
+def read_missing(which: str, missing: Any) -> dict[str, float]:
+    """What stands in for missing values, by column; nothing where they are left out."""
+    example = "write missing = { age = 40 }"
+    if missing == SKIP:
+        return {}
+    if not isinstance(missing, Mapping):
+        what, rule = f"missing={missing!r}", 'it must be "skip", or map columns to numbers'
+        raise RequestError(what, rule, example, code="missing-not-a-mapping", missing=missing)
+    for column, value in missing.items():
+        if not is_plain(value) and value != SKIP:
+            what, rule = f"missing of {column!r} = {value!r}", 'it must be a number, or "skip"'
+            raise RequestError(what, rule, example, code="missing-not-a-number", column=column, missing=value)
+    return {str(column): value for column, value in missing.items() if value != SKIP}
+
+
+def read_complete(which: str, columns: Any) -> tuple[str, ...]:
+    """The columns that are promised to have a value in every row."""
+    if not _is_list(columns) or not all(isinstance(name, str) for name in columns):
+        what, rule = f"{which}={columns!r}"[:120], "it must list columns that have a value in every row"
+        raise RequestError(what, rule, 'write complete = ["age"]', code="complete-not-listed", complete=columns)
+    return tuple(dict.fromkeys(columns))
+
+
+READERS: dict[str, Callable[[str, Any], Any]] = {
+    "bounds": read_bounds,
+    "total_bounds": read_bounds,
+    "values": read_values,
+    "sums": read_bounded,
+    "means": read_bounded,
+    "histograms": read_counted,
+    "by": read_keys,
+    "columns": read_expressions,
+    "missing": read_missing,
+    "complete": read_complete,
+}
+"""What reads a field that has a form of its own: one line for each."""
+
+
+def _is_list(names: Any) -> bool:
+    return isinstance(names, Sequence) and not isinstance(names, str)
+
+
+def _names(which: str, names: Sequence[Any], example: str, said: str) -> list[str]:
+    """Names of columns, each once."""
+    if not all(isinstance(name, str) and name for name in names):
+        rule = f"it must map columns to their {said}, or list columns whose {said} are in {said}"
+        what = f"{which}={names!r}"[:120]
+        raise RequestError(what, rule, f"write {example}", code="columns-not-listed", which=which, given=names)
+    for name in names:
+        if list(names).count(name) > 1:
+            what, rule = f"{name!r} twice in {which}", "each column is asked once"
+            raise RequestError(what, rule, "leave one out", code="column-listed-twice", which=which, column=name)
+    return list(names)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether this is a number that a request file can hold."""
+    return isinstance(value, int | float) and is_number(value)

@@ -1,0 +1,71 @@
+"""One scan for several draws: those that read the same rows, but for the columns in which a row must have a value.
+
+A table with many columns that may be missing has a draw for each of their means. They are added up together, in one
+pass over the table, with the integers that a pass for each would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from gaussmith.engines.engine import Progress, Totals
+from gaussmith.problem.codes import BoxCodes
+from gaussmith.totals.kernels import MaskedCodes
+from gaussmith.totals.opened import Opened, total
+from gaussmith.totals.records import Records
+
+
+def total_all(sources: Sequence[Opened], progress: Progress | None = None) -> list[list[Totals]]:
+    """The exact totals of every draw: of each declared group in order, or of all records alone."""
+    found: dict[int, list[Totals]] = {}
+    for members in scans_of(sources):
+        some = [sources[i] for i in members]
+        found |= zip(members, _total_some(some, progress), strict=True)
+    return [found[i] for i in range(len(sources))]
+
+
+def scans_of(sources: Sequence[Opened]) -> list[list[int]]:
+    """Which draws are added up in one scan: places of the draws, in order of the first of each."""
+    scans: dict[Any, list[int]] = {}
+    for i, opened in enumerate(sources):
+        scans.setdefault(_scan_of(opened) or i, []).append(i)
+    return list(scans.values())
+
+
+def _scan_of(opened: Opened) -> Any:
+    """What draws of one scan have in common; None where a draw has a scan of its own."""
+    own, rule, source = opened.summation, opened.rule, opened.source
+    coded = isinstance(opened.codes, BoxCodes) or not opened.codes.width
+    shared = isinstance(own, Records) and coded and own.columns is not None
+    return (rule.where, rule.columns, rule.form) if shared and source.engine.adds_here and not rule.form else None
+
+
+def _total_some(some: Sequence[Opened], progress: Progress | None) -> list[list[Totals]]:
+    if len(some) == 1:
+        return [total(some[0], progress)]
+    records = [(each.summation, each.rule, each.codes) for each in some if each.codes.width]
+    columns: dict[str, int] = {}
+    parts = []
+    for own, rule, codes in records:
+        assert isinstance(own, Records) and isinstance(codes, BoxCodes)
+        names = own.columns or ()
+        places = tuple(columns.setdefault(name, len(columns)) for name in names)
+        parts.append((codes, places, tuple(names.index(name) for name in rule.present)))
+    first = some[0].summation
+    assert isinstance(first, Records)
+    derivation = first.derivation
+    if derivation is not None:
+        derivation = replace(derivation, present=())
+        if derivation.where is None and not derivation.columns:
+            derivation = None
+    together = replace(some[0], codes=MaskedCodes(tuple(parts)), summation=Records(tuple(columns), derivation))
+    (found,) = total(together, progress)
+    sums = list(found.sums)
+    answers, at = [], 0
+    for k, (codes, _, _) in enumerate(parts):
+        answers.append([Totals(sums[at : at + codes.width], sums[k - len(parts)])])
+        at += codes.width
+    coded = iter(answers)
+    return [next(coded) if each.codes.width else [Totals([], found.records)] for each in some]
