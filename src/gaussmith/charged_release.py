@@ -164,8 +164,9 @@ def charged(
     if isinstance(read_source(data).data, str | os.PathLike):  # a frame has no name and cannot be checked
         book.check_dataset(source_name(data))
     reservation = book.reserve(
-        id, asked, plan.guarantee, plan_hash=plan.hash, neighbours=plan.neighbours, unit=ledger_unit(unit)
-    )
+        id, asked, plan.spends, plan_hash=plan.hash, neighbours=plan.neighbours, unit=ledger_unit(unit),
+        keys_delta=plan.keys_delta,
+    )  # fmt: skip
     if reservation.payload is not None:
         return reservation.payload
     failpoint("before-data")

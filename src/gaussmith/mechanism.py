@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.domains import FoundGroups
 from gaussmith.engines.addresses import short_name
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.registry import name_columns, open_source
 from gaussmith.engines.source import check_once
 from gaussmith.engines.source_description import read_source
 from gaussmith.errors import PlanError
+from gaussmith.expressions import GroupKeys
 from gaussmith.noise import normal_integers
 from gaussmith.numerics.linear import Array, Integers, Words
 from gaussmith.numerics.products import python
 from gaussmith.plans import Draw, Plan
 from gaussmith.plans.certified_grid import NOISE_BITS
+from gaussmith.plans.found_draws import threshold_of
 from gaussmith.plans.row_rule import PAIRS, RowRule
+from gaussmith.plans.threshold import Threshold
 from gaussmith.plans.tie import Tie
 from gaussmith.plans.tied_people import counts_everybody
 from gaussmith.releases import Release
+from gaussmith.releases.shown_groups import ShownGroups
+from gaussmith.totals.found_keys import codes_of, keys_of
+from gaussmith.totals.limbs import check_steady
 from gaussmith.totals.opened import Opened, columns_read, open_data, plain_rule
+from gaussmith.totals.people import FoundPeople
 from gaussmith.totals.rehearsal import rehearse
 from gaussmith.totals.shared import scans_of, total_all
 
@@ -94,8 +102,12 @@ def release(prepared: Prepared, progress: Progress | None = None) -> Release:
 
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
     """
-    totals = total_all(prepared.sources, progress)
-    return replace(release_totals(prepared.plan, totals), row_rules=told_rules(prepared))
+    plan, sources = prepared.plan, prepared.sources
+    plain = [i for i, draw in enumerate(plan.draws) if draw.groups is None or not draw.groups.is_found]
+    added = dict(zip(plain, total_all([sources[i] for i in plain], progress), strict=True))
+    totals = [added.get(i, []) for i in range(len(sources))]
+    release = _release_with_keys(prepared, totals) if plan.finds_keys else release_totals(plan, totals)
+    return replace(release, row_rules=told_rules(prepared))
 
 
 def told_rules(prepared: Prepared) -> tuple[RowRule | None, ...]:
@@ -114,6 +126,108 @@ def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
         found |= zip(tie.members, ((features, None) for features in _release_tie(tie, members)), strict=True)
     noisy, records = zip(*(found[i] for i in range(len(plan.draws))), strict=True)
     return Release(plan, noisy, records, (None,) * len(found))
+
+
+def _release_with_keys(prepared: Prepared, totals: Sequence[Sequence[Totals]]) -> Release:
+    """As `release_totals`, where some groups are found: one draw of each such question decides which are shown."""
+    plan, sources = prepared.plan, prepared.sources
+    noisy: dict[int, tuple[Array, int | None]] = {}
+    shown: dict[int, ShownGroups] = {}
+    for i, draw in enumerate(plan.draws):
+        if draw.groups is None or not draw.groups.is_found:
+            if draw.tie is None:
+                _check_sums(draw, totals[i])
+                noisy[i] = _release_draw(draw, totals[i])
+        elif (threshold := threshold_of(draw)) is not None:
+            passed = _pass(draw, threshold, sources[i])
+            others = [j for j, other in enumerate(plan.draws) if _finds_alike(draw, other) and j != i]
+            shown |= dict.fromkeys([i, *others], passed.groups)
+            noisy[i] = _release_shown(draw, sources[i], passed, passed.noisy), None
+            noisy |= {j: (_release_shown(plan.draws[j], sources[j], passed, None), None) for j in others}
+    for tie in plan.ties:
+        members = [(plan.draws[i], totals[i]) for i in tie.members]
+        for member in members:
+            _check_sums(*member)
+        noisy |= zip(tie.members, ((features, None) for features in _release_tie(tie, members)), strict=True)
+    features, records = zip(*(noisy[i] for i in range(len(plan.draws))), strict=True)
+    found = tuple(shown.get(i) for i in range(len(plan.draws)))
+    return Release(plan, features, records, (None,) * len(features), shown=found)
+
+
+def _finds_alike(draw: Draw, other: Draw) -> bool:
+    return other.groups is not None and other.groups.is_found and _which(other) == _which(draw)
+
+
+def _which(draw: Draw) -> int:
+    assert isinstance(draw.groups, FoundGroups)
+    return draw.groups.which
+
+
+@dataclass(frozen=True, eq=False)
+class _Passed:
+    """The groups that passed a threshold, in the order of their keys: as they are told, as they are compared, and the
+    noisy integers of their people."""
+
+    groups: ShownGroups
+    keys: GroupKeys
+    people: Words = field(repr=False)
+    noisy: list[int] = field(repr=False)
+
+
+def _pass(draw: Draw, threshold: Threshold, opened: Opened) -> _Passed:
+    """Every key that somebody has meets its noise; those that pass are kept. Nothing else of them is."""
+    import polars as pl
+
+    assert isinstance(opened.summation, FoundPeople) and isinstance(draw.groups, FoundGroups)
+    keys, kept = opened.summation.keys, []
+    for batch in opened.summation.stream(opened.source, threshold.spares, threshold.at_least):
+        people, spare = batch["n"].to_numpy(), batch["s"].to_numpy()
+        noise, spare_noise = normal_integers(2 * len(people), NOISE_BITS).reshape(2, len(people))
+        shows = threshold.shows(people, noise, spare, spare_noise)
+        bars = threshold.bars(spare[shows], spare_noise[shows])
+        passed = batch.filter(pl.Series(shows, dtype=pl.Boolean))
+        kept.append(passed.with_columns(pl.Series("z", noise[shows]), pl.Series("b", bars)))
+    if not kept:
+        return _Passed(ShownGroups((), np.zeros(0)), GroupKeys(keys.names, (), (), ()), np.zeros(0, np.int64), [])
+    found = pl.concat(kept)
+    labels = keys_of(found, keys)
+    noisy = [threshold.people(int(n)) + int(z) for n, z in zip(found["n"], found["z"], strict=True)]
+    bars = found["b"].to_numpy()
+    order = sorted(range(len(labels)), key=lambda i: tuple(map(_sorted_as, labels[i])))
+    if draw.groups.top is not None and len(order) > draw.groups.top:
+        ranked = sorted(order, key=lambda i: -noisy[i])
+        best = set(ranked[: draw.groups.top])
+        bars = np.maximum(bars, noisy[ranked[draw.groups.top]] / threshold.people(1))
+        order = [i for i in order if i in best]
+    found = found[order]
+    told = ShownGroups(tuple(labels[i] for i in order), bars[order])
+    return _Passed(told, codes_of(found, keys), found["n"].to_numpy(), [noisy[i] for i in order])
+
+
+def _sorted_as(key: str | int | bool) -> tuple[int, Any]:
+    """Numbers before texts, texts by their bytes: never the order of an engine, which hidden keys may change."""
+    return (1, key.encode()) if isinstance(key, str) else (0, key)
+
+
+def _release_shown(draw: Draw, opened: Opened, passed: _Passed, counts: list[int] | None) -> Array:
+    """The noisy features of the groups that were shown; `counts` are the noisy integers by which this draw decided."""
+    assert isinstance(opened.summation, FoundPeople)
+    block, size = draw.block, len(passed.groups.labels)
+    if counts is not None and not block.codes.width:
+        totals = [Totals([], int(n)) for n in passed.people]
+    else:
+        totals = opened.summation.shown(opened.source, passed.keys)
+    if counts is not None:
+        check_steady([each.records for each in totals], passed.people.tolist())
+    rows = block.grid.lift.shape[0]
+    fresh = normal_integers(size * rows, NOISE_BITS).reshape(size, rows)
+    found = []
+    for i, each in enumerate(totals):
+        noisy = add(block.grid.lifted(block.codes, each.sums, each.records), fresh[i])
+        if counts is not None:
+            noisy = np.array([*noisy.tolist()[:-1], counts[i]], dtype=object)
+        found.append(block.shape.features.times(noisy.astype(float) / block.grid.scale))
+    return np.array(found, float).reshape(size, block.shape.features.shape[0])
 
 
 def _check_sums(draw: Draw, totals: Sequence[Totals]) -> None:

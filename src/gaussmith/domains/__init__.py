@@ -12,6 +12,7 @@ from gaussmith.domains.ball import Ball
 from gaussmith.domains.box import Box
 from gaussmith.domains.cells import Cells
 from gaussmith.domains.counts import Counts
+from gaussmith.domains.found_groups import FOUND, FoundGroups
 from gaussmith.domains.gaussian import GaussianData
 from gaussmith.domains.groups import Groups
 from gaussmith.domains.moments import Moments
@@ -51,6 +52,6 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
 
 
 __all__ = [
-    "Ball", "Box", "Cells", "Counts", "Domain", "GaussianData", "Groups", "Moments", "People", "Points", "Records",
-    "SparseSum", "Votes", "domain_from_dict",
+    "FOUND", "Ball", "Box", "Cells", "Counts", "Domain", "FoundGroups", "GaussianData", "Groups", "Moments", "People",
+    "Points", "Records", "SparseSum", "Votes", "domain_from_dict",
 ]  # fmt: skip

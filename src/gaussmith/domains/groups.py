@@ -46,15 +46,7 @@ class Groups:
         at_most: int = 1,
     ) -> None:
         columns, labels = _labels(keys)
-        for column in columns:
-            if column in RESERVED:
-                raise DomainError(
-                    f"key column {column!r}",
-                    f"tables of answers use these column names: {', '.join(RESERVED)}",
-                    "rename the column in the source",
-                    code="key-column-reserved",
-                    column=column,
-                )
+        check_columns(columns)
         rule = "a person is in a whole number of groups, at least one"
         at_most = check_whole("at_most", at_most, 1, rule=rule, error=DomainError)
         if at_most > len(labels):
@@ -72,6 +64,11 @@ class Groups:
         """The number of declared groups."""
         return len(self.labels)
 
+    @property
+    def is_found(self) -> bool:
+        """Whether keys come from the data."""
+        return False
+
     def to_dict(self) -> dict[str, Any]:
         """A dictionary without the domain, which a plan stores separately."""
         return {
@@ -84,6 +81,19 @@ class Groups:
     def from_dict(cls, fields: dict[str, Any], domain: Domain) -> Groups:
         rows = [dict(zip(fields["columns"], label, strict=True)) for label in fields["labels"]]
         return cls(rows, domain, fields["at_most"])
+
+
+def check_columns(columns: Sequence[str]) -> None:
+    """Refuse key columns that a table of answers could not show."""
+    for column in columns:
+        if column in RESERVED:
+            raise DomainError(
+                f"key column {column!r}",
+                f"tables of answers use these column names: {', '.join(RESERVED)}",
+                "rename the column in the source",
+                code="key-column-reserved",
+                column=column,
+            )
 
 
 def _labels(

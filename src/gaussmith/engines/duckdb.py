@@ -25,6 +25,8 @@ from gaussmith.expressions import Derivation, GroupKeys, kind_of
 from gaussmith.problem.codes import Codes
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from gaussmith.engines.engine import Frame
 
 BATCH_ROWS = 1 << 18
@@ -111,8 +113,8 @@ class DuckDB:
         import duckdb
         import narwhals as nw
 
-        columns, is_text = key_columns(keys)
-        kinds = [*("VARCHAR" if text else "DOUBLE" for text in is_text), "BIGINT"]
+        columns, types = key_columns(keys)
+        kinds = [{"text": "VARCHAR", "integer": "BIGINT", "double": "DOUBLE"}[kind] for kind in types]
         unnested = [
             duckdb.FunctionExpression("unnest", duckdb.ConstantExpression(values)).cast(kind).alias(name)
             for (name, values), kind in zip(columns.items(), kinds, strict=True)
@@ -124,6 +126,25 @@ class DuckDB:
     def fetch(self, frame: Frame) -> list[tuple[Any, ...]]:
         native: Any = frame.to_native()
         return [tuple(row) for row in native.fetchall()]
+
+    def batches(self, frame: Frame, rows: int) -> Iterator[pl.DataFrame]:
+        import polars as pl
+
+        native: Any = frame.to_native()
+        with closing(arrow_batches(native, rows)) as batches:
+            for batch in batches:
+                found = pl.from_arrow(batch)
+                assert isinstance(found, pl.DataFrame)
+                yield found
+
+    def digested(self, frame: Frame, text: str, name: str) -> Frame:
+        import duckdb
+        import narwhals as nw
+
+        native: Any = frame.to_native()
+        digest = duckdb.FunctionExpression("md5", duckdb.ColumnExpression(text)).alias(name)
+        found: Frame = nw.from_native(native.select(duckdb.StarExpression(), digest))
+        return found
 
     def without_rows(self, source: Source) -> Source | None:
         return replace(source, native=_empty_relation(source.native))

@@ -17,6 +17,7 @@ from gaussmith.problem.codes import Codes
 
 if TYPE_CHECKING:
     import narwhals as nw
+    import polars as pl
 
     from gaussmith.engines.files import Files
     from gaussmith.engines.source import Source
@@ -132,6 +133,12 @@ class Engine(Protocol):
     def fetch(self, frame: Frame) -> list[tuple[Any, ...]]:
         """Run a query and bring its few rows here."""
 
+    def batches(self, frame: Frame, rows: int) -> Iterator[pl.DataFrame]:
+        """Run a query and bring its rows here, about so many at a time, in no order."""
+
+    def digested(self, frame: Frame, text: str, name: str) -> Frame:
+        """The frame with one more column: the md5 of a column of texts, as 32 hexadecimal digits."""
+
     def without_rows(self, source: Source) -> Source | None:
         """A source with the same columns and no rows, for a rehearsal; None where there is none. Touches no rows."""
 
@@ -141,8 +148,12 @@ def rows_per_batch(columns: int, rows: int = BATCH_ROWS) -> int:
     return min(rows, max(PIECE_ROWS, MAX_BATCH_NUMBERS // columns))
 
 
-def key_columns(keys: GroupKeys) -> tuple[dict[str, list[Any]], list[bool]]:
-    """The columns of `Engine.key_table`: the codes of the keys by name, then their places as g; and which are text."""
+def key_columns(keys: GroupKeys) -> tuple[dict[str, list[Any]], list[str]]:
+    """The columns of `Engine.key_table`: the codes of the keys by name, then their places as g; and of which type.
+
+    Types are "text", "integer" and "double".
+    """
     columns: dict[str, list[Any]] = {f"k{j}": [code[j] for code in keys.codes] for j in range(len(keys.columns))}
-    is_text = [kind in ("text", "object") for kind in keys.kinds]
-    return {**columns, "g": list(range(len(keys.codes)))}, is_text
+    kinds = {"text": "text", "object": "text", "integer": "integer"}
+    types = [*(kinds.get(kind, "double") for kind in keys.kinds), "integer"]
+    return {**columns, "g": list(range(len(keys.codes)))}, types

@@ -104,3 +104,14 @@ def data_error() -> DataError:
         "check that other tools can read every file or table completely",
         code="data-not-readable",
     )
+
+
+def streamed(work: Callable[[], Iterator[T]]) -> Iterator[T]:
+    """What `work` yields, step by step, each as `attempt` would: no error speaks of the data."""
+    batches = attempt(work)
+    end = object()
+    while True:
+        batch = attempt(lambda: next(batches, end))
+        if batch is end:
+            return
+        yield batch  # type: ignore[misc]  # the end alone is not of this type

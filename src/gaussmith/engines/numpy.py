@@ -17,6 +17,8 @@ from gaussmith.expressions import Derivation, GroupKeys
 from gaussmith.problem.codes import Codes
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from gaussmith.engines.engine import Frame
 
 FEW_ROWS = 64
@@ -82,6 +84,12 @@ class Numpy:
         raise _nameless()
 
     def fetch(self, frame: Frame) -> list[tuple[Any, ...]]:
+        raise _nameless()
+
+    def batches(self, frame: Frame, rows: int) -> Iterator[pl.DataFrame]:
+        raise _nameless()
+
+    def digested(self, frame: Frame, text: str, name: str) -> Frame:
         raise _nameless()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import md5
 from typing import Any
 
 from gaussmith.engines.addresses import without_secrets
@@ -95,14 +96,33 @@ class Polars:
         import narwhals as nw
         import polars as pl
 
-        columns, is_text = key_columns(keys)
-        types = [*(pl.String if text else pl.Float64 for text in is_text), pl.Int64]
-        return nw.from_native(pl.LazyFrame(columns, schema=dict(zip(columns, types, strict=True))))
+        columns, types = key_columns(keys)
+        known = {"text": pl.String, "integer": pl.Int64, "double": pl.Float64}
+        schema = {name: known[kind] for name, kind in zip(columns, types, strict=True)}
+        return nw.from_native(pl.LazyFrame(columns, schema=schema))
 
     def fetch(self, frame: Frame) -> list[tuple[Any, ...]]:
         """Streamed: the data need not fit into memory."""
         native: Any = frame.to_native()
         return list(native.collect(engine="streaming").rows())
+
+    def batches(self, frame: Frame, rows: int) -> Iterator[pl.DataFrame]:
+        native: Any = frame.to_native()
+        return collect_batches(native, rows)
+
+    def digested(self, frame: Frame, text: str, name: str) -> Frame:
+        """Polars has no md5: each text goes through Python's."""
+        import narwhals as nw
+        import polars as pl
+
+        def digest(texts: pl.Series) -> pl.Series:
+            found = [md5(each.encode(), usedforsecurity=False).hexdigest() for each in texts]
+            return pl.Series(found, dtype=pl.String)
+
+        native: Any = frame.to_native()
+        digests = pl.col(text).map_batches(digest, return_dtype=pl.String, is_elementwise=True)
+        found: Frame = nw.from_native(native.with_columns(digests.alias(name)))
+        return found
 
     def without_rows(self, source: Source) -> Source | None:
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ from gaussmith.problem.sql import Step
 
 if TYPE_CHECKING:
     import narwhals as nw
+    import polars as pl
 
     from gaussmith.engines.engine import Frame
 
@@ -100,9 +102,9 @@ class Spark:
     def key_table(self, rows: Frame, keys: GroupKeys) -> Frame:
         import narwhals as nw
 
-        columns, is_text = key_columns(keys)
-        types = [*("string" if text else "double" for text in is_text), "long"]
-        fields = ", ".join(f"{name} {kind}" for name, kind in zip(columns, types, strict=True))
+        columns, types = key_columns(keys)
+        known = {"text": "string", "integer": "long", "double": "double"}
+        fields = ", ".join(f"{name} {known[kind]}" for name, kind in zip(columns, types, strict=True))
         native: Any = rows.to_native()
         records = list(zip(*columns.values(), strict=True))
         table: Frame = nw.from_native(native.sparkSession.createDataFrame(records, fields))
@@ -111,6 +113,25 @@ class Spark:
     def fetch(self, frame: Frame) -> list[tuple[Any, ...]]:
         native: Any = frame.to_native()
         return [tuple(row) for row in native.collect()]
+
+    def batches(self, frame: Frame, rows: int) -> Iterator[pl.DataFrame]:
+        """One partition at a time is held here."""
+        import polars as pl
+
+        native: Any = frame.to_native()
+        each = native.toLocalIterator(prefetchPartitions=True)
+        while some := list(itertools.islice(each, rows)):
+            yield pl.DataFrame(
+                [tuple(row) for row in some], schema=native.columns, orient="row", infer_schema_length=None
+            )
+
+    def digested(self, frame: Frame, text: str, name: str) -> Frame:
+        import narwhals as nw
+        from pyspark.sql import functions
+
+        native: Any = frame.to_native()
+        found: Frame = nw.from_native(native.withColumn(name, functions.md5(functions.encode(text, "UTF-8"))))
+        return found
 
     def without_rows(self, source: Source) -> Source | None:
         """None: a query without rows costs Spark as much as one with a few."""

@@ -130,6 +130,19 @@ def object_code(value: object) -> str | None:
         return None
 
 
+def spoken_object(code: str) -> str | int:
+    """What a code of `object_code` is told as: texts as they are, whole numbers as such, all else as its digits.
+
+    >>> spoken_object(object_code("north")), spoken_object(object_code(17)), spoken_object(object_code(2.5))
+    ('north', 17, '5/2')
+    """
+    if code[:1] != "\0":
+        return code
+    if code[1] == "n" and "/" not in code:
+        return int(decimal.Decimal(code[2:]))
+    return code[2:]
+
+
 def _code_of(value: Any) -> str | None:
     kind = type(value)
     if issubclass(kind, str):

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from gaussmith.checks import is_number
 from gaussmith.errors import GuaranteeError
-from gaussmith.numerics.curve import mu_downward
 from gaussmith.numerics.exact import smaller_reading
+from gaussmith.numerics.found_keys import mu_beside
 
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
@@ -89,9 +89,7 @@ def _mu_beside_keys(epsilon: float, delta: float, K: Fraction) -> float:
             keys_delta=K,
             delta=delta,
         )
-    # The first terms of −ln(1 − K) = K + K²/2 + …, which are all above 0: the sum errs low.
-    higher = smaller_reading(epsilon) + sum(K**n / n for n in range(1, 5))
-    return mu_downward(min(higher, Fraction(100)), rest)
+    return mu_beside(smaller_reading(epsilon), smaller_reading(delta), K)
 
 
 def keys_units(keys_delta: Fraction) -> int:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import check_number
-from gaussmith.domains import Groups
+from gaussmith.domains import FoundGroups, Groups
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
@@ -37,7 +37,7 @@ from gaussmith.plans.rule_fit import check_rule
 from gaussmith.plans.tie import Tie, bound_of, tie_from_dict
 from gaussmith.plans.tied_features import NAME, tied_shape
 from gaussmith.plans.tied_people import Place, part_of
-from gaussmith.problem import Problem
+from gaussmith.problem import Domain, Problem
 from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape
 from gaussmith.statistics import Answers
@@ -109,6 +109,8 @@ class Draw:
     @cached_property
     def lower_bound(self) -> float:
         """No Gaussian noise with this guarantee has a smaller price."""
+        if self.groups is not None and self.groups.is_found:  # with any number of keys, no noise across them helps
+            return self._times * self.block.lower_bound
         # A person in one group, added, removed or moved elsewhere, is an add-remove difference in that group.
         forced = self._times * self.block.lower_bound * self.block.guarantee.mu**2
         return max(forced, self._held_bound) / self.guarantee.mu**2
@@ -207,10 +209,14 @@ class Draw:
             block,
             Guarantee.from_dict(fields["guarantee"]),
             check(fields["neighbours"]),
-            None if fields["groups"] is None else Groups.from_dict(fields["groups"], block.domain),
+            None if fields["groups"] is None else _read_groups(fields["groups"], block.domain),
             None if fields["row_rule"] is None else RowRule.from_dict(fields["row_rule"]),
             scale=check_number("scale", fields["scale"], above=0, error=PlanError),
         )
+
+
+def _read_groups(fields: dict[str, Any], domain: Domain) -> Groups:
+    return (FoundGroups if fields.get("found") else Groups).from_dict(fields, domain)
 
 
 def draw_groups(

@@ -27,6 +27,7 @@ from gaussmith.numerics.trace_roots import square_down
 from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
+from gaussmith.plans.found_keys import FindsKeys
 from gaussmith.plans.saved_plan import FORMAT, check_saved
 from gaussmith.plans.slot import Piece, Slot, check_slots
 from gaussmith.plans.tie import Tie
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(StatedErrors):
+class Plan(StatedErrors, FindsKeys):
     """The plan returned by `gaussmith.plan` and by `request.plan`.
 
     `plan["question"]` is the plan narrowed to one question; its errors are those of that question.
@@ -287,6 +288,7 @@ class Plan(StatedErrors):
         if spent > Fraction(self.guarantee.mu) ** 2:
             what = "draws that spend too much"
             raise PlanError(what, "their μ² must fit in the guarantee's", "plan again", code="draws-spend-too-much")
+        self.certify_keys()
 
     @property
     def protects(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
+from gaussmith.releases.shown_groups import shown_intervals
 from gaussmith.statistics import Noisy
 
 
@@ -22,6 +23,10 @@ class Readout:
     records: int | None = None
     parts: int = 1
     """The number of independent noises in each feature: more than one for groups added up."""
+    bars: Array | None = None
+    """Of found groups, where these noises decided which are shown: what each count had to reach."""
+    at_least: int = 1
+    """The fewest people that a shown group has."""
 
     @cached_property
     def noisy(self) -> Noisy:
@@ -41,6 +46,8 @@ class Readout:
 
     def intervals(self, width: float, method: str) -> tuple[Array, Array]:
         """Ends of all intervals, `width` standard errors to either side."""
+        if self.bars is not None:
+            return shown_intervals(self.block, self.features, self.bars, self.at_least, width, method)
         ends = [each.intervals(self.noisy, width, method) for each in self.block.answers.statistics]
         lower, upper = (np.concatenate(each, axis=-1) for each in zip(*ends, strict=True))
         return lower, upper

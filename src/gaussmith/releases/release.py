@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gaussmith.checks import is_whole
+from gaussmith.domains import FoundGroups, Groups
 from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
@@ -23,6 +24,7 @@ from gaussmith.plans.row_rule import RowRule, notes_on
 from gaussmith.releases.distribution import CellReadings
 from gaussmith.releases.readings import Readings
 from gaussmith.releases.readout import Readout, block_diagonal, side_by_side
+from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.statistics.mean import check_method
 
 
@@ -64,6 +66,8 @@ class Release(Readings, CellReadings):
     made_up: bool = False
     """Whether the data were made up for a rehearsal: then every format says so."""
     view: View = field(default=View(), repr=False)
+    shown: tuple[ShownGroups | None, ...] = field(default=(), repr=False)
+    """Of each draw over found keys the groups that were shown; None for other draws. Empty where no keys are found."""
 
     def named(self, id: str, receipt: str) -> Release:
         """The same release under the id that a ledger charged, with the ledger's receipt."""
@@ -108,9 +112,19 @@ class Release(Readings, CellReadings):
         return self.plan.questions
 
     @property
+    def groups(self) -> Groups | None:
+        """The groups of the only question; found ones with the keys that were shown."""
+        groups, shown = self.plan.groups, self._shown_groups
+        return groups.showing(shown.labels) if shown is not None and isinstance(groups, FoundGroups) else groups
+
+    @property
+    def _shown_groups(self) -> ShownGroups | None:
+        return self.shown[self.plan.slot.draws[0]] if self.shown else None
+
+    @property
     def labels(self) -> tuple[tuple[Any, ...], ...]:
-        """The declared keys of the groups in order; empty if there are no groups or one is chosen."""
-        groups = self.plan.groups
+        """The keys of the groups in order, declared or shown; empty if there are no groups or one is chosen."""
+        groups = self.groups
         return () if groups is None or self.view.groups is not None else groups.labels
 
     @property
@@ -171,7 +185,14 @@ class Release(Readings, CellReadings):
         It is the sum of the noisy sums and counts of the groups, so totals equal the sum of their parts; a person in
         several groups is counted in each.
         """
-        groups = self.plan.groups
+        groups = self.groups
+        if groups is not None and groups.is_found:
+            raise PlanError(
+                "a total over found groups",
+                "groups that were not shown are missing from it",
+                "ask for the total in a question of its own, without by",
+                code="total-over-found-groups",
+            )
         if groups is None or self.view.groups is not None:
             raise PlanError(
                 "a total without groups",
@@ -222,7 +243,16 @@ class Release(Readings, CellReadings):
         block = self.block
         if draw.tie is not None and parts > 1:  # the noise of tied groups is not independent
             block, parts = tied_sum(draw, parts).narrowed(*shown)[0], 1
-        return Readout(block, features, self.records[at], parts)
+        bars, least = self._bars(at)
+        return Readout(block, features, self.records[at], parts, bars, least)
+
+    def _bars(self, at: int) -> tuple[Array | None, int]:
+        """What the counts of found groups in view had to reach, and the fewest people in one, where a draw decided."""
+        groups, shown = self.plan.draws[at].groups, self.shown[at] if self.shown else None
+        if shown is None or not isinstance(groups, FoundGroups) or groups.kappa is None:
+            return None, 1
+        chosen = shown.bars if self.view.groups is None else shown.bars[self.view.groups[0]]
+        return np.asarray(chosen), groups.at_least
 
     def _shown(self, answers: Array) -> Array:
         """The answers in view."""

@@ -14,6 +14,7 @@ from gaussmith.errors import GaussmithError, PlanError, RequestError
 from gaussmith.plans import Plan
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.release import Release, View
+from gaussmith.releases.shown_groups import ShownGroups
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
@@ -29,6 +30,7 @@ def release_to_dict(release: Release) -> dict[str, Any]:
     from gaussmith import __version__
 
     g, view, plan = release.guarantee, release.view, release.plan
+    none = (None,) * len(plan.draws)
     return {
         "format": FORMAT,
         "kind": "release",
@@ -45,7 +47,14 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "intervals_cover": COVERS,
         "draws": [
             {"features": noisy.tolist(), "records": records, "row_rule": row_rule and row_rule.to_dict()}
-            for noisy, records, row_rule in zip(release.noisy, release.records, release.row_rules, strict=True)
+            | ({} if shown is None else {"shown": shown.to_dict()})
+            for noisy, records, row_rule, shown in zip(
+                release.noisy,
+                release.records,
+                release.row_rules,
+                release.shown or none,
+                strict=True,
+            )
         ],
         "view": {
             "question": plan.questions[0] if len(plan) < len(plan.slots) else None,
@@ -131,9 +140,14 @@ def _release(fields: dict[str, Any]) -> Release:
             raise PlanError(
                 what, "every draw must have its noisy numbers", "check the file", code="release-of-other-draws"
             )
-        noisy = tuple(
-            np.array(saved["features"], float).reshape(draw.size, draw.block.shape.features.shape[0])
+        shown = tuple(
+            ShownGroups.from_dict(saved["shown"]) if draw.groups is not None and draw.groups.is_found else None
             for saved, draw in zip(fields["draws"], plan.draws, strict=True)
+        )
+        sizes = [draw.size if each is None else len(each.labels) for draw, each in zip(plan.draws, shown, strict=True)]
+        noisy = tuple(
+            np.array(saved["features"], float).reshape(size, draw.block.shape.features.shape[0])
+            for saved, size, draw in zip(fields["draws"], sizes, plan.draws, strict=True)
         )
         row_rules = (saved["row_rule"] for saved in fields["draws"])
         made = Release(
@@ -145,6 +159,7 @@ def _release(fields: dict[str, Any]) -> Release:
             fields.get("receipt"),
             fields.get("gaussmith"),
             fields.get("made_up") is True,
+            shown=shown if plan.finds_keys else (),
         )
         return _narrowed(made, fields["view"])
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -161,7 +176,7 @@ def _narrowed(release: Release, saved: dict[str, Any]) -> Release:
     if saved["groups"] is None and saved["answer"] is None:
         return release
     groups = saved["groups"]
-    size = 0 if release.plan.groups is None else release.plan.groups.size
+    size = 0 if release.groups is None else len(release.groups.labels)
     if groups is not None:
         inside = all(type(group) is int and 0 <= group < size for group in groups)
         several = bool(saved["summed"])  # else the error of one group would be said of many

@@ -55,19 +55,20 @@ def _of_one(release: Release, confidence: float) -> dict[str, list[Any]]:
     errors, names = release.standard_errors, list(release.names)
     status = np.where(errors == 0, EXACT, np.where(np.isfinite(lower) & np.isfinite(upper), NOISY, UNKNOWN))
     labels = _labels(release)
-    columns = release.plan.groups.columns if labels and release.plan.groups is not None else ()
+    grouped = bool(labels) or (release.groups is not None and release.view.groups is None)
+    columns = release.groups.columns if grouped and release.groups is not None else ()
     keys = {column: [label[i] for label in labels for _ in names] for i, column in enumerate(columns)}
     lower, upper = release.intervals(confidence)
     numbers = {"value": release.values, "standard_error": errors, "lower": lower, "upper": upper}
     told = status.ravel().tolist()
     found: dict[str, list[Any]] = {
         **keys,
-        "answer": names * max(1, len(labels)),
+        "answer": names * (len(labels) if grouped else 1),
         **{name: array.ravel().tolist() for name, array in numbers.items()},
         "status": told,
         "note": [
             "; ".join(filter(None, (MADE_UP if release.made_up else "", NOTES[each], rule)))
-            for each, rule in zip(told, _rules(release, names) * max(1, len(labels)), strict=True)
+            for each, rule in zip(told, _rules(release, names) * (len(labels) if grouped else 1), strict=True)
         ],
     }
     return _with_shares(release, found, confidence)
@@ -105,7 +106,7 @@ def _rules(release: Release, names: Sequence[str]) -> list[str]:
 
 def _labels(release: Release) -> Sequence[tuple[Any, ...]]:
     """The keys of the groups in view; none where there are no groups, or they are added up."""
-    groups, chosen = release.plan.groups, release.view.groups
+    groups, chosen = release.groups, release.view.groups
     if groups is None or release.view.summed:
         return ()
     return groups.labels if chosen is None else [groups.labels[g] for g in chosen]

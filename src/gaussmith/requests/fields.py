@@ -52,6 +52,8 @@ class Fields:
     proportions: Any = field(default_factory=dict)
     marginals: Any = field(default_factory=tuple)
     values_per_unit: int | None = None
+    keys_at_least: int = 1
+    top: int | None = None
 
 
 def read_bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:

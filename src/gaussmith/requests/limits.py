@@ -17,6 +17,13 @@ def check_limits(question: Question, error_of: Callable[[Question], float]) -> N
 
     `error_of` is the standard error of a count of a question, if nothing else were asked.
     """
+    if question.finds and question.groups_per_unit is None:
+        raise RequestError(
+            "found keys with a unit, without groups_per_unit",
+            "a person may have several keys, and counts in at most so many: those with the most of their rows",
+            "write groups_per_unit = 1, or more: errors and the threshold grow with its square root",
+            code="found-limit-not-given",
+        )
     if question.by and question.groups_per_unit is None:
         lists = question.by.values() if isinstance(question.by, Mapping) else [question.by]
         size = math.prod(map(len, lists))

@@ -219,9 +219,8 @@ def _widest(parts: Sequence[Part]) -> Within:
     return tuple(found)
 
 
-def slot_of(question: Question, parts: Sequence[tuple[int, Part]]) -> Slot:
+def slot_of(question: Question, own: Sequence[Part], parts: Sequence[tuple[int, Part]]) -> Slot:
     """Where the answers of a question are; `parts` has for each of its own the draw, and all that is asked there."""
-    own = parts_of(question)
     places = []
     for asked in asked_of(question):
         k = next(k for k, part in enumerate(own) if asked in part.asked)

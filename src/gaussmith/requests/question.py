@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from gaussmith.checks import check_whole
+from gaussmith.domains import FOUND
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
 from gaussmith.requests.bounds import settle_rows, settle_totals, settle_values
@@ -35,7 +36,8 @@ class Question(Fields):
     covariance:       two columns or more, or with their bounds: covariances and correlations of every two
     regression:       {"of": "income", "on": ["age", "bmi"]}: slopes and the constant
     count:            True: the number of people; "rows": the number of rows
-    by:               declared groups: {"region": ["north", "south"]}, or a list of combinations
+    by:               declared groups: {"region": ["north", "south"]}, or a list of combinations; or found in the data:
+                      {"airport": "found"}
     rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
     groups_per_unit:  the number of groups a person counts in; must be given where there are groups and a unit
     mean_of:          "rows": means over rows; "units": means over people of each person's own mean
@@ -54,6 +56,8 @@ class Question(Fields):
     medians:          the same at 0.5: ["income"], or with bounds {"income": [0, 200000]}
     marginals:        tables over columns that have values or bins, which add up: [["age", "sex"], ["region"]]
     values_per_unit:  how many of these values a person counts in; must be given where there is a unit
+    keys_at_least:    found keys with fewer people are never shown
+    top:              show at most so many found groups, those with the largest noisy counts
     share:            its share of μ², relative to those of the others; without any, questions are planned together
     error_at_most:    the largest standard error allowed in its sums, counts and cells; all else is as good as it gets
     """
@@ -105,6 +109,8 @@ class Question(Fields):
         for limit in ("groups_per_unit", "values_per_unit"):
             if getattr(self, limit) is not None:
                 self._check_limit(limit)
+        if self.finds:
+            self._check_found()
         lists = self.by.values() if isinstance(self.by, Mapping) else [self.by]
         if self.by and all(isinstance(keys, list) for keys in lists):  # others are refused as no keys at all
             _check_fits("groups_per_unit", self.groups_per_unit or 1, math.prod(map(len, lists)), "groups")
@@ -151,6 +157,19 @@ class Question(Fields):
     def where_means_lie(self) -> dict[str, tuple[float, float]]:
         """Between which numbers means are stated to lie, by column."""
         return read_mean_within(self.mean_within, self.means)
+
+    @property
+    def finds(self) -> bool:
+        """Whether keys of its groups are found in the data."""
+        return isinstance(self.by, Mapping) and any(
+            isinstance(keys, str) and keys == FOUND for keys in self.by.values()
+        )
+
+    def _check_found(self) -> None:
+        """Limits on found keys are whole numbers."""
+        self._check_limit("keys_at_least")
+        if self.top is not None:
+            self._check_limit("top")
 
     def _check_error(self) -> None:
         """A largest error is a number, and what it is about has a standard error that is known beforehand."""

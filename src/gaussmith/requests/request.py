@@ -22,6 +22,7 @@ from gaussmith.requests.accuracy import AccuracyFirst
 from gaussmith.requests.bins import read_all_bins
 from gaussmith.requests.bounds import settle_values
 from gaussmith.requests.fields import READERS, Fields, read_complete, read_counted, read_missing, read_values
+from gaussmith.requests.finding import check_found, found_parts, plan_found, split_found
 from gaussmith.requests.given import fill_absent, joined_columns, misnamed, refuse_paths, refuse_unknown
 from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
@@ -32,7 +33,7 @@ from gaussmith.statistics.registry import asked_by_field
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
 
-KEYS = ("source", *SHARED, "unit", "guarantee", "neighbours", "question")
+KEYS = ("source", *SHARED, "unit", "keys_delta", "guarantee", "neighbours", "question")
 """The fields of a TOML request."""
 
 STATED = ("epsilon", "delta", "mu", "rho")
@@ -66,6 +67,7 @@ class Request(AccuracyFirst, Fields):
 
     source: Any = field(kw_only=False, repr=False)  # a frame would show its values
     unit: str | None = None
+    keys_delta: float | None = None
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
     questions: Sequence[Question | Mapping[str, Any]] = ()
@@ -173,17 +175,33 @@ class Request(AccuracyFirst, Fields):
             question.check_unit(self.unit)
             if self.unit is not None and not question.person_columns:
                 check_limits(question, self._count_error)
+        check_found(questions, self.neighbours, self.keys_delta)
         shared = any(question.share is not None for question in questions)
-        owners = [(i, part) for i, question in enumerate(questions) for part in parts_of(question)]
+        finding = [i for i, question in enumerate(questions) if question.finds]
+        owners = [(i, part) for i, question in enumerate(questions) for part in parts_of(question) if i not in finding]
         sets = merge([part for _, part in owners], apart=shared)
         parts = [unite([owners[k][1] for k in members]) for members in sets]
         at = {k: (j, parts[j]) for j, members in enumerate(sets) for k in members}
         asking = [{owners[k][0] for k in members} for members in sets]
-        draws = self._shared(questions, parts, asking) if shared else self._tied(parts, asking, self.guarantee)
-        slots = [
-            slot_of(question, [at[k] for k, (owner, _) in enumerate(owners) if owner == i])
-            for i, question in enumerate(questions)
-        ]
+        guarantee, spent = self.guarantee, []
+        if finding:
+            shares = [questions[i].share or 1.0 for i in finding]
+            others = sum(question.share or 1.0 for question in questions if not question.finds)
+            own, rest, kappas = split_found(self.guarantee, shares, others, self.keys_delta)
+            guarantee, spent = rest or self.guarantee, list(zip(finding, own, kappas, strict=True))
+        plain = [question for question in questions if not question.finds]
+        draws: list[Draw] = []
+        if plain:
+            draws = (
+                self._shared(questions, parts, asking, guarantee) if shared else self._tied(parts, asking, guarantee)
+            )
+        places = {i: [at[k] for k, (owner, _) in enumerate(owners) if owner == i] for i in range(len(questions))}
+        parts_in = {i: [part for owner, part in owners if owner == i] for i in range(len(questions))}
+        for which, (i, share, kappa) in enumerate(spent):
+            found = found_parts(questions[i])
+            places[i], parts_in[i] = [(len(draws) + k, part) for k, part in enumerate(found)], found
+            draws += plan_found(questions[i], found, self.unit, share, kappa, which)
+        slots = [slot_of(question, parts_in[i], places[i]) for i, question in enumerate(questions)]
         made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots))
         made.certify()
         return made
@@ -208,12 +226,15 @@ class Request(AccuracyFirst, Fields):
         draw = self._tied([part], [{0}], self.guarantee)[0]
         return float(draw.block.standard_errors[-1])
 
-    def _shared(self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]]) -> list[Draw]:
+    def _shared(
+        self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee
+    ) -> list[Draw]:
         """The draws of the parts of each question, at the share of the guarantee that was given for it."""
-        shares = self.guarantee.split([question.share or 1.0 for question in questions])
+        plain = [i for i, question in enumerate(questions) if not question.finds]
+        shares = guarantee.split([questions[i].share or 1.0 for i in plain])
         draws: list[Draw] = []
         people: list[Draw] = []  # those that only count people for a tie come last, and every tie is told its places
-        for i, share in enumerate(shares):
+        for i, share in zip(plain, shares, strict=True):
             own = [k for k, owners in enumerate(asking) if i in owners]
             made = self._tied([parts[k] for k in own], [asking[k] for k in own], share)
             draws += made[: len(own)]

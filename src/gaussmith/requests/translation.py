@@ -8,10 +8,11 @@ holds what is asked is the matter of `plans.assembly`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from gaussmith.checks import is_number
-from gaussmith.domains import Groups
+from gaussmith.domains import Domain, FoundGroups, Groups
 from gaussmith.errors import RequestError
 from gaussmith.expressions import split_filter
 from gaussmith.guarantee import Guarantee
@@ -22,6 +23,7 @@ from gaussmith.plans.assembled import Assembled, PersonRule
 from gaussmith.plans.assembly import ASSEMBLIES
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import draw_filtered, draw_groups
+from gaussmith.plans.found_draws import draw_found
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
 from gaussmith.requests.parts import Part
@@ -38,8 +40,14 @@ def assemble_part(part: Part, unit: str | None) -> Assembled:
     return replace(made, answers=made.answers.stating(named))
 
 
-def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: str) -> Draw:
-    """The draw of a part of a question, with the row rule of its table."""
+def plan_part(
+    part: Part,
+    unit: str | None,
+    guarantee: Guarantee,
+    neighbours: str,
+    find: Callable[[Domain], FoundGroups] | None = None,
+) -> Draw:
+    """The draw of a part of a question, with the row rule of its table; `find` makes groups whose keys are found."""
     person, unit = unit, None if part.person_columns else unit  # then each person is one row
     where, person_where = split_filter(part.where, dict(part.person_columns))
     is_marks = part.over == VALUES
@@ -52,7 +60,8 @@ def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: st
             code="filtered-histogram-count-under-replace-one",
         )
     made = assemble_part(part, unit)
-    groups = Groups(part.by, made.domain, part.groups_per_unit) if part.by else None
+    groups = Groups(part.by, made.domain, part.groups_per_unit) if part.by and find is None else None
+    groups = groups if find is None else find(made.domain)
     row_rule = RowRule(
         made.made,
         person,
@@ -75,7 +84,10 @@ def plan_part(part: Part, unit: str | None, guarantee: Guarantee, neighbours: st
         missing = {name: part.missing[column] for name, (_, column) in named if column in part.missing}
         missing = {**_in_both(made), **missing}
     if groups is not None:
-        draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)
+        if isinstance(groups, FoundGroups):
+            draw = draw_found(groups, guarantee, made.answers, missing)
+        else:
+            draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)
         return replace(draw, block=_standing_in(draw.block, made.stand_ins), row_rule=row_rule)
     problem = Problem(made.domain, made.answers.features, ADD_REMOVE if filtered else neighbours)
 

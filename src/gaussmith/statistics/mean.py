@@ -115,7 +115,7 @@ class Means(Statistic):
         with np.errstate(divide="ignore", invalid="ignore"):
             return ratio_errors(*self._ratio(noisy))
 
-    def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
+    def intervals(self, noisy: Noisy, width: float | Array, method: str) -> tuple[Array, Array]:
         """Exact intervals by Fieller's method, or approximate ones by the delta method."""
         ends = fieller_intervals if method == "fieller" else delta_intervals
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -183,7 +183,7 @@ def check_method(method: str) -> str:
 
 
 def fieller_intervals(
-    width: float, numerators: Array, denominators: Array, variances: Array, below: Array, both: Array
+    width: float | Array, numerators: Array, denominators: Array, variances: Array, below: Array, both: Array
 ) -> tuple[Array, Array]:
     """Fieller intervals of numerator/denominator when both have Gaussian noise: exact coverage at any size.
 
@@ -202,7 +202,7 @@ def fieller_intervals(
 
 
 def delta_intervals(
-    width: float, numerators: Array, denominators: Array, variances: Array, below: Array, both: Array
+    width: float | Array, numerators: Array, denominators: Array, variances: Array, below: Array, both: Array
 ) -> tuple[Array, Array]:
     """Intervals of numerator/denominator by the delta method: symmetric, accurate far from a zero denominator."""
     ratio = numerators / denominators

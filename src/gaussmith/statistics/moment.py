@@ -166,7 +166,7 @@ class Moment(Statistic):
             errors = self.scaled_errors(parts[0] / parts[1], ratio_errors(*parts))
         return np.where(found.known, errors, np.nan)
 
-    def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
+    def intervals(self, noisy: Noisy, width: float | Array, method: str) -> tuple[Array, Array]:
         """Fieller's of N and D to first order, or the delta method's; the whole line where an answer is unknown."""
         found, parts = self._read(noisy)
         ends = fieller_intervals if method == "fieller" else delta_intervals

@@ -153,11 +153,11 @@ class Quantiles(Statistic):
             inside = np.clip((targets - before) / (upto - before), 0.0, 1.0)
             return np.where(np.isfinite(low) & np.isfinite(high), low + (high - low) * inside, np.nan)
 
-    def intervals(self, noisy: Noisy, width: float, method: str = "fieller") -> tuple[Array, Array]:
+    def intervals(self, noisy: Noisy, width: float | Array, method: str = "fieller") -> tuple[Array, Array]:
         """Hulls of the cells that may hold the quantile; the whole line where there may be no values at all."""
         return self._inverted(noisy, width, False)
 
-    def population_intervals(self, noisy: Noisy, width: float) -> tuple[Array, Array]:
+    def population_intervals(self, noisy: Noisy, width: float | Array) -> tuple[Array, Array]:
         """The same for the quantile of the population that the people were sampled from, independently.
 
         Var G_k grows by n̂q(1 − q), the variance of how many of n sampled values are below the quantile. Approximate:
@@ -209,7 +209,7 @@ class Quantiles(Statistic):
         """Other quantiles of the same cells."""
         return type(self).reading(tuple(f"q{level:g}" for level in levels), levels, self.edges.tolist())
 
-    def distribution(self, noisy: Noisy, width: float) -> tuple[Array, Array, Array, Array]:
+    def distribution(self, noisy: Noisy, width: float | Array) -> tuple[Array, Array, Array, Array]:
         """The inner edges, the share of values below each, and the ends of the intervals of these (each by itself)."""
         B = self.cells
         every, last = np.arange(B - 1), np.full(B - 1, B - 1)

@@ -283,7 +283,7 @@ class Statistic:
         plain = np.sqrt(self.linear_variances(noisy))
         return np.broadcast_to(plain, (*noisy.features.shape[:-1], len(plain)))
 
-    def intervals(self, noisy: Noisy, width: float, method: str) -> tuple[Array, Array]:
+    def intervals(self, noisy: Noisy, width: float | Array, method: str) -> tuple[Array, Array]:
         """Ends of their intervals, `width` standard errors of the normal law to either side."""
         values, half = self.values(noisy), width * np.sqrt(self.linear_variances(noisy))
         return values - half, values + half

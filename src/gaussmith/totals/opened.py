@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from gaussmith.domains import Domain
+from gaussmith.domains import Domain, FoundGroups
 from gaussmith.domains.moment_codes import MomentCodes
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.registry import open_source
@@ -20,6 +20,7 @@ from gaussmith.engines.source import Source, check_columns, check_once, narrowed
 from gaussmith.errors import PlanError, SourceError, nearest_column
 from gaussmith.expressions import (
     Derivation,
+    GroupKeys,
     check_ids,
     columns_used,
     declare_cells,
@@ -51,8 +52,9 @@ from gaussmith.totals.features import (
     RowCount,
     RowSum,
 )
+from gaussmith.totals.found_keys import find_keys
 from gaussmith.totals.limbs import blocks_of
-from gaussmith.totals.people import Histogram, People, check_people
+from gaussmith.totals.people import FoundPeople, Histogram, People, check_people
 from gaussmith.totals.person_rows import open_person_rows
 from gaussmith.totals.records import Records
 
@@ -210,7 +212,7 @@ def _open_rest(rule: RowRule) -> Callable[[Source, Draw, RowRule, Derivation], S
     return _open_people if rule.histogram is None else _open_histogram
 
 
-def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Records | People:
+def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Records | People | FoundPeople:
     codes, stand_ins, groups = draw.block.codes, draw.block.substitutes, draw.groups
     pairs = codes.pairs if isinstance(codes, MomentCodes) else ()
     codes = codes.base if isinstance(codes, MomentCodes) else codes
@@ -225,6 +227,8 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
     )
     features += tuple(PersonProduct(*(_factor(features[i]) for i in pair)) for pair in pairs)
     added = Contribution(features, rule.unit, rule.rows_per_unit or 1)
+    if isinstance(groups, FoundGroups):
+        return _open_found(source, groups, rule, derivation, added)
     keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
     check_people(source, added, derivation, keys, rule.groups_per_unit)
     if keys is None and rule.unit is None and all(kind == TOTAL for kind, _ in rule.features):
@@ -232,6 +236,19 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
         return Records(tuple(name for _, name in rule.features), derivation)
     check_once(source, len(list(blocks_of(added, source.engine.max_features))))
     return People(added, derivation, keys, rule.groups_per_unit)
+
+
+def _open_found(
+    source: Source, groups: FoundGroups, rule: RowRule, derivation: Derivation, added: Contribution
+) -> FoundPeople:
+    declared = {
+        name: declare_groups([name], [(key,) for key in keys], derivation.kinds) for name, keys in groups.declared
+    }
+    schema = {name: source.schema[name] for name in groups.columns if name in source.schema}
+    keys = find_keys(groups.columns, schema, derivation.kinds, declared)
+    check_people(source, added, derivation, GroupKeys(groups.columns, (), (), ()), rule.groups_per_unit)
+    check_once(source, 1 + len(list(blocks_of(added, source.engine.max_features))))
+    return FoundPeople(added, derivation, keys, rule.groups_per_unit)
 
 
 def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Histogram:

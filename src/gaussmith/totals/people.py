@@ -5,22 +5,24 @@ If an engine or a file fails once data is open, the error says nothing about the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.engine import Progress, Totals
-from gaussmith.engines.failures import attempt
+from gaussmith.engines.failures import attempt, streamed
 from gaussmith.engines.source import Source, check_identity
 from gaussmith.errors import SourceError
 from gaussmith.expressions import CODED_INTEGER, INTEGER, Derivation, GroupKeys, derive
 from gaussmith.problem.codes import Codes
 from gaussmith.totals.features import Contribution, check_contribution
+from gaussmith.totals.found_keys import KeyColumns, codes_of, stream_people, sum_shown
 from gaussmith.totals.groups import check_groups_per_unit, sum_groups
 from gaussmith.totals.limbs import sum_people
 
 if TYPE_CHECKING:
     import narwhals as nw
+    import polars as pl
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,47 @@ class Histogram:
         return [Totals([each.records for each in found], everyone.records)]
 
     def rehearsed(self, source: Source) -> Histogram:
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class FoundPeople:
+    """People per key that somebody has, streamed, and the features of keys that were shown.
+
+    Requires: what `check_people` accepts. See `stream_people` and `sum_shown` for what is guaranteed.
+    """
+
+    added: Contribution
+    derivation: Derivation
+    keys: KeyColumns
+    groups_per_unit: int = 1
+
+    def stream(self, source: Source, spares: Sequence[int], at_least: int) -> Iterator[pl.DataFrame]:
+        """The people of every key, in batches of no order: secret until noise has met them."""
+        frame, added = self._prepare(source, replace(self.derivation, present=()))
+        return streamed(
+            lambda: stream_people(frame, added, self.keys, source.engine, self.groups_per_unit, spares, at_least)
+        )
+
+    def shown(self, source: Source, shown: GroupKeys) -> list[Totals]:
+        """The totals of each key that was shown, in order."""
+        return attempt(lambda: self._shown(source, shown)) if shown.keys else []
+
+    def _shown(self, source: Source, shown: GroupKeys) -> list[Totals]:
+        frame, added = self._prepare(source, replace(self.derivation, present=()))
+        some = self._prepare(source, self.derivation)[0] if self.derivation.present else None
+        return sum_shown(frame, added, self.keys, shown, source.engine, self.groups_per_unit, some)
+
+    def _prepare(self, source: Source, derivation: Derivation) -> tuple[nw.LazyFrame[Any], Contribution]:
+        return prepare(source, self.added, derivation, GroupKeys(self.keys.names, (), (), ()))
+
+    def total(self, source: Source, codes: Codes, progress: Progress | None = None) -> list[Totals]:
+        """Those of no key, for which are shown is decided by noise; a rehearsal asks all that a release will."""
+        for batch in self.stream(source, (1,) * min(self.groups_per_unit, 4), 2):
+            self._shown(source, codes_of(batch, self.keys))
+        return []
+
+    def rehearsed(self, source: Source) -> FoundPeople:
         return self
 
 

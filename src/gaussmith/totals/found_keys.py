@@ -1,0 +1,276 @@
+"""Keys found in the data: people per key, streamed; and the features of the keys that were shown.
+
+    rows ──keys of each row──▶ per person and key ──m of them──▶ per key: people, spare ──batches──▶ the threshold
+                                                             └──▶ shown keys alone: features ──▶ Totals
+
+Rules, each of which looks at the rows of one person alone:
+- A row with a missing key, one of more than `LONGEST` characters, or one outside the declared values of its column is
+  left out; so is a row without a person.
+- A person with more than m keys keeps the m with most rows. Ties go by the md5 of the person and the key, both written
+  with their length, then by the key itself: never by what other people have, and not by the alphabet.
+- With j keys kept, a person adds `spares[j − 1]` to the spare number of each, so that no part of its norm lies idle.
+
+Nothing here may be told but what passes the threshold: neither the number of keys, nor their order, nor how many
+batches there were. What comes back is secret until noise has met it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.engines.engine import Engine, Totals
+from gaussmith.errors import RequestError, nearest_column
+from gaussmith.expressions import GroupKeys, kinds_of, match_keys
+from gaussmith.expressions.identity import spoken_object
+from gaussmith.totals.features import Contribution
+from gaussmith.totals.limbs import add_up, blocks_of, check_steady, code_rows, combine_rows, feature_limbs, select_rows
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+    Frame = nw.LazyFrame[Any]
+
+LONGEST = 1000
+"""Characters of a key that is text; rows with longer ones are left out."""
+
+BATCH_KEYS = 500_000
+"""Keys that an engine hands over at a time."""
+
+Key = str | int | bool
+
+
+@dataclass(frozen=True)
+class KeyColumns:
+    """The key columns in order: what their values are compared as, and the declared values of those that have them."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    """Of each: "text", "object" (texts of Python objects), "integer", "digits" (as text), "truth" or "date"."""
+    declared: tuple[GroupKeys | None, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What the key of a row is called in a frame."""
+        return tuple(f"k{j}" for j in range(len(self.names)))
+
+
+def find_keys(
+    names: Sequence[str], schema: Mapping[str, Any], kinds: Mapping[str, str], declared: Mapping[str, GroupKeys]
+) -> KeyColumns:
+    """The key columns over a source of this schema; refuses types that name no group. Reads no data."""
+    import narwhals as nw
+
+    found = []
+    for name in names:
+        if name not in kinds:
+            what, rule = f"by: column {name!r}", "the source has no such column"
+            raise RequestError(what, rule, nearest_column(name, kinds), code="no-such-key-column", column=name)
+        kind = kinds[name]
+        if name not in declared and kind == "number" and name in schema and schema[name].is_integer():
+            kind = "digits" if schema[name] == nw.UInt64 else "integer"  # not all of these fit a signed word
+        if name not in declared and kind not in ("text", "object", "integer", "digits", "truth", "date"):
+            raise RequestError(
+                f"by: column {name!r} as found keys",
+                "found keys are text, whole numbers, booleans or dates",
+                "derive a column of one of these first, such as floor(…) in columns, or declare its keys",
+                code="found-keys-of-unknown-type",
+                column=name,
+            )
+        found.append(kind)
+    return KeyColumns(tuple(names), tuple(found), tuple(declared.get(name) for name in names))
+
+
+def stream_people(
+    frame: Frame,
+    added: Contribution,
+    keys: KeyColumns,
+    engine: Engine,
+    groups_per_unit: int = 1,
+    spares: Sequence[int] = (),
+    at_least: int = 1,
+) -> Iterator[pl.DataFrame]:
+    """Every key with at least `at_least` people, in batches of no order: k0, k1 …, n its people, s their spare number.
+
+    Guarantee: adding or removing all rows of one person changes n of at most m = `groups_per_unit` keys by one each,
+    and with j of them changed the s of each by `spares[j − 1]`.
+
+    >>> import narwhals as nw, polars as pl
+    >>> from gaussmith.engines.polars import POLARS
+    >>> visits = pl.LazyFrame({"person": [1, 1, 1, 2, 3], "airport": ["A", "B", "B", "B", None]})
+    >>> keys = KeyColumns(("airport",), ("text",), (None,))
+    >>> stream = stream_people(nw.from_native(visits), Contribution((), "person"), keys, POLARS, 2, (5, 3))
+    >>> sorted(pl.concat(stream).rows())
+    [('A', 1, 3), ('B', 2, 8)]
+    """
+    import narwhals as nw
+
+    kept = kept_keys(frame, replace(added, features=()), keys, engine, groups_per_unit)
+    if added.unit is None or not spares:
+        kept = kept.with_columns(nw.lit(spares[0] if spares else 0).cast(nw.Int64).alias("s"))
+    else:
+        many = nw.col("n").len().over("u")
+        spare = nw.lit(spares[0]).cast(nw.Int64)
+        for j, value in enumerate(spares[1:], start=2):
+            spare = nw.when(nw.col("j") >= j).then(nw.lit(value).cast(nw.Int64)).otherwise(spare)
+        kept = kept.with_columns(many.cast(nw.Int64).alias("j")).with_columns(spare.alias("s"))
+    counted = kept.with_columns(nw.lit(1).cast(nw.Int64).alias("n"))
+    summed = counted.group_by(*keys.columns).agg(nw.col("n").sum(), nw.col("s").sum())
+    summed = summed.with_columns(nw.col("n").cast(nw.Int64), nw.col("s").cast(nw.Int64))
+    if at_least > 1:
+        summed = summed.filter(nw.col("n") >= at_least)
+    return engine.batches(summed.select(*keys.columns, "n", "s"), BATCH_KEYS)
+
+
+def sum_shown(
+    frame: Frame,
+    added: Contribution,
+    keys: KeyColumns,
+    shown: GroupKeys,
+    engine: Engine,
+    groups_per_unit: int = 1,
+    some: Frame | None = None,
+) -> list[Totals]:
+    """The totals of the features in each shown key, in the order of `shown`; people keep the groups that they kept.
+
+    With `some` the features are those of some of the rows alone. A person's groups are still chosen by all rows.
+    Guarantee: as `sum_groups`. The m groups of a person are chosen among all keys, shown or not, so that the people
+    of each key are those that `stream_people` counted.
+    """
+    answers = [Totals([], 0) for _ in shown.keys]
+    for block in blocks_of(added, engine.max_features):
+        kept = kept_keys(frame, block, keys, engine, groups_per_unit, some)
+        kept = kept.join(engine.key_table(kept, shown), on=list(keys.columns), how="inner")
+        found = add_up(*feature_limbs(kept, block, ("g",)), engine)
+        empty = Totals([0] * len(block.features), 0)
+        blocks = [found.get((g,), empty) for g in range(len(shown.keys))]
+        check_steady([b.records for b in blocks], [a.records for a in answers] if answers and answers[0].sums else None)
+        answers = [Totals(a.sums + b.sums, b.records) for a, b in zip(answers, blocks, strict=True)]
+    return answers
+
+
+def kept_keys(
+    frame: Frame,
+    added: Contribution,
+    keys: KeyColumns,
+    engine: Engine,
+    groups_per_unit: int,
+    some: Frame | None = None,
+) -> Frame:
+    """One row for each person and kept key: u, the key, n its rows and the limbs of its features."""
+    if some is None or added.unit is None:
+        rows = _keyed(frame if some is None else some, added, keys, engine)
+        limbs = code_rows(rows, added, keys.columns)
+        if added.unit is None:
+            return limbs
+        return _keep(combine_rows(limbs, added, ("u", *keys.columns)), keys, engine, groups_per_unit)
+    everything = kept_keys(frame, replace(added, features=()), keys, engine, groups_per_unit)
+    rows = _keyed(some, added, keys, engine).join(
+        everything.select("u", *keys.columns), on=["u", *keys.columns], how="inner"
+    )
+    return combine_rows(code_rows(rows, added, keys.columns), added, ("u", *keys.columns))
+
+
+def _keyed(frame: Frame, added: Contribution, keys: KeyColumns, engine: Engine) -> Frame:
+    """The rows that have a person and a key."""
+    import narwhals as nw
+
+    kinds = kinds_of(frame.collect_schema())
+    rows = select_rows(frame.lazy(), added, _key_expressions(keys, kinds))
+    for name, kind, declared in zip(keys.columns, keys.kinds, keys.declared, strict=True):
+        if declared is not None:
+            table = engine.key_table(rows, declared).select(nw.col("k0").alias(name))
+            rows = rows.join(table, on=[name], how="inner")
+        else:
+            rows = rows.filter(~nw.col(name).is_null())
+            if kind in ("text", "object"):
+                rows = rows.filter(nw.col(name).str.len_chars() <= LONGEST)
+    return rows
+
+
+def keys_of(batch: pl.DataFrame, keys: KeyColumns) -> list[tuple[Key, ...]]:
+    """The keys of some rows of `stream_people` as people write them."""
+    columns = []
+    for name, kind, declared in zip(keys.columns, keys.kinds, keys.declared, strict=True):
+        values = batch[name].to_list()
+        if declared is not None:
+            spoken = {code: key for (key,), (code,) in zip(declared.keys, declared.codes, strict=True)}
+            columns.append([spoken[value] for value in values])
+        else:
+            columns.append([_spoken(value, kind) for value in values])
+    return list(zip(*columns, strict=True))
+
+
+def codes_of(batch: pl.DataFrame, keys: KeyColumns) -> GroupKeys:
+    """The keys of some rows as what `sum_shown` compares with."""
+    kinds = []
+    for kind, declared in zip(keys.kinds, keys.declared, strict=True):
+        known = kind if declared is None else declared.kinds[0]
+        kinds.append({"digits": "text", "truth": "number", "date": "number"}.get(known, known))
+    codes = tuple(batch.select(keys.columns).rows())
+    return GroupKeys(keys.names, tuple(keys_of(batch, keys)), tuple(kinds), codes)
+
+
+def _spoken(value: Any, kind: str) -> Key:
+    if kind == "date":
+        day = int(value)
+        return f"{day // 10000:04d}-{day // 100 % 100:02d}-{day % 100:02d}"
+    if kind == "truth":
+        return bool(value)
+    if kind == "object":
+        return spoken_object(value)
+    return int(value) if kind in ("integer", "digits") else str(value)
+
+
+def _keep(combined: Frame, keys: KeyColumns, engine: Engine, groups_per_unit: int) -> Frame:
+    """Of each person the m keys with most rows, ties by digest; only people with more than m are ranked."""
+    import narwhals as nw
+
+    columns = list(combined.collect_schema().names())
+    counted = combined.with_columns(nw.col("n").len().over("u").cast(nw.Int64).alias("held"))
+    few = counted.filter(nw.col("held") <= groups_per_unit).select(*columns)
+    many = counted.filter(nw.col("held") > groups_per_unit)
+    many = many.with_columns(nw.concat_str(_spelled(many, keys)).alias("spelled"), (0 - nw.col("n")).alias("fewest"))
+    ranked = engine.digested(many, "spelled", "digest").with_columns(nw.lit(1).cast(nw.Int64).alias("one"))
+    place = nw.col("one").cum_sum().over("u", order_by=["fewest", "digest", *keys.columns])
+    best = ranked.with_columns(place.alias("place")).filter(nw.col("place") <= groups_per_unit)
+    return nw.concat([few, best.select(*columns)])
+
+
+def _spelled(frame: Frame, keys: KeyColumns) -> list[nw.Expr]:
+    """Person and key as one text, each part after its length: ("a", "bc") and ("ab", "c") are told apart.
+
+    People whose ids engines write differently (fractions, times) are left out of it: their ties go by the key alone.
+    """
+    import narwhals as nw
+
+    schema = frame.collect_schema()
+    unit = ["u"] if schema["u"] == nw.String or schema["u"].is_integer() else []
+    parts: list[nw.Expr] = []
+    for name in [*unit, *keys.columns]:
+        text = nw.col(name).cast(nw.Int64).cast(nw.String) if schema[name].is_float() else nw.col(name).cast(nw.String)
+        parts += [text.str.len_chars().cast(nw.String), nw.lit(":"), text]
+    return parts
+
+
+def _key_expressions(keys: KeyColumns, kinds: Mapping[str, str]) -> dict[str, nw.Expr]:
+    """The columns of keys under their names: texts as they are, integers as such, truths and dates as numbers."""
+    import narwhals as nw
+
+    from gaussmith.expressions.spelling import as_date
+
+    found: dict[str, nw.Expr] = {}
+    for name, column, kind, declared in zip(keys.columns, keys.names, keys.kinds, keys.declared, strict=True):
+        if declared is not None:
+            found[name] = match_keys(declared, kinds)["k0"]
+        elif kind in ("text", "object", "digits"):
+            found[name] = nw.col(column).cast(nw.String)
+        elif kind == "date":
+            found[name] = as_date(column, kinds[column])
+        elif kind == "truth":
+            found[name] = nw.col(column).cast(nw.Int64).cast(nw.Float64)
+        else:
+            found[name] = nw.col(column).cast(nw.Int64)
+    return found
