@@ -13,7 +13,13 @@ import gaussmith as gm
 
 MONTHS_AND_REGIONS: list[dict[str, Any]] = [
     {"name": "months", "count": True, "by": {"month": list(range(12))}, "groups_per_unit": 12},
-    {"name": "regions", "sums": {"spent": (0, 1)}, "count": True, "by": {"region": ["n", "e", "s", "w"]}, "groups_per_unit": 1},
+    {
+        "name": "regions",
+        "sums": {"spent": (0, 1)},
+        "count": True,
+        "by": {"region": ["n", "e", "s", "w"]},
+        "groups_per_unit": 1,
+    },
     {"name": "people", "count": True},
 ]
 ALONE: dict[str, Any] = {"unit": "person", "guarantee": gm.Guarantee(mu=1)}
@@ -42,7 +48,13 @@ def test_weights_of_a_question_do_not_weigh_it_against_others() -> None:
 
 
 def test_what_cannot_share_a_noise_splits_the_guarantee_by_the_roots_of_totals() -> None:
-    counted = {"name": "kinds", "histograms": {"kind": ["a", "b"]}, "values_per_unit": 1, "count": True, "where": "age > 9"}
+    counted = {
+        "name": "kinds",
+        "histograms": {"kind": ["a", "b"]},
+        "values_per_unit": 1,
+        "count": True,
+        "where": "age > 9",
+    }
     plan = gm.Request("x", questions=[*MONTHS_AND_REGIONS, counted], **ALONE).plan
     roots = {id(each): np.sqrt(each.total_variance) * each.guarantee.mu for each in plan.noises}
     assert len(roots) == 2
