@@ -48,6 +48,7 @@ class Toy:
     name = "toy"
     modules = ("toy",)
     packages = ()
+    adds_here = True
     max_features = 1
 
     def open(self, data: ToyTable) -> Source:

@@ -107,7 +107,7 @@ COMMANDS = [
     ["release", "visits.parquet", "--count", *GUARANTEE, *CHARGE],
     ["release", "visits.parquet", "--sum", "spent:0:500", "--count", "--unit", "person", *GUARANTEE, "--json"],
     ["release", "visits.parquet", "--mean", "score:0:100", "--unit", "person", "--rows-per-unit", "2", "--by",
-     "region=north,south", *GUARANTEE, *CHARGE, "--out", "groups"],
+     "region=north,south", "--groups-per-unit", "1", *GUARANTEE, *CHARGE, "--out", "groups"],
     ["release", "request.toml", *CHARGE, "--id", "questions", "--json"],
     ["release", "visits.parquet", "--sum", "spend:0:500", *GUARANTEE],
     ["release", "visits.parquet", "--count", "--epsilon", "20", "--delta", "1e-6", *CHARGE],

@@ -76,12 +76,15 @@ def _bounds(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, fl
 def _asked(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, float] | None]:
     """NAME:LOW:HIGH, or NAME alone where --bounds says the rest."""
     plain = [text for text in texts or () if text and ":" not in text]
+    found: dict[str, tuple[float, float] | None] = {
+        **_bounds(flag, [text for text in texts or () if text not in plain])
+    }
     for name in plain:
-        if plain.count(name) > 1:
+        if name in found:
             what, rule = f"{flag} {name} twice", "each column is asked once"
-            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
-    found = _bounds(flag, [text for text in texts or () if text not in plain])
-    return {**dict.fromkeys(plain), **found}
+            raise RequestError(what, rule, "leave one out", code="flag-asked-twice", flag=flag, name=name)
+        found[name] = None
+    return found
 
 
 def _missing(flag: str, texts: Sequence[str] | None) -> dict[str, float]:
