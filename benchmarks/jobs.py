@@ -74,7 +74,7 @@ def count_exactly(table: pl.DataFrame, question: Question) -> Answers:
 def ask(question: Question) -> dict[str, Any]:
     """The question as one of a request."""
     if question.column and not question.total and question.most == 1:
-        return {"name": question.name, "histograms": {question.column: list(question.keys)}}
+        return {"name": question.name, "histograms": {question.column: list(question.keys)}, "values_per_unit": 1}
     asked: dict[str, Any] = {"name": question.name}
     asked |= {"sums": {question.total: (0, question.width)}} if question.total else {"count": True}
     if question.column:

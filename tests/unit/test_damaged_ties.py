@@ -236,10 +236,10 @@ REPLACED: dict[str, Any] = {"unit": "person", "neighbours": "replace-one", "guar
 
 
 def test_under_replace_one_the_number_of_those_who_pass_a_filter_is_not_public() -> None:
-    release = gm.release(gm.Request(ROWS, histograms={"h": ["a", "b"]}, where="f == 1", **REPLACED))
+    release = gm.release(gm.Request(ROWS, histograms={"h": ["a", "b"]}, values_per_unit=1, where="f == 1", **REPLACED))
     assert release.records == (None,)
     assert [saved["records"] for saved in json.loads(release.to_json())["draws"]] == [None]
-    everybody = gm.release(gm.Request(ROWS, histograms={"h": ["a", "b"]}, **REPLACED))
+    everybody = gm.release(gm.Request(ROWS, histograms={"h": ["a", "b"]}, values_per_unit=1, **REPLACED))
     assert everybody.records == (4,)
 
 
@@ -249,7 +249,9 @@ def test_a_filtered_question_alone_under_replace_one_counts_those_who_pass() -> 
     assert (release.standard_errors > 0).all()
 
 
-@pytest.mark.parametrize("asked", [{"sums": {"x": (0, 1)}}, {"histograms": {"h": ["a", "b"]}, "count": True}])
+@pytest.mark.parametrize(
+    "asked", [{"sums": {"x": (0, 1)}}, {"histograms": {"h": ["a", "b"]}, "values_per_unit": 1, "count": True}]
+)
 def test_a_filter_put_into_a_saved_plan_does_not_make_its_count_public(asked: dict[str, Any]) -> None:
     fields = gm.Request(ROWS, **asked, **REPLACED).plan.to_dict()
     fields["draws"][0]["row_rule"]["where"] = "f == 1"

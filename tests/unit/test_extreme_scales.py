@@ -28,10 +28,10 @@ def try_seed(seed: int, check: bool = True) -> bool:
     assert all(math.isfinite(error) and error >= 0 for error in errors.values())
     assert str(plan) and plan.explain()
     assert gm.Plan.from_json(plan.to_json()).to_json() == plan.to_json()
-    each = plan.block
-    assert 0 <= each.lower_bound <= each.price * (1 + 1e-6) < math.inf
-    assert 1 <= each.optimality < math.inf
-    assert each.lower_bound > 0 or each.price == 0
+    for each in (piece.block for piece in plan.pieces):
+        assert 0 <= each.lower_bound <= each.price * (1 + 1e-6) < math.inf
+        assert 1 <= each.optimality < math.inf
+        assert each.lower_bound > 0 or each.price == 0
     if check:
         assert not verify(plan, plan.certificate).problems
     return True

@@ -227,6 +227,7 @@ def test_pictures_that_there_are_not_are_refused_in_words() -> None:
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_pictures_of_people_with_rows_hold_every_difference(neighbours: str) -> None:
     asked = {"sums": {"spent": (5, 500)}, "means": {"age": (0, 100), "weight": (40, 90)}, "count": "rows"}
+    asked |= {"complete": ["age", "weight", "spent"]}
     plan = gm.Request("a.csv", unit="p", rows_per_unit=3, neighbours=neighbours, guarantee=G, **asked).plan
     assert isinstance(plan, gm.Plan)
     touched = 0.0
