@@ -32,15 +32,19 @@ from gaussmith.numerics.linear import Dense
 from gaussmith.numerics.tied.parts import Body
 from gaussmith.plans.block import Block
 from gaussmith.plans.choice import plan_problem
+from gaussmith.plans.crossed_tie import KIND, CrossedTie, crossed_from_dict
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.rule_fit import check_rule
 from gaussmith.plans.tie import Tie, bound_of, tie_from_dict
-from gaussmith.plans.tied_features import NAME, tied_shape
+from gaussmith.plans.tied_features import NAME
 from gaussmith.plans.tied_people import Place, part_of
 from gaussmith.problem import Problem
 from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape
 from gaussmith.statistics import Answers
+
+AnyTie = Tie | CrossedTie
+"""A noise that several draws share."""
 
 _FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule", "scale"}
 
@@ -72,7 +76,7 @@ class Draw:
         return 1 if self.groups is None else self.groups.size
 
     @property
-    def tie(self) -> Tie | None:
+    def tie(self) -> AnyTie | None:
         """The noise that this draw shares with others; None where it has its own."""
         return self.block.tie
 
@@ -244,26 +248,27 @@ def _filtered_share(block: Block) -> float:
     return max(1.0, float(np.nextafter(changed / unit, np.inf)) * (1 + 2.0**-50))
 
 
-def tied(draw: Draw, tie: Tie, place: Place) -> Draw:
+def tied(draw: Draw, tie: AnyTie, place: Place) -> Draw:
     """The draw with the noise of a tie; refuses a lift that doubles cannot undo."""
     with within_doubles():
         if not tie.lift.is_undone:
             raise too_far()
-        shape = tied_shape(draw, tie.lift, place, tie.where)
+        shape = tie.shape_of(draw, place)
     block = replace(draw.block, shape=shape, guarantee=tie.guarantee, alternatives=(), law=None, tie=tie)
     return replace(draw, block=block, guarantee=tie.guarantee, neighbours=tie.neighbours, place=place)
 
 
-def tied_sum(draw: Draw, groups: int) -> Block:
-    """The block of a tied draw with the noise of as many groups added up."""
+def tied_sum(draw: Draw, groups: Sequence[int]) -> Block:
+    """The block of a tied draw with the noise of these groups added up."""
     assert draw.tie is not None and draw.place is not None
-    return replace(draw.block, shape=tied_shape(draw, draw.tie.lift, draw.place, draw.tie.where, groups))
+    return replace(draw.block, shape=draw.tie.shape_of(draw, draw.place, groups))
 
 
 def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw, ...]:
     """The draws with the ties that were saved beside them; each tied draw is in one tie."""
     for fields in saved:
-        tie = tie_from_dict(fields, draws)
+        read = crossed_from_dict if isinstance(fields, dict) and fields.get("kind") == KIND else tie_from_dict
+        tie: AnyTie = read(fields, draws)
         for i, place in zip(tie.members, tie.places, strict=True):
             _check_tied(draws[i], tie)
             if draws[i].block.shape is not UNTOLD:
@@ -282,7 +287,7 @@ def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw,
     return tuple(draws)
 
 
-def _check_tied(draw: Draw, tie: Tie) -> None:
+def _check_tied(draw: Draw, tie: AnyTie) -> None:
     """Refuse a draw that says something else of its noise than its tie does."""
     same = (draw.guarantee, draw.neighbours, draw.block.guarantee) == (tie.guarantee, tie.neighbours, tie.guarantee)
     if not same:

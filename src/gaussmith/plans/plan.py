@@ -23,10 +23,9 @@ from gaussmith.neighbours import ADD_REMOVE, check, protects
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.trace_roots import square_down
 from gaussmith.plans.block import Block
-from gaussmith.plans.draw import Draw, read_tied
+from gaussmith.plans.draw import AnyTie, Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
 from gaussmith.plans.saved_plan import FORMAT, check_saved
-from gaussmith.plans.tie import Tie
 from gaussmith.problem import Domain
 from gaussmith.problem.law import price_over_bound
 from gaussmith.statistics import Answers
@@ -177,19 +176,19 @@ class Plan(StatedErrors):
         return self.draws if self._only is None else (replace(self.draw, block=self.block),)
 
     @property
-    def ties(self) -> tuple[Tie, ...]:
+    def ties(self) -> tuple[AnyTie, ...]:
         """The noises that several draws share, in order."""
         found = {id(draw.tie): draw.tie for draw in self.draws if draw.tie is not None}
         return tuple(found.values())
 
     @property
-    def noises(self) -> tuple[Draw | Tie, ...]:
+    def noises(self) -> tuple[Draw | AnyTie, ...]:
         """Every noise once: draws with noise of their own, then ties; of one question: its draw."""
         if self._only is not None:
             return self._narrowed
         return (*(draw for draw in self.draws if draw.tie is None), *self.ties)
 
-    def worth_of(self, noise: Draw | Tie) -> float:
+    def worth_of(self, noise: Draw | AnyTie) -> float:
         """What the squared errors of a noise are worth beside others; the scales of tied draws are in their total."""
         return 1.0 if self._only is not None or len(self.provable) == 1 else noise.scale
 
@@ -231,7 +230,7 @@ class Plan(StatedErrors):
         return Certificate(self.hash, (*own, *(prove(tie, {}) for tie in self.ties)))
 
     @property
-    def provable(self) -> tuple[Block | Tie, ...]:
+    def provable(self) -> tuple[Block | AnyTie, ...]:
         """Every noise once, as a certificate has them: blocks with noise of their own, then ties."""
         return (*(draw.block for draw in self.draws if draw.tie is None), *self.ties)
 

@@ -11,11 +11,8 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
-from gaussmith.numerics.tied.ladder import solve
 from gaussmith.plans.draw import Draw
-from gaussmith.plans.tie import Tie
-from gaussmith.plans.tied_people import make_body, part_of
-from gaussmith.plans.tying import Questions, placed
+from gaussmith.plans.tying import Questions
 
 if TYPE_CHECKING:
     from gaussmith.plans.plan import Plan
@@ -49,22 +46,9 @@ def _cost(plan: Plan, i: int) -> float:
     else:
         assert draw.place is not None
         own = draw.place.scale * draw.price
-        rest = _root_without(draw.tie, [plan.draws[k] for k in draw.tie.members], draw.tie.members.index(i))
+        rest = draw.tie.root_without([plan.draws[k] for k in draw.tie.members], draw.tie.members.index(i))
     without = ((sum(roots) + rest) / mu) ** 2
     return (plan.price - own) / without if without else 1.0
-
-
-def _root_without(tie: Tie, draws: Sequence[Draw], k: int) -> float:
-    """√T at μ = 1 of the best noise for all members of a tie but one."""
-    kept = [j for j in range(len(draws)) if j != k]
-    found = [(j, part_of(draws[j], tie.where, tie.places[j].scale)) for j in kept]
-    if not any(part is not None or draws[j].block.answers.count for j, part in found):
-        return 0.0
-    members, places = placed(found, [place.scale for place in tie.places])
-    body = make_body([draws[j] for j in members], places, tie.where)
-    if not body.parts:
-        return math.sqrt(body.people_weight)
-    return math.sqrt(solve(body, tie.neighbours).total)
 
 
 def draws_within(questions: Questions, limits: Sequence[float | None]) -> list[Draw]:

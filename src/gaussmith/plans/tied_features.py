@@ -54,7 +54,7 @@ def tied_shape(draw: Draw, tie_lift: TiedLift, place: Place, where: str | None, 
         counted = bool(problem.count_weight)
         people = tie_lift.people_variance if counted else 0.0
         beside = float(tie_lift.people_covariance(place.part)[0]) if counted else 0.0
-        features = _alike_features(
+        features = alike_features(
             draw.block.domain.dimension, float(same[0, 0]), float(between[0, 0]), counted, beside, people
         )
         return Shape(NAME, none, features, counted)
@@ -89,7 +89,7 @@ def _root(covariance: Array) -> Array:
     return np.asarray(scale[:, None] * vectors * np.sqrt(np.clip(values, 0.0, None)))
 
 
-def _alike_features(size: int, variance: float, between: float, counted: bool, beside: float, people: float) -> Matrix:
+def alike_features(size: int, variance: float, between: float, counted: bool, beside: float, people: float) -> Matrix:
     """Features that all have one variance and one covariance, and then the number of people."""
     inner = np.sqrt(max(variance - between, 0.0))
     border = beside / np.sqrt(people) if counted else 0.0

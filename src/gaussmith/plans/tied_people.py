@@ -104,6 +104,31 @@ def _columns(problem: Problem[Domain]) -> tuple[Array, Array, Array, float]:
     return centre, radius, diagonal / radius**2, rest
 
 
+def placed(
+    found: Sequence[tuple[int, Part | None]], scales: Sequence[float]
+) -> tuple[tuple[int, ...], tuple[Place, ...]]:
+    """A place for each draw: filters that ask the same of their people are groups of one part."""
+    kinds: list[Part] = []
+    sizes: list[int] = []
+    places = []
+    for i, part in found:
+        if part is None:
+            places.append(Place(None, 0, scales[i]))
+            continue
+        alike = (q for q, kind in enumerate(kinds) if _is_filter(kind) and _is_filter(part) and are_alike(kind, part))
+        at = next(alike, len(kinds))
+        if at == len(kinds):
+            kinds.append(part)
+            sizes.append(0)
+        places.append(Place(at, sizes[at], scales[i]))
+        sizes[at] += part.groups
+    return tuple(i for i, _ in found), tuple(places)
+
+
+def _is_filter(part: Part) -> bool:
+    return part.groups == 1 and not part.always
+
+
 def make_body(draws: Sequence[Draw], places: Sequence[Place], where: str | None) -> Body:
     """What one person adds to all draws together; refuses places that are not those of the draws."""
     if len(places) != len(draws):

@@ -174,7 +174,7 @@ class Release:
         parts = len(self.view.groups) if self.view.groups is not None and self.view.summed else 1
         block, draw = self.block, self.plan.draw
         if draw.tie is not None and parts > 1:  # the noise of tied groups is not independent
-            block, parts = tied_sum(draw, parts).narrowed(slot.shown, slot.count)[0], 1
+            block, parts = tied_sum(draw, self.view.groups or ()).narrowed(slot.shown, slot.count)[0], 1
         return Readout(block, features, self.records[slot.draw], parts)
 
     def _shown(self, answers: Array) -> Array:

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.numerics.linear import Array
-from gaussmith.plans.tied_features import shared_covariance
 from gaussmith.report.charts import WIDTH, Spec, chart
 from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.plans import Draw, Plan
-    from gaussmith.plans.tie import Tie
+    from gaussmith.plans.draw import AnyTie
 
 MAX_SHOWN = 24
 """Limit on the answers in the picture."""
 
 
-def shared_answers(plan: Plan, tie: Tie) -> tuple[list[str], Array]:
+def shared_answers(plan: Plan, tie: AnyTie) -> tuple[list[str], Array]:
     """Names of answers that share a noise, and the correlations of their errors; of groups one, and another."""
     held: list[tuple[str, Draw, int, bool]] = []
     for slot in plan.slots:
@@ -45,12 +44,12 @@ def shared_answers(plan: Plan, tie: Tie) -> tuple[list[str], Array]:
     found = np.zeros((size, size))
     for i, (_, one, a, first) in enumerate(held):
         for j, (_, other, b, second) in enumerate(held):
-            found[i, j] = shared_covariance(tie, one, other, one is other and first == second)[a, b]
+            found[i, j] = tie.covariance_of(one, other, first == second)[a, b]
     scale = np.sqrt(np.diag(found))
     return [name for name, *_ in held], found / np.outer(scale, scale)
 
 
-def sharing_spec(plan: Plan, tie: Tie) -> Spec:
+def sharing_spec(plan: Plan, tie: AnyTie) -> Spec:
     """A square for each pair of answers, coloured by how their errors go together."""
     names, found = shared_answers(plan, tie)
     names = [f"{name}  {i}" for i, name in enumerate(names, start=1)]

@@ -26,7 +26,7 @@ from gaussmith.words.tables import html_table, text_table
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
     from gaussmith.plans import Block, Draw, Plan
-    from gaussmith.plans.tie import Tie
+    from gaussmith.plans.draw import AnyTie
 
 
 def plan_text(plan: Plan, rows: int | None = None) -> str:
@@ -100,7 +100,7 @@ def _left_out(block: Block) -> list[str]:
     return [f"… and {rest:,} more answers: plan.standard_errors"] if rest > 0 else []
 
 
-def describe_saving(tie: Tie) -> str:
+def describe_saving(tie: AnyTie) -> str:
     """What one noise saves against noise of its own for every question, in plain words."""
     share = 100 * (1 - tie.total_variance / tie.apart)
     return f"; their total squared error is {share:.2g} % less than with separate noise for each" if share > 0 else ""
@@ -163,7 +163,7 @@ def explain(plan: Plan) -> str:
     return "\n".join(texts)
 
 
-def _explain_tie(tie: Tie, protects: str) -> str:
+def _explain_tie(tie: AnyTie, protects: str) -> str:
     """One noise for several questions, or for groups that a person can be in several of."""
     return (
         f"Protected: {protects}. How well: {tie.guarantee}.\n"
