@@ -40,12 +40,7 @@ def _plan_problem(
 ) -> Block:
     domain = problem.domain
     if domain.dimension == 0 and not problem.secret_count:
-        raise PlanError(
-            "a count alone under replace-one",
-            "the number of records is public there, and needs no noise",
-            "ask for sums or means too, or choose add-remove",
-            code="count-alone-under-replace-one",
-        )
+        raise refused_count()
     domain.check(problem)
     if search.gap is not None:
         from gaussmith.numerics.optimum import GAP_RULE, SMALLEST_GAP
@@ -66,6 +61,16 @@ def _plan_problem(
     _, best = min(priced, key=lambda pair: pair[0])
     others = (*((c.shape.name, cost) for cost, c in priced if c is not best), *candidates.compared)
     return Block(best.fitted(problem), answers, guarantee, best.shape, stand_ins, others, law)
+
+
+def refused_count() -> PlanError:
+    """The reason for refusing a plan that needs no noise."""
+    return PlanError(
+        "a count alone under replace-one",
+        "the number of records is public there, and needs no noise",
+        "ask for sums or means too, or choose add-remove",
+        code="count-alone-under-replace-one",
+    )
 
 
 def _price(shape: Shape, problem: Problem[Domain], answers: Answers) -> float:

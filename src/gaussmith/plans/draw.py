@@ -28,7 +28,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.doubles import too_far, within_doubles
 from gaussmith.numerics.exact import fraction_down, sqrt_upward
-from gaussmith.numerics.linear import Dense
+from gaussmith.numerics.linear import Dense, Diagonal
 from gaussmith.numerics.tied.parts import Body
 from gaussmith.plans.block import Block
 from gaussmith.plans.choice import plan_problem
@@ -38,7 +38,7 @@ from gaussmith.plans.rule_fit import check_rule
 from gaussmith.plans.tie import Tie, bound_of, tie_from_dict
 from gaussmith.plans.tied_features import NAME
 from gaussmith.plans.tied_people import Place, part_of
-from gaussmith.problem import Problem
+from gaussmith.problem import Domain, Problem
 from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape
 from gaussmith.statistics import Answers
@@ -79,6 +79,17 @@ class Draw:
     def tie(self) -> AnyTie | None:
         """The noise that this draw shares with others; None where it has its own."""
         return self.block.tie
+
+    @property
+    def is_public(self) -> bool:
+        """Whether all it answers is public: the number of all people, where a person is replaced. It has no noise."""
+        public = self.tie is None and self.groups is None and self.block.neighbours == self.neighbours != ADD_REMOVE
+        unfiltered = self.row_rule is None or self.row_rule.where is None
+        return public and unfiltered and self.block.shape.lift.shape[0] == 0
+
+    def share_of(self, whole: Guarantee) -> float:
+        """What it takes of the μ² of a whole plan: nothing where all it answers is public."""
+        return 0.0 if self.is_public else (self.guarantee.mu / whole.mu) ** 2
 
     @property
     def hides_membership(self) -> bool:
@@ -233,6 +244,14 @@ def draw_groups(
         mu = fraction_down(Fraction(guarantee.mu) / Fraction(share))
         block = plan_problem(problem, answers, Guarantee(mu=mu), missing, shape)
     return Draw(block, guarantee, neighbours, groups)
+
+
+def draw_public(domain: Domain, answers: Answers, guarantee: Guarantee, neighbours: str) -> Draw:
+    """A draw of the number of all people, which is public: nothing of it is lifted, and nothing gets noise."""
+    none = Diagonal(np.zeros(0))
+    shape = Shape("public", none, none, False)
+    block = Block(Problem(domain, answers.features, neighbours), answers, guarantee, shape, domain.centre)
+    return Draw(block, guarantee, neighbours)
 
 
 def draw_filtered(draw: Draw, neighbours: str, plan_alone: Callable[[Guarantee], Block]) -> Draw:

@@ -160,9 +160,8 @@ class Plan(StatedErrors):
         return self.block.errors(rows)
 
     def shares(self) -> dict[str, float]:
-        """Each question's share of μ²; questions in one draw share it."""
-        mu = self.guarantee.mu
-        return {s.name: (self.draws[s.draw].guarantee.mu / mu) ** 2 for s in self.slots if s.name in self.questions}
+        """Each question's share of μ²; questions in one draw share it, and what is public has none."""
+        return {s.name: self.draws[s.draw].share_of(self.guarantee) for s in self.slots if s.name in self.questions}
 
     def costs(self) -> dict[str, float]:
         """What each question costs the others: by which factor their total squared error is larger because of it."""
@@ -176,6 +175,11 @@ class Plan(StatedErrors):
         return self.draws if self._only is None else (replace(self.draw, block=self.block),)
 
     @property
+    def untied(self) -> tuple[Draw, ...]:
+        """The draws with noise of their own, in order; those of public numbers have none."""
+        return tuple(draw for draw in self.draws if draw.tie is None and not draw.is_public)
+
+    @property
     def ties(self) -> tuple[AnyTie, ...]:
         """The noises that several draws share, in order."""
         found = {id(draw.tie): draw.tie for draw in self.draws if draw.tie is not None}
@@ -186,7 +190,7 @@ class Plan(StatedErrors):
         """Every noise once: draws with noise of their own, then ties; of one question: its draw."""
         if self._only is not None:
             return self._narrowed
-        return (*(draw for draw in self.draws if draw.tie is None), *self.ties)
+        return (*self.untied, *self.ties)
 
     def worth_of(self, noise: Draw | AnyTie) -> float:
         """What the squared errors of a noise are worth beside others; the scales of tied draws are in their total."""
@@ -226,13 +230,13 @@ class Plan(StatedErrors):
         """For each noise a law on differences that bounds every Gaussian noise, at its share of the guarantee."""
         from gaussmith.plans.certificate import Certificate, prove
 
-        own = [draw.block.proof for draw in self.draws if draw.tie is None]
+        own = [draw.block.proof for draw in self.untied]
         return Certificate(self.hash, (*own, *(prove(tie, {}) for tie in self.ties)))
 
     @property
     def provable(self) -> tuple[Block | AnyTie, ...]:
         """Every noise once, as a certificate has them: blocks with noise of their own, then ties."""
-        return (*(draw.block for draw in self.draws if draw.tie is None), *self.ties)
+        return (*(draw.block for draw in self.untied), *self.ties)
 
     def covariance(self) -> Array:
         """Of the noise in the answers (of one group), the count last; of n times a mean, at an end of its bounds."""
@@ -262,7 +266,7 @@ class Plan(StatedErrors):
                 )
         for tie in self.ties:
             tie.certify(self.draws)
-        own = tuple(draw.guarantee for draw in self.draws if draw.tie is None)
+        own = tuple(draw.guarantee for draw in self.untied)
         spent = sum((Fraction(each.mu) ** 2 for each in (*own, *(tie.guarantee for tie in self.ties))), Fraction(0))
         if spent > Fraction(self.guarantee.mu) ** 2:
             what = "draws that spend too much"

@@ -90,8 +90,9 @@ class Questions:
     def _shared(self, ties: Sequence[_Joined | Crossing], roots: Sequence[float]) -> list[Draw]:
         """The draws at their shares of the guarantee, some of them tied."""
         own = [i for i in range(len(roots)) if not any(i in each.members for each in ties)]
+        own = [i for i in own if not self.alone[i].is_public]
         noises = [*(each.root for each in ties), *(roots[i] for i in own)]
-        shares = self.guarantee.split(noises) if len(noises) > 1 else (self.guarantee,)
+        shares = self.guarantee.split(noises) if len(noises) > 1 else (self.guarantee,) * len(noises)
         draws = list(self.alone)
         for i, share in zip(own, shares[len(ties) :], strict=True):
             draw = self.alone[i] if share is self.guarantee else self.plan_alone(i, share)

@@ -124,24 +124,25 @@ def _version(release: Release) -> str:
 def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
     """The name, title and body of each section about one question."""
     block, draw = release.block, release.plan.draw
+    said = [_plain_unit(block)] if release.row_rule is None else release.row_rule.notes()
+    people = ("people", "People and rows", f"<ul>{''.join(f'<li>{_text(note)}</li>' for note in said)}</ul>")
+    if draw.is_public:
+        return [("answers", "Answers", _answers(release)), people]
     several, scale = len(release.plan.provable) > 1, standard_scale(release.plan)
     if release.labels:  # all groups have the same noise
         compared = compare_block(block, most=MAX_ROWS, standard_scale=scale)
         noise = _noise(block, compared, several, scale, draw)
     else:
         noise = _noise(block, compare_release(release, MAX_ROWS), several, scale)
-    sections = [
+    return [
         ("answers", "Answers", _answers(release)),
+        people,
         ("noise", "Noise compared with the standard Gaussian", noise),
         ("shape", "The shape of the noise", _shape(block, columns)),
         ("covers", "What the intervals cover", _covers(release)),
         ("why", "Why this noise", reasons(block)),
         ("bounds", "Bounds and missing values", _bounds(block, release.row_rule)),
     ]
-    said = [_plain_unit(block)] if release.row_rule is None else release.row_rule.notes()
-    notes = "".join(f"<li>{_text(note)}</li>" for note in said)
-    sections.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))
-    return sections
 
 
 def _plain_unit(block: Block) -> str:

@@ -16,6 +16,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.plans.assembly import AskedAnswer
+from gaussmith.plans.choice import refused_count
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scale_of
 from gaussmith.requests.question import Bounds, Question, read_values
@@ -97,6 +98,8 @@ class Request:
         else:
             plan = Plan.of(*self._tied([[self._question({})]], self.guarantee))
             plan.certify()
+        if not plan.noises:
+            raise refused_count()
         object.__setattr__(self, "plan", plan)
 
     def __repr__(self) -> str:
@@ -173,11 +176,13 @@ class Request:
 
         if not any(question.share is not None for question in questions):
             return self._tied(sets, self.guarantee)
-        shares = self.guarantee.split([sum(question.share or 1.0 for question in some) for some in sets])
+        public = [self._draw(some, self.guarantee).is_public for some in sets]
+        weights = [sum(question.share or 1.0 for question in some) for some in sets]
+        shared = iter(self.guarantee.split([w for w, free in zip(weights, public, strict=True) if not free] or [1.0]))
         draws: list[Draw] = []
         people: list[Draw] = []  # those that only count people for a tie come last, and every tie is told its places
-        for some, share in zip(sets, shares, strict=True):
-            own = self._tied([some], share)
+        for some, free in zip(sets, public, strict=True):
+            own = self._tied([some], self.guarantee if free else next(shared))
             draws.append(own[0])
             people += own[1:]
         return placed_again(draws, people)

@@ -20,7 +20,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Draw
 from gaussmith.plans.assembly import AskedAnswer, Assembled, PersonRule, assemble, assemble_histogram
 from gaussmith.plans.choice import plan_problem
-from gaussmith.plans.draw import draw_filtered, draw_groups
+from gaussmith.plans.draw import draw_filtered, draw_groups, draw_public
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
 from gaussmith.problem.features import BoundedColumn
@@ -99,6 +99,8 @@ def plan_question(
         draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)
         return replace(draw, block=_standing_in(draw.block, made.stand_ins), row_rule=row_rule)
     problem = Problem(made.domain, made.answers.features, ADD_REMOVE if filtered else neighbours)
+    if made.domain.dimension == 0 and not problem.secret_count:
+        return replace(draw_public(made.domain, made.answers, guarantee, neighbours), row_rule=row_rule)
 
     def plan_alone(share: Guarantee) -> Block:
         return _standing_in(plan_problem(problem, made.answers, share, missing), made.stand_ins)

@@ -49,16 +49,23 @@ def _question_text(plan: Plan, rows: int | None) -> str:
     before, lead, after = _about(plan)
     block, scale = plan.block, standard_scale(plan)
     table = text_table(PLAN_HEADER, block_rows(block, rows, standard_scale=scale))
-    return "\n".join([*before, table, *_left_out(block), *block_notes(block, rows, lead, plan.protects), *after])
+    return "\n".join([*before, table, *_left_out(block), *_notes(plan, rows, lead), *after])
 
 
 def _question_html(plan: Plan) -> str:
     before, lead, after = _about(plan)
     block, scale = plan.block, standard_scale(plan)
-    foot = [*_left_out(block), *block_notes(block, None, lead, plan.protects)]
+    foot = [*_left_out(block), *_notes(plan, None, lead)]
     return (
         note_lines(before) + html_table(PLAN_HEADER, block_rows(block, standard_scale=scale), foot) + note_lines(after)
     )
+
+
+def _notes(plan: Plan, rows: int | None, lead: str) -> list[str]:
+    """What stands below the errors of a question."""
+    if plan.draw.is_public:
+        return ["the number of all people is public: it gets no noise, and takes nothing of the guarantee"]
+    return block_notes(plan.block, rows, lead, plan.protects)
 
 
 def _whole(plan: Plan) -> list[str]:
@@ -108,7 +115,7 @@ def describe_saving(tie: AnyTie) -> str:
 
 def noise_names(plan: Plan) -> list[tuple[list[str], Guarantee, bool]]:
     """For every noise of a plan the questions it answers, its guarantee, and whether they are tied."""
-    own = [((i,), draw.guarantee, False) for i, draw in enumerate(plan.draws) if draw.tie is None]
+    own = [((i,), draw.guarantee, False) for i, draw in enumerate(plan.draws) if draw in plan.untied]
     ties = [(tie.members, tie.guarantee, True) for tie in plan.ties]
     return [
         ([slot.name for slot in plan.slots if slot.draw in members], guarantee, tied)
@@ -123,7 +130,8 @@ def describe_shares(plan: Plan) -> list[str]:
         together = "one noise for all, " if tied and len(named) > 1 else "planned together, " if len(named) > 1 else ""
         share = (guarantee.mu / plan.guarantee.mu) ** 2
         lines.append(f"{', '.join(named)}: {together}{100 * share:.3g} % of the budget (μ={guarantee.mu:.4g})")
-    return lines
+    public = [slot.name for slot in plan.slots if plan.draws[slot.draw].is_public]
+    return lines + ([f"{', '.join(public)}: public, exact and without noise"] if public else [])
 
 
 def sharing(plan: Plan) -> list[str]:
@@ -148,7 +156,7 @@ def explain(plan: Plan) -> str:
     texts = [*describe_shares(plan)]
     for i, draw in enumerate(plan.draws):
         named = [slot.name for slot in plan.slots if slot.draw == i]
-        if draw.tie is None:
+        if draw in plan.untied:
             texts.append(f"\n{', '.join(named)}\n{_explain_draw(draw)}")
     for tie in plan.ties:
         named = [slot.name for slot in plan.slots if slot.draw in tie.members]
