@@ -93,8 +93,8 @@ class CrossedLift:
             whole, exponent = common_power([c for c, _, _ in own])
             cells = np.zeros(shape, object)
             for c, (_, v, B) in zip(whole, own, strict=True):
-                cells = cells + self._spread(self._summed(tables[v], v, B) * c, w, B)
-            found += [shift(int(value), exponent) for value in np.ravel(cells)]
+                cells[...] += self._spread(self._summed(tables[v].astype(object), v, B), w, B) * c
+            found += [shift(value, exponent) for value in cells.ravel().tolist()]
         return found
 
     def undone(self, noisy: Array) -> list[Array]:
@@ -108,11 +108,11 @@ class CrossedLift:
 
     def _summed(self, table: Counts, v: int, B: Way) -> Counts:
         away = tuple(axis for axis, i in enumerate(self.ways[v]) if i not in B)
-        return np.asarray(table.sum(axis=away)) if away else table
+        return np.asarray(table.sum(axis=away), table.dtype) if away else table
 
     def _spread(self, summed: Counts, w: int, B: Way) -> Counts:
         """The sums as a table by all attributes of way w, one wide along those that are not in B."""
-        return np.asarray(summed).reshape(tuple(self.sizes[i] if i in B else 1 for i in self.ways[w]))
+        return summed.reshape(tuple(self.sizes[i] if i in B else 1 for i in self.ways[w]))
 
     # -- along residuals --------------------------------------------------------------------------------------------
 
