@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refused
 from whole.asks import ALL, FILTER, GROUPS, HISTOGRAM, SMALL, WIDE, Asked, WholeAsk, random_ask
 from whole.optimum import Least, differences_of, least_total, total_of
 from whole.pairs import distances, total_alone, total_tables
@@ -20,7 +21,6 @@ from whole.people import rows_at, schema_of
 from whole.trials import try_corners, try_optimum, try_pairs
 
 import gaussmith as gm
-from gaussmith.errors import GaussmithError
 
 REQUESTS = 15
 PAIRS = 50
@@ -170,6 +170,9 @@ def test_plans_read_back_are_the_same() -> None:
                 assert np.array_equal(a, b), (seed, ask)
 
 
-def test_refused_requests_say_so_before_they_are_planned() -> None:
-    with pytest.raises(GaussmithError, match="count alone under replace-one"):
-        WholeAsk((Asked(ALL, count=True), Asked(FILTER, count=True)), True, "replace-one").request()
+def test_what_is_public_takes_no_noise_and_is_refused_alone() -> None:
+    people, some = Asked(ALL, count=True), Asked(FILTER, count=True)
+    plan = WholeAsk((people, some), True, "replace-one").request().plan
+    assert plan.shares() == {"q0": 0.0, "q1": 1.0} and len(plan.noises) == 1
+    with refused("count-alone-under-replace-one"):
+        WholeAsk((people,), True, "replace-one").request()

@@ -226,6 +226,7 @@ FORGED: dict[str, tuple[Change, str]] = {
     "a field more": (lambda p: p["ties"][0].update(more=1), "tie-not-understood"),
     "a scale of nothing": (lambda p: p["ties"][0]["scales"].__setitem__(0, 0.0), "tie-scale-not-positive"),
     "a lift of other tables": (lambda p: p["ties"][0]["lift"].update(sizes=[2, 3]), "crossed-lift-does-not-fit"),
+    "numbers left out": (lambda p: p["ties"][0]["lift"].update(ways=[[0], [1]]), "crossed-lift-not-finite"),
     "another guarantee": (lambda p: p["ties"][0].update(guarantee={"mu": 2.0}), "draw-does-not-fit-tie"),
 }  # fmt: skip
 

@@ -151,6 +151,5 @@ def random_ask(generator: random.Random, size: Size) -> WholeAsk:
 
 
 def _allowed_replaced(ask: WholeAsk) -> bool:
-    """Under replace-one the number of all people is public: it is not asked alone."""
-    everybody = [each for each in ask.asked if each.kind == ALL]
-    return not everybody or any(each.columns for each in everybody)
+    """Under replace-one the number of all people is public: something else is asked too."""
+    return any(each.columns or each.kind != ALL for each in ask.asked)

@@ -43,8 +43,8 @@ class CrossedLift:
     def __post_init__(self) -> None:
         if len(self.numbers) != len(self.terms) or not np.isfinite(self.numbers).all():
             raise PlanError(
-                "a lift with an entry that is not finite or out of range",
-                "a plan's matrices must hold finite numbers, each in its row and column",
+                "a lift of tables with too few numbers, or one that is not finite",
+                "there is a finite number for any two tables and any of the attributes that both have",
                 "plan again; if this persists, the scales of the questions lie too far apart",
                 code="crossed-lift-not-finite",
             )
