@@ -55,8 +55,8 @@ class Crossing:
                 require_finite(draws[i].block.standard_errors, draws[i].total_variance)
 
 
-def find_crossings(draws: Sequence[Draw], scales: Sequence[float], neighbours: str) -> Iterator[Crossing]:
-    """Tables of the same keys, with the best noise for them: of each filter all, or else those that share a column."""
+def find_crossings(draws: Sequence[Draw], scales: Sequence[float], neighbours: str) -> Iterator[list[Crossing]]:
+    """Of each filter what can share a noise, with the best noise for it: all tables, or those that share a column."""
     keyed = {i: each for i, each in enumerate(map(keyed_of, draws)) if each is not None}
     filters: dict[str | None, list[int]] = {}
     for i in keyed:
@@ -66,9 +66,9 @@ def find_crossings(draws: Sequence[Draw], scales: Sequence[float], neighbours: s
     for members in filters.values():
         related = [i for i in members if any(i != j and _are_related(keyed[i], keyed[j]) for j in members)]
         if related:
-            found = _solved(members, draws, scales, neighbours) or _solved(related, draws, scales, neighbours)
-            if found is not None:
-                yield found
+            sets = dict.fromkeys((tuple(members), tuple(related)))
+            found = [_solved(each, draws, scales, neighbours) for each in sets]
+            yield [each for each in found if each is not None]
 
 
 def _are_related(one: Keyed, other: Keyed) -> bool:

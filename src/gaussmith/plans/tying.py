@@ -81,10 +81,12 @@ class Questions:
 
         chosen: list[Crossing] = []
         best = beside(chosen)
-        for each in find_crossings(self.alone, self.scales, self.neighbours):
-            trial = beside([*chosen, each])
-            if cost(trial) < cost(best) * (1.0 - 1e-9):
-                chosen, best = [*chosen, each], trial
+        for alternatives in find_crossings(self.alone, self.scales, self.neighbours):
+            before = chosen
+            for each in alternatives:
+                trial = beside([*before, each])
+                if cost(trial) < cost(best) * (1.0 - 1e-9):
+                    chosen, best = [*before, each], trial
         return best
 
     def _shared(self, ties: Sequence[_Joined | Crossing], roots: Sequence[float]) -> list[Draw]:
