@@ -6,7 +6,11 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from gaussmith.checks import check_whole
 from gaussmith.domains.labels import check_text
@@ -14,6 +18,8 @@ from gaussmith.errors import DomainError
 from gaussmith.problem import Domain
 
 Key = str | int | bool
+TypedKey = tuple[type, Any]
+"""A key and its type: true and 1 are two keys."""
 
 MAX_GROUPS = 10_000_000
 """Limit on the number of declared groups."""
@@ -72,6 +78,11 @@ class Groups:
         """The number of declared groups."""
         return len(self.labels)
 
+    @cached_property
+    def places(self) -> tuple[list[list[TypedKey]], npt.NDArray[np.int64]]:
+        """The distinct keys of each column, in the order in which they are declared; and their places in each group."""
+        return places_of(self.labels, len(self.columns))
+
     def to_dict(self) -> dict[str, Any]:
         """A dictionary without the domain, which a plan stores separately."""
         return {
@@ -84,6 +95,15 @@ class Groups:
     def from_dict(cls, fields: dict[str, Any], domain: Domain) -> Groups:
         rows = [dict(zip(fields["columns"], label, strict=True)) for label in fields["labels"]]
         return cls(rows, domain, fields["at_most"])
+
+
+def places_of(labels: Sequence[Sequence[Any]], columns: int) -> tuple[list[list[TypedKey]], npt.NDArray[np.int64]]:
+    """The distinct keys of each column, in order; and for each label the places of its keys among them."""
+    known: list[dict[TypedKey, int]] = [{} for _ in range(columns)]
+    found = [
+        [at.setdefault((type(key), key), len(at)) for at, key in zip(known, label, strict=True)] for label in labels
+    ]
+    return [list(at) for at in known], np.array(found, np.int64).reshape(len(labels), columns)
 
 
 def _labels(

@@ -7,13 +7,15 @@ one of them too, in the row and the column of that cell. Privacy rests on this, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.domains.groups import TypedKey, places_of
 from gaussmith.errors import PlanError
 from gaussmith.expressions import columns_used, parse, same_meaning
 from gaussmith.neighbours import ADD_REMOVE
@@ -23,17 +25,19 @@ from gaussmith.plans.tied_people import Place
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw
 
-TypedKey = tuple[type, Any]
 Attribute = tuple[str, frozenset[TypedKey]]
 """A column and its declared keys; the same column with other keys is another attribute."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Keyed:
     """What a draw counts people by: the attributes of its table and the key of every cell; none for all people."""
 
     attributes: tuple[Attribute, ...]
-    cells: tuple[tuple[TypedKey, ...], ...]
+    keys: list[list[TypedKey]]
+    """The keys of each attribute in the order in which they are declared."""
+    cells: npt.NDArray[np.int64]
+    """The places of the keys of each cell in that order."""
     counted: bool
     """Whether all people are counted too, those with other keys included."""
 
@@ -71,22 +75,22 @@ def keyed_of(draw: Draw) -> Keyed | None:
         one = block.domain.marks_at_most == 1 and draw.groups is None and block.problem.common_weight is not None
         if not one or values is None or (block.answers.count and draw.neighbours != ADD_REMOVE):
             return None
-        return _keyed((rule.histogram,), [(value,) for value in values], block.answers.count)
+        return _keyed((rule.histogram,), *places_of([(value,) for value in values], 1), block.answers.count)
     if block.domain.dimension or not block.answers.count or rule.features:
         return None
     if draw.groups is None:
-        return None if public else Keyed((), (), True)
-    return _keyed(draw.groups.columns, draw.groups.labels, False)
+        return None if public else Keyed((), [], np.zeros((0, 0), np.int64), True)
+    return _keyed(draw.groups.columns, *draw.groups.places, False)
 
 
-def _keyed(columns: Sequence[str], labels: Sequence[Sequence[Any]], counted: bool) -> Keyed | None:
-    cells = tuple(tuple((type(key), key) for key in label) for label in labels)
-    attributes = tuple((column, frozenset(cell[i] for cell in cells)) for i, column in enumerate(columns))
-    size = 1
-    for _, keys in attributes:
-        size *= len(keys)
-    whole = len(set(cells)) == len(cells) == size and len(set(columns)) == len(columns)
-    return Keyed(attributes, cells, counted) if whole else None  # else some combinations are left out
+def _keyed(
+    columns: Sequence[str], keys: list[list[TypedKey]], cells: npt.NDArray[np.int64], counted: bool
+) -> Keyed | None:
+    attributes = tuple((column, frozenset(own)) for column, own in zip(columns, keys, strict=True))
+    sizes = tuple(map(len, keys))
+    distinct = len(np.unique(np.ravel_multi_index(tuple(cells.T), sizes)))
+    whole = len(cells) == math.prod(sizes) == distinct and len(set(columns)) == len(columns)
+    return Keyed(attributes, keys, cells, counted) if whole else None  # else some combinations are left out
 
 
 def cross_of(draws: Sequence[Draw], scales: Sequence[float], neighbours: str) -> Cross:
@@ -143,13 +147,14 @@ def _same_rows(draws: Sequence[Draw]) -> bool:
 def _ordered(attribute: Attribute, kept: Sequence[Keyed]) -> list[TypedKey]:
     """The keys of an attribute in the order in which they were first declared."""
     first = next(each for each in kept if attribute in each.attributes)
-    at = first.attributes.index(attribute)
-    return list(dict.fromkeys(cell[at] for cell in first.cells))
+    return first.keys[first.attributes.index(attribute)]
 
 
 def _cells(each: Keyed, order: Sequence[Attribute], keys: Sequence[Sequence[TypedKey]]) -> npt.NDArray[np.int64]:
     """The places of the keys of each cell, by the attributes in their order in the tables."""
+    found = np.zeros_like(each.cells)
     where = sorted(range(len(each.attributes)), key=lambda i: order.index(each.attributes[i]))
-    known = [{key: at for at, key in enumerate(keys[order.index(each.attributes[i])])} for i in where]
-    found = [[known[j][cell[i]] for j, i in enumerate(where)] for cell in each.cells]
-    return np.array(found, np.int64).reshape(len(found), len(where))
+    for j, i in enumerate(where):
+        known = {key: at for at, key in enumerate(keys[order.index(each.attributes[i])])}
+        found[:, j] = np.array([known[key] for key in each.keys[i]], np.int64)[each.cells[:, i]]
+    return found
