@@ -272,3 +272,20 @@ def test_every_key_of_a_person_counts_for_itself(monkeypatch: pytest.MonkeyPatch
     plant(monkeypatch, CrossedTie.is_steady, "return False", "return True")
     one = [{"a": "k", "b": 9, "x": 1.0}] * 2 + [{"a": "l", "b": 1, "x": 1.0}]
     assert max(distances(plan, total_alone(plan, [], SCHEMA), total_alone(plan, one, SCHEMA))) > 1
+
+
+def test_tables_under_other_filters_would_exceed_what_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The noise is not made for somebody who is in the table by two keys, and not in that by one of them."""
+    fields = request([BY_A, BY_AB]).plan.to_dict()
+    fields["draws"][0]["row_rule"]["where"] = "x > 1"
+    with refused(OTHERS):
+        gm.Plan.from_dict(fields)
+    right = "if len(rules) < len(draws) or len(filters) > 1:\n        return False"
+    plant(monkeypatch, crossed_keys._same_rows, right, "filters = {None}")
+    plan = gm.Plan.from_dict(fields)
+    one = [{"a": "k", "b": 1, "x": 0.0}]
+    nobody, somebody = (total_alone(plan, rows, SCHEMA) for rows in ([], one))
+    with refused("data-not-readable"):
+        distances(plan, nobody, somebody)
+    plant(monkeypatch, CrossedTie.is_steady, "return False", "return True")
+    assert max(distances(plan, nobody, somebody)) > 1
