@@ -25,6 +25,7 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.packed_arrays import MAX_WRITTEN_OUT, pack, unpack
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.parts import Body, Family, Part, taken
+from gaussmith.numerics.tied.types import states_of
 
 _MAX_COUNTS = 50_000_000
 """Limit on the numbers of types and corners of a part, so that a saved law cannot ask for any memory."""
@@ -61,8 +62,8 @@ class TypesLaw:
         """Whether nobody is in more groups than a family allows, whatever types a component draws."""
         used = np.zeros((len(self.weights), 2 if replaced else 1))
         for q in family.members:
-            last, counts, picks = self.corners[q][:, -1], self.counts[q], self.picks[q]
-            each = taken(np.stack([counts[:, last == sign].sum(axis=1) for sign in (1.0, -1.0, 0.0)], axis=1), replaced)
+            counts, picks = self.counts[q], self.picks[q]
+            each = taken(states_of(self.corners[q], counts), replaced)
             drawn = picks > 0 if picks.ndim == 2 else np.eye(len(counts), dtype=bool)[picks.astype(int)]
             used += np.stack([np.where(drawn, side, 0.0).max(axis=1) for side in each.T], axis=1)
         return bool((used <= family.most).all())

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.parts import Part
-from gaussmith.numerics.tied.types import count_types, list_types, ways
+from gaussmith.numerics.tied.types import count_types, list_types, states_of, ways
 
 Index = npt.NDArray[np.intp]
 
@@ -175,8 +175,7 @@ class Reduced:
     @cached_property
     def states(self) -> Array:
         """A row per type: how many groups are gained, lost and kept, as far as that is listed."""
-        held, counts = self.types
-        return np.stack([counts[:, held[:, -1] == sign].sum(axis=1) for sign in (1.0, -1.0, 0.0)], axis=1)
+        return states_of(*self.types)
 
     @cached_property
     def row_turned(self) -> Array:

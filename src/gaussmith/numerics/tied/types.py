@@ -62,6 +62,11 @@ def changes(part: Part, limited: bool = False) -> list[tuple[int, int, int]]:
     return found
 
 
+def states_of(corners: Array, counts: Array) -> Array:
+    """A row per type: how many groups are gained, lost and kept, as far as that is listed."""
+    return np.stack([counts[:, corners[:, -1] == sign].sum(axis=1) for sign in (1.0, -1.0, 0.0)], axis=1)
+
+
 def spread_over(groups: int, corners: int) -> Array:
     """All ways to spread so many groups over corners, a row each.
 
