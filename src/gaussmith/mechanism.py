@@ -153,7 +153,7 @@ def _release_tie(tie: Tie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> 
 
 def lift_members(tie: Tie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> list[int]:
     """The integers to which the noise of a tie is added."""
-    cores = tie.cores([_cores(draw, tie, totals) for draw, totals in members])
+    cores = tie.cores([draw for draw, _ in members], [_cores(draw, tie, totals) for draw, totals in members])
     people = 0 if tie.people is None else members[tie.people][1][0].records
     return tie.grid[0].exact_times(cores, people)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -29,14 +29,13 @@ from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.doubles import too_far, within_doubles
 from gaussmith.numerics.exact import fraction_down, sqrt_upward
 from gaussmith.numerics.linear import Dense
-from gaussmith.numerics.tied.parts import Body
 from gaussmith.plans.block import Block
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.rule_fit import check_rule
 from gaussmith.plans.tie import Tie, bound_of, tie_from_dict
 from gaussmith.plans.tied_features import NAME, tied_shape
-from gaussmith.plans.tied_people import Place, part_of
+from gaussmith.plans.tied_people import Place, body_of, parts_by_groups
 from gaussmith.problem import Problem
 from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape
@@ -65,11 +64,31 @@ class Draw:
     """Where the draw is among those that share its noise."""
     scale: float = 1.0
     """What its squared errors are worth against those of other draws; of a tied draw its place says so."""
+    by_weight: tuple[Block, ...] = field(default=(), repr=False)
+    """Where groups that weigh differently share a noise: the block of each weight, in the order of `groups.classes`.
+
+    `block` is then the one with the largest errors in total."""
 
     @property
     def size(self) -> int:
         """How many groups there are; 1 without groups."""
         return 1 if self.groups is None else self.groups.size
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of the groups: one for each weight where their noise differs, else the block of all."""
+        return self.by_weight or (self.block,)
+
+    def block_of(self, group: int) -> Block:
+        """The block of a group, by its number."""
+        if not self.by_weight or self.groups is None:
+            return self.block
+        return next(b for b, (_, at) in zip(self.by_weight, self.groups.classes, strict=True) if group in at)
+
+    def narrowed(self, shown: Sequence[int], count: bool) -> Draw:
+        """The draw as far as some of its answers go."""
+        by_weight = tuple(block.narrowed(shown, count)[0] for block in self.by_weight)
+        return replace(self, block=self.block.narrowed(shown, count)[0], by_weight=by_weight)
 
     @property
     def tie(self) -> Tie | None:
@@ -99,12 +118,18 @@ class Draw:
     @property
     def total_variance(self) -> float:
         """The weighted total over all groups."""
-        return self.size * self.block.total_variance
+        return self._weighted([block.total_variance for block in self.blocks], self.size)
 
     @property
     def price(self) -> float:
         """What was made small: the total, or the worst squared error (of any group) in units of its target squared."""
-        return self._times * self.block.price
+        return self._weighted([block.price for block in self.blocks], self._times)
+
+    def _weighted(self, values: Sequence[float], times: int) -> float:
+        """So many times the value of the only block, or the sum over groups by their weights."""
+        if not self.by_weight or self.groups is None:
+            return times * values[0]
+        return sum(w * len(at) * value for (w, at), value in zip(self.groups.classes, values, strict=True))
 
     @cached_property
     def lower_bound(self) -> float:
@@ -122,8 +147,8 @@ class Draw:
             return 0.0
         try:
             with within_doubles():
-                part = part_of(self, None)
-                return 0.0 if part is None else bound_of(Body((part,)), self.neighbours).lower
+                body = body_of(self)
+                return 0.0 if body is None else bound_of(body, self.neighbours).lower
         except PlanError:
             return 0.0
 
@@ -249,15 +274,25 @@ def tied(draw: Draw, tie: Tie, place: Place) -> Draw:
     with within_doubles():
         if not tie.lift.is_undone:
             raise too_far()
-        shape = tied_shape(draw, tie.lift, place, tie.where)
-    block = replace(draw.block, shape=shape, guarantee=tie.guarantee, alternatives=(), law=None, tie=tie)
-    return replace(draw, block=block, guarantee=tie.guarantee, neighbours=tie.neighbours, place=place)
+        several = [q for q, places in parts_by_groups(draw, place) if places is not None]
+        shapes = [tied_shape(draw, tie.lift, place, tie.where, {q: 1}) for q in several]
+        shapes = shapes or [tied_shape(draw, tie.lift, place, tie.where)]
+    noise = {"guarantee": tie.guarantee, "alternatives": (), "law": None, "tie": tie}
+    blocks = tuple(replace(draw.block, shape=shape, **noise) for shape in shapes)
+    block = max(blocks, key=lambda each: each.total_variance) if several else blocks[0]
+    by_weight = blocks if several else ()
+    return replace(
+        draw, block=block, guarantee=tie.guarantee, neighbours=tie.neighbours, place=place, by_weight=by_weight
+    )
 
 
-def tied_sum(draw: Draw, groups: int) -> Block:
-    """The block of a tied draw with the noise of as many groups added up."""
-    assert draw.tie is not None and draw.place is not None
-    return replace(draw.block, shape=tied_shape(draw, draw.tie.lift, draw.place, draw.tie.where, groups))
+def tied_sum(draw: Draw, groups: Sequence[int]) -> Block:
+    """The block of a tied draw with the noise of these groups added up."""
+    assert draw.tie is not None and draw.place is not None and draw.place.part is not None
+    chosen = set(groups)
+    of_parts = parts_by_groups(draw, draw.place)
+    numbers = {q: len(chosen if places is None else chosen.intersection(places)) for q, places in of_parts}
+    return replace(draw.block, shape=tied_shape(draw, draw.tie.lift, draw.place, draw.tie.where, numbers))
 
 
 def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw, ...]:

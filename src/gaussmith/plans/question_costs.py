@@ -14,7 +14,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.tied.ladder import solve
 from gaussmith.plans.draw import Draw
 from gaussmith.plans.tie import Tie
-from gaussmith.plans.tied_people import make_body, part_of
+from gaussmith.plans.tied_people import make_body, parts_of
 from gaussmith.plans.tying import Questions, placed
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def _cost(plan: Plan, i: int) -> float:
 def _root_without(tie: Tie, draws: Sequence[Draw], k: int) -> float:
     """√T at μ = 1 of the best noise for all members of a tie but one."""
     kept = [j for j in range(len(draws)) if j != k]
-    found = [(j, part_of(draws[j], tie.where, tie.places[j].scale)) for j in kept]
-    if not any(part is not None or draws[j].block.answers.count for j, part in found):
+    found = [(j, parts_of(draws[j], tie.where, tie.places[j].scale)) for j in kept]
+    if not any(parts or draws[j].block.answers.count for j, parts in found):
         return 0.0
     members, places = placed(found, [place.scale for place in tie.places])
     body = make_body([draws[j] for j in members], places, tie.where)
@@ -117,4 +117,4 @@ def _only(questions: Questions, i: int) -> Draw:
 
 def _largest_error(draw: Draw) -> float:
     """Of the sums, counts and cells of a draw: the largest standard error."""
-    return float(np.max(draw.block.standard_errors[~draw.block.answers.divided]))
+    return float(np.max([block.standard_errors[~block.answers.divided] for block in draw.blocks]))

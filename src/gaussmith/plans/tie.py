@@ -29,7 +29,15 @@ from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.tied_features import feature_rows, tied_total
-from gaussmith.plans.tied_people import Place, check_common, counts_everybody, extents_of, make_body, same_people
+from gaussmith.plans.tied_people import (
+    Place,
+    check_common,
+    counts_everybody,
+    extents_of,
+    make_body,
+    parts_by_groups,
+    same_people,
+)
 from gaussmith.problem import Law
 from gaussmith.problem.law import price_over_bound, refused_law
 
@@ -147,6 +155,7 @@ class Tie:
             extents = extents_of(members, self.places, body)
             same = len(body.parts) == len(self.body.parts)
             same = same and all(same_people(a, b) for a, b in zip(body.parts, self.body.parts, strict=True))
+            same = same and body.families == self.body.families
             same = same and all(np.array_equal(a, b) for a, b in zip(extents, self.extents, strict=True))
         if not same:
             what, rule = "a tie of other draws", "it was made for all draws that name it"
@@ -212,12 +221,12 @@ class Tie:
 
     # -- from sums to answers ---------------------------------------------------------------------------------------
 
-    def cores(self, members: Sequence[Sequence[Sequence[int]]]) -> list[list[Sequence[int]]]:
+    def cores(self, draws: Sequence[Draw], members: Sequence[Sequence[Sequence[int]]]) -> list[list[Sequence[int]]]:
         """The cores of the groups of each part, from those of every member: pooled draws follow each other."""
         found: list[list[Sequence[int]]] = [[] for _ in self.body.parts]
-        for place, groups in zip(self.places, members, strict=True):
-            if place.part is not None:
-                found[place.part] += groups
+        for draw, place, groups in zip(draws, self.places, members, strict=True):
+            for q, places in parts_by_groups(draw, place):
+                found[q] += groups if places is None else [groups[i] for i in places]
         return found
 
     def features(self, draws: Sequence[Draw], noisy: Array) -> list[Array]:
@@ -227,6 +236,10 @@ class Tie:
         found = []
         for draw, place in zip(draws, self.places, strict=True):
             core = np.zeros((1, 0)) if place.part is None else cores[place.part]
+            for q, places in parts_by_groups(draw, place):
+                if places is not None:
+                    core = np.zeros((draw.size, core.shape[1])) if q == place.part else core
+                    core[list(places)] = cores[q]
             if draw.block.domain.marks_at_most is not None:
                 counts = core[place.start : place.start + draw.block.domain.dimension].T
                 found.append(np.hstack([counts, everybody]) if draw.block.shape.counted else counts)

@@ -26,7 +26,7 @@ from gaussmith.plans.block import Block
 from gaussmith.plans.draw import UNTOLD, Draw, tied
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.tie import Tie, kept_law
-from gaussmith.plans.tied_people import Place, are_alike, counts_everybody, make_body, part_of
+from gaussmith.plans.tied_people import Place, are_alike, counts_everybody, make_body, parts_of
 from gaussmith.problem import Problem
 from gaussmith.statistics import Answers
 from gaussmith.statistics.asking import ask
@@ -86,22 +86,22 @@ class Questions:
         There one person's differences in several questions are independent, and of either sign: noise of their own is
         as good as any (docs/theory.md).
         """
-        found: list[tuple[int, Part | None]] = []
+        found: list[tuple[int, tuple[Part, ...]]] = []
         for i, (draw, scale) in enumerate(zip(self.alone, self.scales, strict=True)):
             try:
-                found.append((i, part_of(draw, self.everybody.where, scale)))
+                found.append((i, parts_of(draw, self.everybody.where, scale)))
             except PlanError:
                 continue
         if self.neighbours == ADD_REMOVE:
-            several = len(found) > 1 and any(part is not None for _, part in found)
+            several = len(found) > 1 and any(parts for _, parts in found)
             # Groups that exclude each other are at their optimum with noise of their own.
             bundles = [found] if several or any(self.alone[i].held > 1 for i, _ in found) else []
         else:
-            bundles = [[(i, part)] for i, part in found if part is not None and self.alone[i].hides_membership]
+            bundles = [[(i, parts)] for i, parts in found if parts and self.alone[i].hides_membership]
         solved = map(self._solved, bundles)
         return [each for each in solved if each is not None]
 
-    def _solved(self, found: Sequence[tuple[int, Part | None]]) -> _Joined | None:
+    def _solved(self, found: Sequence[tuple[int, tuple[Part, ...]]]) -> _Joined | None:
         """The best noise found for some draws; None where doubles cannot hold it."""
         members, places = placed(found, self.scales)
         try:
@@ -171,21 +171,29 @@ class _Joined:
 
 
 def placed(
-    found: Sequence[tuple[int, Part | None]], scales: Sequence[float]
+    found: Sequence[tuple[int, tuple[Part, ...]]], scales: Sequence[float]
 ) -> tuple[tuple[int, ...], tuple[Place, ...]]:
-    """A place for each draw: filters that ask the same of their people are groups of one part."""
+    """A place for each draw: filters that ask the same of their people are groups of one part.
+
+    A draw whose groups weigh differently has a part for each weight, one after the other from its place on.
+    """
     kinds: list[Part] = []
     sizes: list[int] = []
+    weighted: set[int] = set()
     places = []
-    for i, part in found:
-        if part is None:
+    for i, parts in found:
+        if not parts:
             places.append(Place(None, 0, scales[i]))
             continue
-        alike = (q for q, kind in enumerate(kinds) if _is_filter(kind) and _is_filter(part) and are_alike(kind, part))
-        at = next(alike, len(kinds))
+        part = parts[0]
+        one = len(parts) == 1 and _is_filter(part)
+        alike = (q for q, kind in enumerate(kinds) if one and q not in weighted and are_alike(kind, part))
+        at = next((q for q in alike if _is_filter(kinds[q])), len(kinds))
+        if len(parts) > 1:
+            weighted |= set(range(at, at + len(parts)))
         if at == len(kinds):
-            kinds.append(part)
-            sizes.append(0)
+            kinds += parts
+            sizes += [0] * len(parts)
         places.append(Place(at, sizes[at], scales[i]))
         sizes[at] += part.groups
     return tuple(i for i, _ in found), tuple(places)
