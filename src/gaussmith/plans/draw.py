@@ -85,6 +85,11 @@ class Draw:
             return self.block
         return next(b for b, (_, at) in zip(self.by_weight, self.groups.classes, strict=True) if group in at)
 
+    def errors(self, rows: int | None = None) -> dict[str, float]:
+        """The standard error of each answer in its own units, in whichever group it is largest."""
+        found = [block.errors(rows) for block in self.blocks]
+        return {name: max(each[name] for each in found) for name in found[0]}
+
     def narrowed(self, shown: Sequence[int], count: bool) -> Draw:
         """The draw as far as some of its answers go."""
         by_weight = tuple(block.narrowed(shown, count)[0] for block in self.by_weight)
@@ -277,8 +282,8 @@ def tied(draw: Draw, tie: Tie, place: Place) -> Draw:
         several = [q for q, places in parts_by_groups(draw, place) if places is not None]
         shapes = [tied_shape(draw, tie.lift, place, tie.where, {q: 1}) for q in several]
         shapes = shapes or [tied_shape(draw, tie.lift, place, tie.where)]
-    noise = {"guarantee": tie.guarantee, "alternatives": (), "law": None, "tie": tie}
-    blocks = tuple(replace(draw.block, shape=shape, **noise) for shape in shapes)
+    alone = replace(draw.block, guarantee=tie.guarantee, alternatives=(), law=None, tie=tie)
+    blocks = tuple(replace(alone, shape=shape) for shape in shapes)
     block = max(blocks, key=lambda each: each.total_variance) if several else blocks[0]
     by_weight = blocks if several else ()
     return replace(

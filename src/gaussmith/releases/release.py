@@ -260,6 +260,7 @@ class Release:
         if self.labels:
             rule = "each group has its own noise"
             raise PlanError("the covariance of groups", rule, "choose one: release[group]", code="covariance-of-groups")
+        assert isinstance(self.readout, Readout), "of one group"
         return self.readout.covariance()
 
     def marginal(self, *attributes: str | int) -> Array:

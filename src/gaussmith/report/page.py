@@ -125,7 +125,7 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
     """The name, title and body of each section about one question."""
     block, draw = release.block, release.plan.draw
     several, scale = len(release.plan.provable) > 1, standard_scale(release.plan)
-    if release.labels:  # all groups have the same noise
+    if release.labels:  # all groups have the same noise, or this is the largest
         compared = compare_block(block, most=MAX_ROWS, standard_scale=scale)
         noise = _noise(block, compared, several, scale, draw)
     else:

@@ -76,9 +76,7 @@ def solve(body: Body, neighbours: str) -> Solution:
         body = replace(body, people_weight=0.0)  # nobody is added: the number of people is public
     found = [_silence(q, body.parts[q], replaced) for q in silent]
     place = {q: i for i, q in enumerate(heard)}
-    families = [
-        Family(tuple(place[q] for q in family.members if q in place), family.most) for family in body.families
-    ]
+    families = [Family(tuple(place[q] for q in family.members if q in place), family.most) for family in body.families]
     rest = Body(
         tuple(body.parts[q] for q in heard),
         body.people_weight + sum(block.energy for block in found),

@@ -38,6 +38,7 @@ from gaussmith.numerics.tied.clusters import Cluster, find_clusters, find_compon
 from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body, Part, taken
 from gaussmith.numerics.tied.types import changes, spread_over, ways
+from gaussmith.numerics.tied.units import in_units
 
 MAX_TYPES = 200_000
 """Limit on the types that are listed, of several parts jointly where they are tied."""
@@ -72,7 +73,7 @@ def largest(lift: TiedLift, body: Body, neighbours: str, extents: Sequence[Array
     True
     """
     _check(lift, body, neighbours)
-    scaled, exponent = _in_units(lift, body, extents)
+    scaled, exponent = in_units(lift, body, extents)
     if not math.isfinite(exponent):
         return math.inf if exponent > 0 else 0.0
     search = _Search(scaled, body, neighbours == "replace-one", find_clusters(scaled, body))
@@ -347,36 +348,6 @@ def _one_row(part: Part) -> float:
     """
     unit = 1 << 52 - (2 * part.most).bit_length()
     return unit // part.max_rows / unit
-
-
-def _in_units(lift: TiedLift, body: Body, extents: Sequence[Array] | None) -> tuple[TiedLift, float]:
-    """The lift of whole cores ±1, and in units of a power of two near its largest entry, so that no square overflows
-    and none that matters vanishes; the exponent of that power, infinite where there is none."""
-    extents = [np.ones(part.columns) for part in body.parts] if extents is None else extents
-    fits = len(extents) == len(body.parts)
-    for each, part in zip(extents, body.parts, strict=False):
-        fits = fits and each.shape == (part.columns,) and bool((np.isfinite(each) & (each >= 0)).all())
-    if not fits:
-        raise PlanError(
-            "extents that do not fit the columns",
-            "one number, 0 or more, for each column",
-            "plan again",
-            code="extents-do-not-match-columns",
-        )
-    units = [np.append(each, [1.0] * (not part.always)) for each, part in zip(extents, body.parts, strict=True)]
-    stacked = np.concatenate([*units, [1.0] * lift.counted])
-    with np.errstate(over="ignore"):
-        arrays = [own * each for own, each in zip(lift.own, units, strict=True)]
-        arrays += [lift.ties * stacked] + ([] if lift.last is None else [lift.last * stacked])
-    top = max(float(np.abs(each).max(initial=0.0)) for each in arrays)
-    if top == 0.0 or not math.isfinite(top):
-        return lift, math.inf if top else -math.inf
-    exponent = math.frexp(top)[1]
-    arrays = [np.ldexp(each, -exponent) for each in arrays]
-    q = len(lift.own)
-    return TiedLift(
-        lift.groups, tuple(arrays[:q]), arrays[q], arrays[q + 1] if lift.last is not None else None
-    ), exponent
 
 
 def _check(lift: TiedLift, body: Body, neighbours: str) -> None:

@@ -164,11 +164,10 @@ class Reduced:
     @cached_property
     def turned(self) -> Array:
         """A number per type: Σ z² over the groups, for each of the columns set aside at its largest."""
-        held, counts = self.types
         if not self.replaced:
-            return np.asarray(counts.sum(axis=1))
+            return np.asarray(self.types[1].sum(axis=1))
         if self.part.always:
-            return np.full(len(counts), 4.0)
+            return np.full(len(self.types[1]), 4.0)
         gained, lost, kept = self.states.T
         return np.asarray(gained + lost + 4.0 * (kept if self.limited else self.shared(gained, lost)))
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -80,7 +80,20 @@ def solve_replaced_family(members: Sequence[int], parts: Sequence[Part], most: i
     for each, share in zip(spent, shares, strict=True):
         norm = each * share if norm is None else add_spent(norm, each * share)
     assert norm is not None
-    return side_by_side(members, blocks, np.sqrt(shares / float(norm.max()))), None
+    apart = side_by_side(members, blocks, np.sqrt(shares / float(norm.max())))
+    return min(apart, _alike(members, parts, most), key=lambda block: block.root), None
+
+
+def _alike(members: Sequence[int], parts: Sequence[Part], most: int) -> Block:
+    """The noise of groups of the same weight, for groups that weigh differently."""
+    groups = [part.groups for part in parts]
+    total = sum(groups)
+    mean = np.sum([part.weights * part.groups for part in parts], axis=0) / total
+    count = sum(part.count_weight * part.groups for part in parts) / total
+    block, _ = solve_replaced(replace(parts[0], groups=total, most=most, weights=mean, count_weight=count))
+    (own,) = block.own
+    ties = np.tile(block.ties, (len(parts), len(parts)))
+    return Block(tuple(members), (own,) * len(parts), ties, np.zeros(len(ties)), block.root, 0.0)
 
 
 def _largest_by_groups(part: Part, block: Block, most: int) -> Array:
