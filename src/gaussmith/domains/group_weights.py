@@ -36,6 +36,7 @@ def read_group_weights(
             code="too-many-group-weights",
         )
     mean = math.fsum(found) / len(found)
+    mean = 1.0 if abs(mean - 1.0) < 1e-9 else mean  # as they were saved
     if not (math.isfinite(mean) and all(0 < each / mean < math.inf for each in found)):
         raise _not_positive(weights)
     return tuple(each / mean for each in found) if len(set(found)) > 1 else None
