@@ -16,8 +16,9 @@ import numpy as np
 from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.products import Array, Words
 from gaussmith.numerics.tied.law import TypesLaw
-from gaussmith.numerics.tied.parts import Body, Family, taken
+from gaussmith.numerics.tied.parts import Body, Family, Part, taken
 from gaussmith.numerics.tied.types import count_types, list_types, states_of
+from gaussmith.proofs.tied_designs import find_designed_law
 from gaussmith.proofs.tied_moves import MAX_ALL_CORNERS, Mover, climb_all, start_evenly
 from gaussmith.proofs.tied_people import People, prices_of
 
@@ -78,6 +79,8 @@ def _renumbered(family: Family) -> Family:
 
 
 def _found(body: Body, replaced: bool, gap: float) -> TypesLaw:
+    if replaced and len(body.parts) == 1 and _has_designs(body.parts[0]):
+        return find_designed_law(body.parts[0], replaced, gap / 4)
     limited = [body.family_of(q) is not None for q in range(len(body.parts))]
     sizes = [count_types(part, replaced, limit) for part, limit in zip(body.parts, limited, strict=True)]
     few = math.prod(sizes) <= ALL and len(sizes) <= 32  # as many axes as arrays have
@@ -94,6 +97,11 @@ def _found(body: Body, replaced: bool, gap: float) -> TypesLaw:
     order = np.argsort(-weights)
     kept = np.sort(order[: 1 + int(np.searchsorted(np.cumsum(weights[order]), (1.0 - gap / 10) * weights.sum()))])
     return people.at(kept).law(weights[kept])  # who hardly matters is left out
+
+
+def _has_designs(part: Part) -> bool:
+    """Whether a part has too many columns to search for people, and designs for its own."""
+    return part.columns > 2 * MAX_ALL_CORNERS and not (part.counts_rows or part.always)
 
 
 def _picked(types: list[Array], index: Words) -> tuple[Array, ...]:

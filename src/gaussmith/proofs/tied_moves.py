@@ -33,7 +33,7 @@ def climb_all(people: People, prices: Prices, movers: list[Mover | None]) -> Peo
             if mover is None:
                 people = _turn(people, q, X, Q, own)
             else:
-                line = np.einsum("ci,ij,cj->c", v, X, v)
+                line = ((v @ X) * v).sum(axis=1)
                 climbed = mover.climb(people.counts[q], v, Q, line, own @ v.T, _room(people, q, mover.replaced))
                 people = people.with_counts(q, people.corners[q], climbed)
             b[:, at] = people.counts[q] @ people.answers(q) / root
