@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from planting import plant
 
 import gaussmith as gm
+from gaussmith.plans.joint_bound import bound_together
 from gaussmith.report.sharing import shared_answers
 
 MONTHS = [f"m{i}" for i in range(6)]
@@ -179,6 +181,24 @@ def test_the_picture_of_shared_noise_has_one_group_of_each_weight() -> None:
     names, found = shared_answers(plan, plan.ties[0])
     assert names == ["count (weight 0.353)", "count (weight 3.18)", "count (weight 1.41)"]
     assert np.diag(found) == pytest.approx(1.0) and (np.abs(found[0, 1:]) < 1).all()
+
+
+def test_noise_that_is_not_shared_is_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stated shares: the bound is that of the noise which all questions could share, and no more."""
+    questions: list[dict[str, Any]] = [
+        {"name": "months", "count": True, "by": {"month": MONTHS}, "groups_per_unit": 4, "group_weights": {"m1": 9}},
+        {"name": "spent", "sums": {"spent": (0, 100)}},
+        {"name": "men", "count": True, "where": "sex == 'm'"},
+    ]
+    usual: dict[str, Any] = {"unit": "person", "guarantee": gm.Guarantee(mu=2)}
+    shared = gm.Request(ROWS, questions=questions, **usual).plan
+    apart = gm.Request(ROWS, questions=[each | {"share": 1} for each in questions], **usual).plan
+    assert len(shared.noises) == 1 and len(apart.noises) == 3
+    assert 0.998 * shared.total_variance <= apart.lower_bound <= shared.total_variance
+    alone = sum(each.lower_bound * each.guarantee.mu**2 for each in apart.noises) / 4
+    assert apart.lower_bound > 1.3 * alone
+    plant(monkeypatch, bound_together, "joint + apart", "joint * 1.01 + apart")
+    assert gm.Plan.from_json(apart.to_json()).lower_bound > shared.total_variance  # the test above would see it
 
 
 def test_plain_data_in_groups_that_weigh_differently() -> None:

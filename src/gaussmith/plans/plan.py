@@ -203,13 +203,18 @@ class Plan(StatedErrors):
     def lower_bound(self) -> float:
         """No Gaussian noise with this guarantee has a smaller price: each noise needs as much even with all of μ.
 
-        Under replace-one their roots add up: what changes in several questions has independent signs.
+        Under add-remove people who are in all draws at once need more. Under replace-one the roots of the noises add
+        up: what changes in several questions has independent signs.
         """
+        from gaussmith.plans.joint_bound import bound_together
+
         least = [
             self.worth_of(each) * each.lower_bound * (each.guarantee.mu / self.guarantee.mu) ** 2
             for each in self.noises
         ]
-        return sum(least) if self.neighbours == ADD_REMOVE else square_down(sum(map(math.sqrt, least)) * (1 - 2.0**-45))
+        if self.neighbours != ADD_REMOVE:
+            return square_down(sum(map(math.sqrt, least)) * (1 - 2.0**-45))
+        return max(sum(least), bound_together(self)) if len(least) > 1 else sum(least)
 
     @property
     def optimality(self) -> float:

@@ -1,9 +1,9 @@
 """Laws on people with many columns in one question: a few designs, and how likely each is.
 
-With many columns a search for single people is slow, and the best law is nearly known: in a person's groups every column
-is as often at one end as at the other, independent of all others, or at the end farther from 0 in all groups that the
-person enters or leaves. A *design* is such a list of people for one number of groups: signs are rows of a Hadamard
-matrix, so that columns, and groups, are uncorrelated. Only the chances of the designs are searched for.
+With many columns a search for single people is slow, and the best law is nearly known: in a person's groups every
+column is as often at one end as at the other, independent of all others, or at the end farther from 0 in all groups
+that the person enters or leaves. A *design* is such a list of people for one number of groups: signs are rows of a Hadamard
+matrix, so that columns, and groups, are uncorrelated. Only the chances of the designs are searched for. All of this is for replace-one, part by part.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.parts import Part
 from gaussmith.proofs.tied_people import inverse_root
 
-STATES = 12
-"""Limit on the numbers of groups that have designs."""
-
 KEPT = 4
 """Limit on the designs that a law has."""
 
@@ -27,11 +24,11 @@ _TURNS = 4
 """Rows of signs by which groups are told from each other."""
 
 
-def find_designed_law(part: Part, replaced: bool, gap: float) -> TypesLaw:
-    """A law on the people of one part, or on differences of two of them."""
-    corners, size = _corners(part, replaced)
+def find_designed_law(part: Part, gap: float) -> TypesLaw:
+    """A law on differences of two people of one part, for replace-one."""
+    corners, size = _corners(part)
     biases = range(len(_biases(part)))
-    designs = [_design(part, size, state, i) for state in _states(part, replaced) for i in biases]
+    designs = [_design(part, size, state, i) for state in _states(part) for i in biases]
     v = corners @ part.rows[:, : part.columns + 1].T
     heavy = np.argsort(-_chances(part, v, designs, gap), kind="stable")[:KEPT]
     designs = [designs[i] for i in heavy]
@@ -51,12 +48,9 @@ def _biases(part: Part) -> tuple[float, ...]:
     return (0.0, 0.5, 1.0) if part.centre.any() else (0.0,)
 
 
-def _states(part: Part, replaced: bool) -> list[tuple[int, int, int]]:
-    """How many groups are gained, lost and kept: a person in many groups or few, two people with all in common, none."""
+def _states(part: Part) -> list[tuple[int, int, int]]:
+    """How many groups are gained, lost and kept: two people with all groups in common, with none, and between."""
     g, m = part.groups, part.most
-    if not replaced:
-        steps = np.unique(np.round(np.linspace(max(part.fewest, 1), m, min(m, STATES))).astype(int))
-        return [(int(k), 0, 0) for k in steps]
     found = {(m, 0, 0), (0, 0, m)}
     for lost in np.unique(np.round(np.linspace(0, min(m, g // 2), 4)).astype(int)).tolist():
         for net in {0, min(1, m - lost), (m - lost) // 2, m - lost}:
@@ -66,7 +60,7 @@ def _states(part: Part, replaced: bool) -> list[tuple[int, int, int]]:
     return sorted(state for state in found if sum(state))
 
 
-def _corners(part: Part, replaced: bool) -> tuple[Array, int]:
+def _corners(part: Part) -> tuple[Array, int]:
     """What a group can hold: for every bias and both signs the rows of a Hadamard matrix; and how many rows it has."""
     size = max(8, 1 << part.columns.bit_length())
     rows = hadamard(size)[:, 1 : part.columns + 1].astype(float)
@@ -79,8 +73,6 @@ def _corners(part: Part, replaced: bool) -> tuple[Array, int]:
     z = np.vstack(found)
     one = np.ones((len(z), 1))
     here = np.hstack([z, one])
-    if not replaced:
-        return here, size
     even = np.vstack([rows, -rows])
     return np.vstack([here, -here, np.hstack([2.0 * even, np.zeros((len(even), 1))])]), size
 

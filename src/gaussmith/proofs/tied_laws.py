@@ -28,6 +28,9 @@ ALL = 3000
 MAX_PEOPLE = 3000
 """Limit on the people that a law lists."""
 
+MAX_SEARCHED = 24
+"""Columns of a part up to which people are searched for one by one; beyond, under replace-one, designs are tried."""
+
 _STARTS = 600
 _ROUNDS = 14
 _STEPS = 12
@@ -80,7 +83,7 @@ def _renumbered(family: Family) -> Family:
 
 def _found(body: Body, replaced: bool, gap: float) -> TypesLaw:
     if replaced and len(body.parts) == 1 and _has_designs(body.parts[0]):
-        return find_designed_law(body.parts[0], replaced, gap / 4)
+        return find_designed_law(body.parts[0], gap / 4)
     limited = [body.family_of(q) is not None for q in range(len(body.parts))]
     sizes = [count_types(part, replaced, limit) for part, limit in zip(body.parts, limited, strict=True)]
     few = math.prod(sizes) <= ALL and len(sizes) <= 32  # as many axes as arrays have
@@ -101,7 +104,7 @@ def _found(body: Body, replaced: bool, gap: float) -> TypesLaw:
 
 def _has_designs(part: Part) -> bool:
     """Whether a part has too many columns to search for people, and designs for its own."""
-    return part.columns > 2 * MAX_ALL_CORNERS and not (part.counts_rows or part.always)
+    return part.columns > MAX_SEARCHED and not (part.counts_rows or part.always)
 
 
 def _picked(types: list[Array], index: Words) -> tuple[Array, ...]:
