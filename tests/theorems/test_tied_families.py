@@ -116,14 +116,14 @@ def test_under_replace_one_groups_are_never_worse_than_with_one_noise_for_all(
     assert best.total <= found.total * (1 + 1e-6) <= solve(Body((alike,)), "replace-one").total * (1 + 2e-6)
 
 
-@pytest.mark.parametrize(("groups", "most", "centre", "count"), [(10, 3, 0.0, 0.25), (30, 8, 2.0, 1.0)])
+@pytest.mark.parametrize(("groups", "most", "centre", "count"), [(10, 3, 0.0, 0.25), (10, 3, 0.5, 1.0)])
 def test_laws_of_many_columns_are_short_and_near_the_best(groups: int, most: int, centre: float, count: float) -> None:
     """Under replace-one: from a few designs, not from a search for single people."""
     body = Body((make_part(groups, most, [(centre, 0.5, 1.0)] * 40, count),))
     found = solve(body, "replace-one")
     law = find_law(body, "replace-one")
     assert len(law.counts[0]) <= KEPT * 4 * 64
-    assert 1.0 <= found.total / lower_bound(body, "replace-one", law) <= 1.03
+    assert 1.0 <= found.total / lower_bound(body, "replace-one", law) <= 1.01
 
 
 def crowd(most: int) -> TypesLaw:

@@ -2,8 +2,10 @@
 
 With many columns a search for single people is slow, and the best law is nearly known: in a person's groups every
 column is as often at one end as at the other, independent of all others, or at the end farther from 0 in all groups
-that the person enters or leaves. A *design* is such a list of people for one number of groups: signs are rows of a Hadamard
-matrix, so that columns, and groups, are uncorrelated. Only the chances of the designs are searched for. All of this is for replace-one, part by part.
+that the person enters or leaves. A *design* is such a list of people for one number of groups: signs are rows of a
+Hadamard matrix, so that columns, and groups, are uncorrelated. Only the chances of the designs are searched for.
+
+All of this is for replace-one, part by part.
 """
 
 from __future__ import annotations
