@@ -154,11 +154,12 @@ def _release_tie(tie: AnyTie, members: Sequence[tuple[Draw, Sequence[Totals]]]) 
 
 def lift_members(tie: AnyTie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> list[int]:
     """The integers to which the noise of a tie is added."""
+    draws = [draw for draw, _ in members]
     cores = [_cores(draw, tie, totals) for draw, totals in members]
     people = 0 if tie.people is None else members[tie.people][1][0].records
     if not tie.is_steady(cores, people):
         raise data_error()
-    return tie.lifted(cores, people)
+    return tie.lifted(draws, cores, people)
 
 
 def _cores(draw: Draw, tie: AnyTie, totals: Sequence[Totals]) -> list[Sequence[int]]:

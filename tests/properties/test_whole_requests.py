@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from refusals import refused
-from whole.asks import ALL, FILTER, GROUPS, HISTOGRAM, SMALL, WIDE, Asked, WholeAsk, random_ask
+from whole.asks import ALL, FILTER, GROUPS, HISTOGRAM, SMALL, WIDE, Asked, WholeAsk, random_ask, random_worth
 from whole.optimum import Least, differences_of, least_total, total_of
 from whole.pairs import distances, total_alone, total_tables
 from whole.people import rows_at, schema_of
@@ -37,6 +37,33 @@ def test_totals_are_within_one_percent_of_the_optimum_over_all_vertices_and_neve
         found = try_optimum(ask)
         assert 1 - 1e-6 <= found.most, (seed, ask)
         assert found.least <= 1.01, (seed, ask)
+
+
+def test_groups_that_weigh_differently_are_at_their_optimum_and_stay_within_what_is_charged() -> None:
+    tried = 0
+    while tried < 6:
+        seed = str(random.SystemRandom().getrandbits(64))
+        generator = random.Random(seed)
+        ask = random_worth(random_ask(generator, SMALL), generator)
+        if not any(each.most > 1 and len(set(each.worth)) > 1 for each in ask.asked):
+            continue
+        tried += 1
+        found = try_optimum(ask)
+        assert 1 - 1e-6 <= found.most and found.least <= 1.01, (seed, ask)
+        corners = try_corners(ask)
+        assert max(corners) <= 1, (seed, ask)
+        assert ask.neighbours != "add-remove" or min(corners) > TIGHT, (seed, ask)
+        pairs = try_pairs(ask, generator, PAIRS // 2)
+        assert pairs.largest <= 1 and pairs.together <= 1 and pairs.differ == 0, (seed, ask)
+
+
+def test_many_groups_that_weigh_differently_stay_within_what_is_charged() -> None:
+    for _ in range(3):
+        seed = str(random.SystemRandom().getrandbits(64))
+        generator = random.Random(seed)
+        ask = random_worth(random_ask(generator, WIDE), generator)
+        found = try_pairs(ask, generator, PAIRS // 2)
+        assert found.largest <= 1 and found.together <= 1 and found.differ == 0, (seed, ask)
 
 
 def test_a_shape_with_less_noise_would_be_noticed() -> None:
@@ -128,8 +155,7 @@ def own_total(plan: gm.Plan, names: Sequence[str]) -> float:
     """The total of some questions of a plan."""
     total = 0.0
     for name in names:
-        block, groups = plan[name].block, plan[name].draw.size
-        total += groups * block.total_variance
+        total += plan[name].total_variance
     return total
 
 

@@ -129,6 +129,19 @@ def _whole(flag: str, text: str | None, usual: int | None = None) -> int | None:
     return int(value)
 
 
+def _group_weights(flag: str, text: str | None) -> dict[str, float] | None:
+    if text is None:
+        return None
+    found = {}
+    for part in text.split(","):
+        key, equals, weight = part.rpartition("=")
+        if not equals or not key:
+            rule, remedy = "each key has a number", f"write for example {flag} north=4"
+            raise RequestError(f"{flag} {text}", rule, remedy, code="flag-not-weights-of-keys", flag=flag, text=text)
+        found[key] = number(flag, weight)
+    return found
+
+
 def _weights(flag: str, text: str | None) -> Any:
     if text is None:
         return "relative"
@@ -175,6 +188,10 @@ FLAGS = (
     Flag(
         "groups_per_unit", "M", "each person counts in at most M groups (default: 1)",
         "groups_per_unit", partial(_whole, usual=1), of_people=True,
+    ),
+    Flag(
+        "group_weights", "KEY=W,…", "how much the errors of these groups matter; others weigh 1, such as north=4",
+        "group_weights", _group_weights,
     ),
     Flag(
         "values_per_unit", "K", "each person counts in at most K values of a histogram (default: 1)",

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.checks import check_whole
+from gaussmith.domains.group_weights import read_group_weights
 from gaussmith.domains.labels import check_text
 from gaussmith.errors import DomainError
 from gaussmith.problem import Domain
@@ -38,18 +39,24 @@ class Groups:
     >>> by = gm.Groups({"region": ["north", "south"], "sex": ["f", "m"]}, gm.Box({"visits": (0, 80)}), at_most=1)
     >>> len(by.labels), by.labels[0]
     (4, ('north', 'f'))
+
+    `weights` says how much the errors of a group matter: `{"region": {"north": 4}}`, with one key column also
+    `{"north": 4}`, or one number per group. Groups that are not named weigh 1.
     """
 
     columns: tuple[str, ...]
     labels: tuple[tuple[Key, ...], ...]
     domain: Domain
     at_most: int
+    weights: tuple[float, ...] | None
+    """What the squared errors of each group are worth, 1 on average; None where all weigh the same."""
 
     def __init__(
         self,
         keys: Mapping[str, Sequence[Key]] | Sequence[Mapping[str, Key]],
         domain: Domain,
         at_most: int = 1,
+        weights: Any = None,
     ) -> None:
         columns, labels = _labels(keys)
         for column in columns:
@@ -72,6 +79,7 @@ class Groups:
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "at_most", at_most)
+        object.__setattr__(self, "weights", read_group_weights(weights, columns, labels))
 
     @property
     def size(self) -> int:
@@ -83,18 +91,27 @@ class Groups:
         """The distinct keys of each column, in the order in which they are declared; and their places in each group."""
         return places_of(self.labels, len(self.columns))
 
+    @cached_property
+    def classes(self) -> tuple[tuple[float, tuple[int, ...]], ...]:
+        """The different weights, and which groups have each; in the order of the groups."""
+        found: dict[float, list[int]] = {}
+        for i, weight in enumerate(self.weights or [1.0] * self.size):
+            found.setdefault(weight, []).append(i)
+        return tuple((weight, tuple(places)) for weight, places in found.items())
+
     def to_dict(self) -> dict[str, Any]:
         """A dictionary without the domain, which a plan stores separately."""
-        return {
+        fields: dict[str, Any] = {
             "columns": list(self.columns),
             "labels": [list(label) for label in self.labels],
             "at_most": self.at_most,
         }
+        return fields if self.weights is None else fields | {"weights": list(self.weights)}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any], domain: Domain) -> Groups:
         rows = [dict(zip(fields["columns"], label, strict=True)) for label in fields["labels"]]
-        return cls(rows, domain, fields["at_most"])
+        return cls(rows, domain, fields["at_most"], fields.get("weights"))
 
 
 def places_of(labels: Sequence[Sequence[Any]], columns: int) -> tuple[list[list[TypedKey]], npt.NDArray[np.int64]]:

@@ -9,6 +9,7 @@ Nothing here sees data.
 
 from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw
-from gaussmith.plans.plan import Plan, Slot
+from gaussmith.plans.plan import Plan
+from gaussmith.plans.slot import Slot
 
 __all__ = ["Block", "Draw", "Plan", "Slot"]

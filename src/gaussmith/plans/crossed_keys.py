@@ -64,8 +64,11 @@ class Cross:
         return tuple(Place(part, k, scale) for k, (part, scale) in enumerate(zip(self.parts, scales, strict=True)))
 
 
-def keyed_of(draw: Draw) -> Keyed | None:
-    """What a draw counts people by; None where it is anything else, or a person may have several rows."""
+def keyed_of(draw: Draw, weighted: bool = False) -> Keyed | None:
+    """What a draw counts people by; None where it is anything else, or a person may have several rows.
+
+    Groups that weigh differently are not such a table, as keys cannot be permuted there, unless `weighted` asks for it.
+    """
     rule, block = draw.row_rule, draw.block
     if rule is None or rule.unit is not None or rule.form or block.problem.features.targets is not None:
         return None
@@ -80,6 +83,8 @@ def keyed_of(draw: Draw) -> Keyed | None:
         return None
     if draw.groups is None:
         return None if public else Keyed((), [], np.zeros((0, 0), np.int64), True)
+    if len(draw.groups.classes) > 1 and not weighted:
+        return None
     return _keyed(draw.groups.columns, *draw.groups.places, False)
 
 

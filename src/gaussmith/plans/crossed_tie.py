@@ -158,7 +158,7 @@ class CrossedTie(JointNoise):
             found[self.cross.everybody][()] = people
         return found
 
-    def lifted(self, members: Sequence[Sequence[Sequence[int]]], people: int) -> list[int]:
+    def lifted(self, draws: Sequence[Draw], members: Sequence[Sequence[Sequence[int]]], people: int) -> list[int]:
         """The integers to which the noise is added, from the counts of every member and the number of people."""
         return self.grid[0].exact_times(self.tables(members, people))
 
@@ -189,8 +189,12 @@ class CrossedTie(JointNoise):
                 found.append(np.append(counts, [everybody] if draw.block.shape.counted else [])[None].astype(float))
         return found
 
-    def shape_of(self, draw: Draw, place: Place, groups: Sequence[int] = (0,)) -> Shape:
-        """The noise in one group of a draw, or in several added up."""
+    def shapes_of(self, draw: Draw, place: Place) -> list[Shape]:
+        """The noise in one group of a draw; all groups weigh the same."""
+        return [self.shape_of_sum(draw, place, (0,))]
+
+    def shape_of_sum(self, draw: Draw, place: Place, groups: Sequence[int]) -> Shape:
+        """The noise in several groups of a draw added up, or in one."""
         none: Matrix = Dense(np.zeros((0, 0)))
         part, all_people = place.part, self.cross.everybody
         counted = bool(draw.block.problem.count_weight)
@@ -207,8 +211,11 @@ class CrossedTie(JointNoise):
         size = draw.block.domain.dimension
         return Shape(NAME, none, alike_features(size, variance, between, counted, beside, people), counted)
 
-    def covariance_of(self, one: Draw, other: Draw, same_keys: bool) -> Array:
-        """Of the noise in the features of a cell of one draw with those of another's, of the same keys or of others."""
+    def covariance_of(self, one: Draw, other: Draw, same_keys: bool, classes: tuple[int, int] = (0, 0)) -> Array:
+        """Of the noise in the features of a cell of one draw with those of another's, of the same keys or of others.
+
+        The groups of each draw weigh the same: there is one of `classes`.
+        """
         left, right = self._read(one), self._read(other)
         found = np.zeros((len(left), len(right)))
         for i, a in enumerate(left):

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gaussmith.domains import Groups
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
-from gaussmith.neighbours import ADD_REMOVE, check, protects
+from gaussmith.neighbours import check, protects
 from gaussmith.numerics.linear import Array
-from gaussmith.numerics.trace_roots import square_down
 from gaussmith.plans.block import Block
 from gaussmith.plans.draw import AnyTie, Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
 from gaussmith.plans.saved_plan import FORMAT, check_saved
+from gaussmith.plans.slot import Slot
 from gaussmith.problem import Domain
 from gaussmith.problem.law import price_over_bound
 from gaussmith.statistics import Answers
@@ -33,19 +34,6 @@ from gaussmith.statistics import Answers
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
     from gaussmith.releases import Release
-
-
-@dataclass(frozen=True)
-class Slot:
-    """Where the answers of a question are: the draw, their places in its block, and whether the count is shown.
-
-    The name is empty where a plan has one question without a name.
-    """
-
-    name: str
-    draw: int
-    shown: tuple[int, ...]
-    count: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +130,9 @@ class Plan(StatedErrors):
 
     @property
     def standard_errors(self) -> Array:
-        """Of the answers in order (in each group), the count last if asked; of a mean: n times its error."""
-        return self.block.standard_errors
+        """Of the answers in order (in each group at most), the count last if asked; of a mean: n times its error."""
+        self.slot  # noqa: B018 (refuses several questions)
+        return np.asarray(np.max([block.standard_errors for block in self._narrowed[0].blocks], axis=0))
 
     def errors(self, rows: int | None = None) -> dict[str, Any]:
         """The standard error of each answer in its own units; by question, if there are several.
@@ -157,7 +146,12 @@ class Plan(StatedErrors):
         """
         if len(self) > 1:
             return {name: self[name].errors(rows) for name in self.questions}
-        return self.block.errors(rows)
+        return self._narrowed[0].errors(rows)
+
+    def errors_by_group(self, rows: int | None = None) -> dict[tuple[Any, ...], dict[str, float]]:
+        """The same for each group of the only question: they differ where groups have weights."""
+        labels = () if self.groups is None else self.groups.labels
+        return {label: self._narrowed[0].block_of(i).errors(rows) for i, label in enumerate(labels)}
 
     def shares(self) -> dict[str, float]:
         """Each question's share of μ²; questions in one draw share it, and what is public has none."""
@@ -172,7 +166,7 @@ class Plan(StatedErrors):
     @cached_property
     def _narrowed(self) -> tuple[Draw, ...]:
         """The draws that this plan is about: all, or that of its question as far as it goes."""
-        return self.draws if self._only is None else (replace(self.draw, block=self.block),)
+        return self.draws if self._only is None else (self.draw.narrowed(self.slot.shown, self.slot.count),)
 
     @property
     def untied(self) -> tuple[Draw, ...]:
@@ -210,13 +204,12 @@ class Plan(StatedErrors):
     def lower_bound(self) -> float:
         """No Gaussian noise with this guarantee has a smaller price: each noise needs as much even with all of μ.
 
-        Under replace-one their roots add up: what changes in several questions has independent signs.
+        Under add-remove people who are in all draws at once need more. Under replace-one the roots of the noises add
+        up: what changes in several questions has independent signs.
         """
-        least = [
-            self.worth_of(each) * each.lower_bound * (each.guarantee.mu / self.guarantee.mu) ** 2
-            for each in self.noises
-        ]
-        return sum(least) if self.neighbours == ADD_REMOVE else square_down(sum(map(math.sqrt, least)) * (1 - 2.0**-45))
+        from gaussmith.plans.joint_bound import least_price
+
+        return least_price(self)
 
     @property
     def optimality(self) -> float:

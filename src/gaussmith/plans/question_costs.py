@@ -101,4 +101,4 @@ def _only(questions: Questions, i: int) -> Draw:
 
 def _largest_error(draw: Draw) -> float:
     """Of the sums, counts and cells of a draw: the largest standard error."""
-    return float(np.max(draw.block.standard_errors[~draw.block.answers.divided]))
+    return float(np.max([block.standard_errors[~block.answers.divided] for block in draw.blocks]))

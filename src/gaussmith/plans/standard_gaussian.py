@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from gaussmith.numerics.linear import Array
 if TYPE_CHECKING:
     from gaussmith.plans import Block, Plan
     from gaussmith.releases import Release
+    from gaussmith.releases.readout import Readout
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def compare_release(release: Release, most: int | None = None) -> list[Compariso
     other = standard_block(block) if has_shape and not block.problem.features.is_linear else None
     if other is None:
         return found
-    readout = release.readout
+    readout = cast("Readout", release.readout)  # without groups there is one
     standard = replace(readout, block=other, features=readout.features[: other.shape.features.shape[0]])
     errors = zip(readout.standard_errors.tolist(), (scale * standard.standard_errors).tolist(), strict=True)
     return [replace(c, error=ours, standard=others) for c, (ours, others) in zip(found, errors, strict=True)]

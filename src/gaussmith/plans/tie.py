@@ -37,7 +37,8 @@ from gaussmith.plans.tied_people import (
     counts_everybody,
     extents_of,
     make_body,
-    part_of,
+    parts_by_groups,
+    parts_of,
     placed,
     same_people,
 )
@@ -132,6 +133,7 @@ class Tie(JointNoise):
             extents = extents_of(members, self.places, body)
             same = len(body.parts) == len(self.body.parts)
             same = same and all(same_people(a, b) for a, b in zip(body.parts, self.body.parts, strict=True))
+            same = same and body.families == self.body.families
             same = same and all(np.array_equal(a, b) for a, b in zip(extents, self.extents, strict=True))
         if not same:
             what, rule = "a tie of other draws", "it was made for all draws that name it"
@@ -172,35 +174,47 @@ class Tie(JointNoise):
 
     # -- from sums to answers ---------------------------------------------------------------------------------------
 
-    def cores(self, members: Sequence[Sequence[Sequence[int]]]) -> list[list[Sequence[int]]]:
+    def cores(self, draws: Sequence[Draw], members: Sequence[Sequence[Sequence[int]]]) -> list[list[Sequence[int]]]:
         """The cores of the groups of each part, from those of every member: pooled draws follow each other."""
         found: list[list[Sequence[int]]] = [[] for _ in self.body.parts]
-        for place, groups in zip(self.places, members, strict=True):
-            if place.part is not None:
-                found[place.part] += groups
+        for draw, place, groups in zip(draws, self.places, members, strict=True):
+            for q, places in parts_by_groups(draw, place):
+                found[q] += groups if places is None else [groups[i] for i in places]
         return found
 
-    def lifted(self, members: Sequence[Sequence[Sequence[int]]], people: int) -> list[int]:
+    def lifted(self, draws: Sequence[Draw], members: Sequence[Sequence[Sequence[int]]], people: int) -> list[int]:
         """The integers to which the noise is added, from the cores of every member and the number of people."""
-        return self.grid[0].exact_times(self.cores(members), people)
+        return self.grid[0].exact_times(self.cores(draws, members), people)
 
     def is_steady(self, members: Sequence[Sequence[Sequence[int]]], people: int) -> bool:
         """Whether the tables of all members can be of the same rows: those of a tie are read apart."""
         return True
 
-    def shape_of(self, draw: Draw, place: Place, groups: Sequence[int] = (0,)) -> Shape:
-        """The noise in one group of a draw, or in several added up."""
-        return tied_shape(draw, self.lift, place, self.where, len(groups))
+    def shapes_of(self, draw: Draw, place: Place) -> list[Shape]:
+        """The noise in one group of a draw: of each weight where its groups weigh differently."""
+        several = [q for q, places in parts_by_groups(draw, place) if places is not None]
+        each = [tied_shape(draw, self.lift, place, self.where, {q: 1}) for q in several]
+        return each or [tied_shape(draw, self.lift, place, self.where)]
 
-    def covariance_of(self, one: Draw, other: Draw, same_keys: bool) -> Array:
-        """Of the noise in the features of a group of one draw with those of another's, or of the same group."""
-        return shared_covariance(self, one, other, one is other and same_keys)
+    def shape_of_sum(self, draw: Draw, place: Place, groups: Sequence[int]) -> Shape:
+        """The noise in several groups of a draw added up."""
+        chosen, of_parts = set(groups), parts_by_groups(draw, place)
+        numbers = {q: len(chosen if places is None else chosen.intersection(places)) for q, places in of_parts}
+        return tied_shape(draw, self.lift, place, self.where, numbers)
+
+    def covariance_of(self, one: Draw, other: Draw, same_keys: bool, classes: tuple[int, int] = (0, 0)) -> Array:
+        """Of the noise in the features of a group of one draw with those of another's, or of the same group.
+
+        `classes` says which of their weights the groups have, where they weigh differently.
+        """
+        same = one is other and same_keys and classes[0] == classes[1]
+        return shared_covariance(self, one, other, same, classes)
 
     def root_without(self, draws: Sequence[Draw], k: int) -> float:
         """√T at μ = 1 of the best noise for all members but one."""
         kept = [j for j in range(len(draws)) if j != k]
-        found = [(j, part_of(draws[j], self.where, self.places[j].scale)) for j in kept]
-        if not any(part is not None or draws[j].block.answers.count for j, part in found):
+        found = [(j, parts_of(draws[j], self.where, self.places[j].scale)) for j in kept]
+        if not any(parts or draws[j].block.answers.count for j, parts in found):
             return 0.0
         members, places = placed(found, [place.scale for place in self.places])
         body = make_body([draws[j] for j in members], places, self.where)
@@ -215,6 +229,10 @@ class Tie(JointNoise):
         found = []
         for draw, place in zip(draws, self.places, strict=True):
             core = np.zeros((1, 0)) if place.part is None else cores[place.part]
+            for q, places in parts_by_groups(draw, place):
+                if places is not None:
+                    core = np.zeros((draw.size, core.shape[1])) if q == place.part else core
+                    core[list(places)] = cores[q]
             if draw.block.domain.marks_at_most is not None:
                 counts = core[place.start : place.start + draw.block.domain.dimension].T
                 found.append(np.hstack([counts, everybody]) if draw.block.shape.counted else counts)

@@ -27,7 +27,7 @@ from gaussmith.plans.crossing import Crossing, find_crossings
 from gaussmith.plans.draw import UNTOLD, Draw, tied
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.tie import Tie, kept_law
-from gaussmith.plans.tied_people import Place, counts_everybody, make_body, part_of, placed
+from gaussmith.plans.tied_people import Place, counts_everybody, make_body, parts_of, placed
 from gaussmith.problem import Problem
 from gaussmith.statistics import Answers
 from gaussmith.statistics.asking import ask
@@ -109,24 +109,24 @@ class Questions:
         There one person's differences in several questions are independent, and of either sign: noise of their own is
         as good as any (docs/theory.md).
         """
-        found: list[tuple[int, Part | None]] = []
+        found: list[tuple[int, tuple[Part, ...]]] = []
         for i, (draw, scale) in enumerate(zip(self.alone, self.scales, strict=True)):
             if i in taken:
                 continue
             try:
-                found.append((i, part_of(draw, self.everybody.where, scale)))
+                found.append((i, parts_of(draw, self.everybody.where, scale)))
             except PlanError:
                 continue
         if self.neighbours == ADD_REMOVE:
-            several = len(found) > 1 and any(part is not None for _, part in found)
+            several = len(found) > 1 and any(parts for _, parts in found)
             # Groups that exclude each other are at their optimum with noise of their own.
             bundles = [found] if several or any(self.alone[i].held > 1 for i, _ in found) else []
         else:
-            bundles = [[(i, part)] for i, part in found if part is not None and self.alone[i].hides_membership]
+            bundles = [[(i, parts)] for i, parts in found if parts and self.alone[i].hides_membership]
         solved = map(self._solved, bundles)
         return [each for each in solved if each is not None]
 
-    def _solved(self, found: Sequence[tuple[int, Part | None]]) -> _Joined | None:
+    def _solved(self, found: Sequence[tuple[int, tuple[Part, ...]]]) -> _Joined | None:
         """The best noise found for some draws; None where doubles cannot hold it."""
         members, places = placed(found, self.scales)
         try:

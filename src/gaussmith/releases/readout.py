@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -48,3 +49,35 @@ class Readout:
         F = self.block.shape.features.dense()
         J = self.block.answers.gradient(self._noisy)
         return np.asarray(J @ (F @ F.T * self._noisy.unit) @ J.T)
+
+
+@dataclass(frozen=True, eq=False)
+class ReadoutByWeight:
+    """The answers of groups whose noise differs: a readout for each weight, and the groups that it is of."""
+
+    each: tuple[Readout, ...]
+    places: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, blocks: Sequence[Block], features: Array, places: Sequence[tuple[int, ...]]) -> ReadoutByWeight:
+        """The readouts of all groups, whose features are rows in their order."""
+        each = tuple(Readout(block, features[list(at)]) for block, at in zip(blocks, places, strict=True))
+        return cls(each, tuple(places))
+
+    @property
+    def values(self) -> Array:
+        """Groups × answers, the count last if asked."""
+        return self._in_order([each.values for each in self.each])
+
+    @property
+    def standard_errors(self) -> Array:
+        """The same of their errors."""
+        return self._in_order([each.standard_errors for each in self.each])
+
+    def intervals(self, width: float, method: str) -> tuple[Array, Array]:
+        """Ends of all intervals, `width` standard errors to either side."""
+        lower, upper = zip(*(each.intervals(width, method) for each in self.each), strict=True)
+        return self._in_order(lower), self._in_order(upper)
+
+    def _in_order(self, values: Sequence[Array]) -> Array:
+        return np.concatenate(values)[np.argsort(np.concatenate(self.places), kind="stable")]

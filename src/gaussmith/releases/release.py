@@ -17,7 +17,7 @@ from gaussmith.plans import Block, Plan
 from gaussmith.plans.draw import tied_sum
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
-from gaussmith.releases.readout import Readout
+from gaussmith.releases.readout import Readout, ReadoutByWeight
 from gaussmith.releases.table import answer_columns
 from gaussmith.statistics.mean import check_method
 
@@ -163,7 +163,7 @@ class Release:
     # -- answers ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def readout(self) -> Readout:
+    def readout(self) -> Readout | ReadoutByWeight:
         """The answers of the only question, read from its noisy features: of all groups, or of those in view."""
         slot = self.plan.slot
         features = self.noisy[slot.draw][:, self.plan.draw.block.narrowed(slot.shown, slot.count)[1]]
@@ -171,10 +171,16 @@ class Release:
             features = features[list(self.view.groups)].sum(axis=0)
         elif self.plan.groups is None:
             features = features[0]
-        parts = len(self.view.groups) if self.view.groups is not None and self.view.summed else 1
+        chosen = self.view.groups
+        parts = len(chosen) if chosen is not None and self.view.summed else 1
         block, draw = self.block, self.plan.draw
-        if draw.tie is not None and parts > 1:  # the noise of tied groups is not independent
-            block, parts = tied_sum(draw, self.view.groups or ()).narrowed(slot.shown, slot.count)[0], 1
+        if chosen is not None and draw.tie is not None and parts > 1:  # the noise of tied groups is not independent
+            block, parts = tied_sum(draw, chosen).narrowed(slot.shown, slot.count)[0], 1
+        elif chosen is not None and draw.by_weight:
+            block = draw.block_of(chosen[0]).narrowed(slot.shown, slot.count)[0]
+        elif draw.by_weight and draw.groups is not None:
+            blocks = [each.narrowed(slot.shown, slot.count)[0] for each in draw.by_weight]
+            return ReadoutByWeight.of(blocks, features, [at for _, at in draw.groups.classes])
         return Readout(block, features, self.records[slot.draw], parts)
 
     def _shown(self, answers: Array) -> Array:
@@ -254,6 +260,7 @@ class Release:
         if self.labels:
             rule = "each group has its own noise"
             raise PlanError("the covariance of groups", rule, "choose one: release[group]", code="covariance-of-groups")
+        assert isinstance(self.readout, Readout), "of one group"
         return self.readout.covariance()
 
     def marginal(self, *attributes: str | int) -> Array:

@@ -129,7 +129,7 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
     if draw.is_public:
         return [("answers", "Answers", _answers(release)), people]
     several, scale = len(release.plan.provable) > 1, standard_scale(release.plan)
-    if release.labels:  # all groups have the same noise
+    if release.labels:  # all groups have the same noise, or this is the largest
         compared = compare_block(block, most=MAX_ROWS, standard_scale=scale)
         noise = _noise(block, compared, several, scale, draw)
     else:

@@ -20,7 +20,7 @@ MAX_SHOWN = 24
 
 def shared_answers(plan: Plan, tie: AnyTie) -> tuple[list[str], Array]:
     """Names of answers that share a noise, and the correlations of their errors; of groups one, and another."""
-    held: list[tuple[str, Draw, int, bool]] = []
+    held: list[tuple[str, Draw, int, bool, int]] = []
     for slot in plan.slots:
         draw = plan.draws[slot.draw]
         if draw.tie is not tie:
@@ -33,18 +33,25 @@ def shared_answers(plan: Plan, tie: AnyTie) -> tuple[list[str], Array]:
         if slot.count:
             names.append("count")
             places.append(1 if marks else block.shape.features.shape[0] - 1)
+        if draw.by_weight and draw.groups is not None:
+            for at, (weight, _) in enumerate(draw.groups.classes):
+                of = f" (weight {weight:.3g})"
+                held += [
+                    (printable(f"{lead}{name}{of}"), draw, i, False, at) for name, i in zip(names, places, strict=True)
+                ]
+            continue
         several = draw.groups is not None or marks
         for again in (False, True) if several else (False,):
             of = (" (another)" if again else " (one)") if several and not marks else " (another)" if again else ""
             for name, place in zip(names, places, strict=True):
                 if not (marks and again and name == "count"):
-                    held.append((printable(f"{lead}{name}{of}"), draw, place, again))
+                    held.append((printable(f"{lead}{name}{of}"), draw, place, again, 0))
     held = held[:MAX_SHOWN]
     size = len(held)
     found = np.zeros((size, size))
-    for i, (_, one, a, first) in enumerate(held):
-        for j, (_, other, b, second) in enumerate(held):
-            found[i, j] = tie.covariance_of(one, other, first == second)[a, b]
+    for i, (_, one, a, first, left) in enumerate(held):
+        for j, (_, other, b, second, right) in enumerate(held):
+            found[i, j] = tie.covariance_of(one, other, first == second, (left, right))[a, b]
     scale = np.sqrt(np.diag(found))
     return [name for name, *_ in held], found / np.outer(scale, scale)
 

@@ -28,6 +28,8 @@ class Question:
     by:               declared groups: {"region": ["north", "south"]}, or a list of combinations
     rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
     groups_per_unit:  the number of groups a person counts in
+    group_weights:    how much the errors of a group matter: {"north": 4}, with several key columns
+                      {"region": {"north": 4}}; groups that are not named weigh 1
     mean_of:          "rows": means over rows; "units": means over people of each person's own mean
     where, columns:   a filter and derived columns (docs/expressions.md)
     mean_within:      where means lie, for the errors stated before a release: {"age": [30, 50]}, or the middle fraction
@@ -47,6 +49,7 @@ class Question:
     by: Any = field(default_factory=dict)
     rows_per_unit: int | None = None
     groups_per_unit: int = 1
+    group_weights: Any = None
     mean_of: str = "rows"
     where: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -211,6 +214,7 @@ class Question:
             "by": self.by,
             "rows_per_unit": self.rows_per_unit,
             "groups_per_unit": self.groups_per_unit,
+            "group_weights": self.group_weights,
             "mean_of": self.mean_of,
             "where": self.where,
             "columns": dict(self.columns),

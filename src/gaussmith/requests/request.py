@@ -64,6 +64,7 @@ class Request:
     unit: str | None = None
     rows_per_unit: int | None = None
     groups_per_unit: int = 1
+    group_weights: Any = None
     mean_of: str = "rows"
     where: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)

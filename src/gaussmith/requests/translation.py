@@ -71,7 +71,16 @@ def plan_question(
             code="filtered-histogram-count-under-replace-one",
         )
     made = assemble_question(question, unit, asked_of(question) if asked is None else asked)
-    groups = Groups(question.by, made.domain, question.groups_per_unit) if question.by else None
+    groups = None
+    if question.by:
+        groups = Groups(question.by, made.domain, question.groups_per_unit, question.group_weights)
+    elif question.group_weights:
+        raise RequestError(
+            "group_weights without groups",
+            "they apply only to groups",
+            "declare them: by = …",
+            code="group-weights-without-groups",
+        )
     if groups is None and not question.histograms and question.groups_per_unit != 1:
         raise RequestError(
             f"groups_per_unit={question.groups_per_unit} without groups",

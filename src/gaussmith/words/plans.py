@@ -85,7 +85,10 @@ def _about(plan: Plan) -> tuple[list[str], str, list[str]]:
     lead = "" if alone or draw.tie is not None else "at its share of μ, "
     if draw.groups is None:
         return [], lead, []
-    before = [f"{draw.groups.size:,} groups, each person in {held(draw)}; in each group:"]
+    which = "in each group"
+    if draw.by_weight:
+        which = "in the groups with the largest errors (all: plan.errors_by_group)"
+    before = [f"{draw.groups.size:,} groups, each person in {held(draw)}; {which}:"]
     if not draw.is_shared:
         return before, lead, []
     after = [f"all groups together: {draw.guarantee}", *guarantee_notes(draw.guarantee)[1:]]
