@@ -131,6 +131,13 @@ REQUESTS: dict[str, dict[str, Any]] = {
         {"name": "size", "sums": {"size": (1, 15)}, "by": {"tract": values("tract", 40)}},
         {"name": "vacant", "count": True, "where": "vacant == 1"},
         {"name": "households", "count": True}]},
+    "census: tables of the same keys": {"questions": [
+        {"name": "ages", "count": True, "by": {"age group": AGES}},
+        {"name": "sexes", "count": True, "by": {"sex": SEXES}},
+        {"name": "regions", "histograms": {"region": REGIONS}},
+        {"name": "ages and sexes", "count": True, "by": {"age group": AGES, "sex": SEXES}},
+        {"name": "all three", "count": True, "by": {"age group": AGES, "sex": SEXES, "region": REGIONS}},
+        {"name": "people", "count": True}]},
     "telecom: calls and data": {"unit": "subscriber", "groups_per_unit": 1, "values_per_unit": 1, "questions": [
         {"name": "cells", "sums": {"minutes": (0, 600), "gigabytes": (0, 50)}, "count": True,
          "by": {"cell": values("cell", 1000)}, "groups_per_unit": 12},

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gaussmith.domains import FoundGroups
 from gaussmith.engines.addresses import short_name
 from gaussmith.engines.engine import Progress, Totals
+from gaussmith.engines.failures import data_error
 from gaussmith.engines.registry import name_columns, open_source
 from gaussmith.engines.source import check_once
 from gaussmith.engines.source_description import read_source
@@ -22,10 +23,10 @@ from gaussmith.numerics.linear import Array, Integers, Words
 from gaussmith.numerics.products import python
 from gaussmith.plans import Draw, Plan
 from gaussmith.plans.certified_grid import NOISE_BITS
+from gaussmith.plans.draw import AnyTie
 from gaussmith.plans.found_draws import threshold_of
 from gaussmith.plans.row_rule import PAIRS, RowRule
 from gaussmith.plans.threshold import Threshold
-from gaussmith.plans.tie import Tie
 from gaussmith.plans.tied_people import counts_everybody
 from gaussmith.releases import Release
 from gaussmith.releases.shown_groups import ShownGroups
@@ -262,21 +263,24 @@ def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | No
     return features, public
 
 
-def _release_tie(tie: Tie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> list[Array]:
+def _release_tie(tie: AnyTie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> list[Array]:
     """The noisy features of draws that share their noise: groups × features of each."""
     lifted = lift_members(tie, members)
     noise = normal_integers(len(lifted), NOISE_BITS)
     return tie.features([draw for draw, _ in members], add(lifted, noise).astype(float) / tie.grid[1])
 
 
-def lift_members(tie: Tie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> list[int]:
+def lift_members(tie: AnyTie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> list[int]:
     """The integers to which the noise of a tie is added."""
-    cores = tie.cores([_cores(draw, tie, totals) for draw, totals in members])
+    draws = [draw for draw, _ in members]
+    cores = [_cores(draw, tie, totals) for draw, totals in members]
     people = 0 if tie.people is None else members[tie.people][1][0].records
-    return tie.grid[0].exact_times(cores, people)
+    if not tie.is_steady(cores, people):
+        raise data_error()
+    return tie.lifted(draws, cores, people)
 
 
-def _cores(draw: Draw, tie: Tie, totals: Sequence[Totals]) -> list[Sequence[int]]:
+def _cores(draw: Draw, tie: AnyTie, totals: Sequence[Totals]) -> list[Sequence[int]]:
     """The summed cores of the groups of a tied draw, in integers: columns, then the number of people in the group."""
     codes = draw.block.codes
     found = [python(codes.centred(each.sums, each.records)) for each in totals]

@@ -16,11 +16,11 @@ import pytest
 from all_people import part_of
 from planting import plant
 
-from gaussmith.numerics.tied import clusters
+from gaussmith.numerics.tied import clusters, parts
 from gaussmith.numerics.tied import largest as module
 from gaussmith.numerics.tied.largest import largest
 from gaussmith.numerics.tied.lift import TiedLift
-from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.numerics.tied.parts import Body, Family, Part
 
 Array = np.ndarray
 NEIGHBOURS = ("add-remove", "replace-one")
@@ -33,8 +33,21 @@ STRUCTURES = ("full", "apart", "closed", "counts", "sparse")
 # -- what a person can be, by the definition of a part ----------------------------------------------------------------
 
 
-def vertices(part: Part, replaced: bool) -> Array:
-    """The extreme people of a part, or the differences of two, all groups' cores in a row each."""
+def vertices(body: Body, members: tuple[int, ...], replaced: bool) -> Array:
+    """The extreme people of parts with one limit, or the differences of two, all groups' cores in a row each."""
+    lists = [people_of(body.parts[q]) for q in members]
+    chosen = itertools.product(*lists)
+    limit = next((family.most for family in body.families if family.members == members), math.inf)
+    people = np.array(
+        [np.concatenate([core for _, core in each]) for each in chosen if sum(k for k, _ in each) <= limit]
+    )
+    if not replaced:
+        return people
+    return np.array(sorted({tuple(one - other) for one in people for other in people}))
+
+
+def people_of(part: Part) -> list[tuple[int, Array]]:
+    """The extreme people of a part: in how many groups they are, and the cores of all groups in a row."""
     found = []
     for k in range(part.fewest, part.most + 1):
         for active in itertools.combinations(range(part.groups), k):
@@ -42,11 +55,14 @@ def vertices(part: Part, replaced: bool) -> Array:
                 cores = np.zeros((part.groups, part.width))
                 for group, signs in zip(active, corners, strict=True):
                     cores[group] = signs if part.always else (*signs, 1)
-                found.append(cores.ravel())
-    people = np.array(found)
-    if not replaced:
-        return people
-    return np.array(sorted({tuple(one - other) for one in people for other in people}))
+                found.append((k, cores.ravel()))
+    return found
+
+
+def questions(body: Body) -> list[tuple[int, ...]]:
+    """The parts in order, those of a family together."""
+    alone = set(range(len(body.parts))).difference(*(family.members for family in body.families))
+    return sorted([*((q,) for q in alone), *(family.members for family in body.families)])
 
 
 def corners_of(part: Part) -> list[tuple[float, ...]]:
@@ -69,7 +85,7 @@ def size_of(part: Part, replaced: bool) -> int:
 
 def brute(lift: TiedLift, body: Body, neighbours: str, extents: list[Array] | None) -> Fraction:
     """The largest squared norm over all vertices: found in doubles, then taken exactly where it is nearly attained."""
-    lists = [vertices(part, neighbours == "replace-one") for part in body.parts]
+    lists = [vertices(body, members, neighbours == "replace-one") for members in questions(body)]
     index = np.indices([len(each) for each in lists]).reshape(len(lists), -1)
     points = np.hstack(
         [each[i] for each, i in zip(lists, index, strict=True)] + [np.ones((index.shape[1], int(lift.counted)))]
@@ -135,6 +151,23 @@ def draw_body(rng: np.random.Generator, replaced: bool, rows: bool = False) -> B
             return Body(tuple(parts))
 
 
+def draw_families(rng: np.random.Generator, replaced: bool) -> Body:
+    """A body with one or two families, and perhaps a part of its own."""
+    while True:
+        parts: list[Part] = []
+        families = []
+        for _ in range(1 if replaced else int(rng.integers(1, 3))):
+            p, size = int(rng.integers(0, 2)), int(rng.integers(2, 4))
+            groups = rng.integers(1, 3, size).tolist()
+            most = int(rng.integers(1, sum(groups) + 1))
+            families.append(Family(tuple(range(len(parts), len(parts) + size)), most))
+            parts += [Part(g, 0, min(most, g), np.zeros(p), np.ones(p), np.ones(p), 1.0) for g in groups]
+        if rng.random() < 0.4:
+            parts.append(part_of(int(rng.integers(1, 3)), 1, int(rng.integers(0, 2))))
+        if 1 < math.prod(size_of(part, replaced) for part in parts) <= MOST * 4:
+            return Body(tuple(parts), families=tuple(families))
+
+
 def draw_lift(rng: np.random.Generator, body: Body, structure: str, counted: bool) -> TiedLift:
     def numbers(*size: int) -> Array:
         return np.asarray(rng.normal(size=size) * 10.0 ** rng.integers(-1, 2, size) * (rng.random(size) > 0.1))
@@ -171,13 +204,14 @@ def draw_lift(rng: np.random.Generator, body: Body, structure: str, counted: boo
 Case = tuple[str, TiedLift, Body, str, list[Array] | None, Fraction]
 
 
-def draw_cases(seed: int, draws: int, rows: bool = False) -> list[Case]:
+def draw_cases(seed: int, draws: int, rows: bool = False, families: bool = False) -> list[Case]:
     rng = np.random.default_rng(seed)
     found: list[Case] = []
     for turn in range(draws):
         structure, neighbours = STRUCTURES[turn % len(STRUCTURES)], NEIGHBOURS[turn // len(STRUCTURES) % 2]
         neighbours = "add-remove" if rows else neighbours
-        body = draw_body(rng, neighbours == "replace-one", rows)
+        replaced = neighbours == "replace-one"
+        body = draw_families(rng, replaced) if families else draw_body(rng, replaced, rows)
         lift = draw_lift(rng, body, structure, neighbours == "add-remove" and rng.random() < 0.8)
         whole = [rng.integers(1, 2**42, part.columns).astype(float) for part in body.parts]
         extents = whole if rng.random() < 0.4 else None
@@ -206,7 +240,14 @@ def uneven(k: int, columns: int) -> Case:
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
     rows = [*draw_cases(13, 300, rows=True), uneven(3, 0), uneven(20, 1)]
-    return [*draw_cases(12, 400), *rows, crowded(0.5, 0.9), crowded(0.0, 0.1), crowded(2.0, 1.0)]
+    return [
+        *draw_cases(12, 400),
+        *draw_cases(14, 150, families=True),
+        *rows,
+        crowded(0.5, 0.9),
+        crowded(0.0, 0.1),
+        crowded(2.0, 1.0),
+    ]
 
 
 def test_no_vertex_is_longer_and_one_is_as_long(cases: list[Case]) -> None:
@@ -219,9 +260,13 @@ def test_no_vertex_is_longer_and_one_is_as_long(cases: list[Case]) -> None:
 def test_all_structures_are_drawn(cases: list[Case]) -> None:
     """Every way through the search is taken many times: free and typed clusters, single and tied parts."""
     found = {"free": 0, "typed": 0, "typed over parts": 0, "tied by counts": 0, "constant": 0, "always": 0}
+    found |= {"families": 0, "families apart": 0, "families replaced": 0}
     found |= {"rows": 0, "rows beside rows": 0, "sums over rows": 0, "sums over rows typed": 0, "everybody's rows": 0}
-    for _, lift, body, _, _, _ in cases:
+    for structure, lift, body, neighbours, _, _ in cases:
         each = clusters.find_clusters(lift, body)
+        found["families"] += bool(body.families)
+        found["families apart"] += bool(body.families) and structure in ("apart", "closed")
+        found["families replaced"] += bool(body.families) and neighbours == "replace-one"
         found["free"] += any(c.free and c.columns for c in each)
         found["typed"] += any(not c.free for c in each)
         found["typed over parts"] += any(not c.free and len(c.columns) > 1 for c in each)
@@ -267,8 +312,11 @@ FAULTS = [
     (module._Search._values, ".max(axis=1)", ".min(axis=1)"),
     (module._Search._values, "groups - numbers.sum(axis=1)", "groups * 0"),
     (module._Search._values, "if cluster.last:", "if False:"),
-    (module._in_units, "own * each", "own"),
-    (module._in_units, "lift.ties * stacked", "lift.ties"),
+    (module.in_units, "own * each", "own"),
+    (module.in_units, "lift.ties * stacked", "lift.ties"),
+    (module._Search._by_spending, "(spent <= np.reshape", "(spent < np.reshape"),
+    (module.add_spent, "found[there], many[rest] + few[at]", "found[there], np.maximum(many[rest], few[at])"),
+    (module._all_states, "limited=True", "limited=False"),
     (clusters.find_clusters, "not summed.intersection(members)", "True"),
 ]  # fmt: skip
 
@@ -278,6 +326,9 @@ LOOSE = [
     (module._Search._ties, "gamma * (", "1e-9 * ("),
     (module._Search._kinds, "np.where(over, t, 1.0)", "1.0"),
     (module._one_row, "unit // part.max_rows / unit", "0.0"),
+    (module._Search._by_spending, "family].members:", "family].members[:1]:"),
+    (module._Search._families, "seen.intersection(family.members)", "False"),
+    (parts.taken, "states[:, :2] + states[:, 2:]", "states[:, :2] + 0 * states[:, 2:]"),
 ]  # fmt: skip
 
 

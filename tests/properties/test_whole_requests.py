@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from whole.asks import ALL, FILTER, GROUPS, HISTOGRAM, SMALL, WIDE, Asked, WholeAsk, random_ask
+from refusals import refused
+from whole.asks import ALL, FILTER, GROUPS, HISTOGRAM, SMALL, WIDE, Asked, WholeAsk, random_ask, random_worth
 from whole.optimum import Least, differences_of, least_total, total_of
 from whole.pairs import distances, total_alone, total_tables
 from whole.people import rows_at, schema_of
 from whole.trials import try_corners, try_optimum, try_pairs
 
 import gaussmith as gm
-from gaussmith.errors import GaussmithError
 
 REQUESTS = 15
 PAIRS = 50
@@ -37,6 +37,33 @@ def test_totals_are_within_one_percent_of_the_optimum_over_all_vertices_and_neve
         found = try_optimum(ask)
         assert 1 - 1e-6 <= found.most, (seed, ask)
         assert found.least <= 1.01, (seed, ask)
+
+
+def test_groups_that_weigh_differently_are_at_their_optimum_and_stay_within_what_is_charged() -> None:
+    tried = 0
+    while tried < 6:
+        seed = str(random.SystemRandom().getrandbits(64))
+        generator = random.Random(seed)
+        ask = random_worth(random_ask(generator, SMALL), generator)
+        if not any(each.most > 1 and len(set(each.worth)) > 1 for each in ask.asked):
+            continue
+        tried += 1
+        found = try_optimum(ask)
+        assert 1 - 1e-6 <= found.most and found.least <= 1.01, (seed, ask)
+        corners = try_corners(ask)
+        assert max(corners) <= 1, (seed, ask)
+        assert ask.neighbours != "add-remove" or min(corners) > TIGHT, (seed, ask)
+        pairs = try_pairs(ask, generator, PAIRS // 2)
+        assert pairs.largest <= 1 and pairs.together <= 1 and pairs.differ == 0, (seed, ask)
+
+
+def test_many_groups_that_weigh_differently_stay_within_what_is_charged() -> None:
+    for _ in range(3):
+        seed = str(random.SystemRandom().getrandbits(64))
+        generator = random.Random(seed)
+        ask = random_worth(random_ask(generator, WIDE), generator)
+        found = try_pairs(ask, generator, PAIRS // 2)
+        assert found.largest <= 1 and found.together <= 1 and found.differ == 0, (seed, ask)
 
 
 def test_a_shape_with_less_noise_would_be_noticed() -> None:
@@ -128,8 +155,7 @@ def own_total(plan: gm.Plan, names: Sequence[str]) -> float:
     """The total of some questions of a plan."""
     total = 0.0
     for name in names:
-        block, groups = plan[name].block, plan[name].draw.size
-        total += groups * block.total_variance
+        total += plan[name].total_variance
     return total
 
 
@@ -170,6 +196,9 @@ def test_plans_read_back_are_the_same() -> None:
                 assert np.array_equal(a, b), (seed, ask)
 
 
-def test_refused_requests_say_so_before_they_are_planned() -> None:
-    with pytest.raises(GaussmithError, match="count alone under replace-one"):
-        WholeAsk((Asked(ALL, count=True), Asked(FILTER, count=True)), True, "replace-one").request()
+def test_what_is_public_takes_no_noise_and_is_refused_alone() -> None:
+    people, some = Asked(ALL, count=True), Asked(FILTER, count=True)
+    plan = WholeAsk((people, some), True, "replace-one").request().plan
+    assert plan.shares() == {"q0": 0.0, "q1": 1.0} and len(plan.noises) == 1
+    with refused("count-alone-under-replace-one"):
+        WholeAsk((people,), True, "replace-one").request()

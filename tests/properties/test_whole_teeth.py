@@ -31,12 +31,20 @@ ASK = WholeAsk(
     True,
     "add-remove",
 )
+WEIGHED = WholeAsk(
+    (
+        Asked(GROUPS, {"x0a": (0.0, 1.0)}, count=True, groups=4, most=3, worth=(1.0, 4.0, 1.0, 9.0)),
+        Asked(ALL, count=True),
+    ),
+    True,
+    "add-remove",
+)
 FILTERED = WholeAsk((Asked(FILTER, {"x0a": (-1.0, 1.0)}),), True, "replace-one")
 KINDS = WholeAsk((Asked(HISTOGRAM, groups=4, most=3), Asked(FILTER, count=True)), True, "add-remove")
 
 
 def test_without_a_fault_nothing_is_found() -> None:
-    for ask in (ASK, KINDS, FILTERED):
+    for ask in (ASK, KINDS, FILTERED, WEIGHED):
         assert max(try_corners(ask)) <= 1
         assert try_optimum(ask).least <= 1.0001
         assert try_pairs(ask, random.Random(), 30).violations == 0
@@ -54,6 +62,10 @@ def test_without_a_fault_nothing_is_found() -> None:
         (ASK, mechanism._cores, "[*core, each.records]", "[*core, 2 * each.records]"),
         (ASK, mechanism.lift_members, "members[tie.people][1][0].records", "3 * members[tie.people][1][0].records"),
         (KINDS, tied_people.part_of, "0, domain.marks_at_most,", "0, 1,"),
+        (WEIGHED, tied_people._families, "draw.groups.at_most)", "1)"),
+        (WEIGHED, tied_people.parts_of, "min(part.most, len(places))", "1"),
+        (WEIGHED, tied_people.extents_of, "found[q] = columns", "found[q] = columns / 2"),
+        (WEIGHED, Tie.cores, "[groups[i] for i in places]", "[groups[0] for i in places]"),
         (KINDS, mechanism._cores, "[[count] for count in found[0]]", "[[2 * count] for count in found[0]]"),
     ],
 )
@@ -102,7 +114,7 @@ def test_the_proof_says_what_was_tried(proof: ModuleType, capsys: pytest.Capture
     assert "seed abc" in capsys.readouterr().out
     evidence = json.loads(proof.EVIDENCE.read_text("utf-8"))
     assert evidence["optimum"]["requests"] == 2 and evidence["neighbours"]["pairs"] == 60
-    assert evidence["realistic"]["requests"] == 20
+    assert evidence["realistic"]["requests"] == 21
     assert evidence["seed"] == "abc" and {"commit", "seconds", "versions"} <= evidence.keys()
 
 

@@ -24,12 +24,15 @@ def make_part(
     count_weight: float = 0.0,
     *,
     always: bool = False,
+    fewest: int = 0,
     over_rows: int = 0,
     max_rows: int = 0,
 ) -> Part:
     """A part of columns (centre, radius, weight); with rows, the last is their number and those before it sums."""
     centre, radius, weights = np.array(list(columns), float).reshape(-1, 3).T
-    return Part(groups, int(always), most, centre, radius, weights, float(count_weight), over_rows, max_rows)
+    return Part(
+        groups, max(fewest, int(always)), most, centre, radius, weights, float(count_weight), over_rows, max_rows
+    )
 
 
 def list_corners(part: Part) -> list[tuple[float, ...]]:
@@ -64,9 +67,23 @@ def list_cores(part: Part, replaced: bool) -> Array:
 
 def list_people(body: Body, replaced: bool = False) -> list[Array]:
     """All combinations of the parts' cores: an array for each part, a row for each person."""
-    cores = [list_cores(part, replaced) for part in body.parts]
+    cores = [list_cores(part, replaced and not body.families) for part in body.parts]
     index = np.indices([len(each) for each in cores]).reshape(len(cores), -1)
-    return [each[at] for each, at in zip(cores, index, strict=True)]
+    for family in body.families:
+        used = sum((each[..., -1] != 0).sum(axis=1)[index[q]] for q, each in enumerate(cores) if q in family.members)
+        index = index[:, np.asarray(used) <= family.most]
+    people = [each[at] for each, at in zip(cores, index, strict=True)]
+    return _differences(people) if replaced and body.families else people
+
+
+def _differences(people: list[Array]) -> list[Array]:
+    """Those of any two people, each once."""
+    flat = np.hstack([each.reshape(len(each), -1) for each in people])
+    found = np.unique((flat[:, None] - flat[None]).reshape(-1, flat.shape[1]), axis=0)
+    ends = np.cumsum([each[0].size for each in people])[:-1]
+    return [
+        part.reshape(len(found), *each.shape[1:]) for part, each in zip(np.split(found, ends, 1), people, strict=True)
+    ]
 
 
 def find_largest_square(lift: TiedLift, body: Body, replaced: bool = False) -> float:

@@ -185,7 +185,7 @@ def test_errors_of_questions_and_of_groups_added_up_are_those_of_the_whole(name:
                 F @ F.T * draw.block.noise_scale**2, whole[group, :, group], rtol=1e-9, atol=1e-9
             )
         if draw.groups is not None and draw.tie is not None:
-            F = tied_sum(draw, draw.size).shape.features.dense()
+            F = tied_sum(draw, range(draw.size)).shape.features.dense()
             added = whole.sum(axis=(0, 2))
             np.testing.assert_allclose(F @ F.T * draw.block.noise_scale**2, added, rtol=1e-9, atol=1e-9)
 

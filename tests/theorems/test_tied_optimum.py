@@ -35,6 +35,7 @@ def read_body(value: dict[str, Any]) -> Body:
             zip(q["centre"], q["radius"], q["weights"], strict=True),
             q["count_weight"],
             always=q["always"],
+            fewest=q.get("fewest", 0),
         )
         for q in value["parts"]
     ]

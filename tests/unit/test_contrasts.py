@@ -12,7 +12,7 @@ from refusals import refused
 import gaussmith as gm
 from gaussmith.plans import Plan
 from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.joint_noise import Combination, JointNoise, Term
+from gaussmith.plans.noise_covariances import Combination, NoiseCovariances, Term
 from gaussmith.releases.contrast_intervals import recovered_interval, recovered_ratio, width_of_all
 from gaussmith.statistics.mean import fieller_intervals
 
@@ -74,7 +74,7 @@ def test_covariances_are_those_of_noise_pushed_through_the_plan(name: str) -> No
         combinations.append(Combination(tuple(terms)))
         direct.append(row)
     wanted = np.array(direct) @ np.array(direct).T
-    assert JointNoise(plan).covariances(combinations) == pytest.approx(wanted, rel=1e-8, abs=1e-9 * wanted.max())
+    assert NoiseCovariances(plan).covariances(combinations) == pytest.approx(wanted, rel=1e-8, abs=1e-9 * wanted.max())
 
 
 def grouped() -> gm.Release:

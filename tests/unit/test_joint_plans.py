@@ -84,7 +84,7 @@ def test_draws_keep_the_guarantee_together() -> None:
         ("spent > Fraction(self.guarantee.mu) ** 2", "False"),
         ("spent > Fraction(self.guarantee.mu) ** 2", "spent >= Fraction(self.guarantee.mu) ** 2"),
         ("spent > Fraction(self.guarantee.mu) ** 2", "float(spent) > self.guarantee.mu ** 2"),
-        ("for draw in self.draws if draw.tie is None", "for draw in self.draws[1:] if draw.tie is None"),
+        ("for draw in self.untied", "for draw in self.untied[1:]"),
         ("Fraction(each.mu) ** 2 for", "Fraction(each.mu ** 2) for"),
     ],
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import resources
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -208,6 +209,21 @@ def test_a_spectrum_adds_up_to_the_total(name: str) -> None:
     assert standard * np.sqrt(len(sizes)) >= np.sqrt(plan.total_variance) * (1 - 1e-9)
     assert plan.chart(kind="spectrum")
     assert "directions the noise has" in plan.explain()
+
+
+@pytest.mark.parametrize("by", [None, {"a": [1, 2]}])
+@pytest.mark.parametrize("sums", [{}, {"x": (0, 1)}])
+def test_the_picture_of_errors_has_the_count_as_its_last_answer(by: Any, sums: Any) -> None:
+    """Also where nothing but people is counted, and where the noise is shared with another question."""
+    asked = {"count": True, "sums": sums, **({} if by is None else {"by": by})}
+    alone = gm.Request("x.csv", guarantee=G, **asked).plan
+    beside = {"name": "b", "count": True, "by": {"a": [1, 2], "b": [1, 2]}}
+    shared = gm.Request("x.csv", guarantee=G, questions=[{"name": "q", **asked}, beside]).plan["q"]
+    for plan in (alone, shared):
+        (values,) = plan.chart(kind="errors").to_dict()["datasets"].values()
+        rows = [row for row in values if row["kind"] == "ours"]
+        assert [row["answer"] for row in rows] == list(plan.names) and rows[-1]["answer"] == "count"
+        assert [row["error"] for row in rows] == pytest.approx(plan.standard_errors.tolist())
 
 
 def test_pictures_that_there_are_not_are_refused_in_words() -> None:

@@ -53,9 +53,8 @@ def run(arguments: Namespace) -> int:
         print(json.dumps(fields, sort_keys=True, allow_nan=False))
         return 0
     print(bold("The certificate holds"))
-    own = [draw for draw in plan.draws if draw.tie is None]
     for (names, _, _), draw, verdict in zip(
-        noise_names(plan), [*own, *([None] * len(plan.ties))], found.draws, strict=True
+        noise_names(plan), [*plan.untied, *([None] * len(plan.ties))], found.draws, strict=True
     ):
         named = ", ".join(names)
         print((f"\n{printable(named)}\n" if named else "") + wrapped(_describe(draw, plan.neighbours, verdict)))

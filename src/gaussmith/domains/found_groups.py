@@ -60,6 +60,7 @@ class FoundGroups(Groups):
             "labels": tuple(labels),
             "domain": domain,
             "at_most": at_most,
+            "weights": None,
             "declared": tuple((name, tuple(keys)) for name, keys in (declared or {}).items()),
             "at_least": at_least,
             "which": which,

@@ -6,14 +6,21 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from gaussmith.checks import check_whole
+from gaussmith.domains.group_weights import read_group_weights
 from gaussmith.domains.labels import check_text
 from gaussmith.errors import DomainError
 from gaussmith.problem import Domain
 
 Key = str | int | bool
+TypedKey = tuple[type, Any]
+"""A key and its type: true and 1 are two keys."""
 
 MAX_GROUPS = 10_000_000
 """Limit on the number of declared groups."""
@@ -32,18 +39,24 @@ class Groups:
     >>> by = gm.Groups({"region": ["north", "south"], "sex": ["f", "m"]}, gm.Box({"visits": (0, 80)}), at_most=1)
     >>> len(by.labels), by.labels[0]
     (4, ('north', 'f'))
+
+    `weights` says how much the errors of a group matter: `{"region": {"north": 4}}`, with one key column also
+    `{"north": 4}`, or one number per group. Groups that are not named weigh 1.
     """
 
     columns: tuple[str, ...]
     labels: tuple[tuple[Key, ...], ...]
     domain: Domain
     at_most: int
+    weights: tuple[float, ...] | None
+    """What the squared errors of each group are worth, 1 on average; None where all weigh the same."""
 
     def __init__(
         self,
         keys: Mapping[str, Sequence[Key]] | Sequence[Mapping[str, Key]],
         domain: Domain,
         at_most: int = 1,
+        weights: Any = None,
     ) -> None:
         columns, labels = _labels(keys)
         check_columns(columns)
@@ -58,6 +71,7 @@ class Groups:
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "at_most", at_most)
+        object.__setattr__(self, "weights", read_group_weights(weights, columns, labels))
 
     @property
     def size(self) -> int:
@@ -69,18 +83,41 @@ class Groups:
         """Whether keys come from the data."""
         return False
 
+    @cached_property
+    def places(self) -> tuple[list[list[TypedKey]], npt.NDArray[np.int64]]:
+        """The distinct keys of each column, in the order in which they are declared; and their places in each group."""
+        return places_of(self.labels, len(self.columns))
+
+    @cached_property
+    def classes(self) -> tuple[tuple[float, tuple[int, ...]], ...]:
+        """The different weights, and which groups have each; in the order of the groups."""
+        found: dict[float, list[int]] = {}
+        for i, weight in enumerate(self.weights or [1.0] * self.size):
+            found.setdefault(weight, []).append(i)
+        return tuple((weight, tuple(places)) for weight, places in found.items())
+
     def to_dict(self) -> dict[str, Any]:
         """A dictionary without the domain, which a plan stores separately."""
-        return {
+        fields: dict[str, Any] = {
             "columns": list(self.columns),
             "labels": [list(label) for label in self.labels],
             "at_most": self.at_most,
         }
+        return fields if self.weights is None else fields | {"weights": list(self.weights)}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any], domain: Domain) -> Groups:
         rows = [dict(zip(fields["columns"], label, strict=True)) for label in fields["labels"]]
-        return cls(rows, domain, fields["at_most"])
+        return cls(rows, domain, fields["at_most"], fields.get("weights"))
+
+
+def places_of(labels: Sequence[Sequence[Any]], columns: int) -> tuple[list[list[TypedKey]], npt.NDArray[np.int64]]:
+    """The distinct keys of each column, in order; and for each label the places of its keys among them."""
+    known: list[dict[TypedKey, int]] = [{} for _ in range(columns)]
+    found = [
+        [at.setdefault((type(key), key), len(at)) for at, key in zip(known, label, strict=True)] for label in labels
+    ]
+    return [list(at) for at in known], np.array(found, np.int64).reshape(len(labels), columns)
 
 
 def check_columns(columns: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ from gaussmith.statistics.saved import answers_from_dict, answers_to_dict
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Proof
-    from gaussmith.plans.tie import Tie
+    from gaussmith.plans.draw import AnyTie
 
 _FIELDS = {"domain", "guarantee", "neighbours", "answers", "shape", "substitutes", "alternatives", "law"}
 
@@ -58,7 +58,7 @@ class Block:
     """The law on differences that bounds every shape, known from planning; else one is found when asked."""
     whole: tuple[Block, tuple[int, ...], bool] | None = field(default=None, repr=False)
     """Of a question planned together with others: the block of all, its answers' places there, whether it counts."""
-    tie: Tie | None = field(default=None, repr=False)
+    tie: AnyTie | None = field(default=None, repr=False)
     """The noise that this block shares with others; None where it has its own."""
 
     domain: Domain = field(init=False, repr=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -39,6 +39,8 @@ def _plan_problem(
     problem: Problem[Domain], answers: Answers, guarantee: Guarantee, missing: Mapping[str, float], search: Search
 ) -> Block:
     domain = problem.domain
+    if domain.dimension == 0 and not problem.secret_count:
+        raise refused_count()
     domain.check(problem)
     if search.gap is not None:
         from gaussmith.numerics.optimum import GAP_RULE, SMALLEST_GAP
@@ -61,15 +63,14 @@ def _plan_problem(
     return Block(best.fitted(problem), answers, guarantee, best.shape, stand_ins, others, law)
 
 
-def check_secret(problems: Sequence[Problem[Domain]]) -> None:
-    """Refuse what needs no noise at all: the number of records where it is public, and nothing else."""
-    if all(problem.domain.dimension == 0 and not problem.secret_count for problem in problems):
-        raise PlanError(
-            "a count alone under replace-one",
-            "the number of records is public there, and needs no noise",
-            "ask for sums or means too, or choose add-remove",
-            code="count-alone-under-replace-one",
-        )
+def refused_count() -> PlanError:
+    """The reason for refusing a plan that needs no noise."""
+    return PlanError(
+        "a count alone under replace-one",
+        "the number of records is public there, and needs no noise",
+        "ask for sums or means too, or choose add-remove",
+        code="count-alone-under-replace-one",
+    )
 
 
 def _price(shape: Shape, problem: Problem[Domain], answers: Answers) -> float:

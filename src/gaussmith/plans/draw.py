@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -28,19 +28,22 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.doubles import too_far, within_doubles
 from gaussmith.numerics.exact import fraction_down, sqrt_upward
-from gaussmith.numerics.linear import Dense
-from gaussmith.numerics.tied.parts import Body
+from gaussmith.numerics.linear import Dense, Diagonal
 from gaussmith.plans.block import Block
 from gaussmith.plans.choice import plan_problem
+from gaussmith.plans.crossed_tie import KIND, CrossedTie, crossed_from_dict
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.rule_fit import check_rule
 from gaussmith.plans.tie import Tie, bound_of, tie_from_dict
-from gaussmith.plans.tied_features import NAME, tied_shape
-from gaussmith.plans.tied_people import Place, part_of
+from gaussmith.plans.tied_features import NAME
+from gaussmith.plans.tied_people import Place, body_of
 from gaussmith.problem import Domain, Problem
 from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape
 from gaussmith.statistics import Answers
+
+AnyTie = Tie | CrossedTie
+"""A noise that several draws share."""
 
 _FIELDS = {"block", "guarantee", "neighbours", "groups", "row_rule", "scale"}
 
@@ -65,6 +68,10 @@ class Draw:
     """Where the draw is among those that share its noise."""
     scale: float = 1.0
     """What its squared errors are worth against those of other draws; of a tied draw its place says so."""
+    by_weight: tuple[Block, ...] = field(default=(), repr=False)
+    """Where groups that weigh differently share a noise: the block of each weight, in the order of `groups.classes`.
+
+    `block` is then the one with the largest errors in total."""
 
     @property
     def size(self) -> int:
@@ -72,9 +79,41 @@ class Draw:
         return 1 if self.groups is None else self.groups.size
 
     @property
-    def tie(self) -> Tie | None:
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of the groups: one for each weight where their noise differs, else the block of all."""
+        return self.by_weight or (self.block,)
+
+    def block_of(self, group: int) -> Block:
+        """The block of a group, by its number."""
+        if not self.by_weight or self.groups is None:
+            return self.block
+        return next(b for b, (_, at) in zip(self.by_weight, self.groups.classes, strict=True) if group in at)
+
+    def errors(self, rows: int | None = None) -> dict[str, float]:
+        """The standard error of each answer in its own units, in whichever group it is largest."""
+        found = [block.errors(rows) for block in self.blocks]
+        return {name: max(each[name] for each in found) for name in found[0]}
+
+    def narrowed(self, shown: Sequence[int], count: bool) -> Draw:
+        """The draw as far as some of its answers go."""
+        by_weight = tuple(block.narrowed(shown, count)[0] for block in self.by_weight)
+        return replace(self, block=self.block.narrowed(shown, count)[0], by_weight=by_weight)
+
+    @property
+    def tie(self) -> AnyTie | None:
         """The noise that this draw shares with others; None where it has its own."""
         return self.block.tie
+
+    @property
+    def is_public(self) -> bool:
+        """Whether all it answers is public: the number of all people, where a person is replaced. It has no noise."""
+        public = self.tie is None and self.groups is None and self.block.neighbours == self.neighbours != ADD_REMOVE
+        unfiltered = self.row_rule is None or not self.row_rule.is_filtered
+        return public and unfiltered and self.block.shape.lift.shape[0] == 0
+
+    def share_of(self, whole: Guarantee) -> float:
+        """What it takes of the μ² of a whole plan: nothing where all it answers is public."""
+        return 0.0 if self.is_public else (self.guarantee.mu / whole.mu) ** 2
 
     @property
     def hides_membership(self) -> bool:
@@ -99,12 +138,18 @@ class Draw:
     @property
     def total_variance(self) -> float:
         """The weighted total over all groups."""
-        return self.size * self.block.total_variance
+        return self._weighted([block.total_variance for block in self.blocks], self.size)
 
     @property
     def price(self) -> float:
         """What was made small: the total, or the worst squared error (of any group) in units of its target squared."""
-        return self._times * self.block.price
+        return self._weighted([block.price for block in self.blocks], self._times)
+
+    def _weighted(self, values: Sequence[float], times: int) -> float:
+        """So many times the value of the only block, or the sum over groups by their weights."""
+        if not self.by_weight or self.groups is None:
+            return times * values[0]
+        return sum(w * len(at) * value for (w, at), value in zip(self.groups.classes, values, strict=True))
 
     @cached_property
     def lower_bound(self) -> float:
@@ -124,8 +169,8 @@ class Draw:
             return 0.0
         try:
             with within_doubles():
-                part = part_of(self, None)
-                return 0.0 if part is None else bound_of(Body((part,)), self.neighbours).lower
+                body = body_of(self)
+                return 0.0 if body is None else bound_of(body, self.neighbours).lower
         except PlanError:
             return 0.0
 
@@ -237,6 +282,14 @@ def draw_groups(
     return Draw(block, guarantee, neighbours, groups)
 
 
+def draw_public(domain: Domain, answers: Answers, guarantee: Guarantee, neighbours: str) -> Draw:
+    """A draw of the number of all people, which is public: nothing of it is lifted, and nothing gets noise."""
+    none = Diagonal(np.zeros(0))
+    shape = Shape("public", none, none, False)
+    block = Block(Problem(domain, answers.features, neighbours), answers, guarantee, shape, domain.centre)
+    return Draw(block, guarantee, neighbours)
+
+
 def draw_filtered(draw: Draw, neighbours: str, plan_alone: Callable[[Guarantee], Block]) -> Draw:
     """A draw of the people that pass a filter, whose number is secret also where that of all people is public."""
     mu = fraction_down(Fraction(draw.guarantee.mu) / Fraction(_filtered_share(draw.block)))
@@ -250,26 +303,32 @@ def _filtered_share(block: Block) -> float:
     return max(1.0, float(np.nextafter(changed / unit, np.inf)) * (1 + 2.0**-50))
 
 
-def tied(draw: Draw, tie: Tie, place: Place) -> Draw:
+def tied(draw: Draw, tie: AnyTie, place: Place) -> Draw:
     """The draw with the noise of a tie; refuses a lift that doubles cannot undo."""
     with within_doubles():
         if not tie.lift.is_undone:
             raise too_far()
-        shape = tied_shape(draw, tie.lift, place, tie.where)
-    block = replace(draw.block, shape=shape, guarantee=tie.guarantee, alternatives=(), law=None, tie=tie)
-    return replace(draw, block=block, guarantee=tie.guarantee, neighbours=tie.neighbours, place=place)
+        shapes = tie.shapes_of(draw, place)
+    alone = replace(draw.block, guarantee=tie.guarantee, alternatives=(), law=None, tie=tie)
+    blocks = tuple(replace(alone, shape=shape) for shape in shapes)
+    block = blocks[0] if len(blocks) == 1 else max(blocks, key=lambda each: each.total_variance)
+    by_weight = blocks if len(blocks) > 1 else ()
+    return replace(
+        draw, block=block, guarantee=tie.guarantee, neighbours=tie.neighbours, place=place, by_weight=by_weight
+    )
 
 
-def tied_sum(draw: Draw, groups: int) -> Block:
-    """The block of a tied draw with the noise of as many groups added up."""
+def tied_sum(draw: Draw, groups: Sequence[int]) -> Block:
+    """The block of a tied draw with the noise of these groups added up."""
     assert draw.tie is not None and draw.place is not None
-    return replace(draw.block, shape=tied_shape(draw, draw.tie.lift, draw.place, draw.tie.where, groups))
+    return replace(draw.block, shape=draw.tie.shape_of_sum(draw, draw.place, groups))
 
 
 def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw, ...]:
     """The draws with the ties that were saved beside them; each tied draw is in one tie."""
     for fields in saved:
-        tie = tie_from_dict(fields, draws)
+        read = crossed_from_dict if isinstance(fields, dict) and fields.get("kind") == KIND else tie_from_dict
+        tie: AnyTie = read(fields, draws)
         for i, place in zip(tie.members, tie.places, strict=True):
             _check_tied(draws[i], tie)
             if draws[i].block.shape is not UNTOLD:
@@ -288,7 +347,7 @@ def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw,
     return tuple(draws)
 
 
-def _check_tied(draw: Draw, tie: Tie) -> None:
+def _check_tied(draw: Draw, tie: AnyTie) -> None:
     """Refuse a draw that says something else of its noise than its tie does."""
     same = (draw.guarantee, draw.neighbours, draw.block.guarantee) == (tie.guarantee, tie.neighbours, tie.guarantee)
     if not same:

@@ -100,7 +100,7 @@ def spent_by(draws: Sequence[Draw]) -> Guarantee:
 
 def _square(draws: Sequence[Draw]) -> Fraction:
     ties = {id(draw.tie): draw.tie.guarantee for draw in draws if draw.tie is not None}
-    own = [draw.guarantee for draw in draws if draw.tie is None]
+    own = [draw.guarantee for draw in draws if draw.tie is None and not draw.is_public]
     return sum((Fraction(each.mu) ** 2 for each in (*ties.values(), *own)), Fraction(0))
 
 

@@ -1,205 +1,107 @@
-"""How the noise in features of all draws and groups of a plan goes together: covariances on demand.
-
-The noise in a linear combination of features is a combination of independent normal numbers. For a draw with noise of
-its own these are the rows of its lift, group by group; for tied draws they follow from the tie. So the covariance of
-two combinations is an inner product, found without a matrix over all features.
-"""
+"""What all noises have in common that several draws share: one guarantee, one total, one bound on every noise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from gaussmith.numerics.linear import Array, Matrix
-from gaussmith.plans.draw import Draw
-from gaussmith.plans.plan import Plan
-from gaussmith.plans.tie import Tie
-from gaussmith.plans.tied_features import feature_rows
-from gaussmith.plans.tied_people import counts_everybody
-from gaussmith.problem.features import Places
+from gaussmith.errors import PlanError
+from gaussmith.guarantee import Guarantee
+from gaussmith.numerics.exact import sqrt_upward
+from gaussmith.plans.certified_grid import NOISE_BITS
+from gaussmith.problem import Law
+from gaussmith.problem.law import price_over_bound
+
+L = TypeVar("L")
+
+_SHRINKS = (1.0 - 2.0**-50, 1.0 - 2.0**-46, 1.0 - 2.0**-40)
+"""Room for the rounding of the lift's doubles; the check, not this factor, keeps the promise."""
 
 
-@dataclass(frozen=True, eq=False)
-class Term:
-    """Some features of one group of a draw, each times a number."""
-
-    draw: int
-    group: int
-    places: Places
-    factors: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Combination:
-    """A sum of terms: a linear function of the features of all draws and groups."""
-
-    terms: tuple[Term, ...] = ()
-
-    def times(self, factor: float) -> Combination:
-        return Combination(tuple(Term(t.draw, t.group, t.places, t.factors * factor) for t in self.terms))
-
-    def plus(self, other: Combination) -> Combination:
-        return Combination((*self.terms, *other.terms))
-
-    @cached_property
-    def gathered(self) -> dict[tuple[int, int], dict[int, float]]:
-        """The factor of every feature, by draw and group; those that cancel are left out."""
-        found: dict[tuple[int, int], dict[int, float]] = {}
-        for term in self.terms:
-            here = found.setdefault((term.draw, term.group), {})
-            for place, factor in zip(term.places.tolist(), term.factors.tolist(), strict=True):
-                here[place] = here.get(place, 0.0) + factor
-        kept = {key: {place: factor for place, factor in here.items() if factor} for key, here in found.items()}
-        return {key: here for key, here in kept.items() if here}
-
-    def same_as(self, other: Combination) -> bool:
-        """Whether both are the same function of the features."""
-        return self.gathered == other.gathered
-
-
-def combine(parts: Iterable[tuple[float, Combination]]) -> Combination:
-    """Σ factor · combination."""
-    return Combination(tuple(term for factor, part in parts for term in part.times(factor).terms))
-
-
-@dataclass(frozen=True, eq=False)
-class NoiseVector:
-    """The noise in a combination: by draw and group over independent unit noises, and by tie over its cores."""
-
-    own: dict[tuple[int, int], Array]
-    tied: dict[int, tuple[dict[tuple[int, int], Array], float]]
-    """For each tie the weights of the cores, by part and group, and the weight of the number of people."""
-
-
-@dataclass(frozen=True, eq=False)
 class JointNoise:
-    """The noise of a whole plan."""
+    """How good a noise of several draws is; what it is follows in the classes that say so."""
 
-    plan: Plan
+    guarantee: Guarantee
+
+    if TYPE_CHECKING:
+
+        @property
+        def total_variance(self) -> float: ...
+
+        @property
+        def bounding_law(self) -> Law: ...
+
+        @property
+        def unit(self) -> float: ...
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation of the noise on a lifted coordinate."""
+        return 2.0**NOISE_BITS / self.unit
 
     @cached_property
-    def _ties(self) -> list[Tie]:
-        return list(self.plan.ties)
+    def lower_bound(self) -> float:
+        """No Gaussian noise with this guarantee has a smaller total."""
+        return self.bounding_law.lower / self.guarantee.mu**2
 
-    @cached_property
-    def _cores(self) -> dict[tuple[int, int, int], tuple[Array, Array]]:
-        return {}
+    @property
+    def objective(self) -> str:
+        """What was made small."""
+        return "total"
 
-    def vector(self, combination: Combination) -> NoiseVector:
-        """The noise in a combination of features."""
-        own: dict[tuple[int, int], Array] = {}
-        tied: dict[int, tuple[dict[tuple[int, int], Array], float]] = {}
-        for (i, group), factors in combination.gathered.items():
-            draw = self.plan.draws[i]
-            places, numbers = np.array(list(factors), np.int64), np.array(list(factors.values()))
-            if draw.tie is None:
-                own[i, group] = combined_row(draw.block.shape.features, places, numbers) * draw.block.noise_scale
-                continue
-            at = next(k for k, tie in enumerate(self._ties) if tie is draw.tie)
-            cores, people = tied.get(at, ({}, 0.0))
-            more, extra = _tied_weights(draw, draw.tie, group, places, numbers)
-            for key, weights in more.items():
-                cores[key] = cores[key] + weights if key in cores else weights
-            tied[at] = (cores, people + extra)
-        return NoiseVector(own, tied)
+    @property
+    def optimality(self) -> float:
+        """total_variance / lower_bound: 1 is the best any Gaussian noise can do."""
+        return max(1.0, price_over_bound(self.total_variance, self.lower_bound))
 
-    def covariance(self, one: NoiseVector, other: NoiseVector) -> float:
-        """Of the noise in two combinations."""
-        found = sum(float(vector @ other.own[key]) for key, vector in one.own.items() if key in other.own)
-        for at, weights in one.tied.items():
-            if at in other.tied:
-                found += self._tied_covariance(at, weights, other.tied[at])
-        return found
+    @property
+    def scale(self) -> float:
+        """The total has the scales of its draws already."""
+        return 1.0
 
-    def covariances(self, combinations: Sequence[Combination]) -> Array:
-        """Of a few combinations with each other."""
-        vectors = [self.vector(each) for each in combinations]
-        found = np.zeros((len(vectors), len(vectors)))
-        for i, one in enumerate(vectors):
-            for j in range(i + 1):
-                found[i, j] = found[j, i] = self.covariance(one, vectors[j])
-        return found
-
-    def _tied_covariance(
-        self,
-        at: int,
-        one: tuple[Mapping[tuple[int, int], Array], float],
-        other: tuple[Mapping[tuple[int, int], Array], float],
-    ) -> float:
-        tie = self._ties[at]
-        (left, people), (right, others) = one, other
-        sums = [_part_sums(each) for each in (left, right)]
-        found = people * others * tie.lift.people_variance if people and others else 0.0
-        for p, a in sums[0].items():
-            for q, b in sums[1].items():
-                found += float(a @ self._core(at, p, q)[1] @ b)
-        for key in left.keys() & right.keys():
-            same, between = self._core(at, key[0], key[0])
-            found += float(left[key] @ (same - between) @ right[key])
-        for weight, parts in ((people, sums[1]), (others, sums[0])):
-            if weight:
-                found += weight * sum(float(tie.lift.people_covariance(q) @ b) for q, b in parts.items())
-        return found * tie.noise_scale**2
-
-    def _core(self, at: int, p: int, q: int) -> tuple[Array, Array]:
-        if (at, p, q) not in self._cores:
-            self._cores[at, p, q] = self._ties[at].lift.covariance(p, q)
-        return self._cores[at, p, q]
+    @property
+    def price(self) -> float:
+        """What was made small: the total."""
+        return self.total_variance
 
 
-def _part_sums(cores: Mapping[tuple[int, int], Array]) -> dict[int, Array]:
-    """The weights of a part's groups added up."""
-    found: dict[int, Array] = {}
-    for (part, _), weights in cores.items():
-        found[part] = found[part] + weights if part in found else weights
-    return found
+def certified_lift(
+    mu: float, size: int, norm: float, scaled: Callable[[float], L], largest: Callable[[L], float]
+) -> tuple[L, float]:
+    """The certified integer lift, and how many grid steps one lifted unit is; refuses what cannot be certified.
 
+    `norm` is the largest difference of neighbours before `scaled` brings the lift to the grid, `largest` that after it.
 
-def _tied_weights(
-    draw: Draw, tie: Tie, group: int, places: Places, numbers: Array
-) -> tuple[dict[tuple[int, int], Array], float]:
-    """Features of a tied draw as weights of cores, by part and group, and of the number of people."""
-    assert draw.place is not None
-    part, start = draw.place.part, draw.place.start
-    d = draw.block.domain.dimension
-    if draw.block.domain.marks_at_most is not None:  # every cell is a group of its part
-        assert part is not None
-        cells = {(part, start + place): np.array([n]) for place, n in zip(places, numbers, strict=True) if place < d}
-        return cells, float(numbers[places >= d].sum()) if draw.block.shape.counted else 0.0
-    weights = numbers @ feature_rows(draw.block.problem)[places]
-    if not counts_everybody(draw, tie.where):
-        assert part is not None
-        return {(part, start + group): weights}, 0.0
-    people = float(weights[d]) if tie.lift.counted else 0.0
-    return ({} if part is None else {(part, start): weights[:d]}), people
-
-
-def combined_row(matrix: Matrix, places: Places, factors: Array) -> Array:
-    """Σ factor · row, by the structure of the matrix.
-
-    >>> from gaussmith.numerics.linear import Dense
-    >>> combined_row(Dense(np.array([[1.0, 2.0], [3.0, 4.0]])), np.array([0, 1]), np.array([1.0, -1.0]))
-    array([-2., -2.])
+    Guarantee: with Y = round(lift · cores), neighbours' Y lie within μ·2^52 of each other, in exact arithmetic.
     """
-    found = np.zeros(matrix.shape[1])
-    bordered, alike = matrix.as_bordered(), matrix.as_exchangeable()
-    if bordered is not None:
-        np.add.at(found, bordered.index[places], bordered.inner[places] * factors)
-        found[-1] += float(bordered.border[places] @ factors)
-        return found
-    if alike is not None:
-        last = places == alike.size
-        total = float(factors[~last].sum())
-        found[: alike.size] = alike.shared * total
-        np.add.at(found, places[~last], alike.inner * factors[~last])
-        if alike.border is not None:
-            found[alike.size] += alike.border * total
-        for factor in factors[last]:
-            found += factor * matrix.row(alike.size)
-        return found
-    for place, factor in zip(places.tolist(), factors.tolist(), strict=True):
-        found += factor * matrix.row(place)
-    return found
+    charge, room = sqrt_upward(float(size)), mu * 2.0**NOISE_BITS
+    if not room > 2.0 * charge:
+        raise PlanError(
+            f"μ={mu:g} for {size} lifted coordinates",
+            "the guarantee must leave room for rounding: μ·2^52 must exceed twice the square root of their number",
+            "use a larger ε or δ, or fewer questions",
+            mu=mu,
+            code="guarantee-too-small-for-rounding",
+        )
+    if not (np.isfinite(norm) and norm > 0):
+        raise PlanError(
+            "a lift without a largest difference",
+            "its entries must be finite numbers",
+            "plan again",
+            code="lift-without-largest-difference",
+        )
+    for shrink in _SHRINKS:
+        scale = (room - charge) / norm * shrink
+        integer_lift = scaled(scale)
+        if Fraction(largest(integer_lift)) + Fraction(charge) <= Fraction(room):
+            return integer_lift, scale
+    raise PlanError(
+        "the lift could not be certified",
+        "its largest difference must stay within the guarantee after rounding",
+        "plan again; if this persists, the scales of the questions lie too far apart",
+        code="lift-not-certified",
+    )

@@ -12,8 +12,8 @@ from gaussmith.numerics.linear import Array, Dense
 from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw, tied_sum
 from gaussmith.plans.error_distribution import ErrorLaw
+from gaussmith.plans.noise_covariances import Combination, NoiseCovariances, NoiseVector, Term
 from gaussmith.plans.promised_errors import check_covariances, law_apart
-from gaussmith.plans.tied_features import shared_covariance
 from gaussmith.statistics import ONE, Noisy, Statistic
 
 if TYPE_CHECKING:
@@ -26,27 +26,52 @@ class Together:
     blocks: each piece, as far as it goes; kept: which features of its draw it is read from
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self.draws = [plan.draws[piece.draw] for piece in plan.slot.pieces]
+    def __init__(self, plan: Plan, groups: Sequence[int] | None = None) -> None:
+        """Of some groups added up; else of one group, where groups have weights of one whose errors are largest."""
+        self.noise, self.places = NoiseCovariances(plan), [piece.draw for piece in plan.slot.pieces]
+        self.draws = [plan.draws[i] for i in self.places]
+        self.groups = tuple(groups or (_least_known(self.draws),))
         pieces = zip(self.draws, plan.slot.pieces, strict=True)
-        found = [draw.block.narrowed(*piece.chosen(draw.block.answers)) for draw, piece in pieces]
+        blocks = [(draw.block_of(self.groups[0]), piece) for draw, piece in pieces]
+        found = [block.narrowed(*piece.chosen(block.answers)) for block, piece in blocks]
         self.blocks: list[Block] = [block for block, _ in found]
         self.kept = [features for _, features in found]
         check_covariances(sum(map(len, self.kept)))
         self.starts = np.cumsum([0, *map(len, self.kept)]).tolist()
 
-    def feature_covariance(self, groups: int = 1) -> Array:
-        """Of the noise in the features of all pieces, in one group; or in as many groups added up."""
+    def feature_covariance(self) -> Array:
+        """Of the noise in the features of all pieces, in one group or in several added up."""
         size = self.starts[-1]
         found = np.zeros((size, size))
-        for i, (one, rows) in enumerate(zip(self.draws, self.kept, strict=True)):
-            for j, (other, columns) in enumerate(zip(self.draws[: i + 1], self.kept, strict=False)):
-                block = _covariance(one, other, groups)
+        for i in range(len(self.draws)):
+            for j in range(i + 1):
+                block = self._covariance(i, j)
                 if block is not None:
                     at = slice(self.starts[i], self.starts[i + 1]), slice(self.starts[j], self.starts[j + 1])
-                    found[at] = block[np.ix_(rows, columns)]
+                    found[at] = block
                     found[at[::-1]] = found[at].T
         return found
+
+    def _covariance(self, i: int, j: int) -> Array | None:
+        """Of the noise in the features of two pieces; None where there is none in common."""
+        one, other = self.draws[i], self.draws[j]
+        if one is other:
+            block, times = one.block, len(self.groups)
+            if one.tie is not None and one.groups is not None:
+                block, times = tied_sum(one, self.groups), 1
+            rows = block.shape.features.dense()
+            return np.asarray((rows[self.kept[i]] @ rows[self.kept[j]].T) * (block.noise_scale**2 * times))
+        if one.tie is None or one.tie is not other.tie:
+            return None
+        left, right = ([self._vector(k, place) for place in self.kept[k]] for k in (i, j))
+        found = [self.noise.covariance(a, b) for a in left for b in right]
+        return np.array(found).reshape(len(left), len(right))
+
+    def _vector(self, i: int, place: int) -> NoiseVector:
+        """The noise in one feature of a piece."""
+        groups = self.groups if self.draws[i].groups is not None else (0,)
+        terms = (Term(self.places[i], group, np.array([place]), np.ones(1)) for group in groups)
+        return self.noise.vector(Combination(tuple(terms)))
 
     @property
     def statistics(self) -> list[Statistic]:
@@ -81,26 +106,13 @@ class Together:
         return law_apart(statistics, self.noisy(), distances, alone)
 
 
-def _covariance(one: Draw, other: Draw, groups: int) -> Array | None:
-    """Of the noise in all features of two draws; None where there is none in common."""
-    if one is other:
-        block, times = one.block, groups
-        if one.tie is not None and groups > 1:
-            block, times = tied_sum(one, groups), 1
-        rows = block.shape.features.dense()
-        return np.asarray(rows @ rows.T * (block.noise_scale**2 * times))
-    if one.tie is None or one.tie is not other.tie:
-        return None
-    found = shared_covariance(one.tie, one, other)  # the same for every two groups
-    return np.asarray(found[np.ix_(_spread(one), _spread(other))] * groups**2)
-
-
-def _spread(draw: Draw) -> Sequence[int]:
-    """Where the features of a draw are in `shared_covariance`, which tells all values of a histogram by one."""
-    size = draw.block.shape.features.shape[0]
-    if draw.block.domain.marks_at_most is None:
-        return range(size)
-    return [0] * draw.block.domain.dimension + [1] * (size - draw.block.domain.dimension)
+def _least_known(draws: Sequence[Draw]) -> int:
+    """A group with the largest errors, by the first draw whose groups have noise of different size; else the first."""
+    for draw in draws:
+        if draw.by_weight and draw.groups is not None:
+            at = next(i for i, block in enumerate(draw.by_weight) if block is draw.block)
+            return draw.groups.classes[at][1][0]
+    return 0
 
 
 def _root(covariance: Array) -> Array:

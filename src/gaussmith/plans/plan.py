@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -21,28 +20,25 @@ import numpy as np
 from gaussmith.domains import Groups
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
-from gaussmith.neighbours import ADD_REMOVE, check, protects
+from gaussmith.neighbours import check, protects
 from gaussmith.numerics.linear import Array
-from gaussmith.numerics.trace_roots import square_down
 from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
 from gaussmith.plans.found_keys import FindsKeys
+from gaussmith.plans.noises import HasNoises
 from gaussmith.plans.saved_plan import FORMAT, check_saved
 from gaussmith.plans.slot import Piece, Slot, check_slots
-from gaussmith.plans.tie import Tie
 from gaussmith.problem import Domain
-from gaussmith.problem.law import price_over_bound
 from gaussmith.statistics import Answers
 
 if TYPE_CHECKING:
-    from gaussmith.plans.certificate import Certificate
     from gaussmith.plans.pieces import Together
     from gaussmith.releases import Release
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(StatedErrors, FindsKeys):
+class Plan(HasNoises, StatedErrors, FindsKeys):
     """The plan returned by `gaussmith.plan` and by `request.plan`.
 
     `plan["question"]` is the plan narrowed to one question; its errors are those of that question.
@@ -115,10 +111,14 @@ class Plan(StatedErrors, FindsKeys):
         return self.draws[self.slot.draw]
 
     @cached_property
+    def own_draw(self) -> Draw:
+        """The draw of the only question, as far as the question goes; refuses where there are several."""
+        return self._narrow(self.slot.draw)
+
+    @property
     def block(self) -> Block:
         """What the only question is about, as far as it goes: its domain, answers and noise."""
-        draw = self.draw
-        return draw.block.narrowed(*self.slot.piece_of(self.slot.draw).chosen(draw.block.answers))[0]
+        return self.own_draw.block
 
     @property
     def groups(self) -> Groups | None:
@@ -150,8 +150,9 @@ class Plan(StatedErrors, FindsKeys):
 
     @property
     def standard_errors(self) -> Array:
-        """Of the answers in order (in each group), the count last if asked; of a mean: n times its error."""
-        return np.concatenate([piece.block.standard_errors for piece in self.pieces])
+        """Of the answers in order (in each group at most), the count last if asked; of a mean: n times its error."""
+        blocks = [piece.own_draw.blocks for piece in self.pieces]
+        return np.concatenate([np.max([block.standard_errors for block in each], axis=0) for each in blocks])
 
     def errors(self, rows: int | None = None) -> dict[str, Any]:
         """The standard error of each answer in its own units; by question, if there are several.
@@ -165,10 +166,19 @@ class Plan(StatedErrors, FindsKeys):
         """
         if len(self) > 1:
             return {name: self[name].errors(rows) for name in self.questions}
-        return {name: error for piece in self.pieces for name, error in piece.block.errors(rows).items()}
+        return {name: error for piece in self.pieces for name, error in piece.own_draw.errors(rows).items()}
+
+    def errors_by_group(self, rows: int | None = None) -> dict[tuple[Any, ...], dict[str, float]]:
+        """The same for each group of the only question: they differ where groups have weights."""
+        labels = () if self.groups is None else self.groups.labels
+        draws = [piece.own_draw for piece in self.pieces]
+        return {
+            label: {name: error for draw in draws for name, error in draw.block_of(i).errors(rows).items()}
+            for i, label in enumerate(labels)
+        }
 
     def shares(self) -> dict[str, float]:
-        """Each question's share of μ²; questions in one noise share it."""
+        """Each question's share of μ²; questions in one noise share it, and what is public has none."""
         from gaussmith.plans.question_costs import question_shares
 
         return question_shares(self)
@@ -182,72 +192,11 @@ class Plan(StatedErrors, FindsKeys):
     @cached_property
     def _narrowed(self) -> tuple[Draw, ...]:
         """The draws that this plan is about: all, or those of its question as far as it goes."""
-        if self._only is None:
-            return self.draws
-        chosen = [(self.draws[i], self.slot.piece_of(i).chosen(self.draws[i].block.answers)) for i in self.slot.draws]
-        return tuple(replace(draw, block=draw.block.narrowed(*shown)[0]) for draw, shown in chosen)
+        return self.draws if self._only is None else tuple(map(self._narrow, self.slot.draws))
 
-    @property
-    def ties(self) -> tuple[Tie, ...]:
-        """The noises that several draws share, in order."""
-        found = {id(draw.tie): draw.tie for draw in self.draws if draw.tie is not None}
-        return tuple(found.values())
-
-    @property
-    def noises(self) -> tuple[Draw | Tie, ...]:
-        """Every noise once: draws with noise of their own, then ties; of one question: its draws."""
-        if self._only is not None:
-            return self._narrowed
-        return (*(draw for draw in self.draws if draw.tie is None), *self.ties)
-
-    def worth_of(self, noise: Draw | Tie) -> float:
-        """What the squared errors of a noise are worth beside others; the scales of tied draws are in their total."""
-        if len(self.noises if self._only is not None else self.provable) == 1:
-            return 1.0
-        return noise.place.scale if isinstance(noise, Draw) and noise.place is not None else noise.scale
-
-    @property
-    def total_variance(self) -> float:
-        """The weighted total of all answers, the count included when asked."""
-        return sum(self.worth_of(each) * each.total_variance for each in self.noises)
-
-    @property
-    def price(self) -> float:
-        """What was made small: the weighted total, or the worst squared error in units of its target squared."""
-        return sum(self.worth_of(each) * each.price for each in self.noises)
-
-    @cached_property
-    def lower_bound(self) -> float:
-        """No Gaussian noise with this guarantee has a smaller price: each noise needs as much even with all of μ.
-
-        Under replace-one their roots add up: what changes in several questions has independent signs.
-        """
-        least = [
-            self.worth_of(each) * each.lower_bound * (each.guarantee.mu / self.guarantee.mu) ** 2
-            for each in self.noises
-        ]
-        return sum(least) if self.neighbours == ADD_REMOVE else square_down(sum(map(math.sqrt, least)) * (1 - 2.0**-45))
-
-    @property
-    def optimality(self) -> float:
-        """price / lower_bound: 1 is the best any Gaussian noise can do. Of one question: that of its noise."""
-        ties = {id(noise.tie) for noise in self.noises if isinstance(noise, Draw)}
-        if len(self.noises) == 1 or (len(ties) == 1 and id(None) not in ties):
-            return self.noises[0].optimality
-        return max(1.0, price_over_bound(self.price, self.lower_bound))
-
-    @cached_property
-    def certificate(self) -> Certificate:
-        """For each noise a law on differences that bounds every Gaussian noise, at its share of the guarantee."""
-        from gaussmith.plans.certificate import Certificate, prove
-
-        own = [draw.block.proof for draw in self.draws if draw.tie is None]
-        return Certificate(self.hash, (*own, *(prove(tie, {}) for tie in self.ties)))
-
-    @property
-    def provable(self) -> tuple[Block | Tie, ...]:
-        """Every noise once, as a certificate has them: blocks with noise of their own, then ties."""
-        return (*(draw.block for draw in self.draws if draw.tie is None), *self.ties)
+    def _narrow(self, i: int) -> Draw:
+        """A draw as far as the only question goes."""
+        return self.draws[i].narrowed(*self.slot.piece_of(i).chosen(self.draws[i].block.answers))
 
     def covariance(self) -> Array:
         """Of the noise in the answers (of one group), the count last; of n times a mean, at an end of its bounds."""
@@ -283,7 +232,7 @@ class Plan(StatedErrors, FindsKeys):
                 )
         for tie in self.ties:
             tie.certify(self.draws)
-        own = tuple(draw.guarantee for draw in self.draws if draw.tie is None)
+        own = tuple(draw.guarantee for draw in self.untied)
         spent = sum((Fraction(each.mu) ** 2 for each in (*own, *(tie.guarantee for tie in self.ties))), Fraction(0))
         if spent > Fraction(self.guarantee.mu) ** 2:
             what = "draws that spend too much"

@@ -10,7 +10,7 @@ from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.numerics.doubles import within_doubles
-from gaussmith.plans.choice import check_secret, plan_problem
+from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import Draw, draw_groups
 from gaussmith.plans.plan import Plan
 from gaussmith.plans.row_rule import RowRule
@@ -90,7 +90,6 @@ def plan(
         asked = aim(_ask(domain, answers, count, weights, mean_within), objective, targets)
     protected = choose(neighbours, neighbors)
     problem = Problem(domain, asked.features, protected)
-    check_secret([problem])
     block = plan_problem(problem, asked, guarantee, missing, shape, gap, progress)
     return Plan.of(Draw(block, guarantee, protected))
 

@@ -11,11 +11,8 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
-from gaussmith.numerics.tied.ladder import solve
 from gaussmith.plans.draw import Draw
-from gaussmith.plans.tie import Tie
-from gaussmith.plans.tied_people import make_body, part_of
-from gaussmith.plans.tying import Questions, placed
+from gaussmith.plans.tying import Questions
 
 if TYPE_CHECKING:
     from gaussmith.plans.plan import Plan
@@ -30,11 +27,11 @@ CLOSE = 1e-3
 def question_shares(plan: Plan) -> dict[str, float]:
     """Each question's share of μ²: that of every noise its answers come from."""
     noises = {
-        slot.name: {id(plan.draws[i].tie or plan.draws[i]): plan.draws[i].guarantee for i in slot.draws}
+        slot.name: {id(plan.draws[i].tie or plan.draws[i]): plan.draws[i].share_of(plan.guarantee) for i in slot.draws}
         for slot in plan.slots
         if slot.name in plan.questions
     }
-    return {name: sum((g.mu / plan.guarantee.mu) ** 2 for g in found.values()) for name, found in noises.items()}
+    return {name: sum(shares.values()) for name, shares in noises.items()}
 
 
 def question_costs(plan: Plan) -> dict[str, float]:
@@ -59,22 +56,9 @@ def _cost(plan: Plan, asked: Sequence[int]) -> float:
     own = sum((draw.scale if draw.place is None else draw.place.scale) * draw.price for draw in some)
     for tie in touched:
         gone = [k for k, i in enumerate(tie.members) if i in asked]
-        roots.append(_root_without(tie, [plan.draws[k] for k in tie.members], gone))
+        roots.append(tie.root_without([plan.draws[k] for k in tie.members], gone))
     without = (sum(roots) / plan.guarantee.mu) ** 2
     return (plan.price - own) / without if without else 1.0
-
-
-def _root_without(tie: Tie, draws: Sequence[Draw], gone: Sequence[int]) -> float:
-    """√T at μ = 1 of the best noise for all members of a tie but some."""
-    kept = [j for j in range(len(draws)) if j not in gone]
-    found = [(j, part_of(draws[j], tie.where, tie.places[j].scale)) for j in kept]
-    if not any(part is not None or draws[j].block.answers.count for j, part in found):
-        return 0.0
-    members, places = placed(found, [place.scale for place in tie.places])
-    body = make_body([draws[j] for j in members], places, tie.where)
-    if not body.parts:
-        return math.sqrt(body.people_weight)
-    return math.sqrt(solve(body, tie.neighbours).total)
 
 
 def draws_within(questions: Questions, limits: Sequence[float | None]) -> list[Draw]:
@@ -127,4 +111,4 @@ def _only(questions: Questions, i: int) -> Draw:
 
 def _largest_error(draw: Draw) -> float:
     """Of the sums, counts and cells of a draw: the largest standard error."""
-    return float(np.max(draw.block.standard_errors[~draw.block.answers.divided]))
+    return float(np.max([block.standard_errors[~block.answers.divided] for block in draw.blocks]))

@@ -10,9 +10,9 @@ many groups there are, how many of them a person is in, and whether everybody wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,25 +23,35 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.exact import sqrt_upward
 from gaussmith.numerics.linear import Array
+from gaussmith.numerics.tied.ladder import solve
 from gaussmith.numerics.tied.largest import largest
 from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body
 from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.tied_features import feature_rows, tied_total
-from gaussmith.plans.tied_people import Place, check_common, counts_everybody, extents_of, make_body, same_people
+from gaussmith.plans.joint_noise import JointNoise, certified_lift
+from gaussmith.plans.tied_features import feature_rows, shared_covariance, tied_shape, tied_total
+from gaussmith.plans.tied_people import (
+    Place,
+    check_common,
+    counts_everybody,
+    extents_of,
+    make_body,
+    parts_by_groups,
+    parts_of,
+    placed,
+    same_people,
+)
 from gaussmith.problem import Law
-from gaussmith.problem.law import price_over_bound, refused_law
+from gaussmith.problem.law import refused_law
+from gaussmith.shapes import Shape
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw
 
-_SHRINKS = (1.0 - 2.0**-50, 1.0 - 2.0**-46, 1.0 - 2.0**-40)
-"""Room for the rounding of the lift's doubles; the check, not this factor, keeps the promise."""
-
 
 @dataclass(frozen=True, eq=False)
-class Tie:
+class Tie(JointNoise):
     """The noise of several draws of a plan: `members` are their places among its draws.
 
     people:  which member counts all people that the lift speaks of; None where it does not take their number
@@ -100,41 +110,17 @@ class Tie:
 
     @cached_property
     def grid(self) -> tuple[TiedLift, float]:
-        """The certified integer lift, and how many grid steps one lifted unit is; refuses what cannot be certified.
-
-        Guarantee: with Y = round(lift · cores), neighbours' Y lie within μ·2^52 of each other, in exact arithmetic.
-        """
-        norm, charge = self._largest(self.lift, None), sqrt_upward(float(self.lift.size))
-        room = self.guarantee.mu * 2.0**NOISE_BITS
-        if not room > 2.0 * charge:
-            raise PlanError(
-                f"μ={self.guarantee.mu:g} for {self.lift.size} lifted coordinates",
-                "the guarantee must leave room for rounding: μ·2^52 must exceed twice the square root of their number",
-                "use a larger ε or δ, or fewer questions",
-                mu=self.guarantee.mu,
-                code="guarantee-too-small-for-rounding",
-            )
-        if not (np.isfinite(norm) and norm > 0):
-            raise PlanError(
-                "a lift without a largest difference",
-                "its entries must be finite numbers",
-                "plan again",
-                code="lift-without-largest-difference",
-            )
+        """The certified integer lift, and how many grid steps one lifted unit is; refuses what cannot be certified."""
         units = [
             np.append(1.0 / each, np.ones(part.width - part.columns))
             for each, part in zip(self.extents, self.body.parts, strict=True)
         ]
-        for shrink in _SHRINKS:
-            scale = (room - charge) / norm * shrink
-            integer_lift = self.lift.scaled(units, 1.0, scale)
-            if Fraction(self._largest(integer_lift, self.extents)) + Fraction(charge) <= Fraction(room):
-                return integer_lift, scale
-        raise PlanError(
-            "the lift could not be certified",
-            "its largest difference must stay within the guarantee after rounding",
-            "plan again; if this persists, the scales of the questions lie too far apart",
-            code="lift-not-certified",
+        return certified_lift(
+            self.guarantee.mu,
+            self.lift.size,
+            self._largest(self.lift, None),
+            lambda scale: self.lift.scaled(units, 1.0, scale),
+            lambda lift: self._largest(lift, self.extents),
         )
 
     def certify(self, draws: Sequence[Draw]) -> None:
@@ -147,6 +133,7 @@ class Tie:
             extents = extents_of(members, self.places, body)
             same = len(body.parts) == len(self.body.parts)
             same = same and all(same_people(a, b) for a, b in zip(body.parts, self.body.parts, strict=True))
+            same = same and body.families == self.body.families
             same = same and all(np.array_equal(a, b) for a, b in zip(extents, self.extents, strict=True))
         if not same:
             what, rule = "a tie of other draws", "it was made for all draws that name it"
@@ -163,9 +150,9 @@ class Tie:
         return found / (self.guarantee.mu * 2.0**NOISE_BITS)
 
     @property
-    def noise_scale(self) -> float:
-        """The standard deviation of the noise on a lifted coordinate."""
-        return 2.0**NOISE_BITS / self.grid[1]
+    def unit(self) -> float:
+        """How many grid steps one lifted unit is."""
+        return self.grid[1]
 
     # -- how good it is ---------------------------------------------------------------------------------------------
 
@@ -179,46 +166,61 @@ class Tie:
         """The law on people that proves the lower bound."""
         return self.law or bound_of(self.body, self.neighbours)
 
-    @cached_property
-    def lower_bound(self) -> float:
-        """No Gaussian noise with this guarantee has a smaller total."""
-        return self.bounding_law.lower / self.guarantee.mu**2
-
     def proven(self, law: Law) -> float:
         """The bound that a law proves at μ = 1, computed apart from the choice of the lift; rounded down."""
         from gaussmith.proofs.tied import lower_bound
 
         return lower_bound(self.body, self.neighbours, _types_of(law, len(self.body.parts)))
 
-    @property
-    def objective(self) -> str:
-        """What was made small."""
-        return "total"
-
-    @property
-    def optimality(self) -> float:
-        """total_variance / lower_bound: 1 is the best any Gaussian noise can do."""
-        return max(1.0, price_over_bound(self.total_variance, self.lower_bound))
-
-    @property
-    def scale(self) -> float:
-        """The total has the scales of its draws already."""
-        return 1.0
-
-    @property
-    def price(self) -> float:
-        """What was made small: the total."""
-        return self.total_variance
-
     # -- from sums to answers ---------------------------------------------------------------------------------------
 
-    def cores(self, members: Sequence[Sequence[Sequence[int]]]) -> list[list[Sequence[int]]]:
+    def cores(self, draws: Sequence[Draw], members: Sequence[Sequence[Sequence[int]]]) -> list[list[Sequence[int]]]:
         """The cores of the groups of each part, from those of every member: pooled draws follow each other."""
         found: list[list[Sequence[int]]] = [[] for _ in self.body.parts]
-        for place, groups in zip(self.places, members, strict=True):
-            if place.part is not None:
-                found[place.part] += groups
+        for draw, place, groups in zip(draws, self.places, members, strict=True):
+            for q, places in parts_by_groups(draw, place):
+                found[q] += groups if places is None else [groups[i] for i in places]
         return found
+
+    def lifted(self, draws: Sequence[Draw], members: Sequence[Sequence[Sequence[int]]], people: int) -> list[int]:
+        """The integers to which the noise is added, from the cores of every member and the number of people."""
+        return self.grid[0].exact_times(self.cores(draws, members), people)
+
+    def is_steady(self, members: Sequence[Sequence[Sequence[int]]], people: int) -> bool:
+        """Whether the tables of all members can be of the same rows: those of a tie are read apart."""
+        return True
+
+    def shapes_of(self, draw: Draw, place: Place) -> list[Shape]:
+        """The noise in one group of a draw: of each weight where its groups weigh differently."""
+        several = [q for q, places in parts_by_groups(draw, place) if places is not None]
+        each = [tied_shape(draw, self.lift, place, self.where, {q: 1}) for q in several]
+        return each or [tied_shape(draw, self.lift, place, self.where)]
+
+    def shape_of_sum(self, draw: Draw, place: Place, groups: Sequence[int]) -> Shape:
+        """The noise in several groups of a draw added up."""
+        chosen, of_parts = set(groups), parts_by_groups(draw, place)
+        numbers = {q: len(chosen if places is None else chosen.intersection(places)) for q, places in of_parts}
+        return tied_shape(draw, self.lift, place, self.where, numbers)
+
+    def covariance_of(self, one: Draw, other: Draw, same_keys: bool, classes: tuple[int, int] = (0, 0)) -> Array:
+        """Of the noise in the features of a group of one draw with those of another's, or of the same group.
+
+        `classes` says which of their weights the groups have, where they weigh differently.
+        """
+        same = one is other and same_keys and classes[0] == classes[1]
+        return shared_covariance(self, one, other, same, classes)
+
+    def root_without(self, draws: Sequence[Draw], gone: Sequence[int]) -> float:
+        """√T at μ = 1 of the best noise for all members but some."""
+        kept = [j for j in range(len(draws)) if j not in gone]
+        found = [(j, parts_of(draws[j], self.where, self.places[j].scale)) for j in kept]
+        if not any(parts or draws[j].block.answers.count for j, parts in found):
+            return 0.0
+        members, places = placed(found, [place.scale for place in self.places])
+        body = make_body([draws[j] for j in members], places, self.where)
+        if not body.parts:
+            return math.sqrt(body.people_weight)
+        return math.sqrt(solve(body, self.neighbours).total)
 
     def features(self, draws: Sequence[Draw], noisy: Array) -> list[Array]:
         """What is read from the noisy rows of the lift: for each member groups × features."""
@@ -227,6 +229,10 @@ class Tie:
         found = []
         for draw, place in zip(draws, self.places, strict=True):
             core = np.zeros((1, 0)) if place.part is None else cores[place.part]
+            for q, places in parts_by_groups(draw, place):
+                if places is not None:
+                    core = np.zeros((draw.size, core.shape[1])) if q == place.part else core
+                    core[list(places)] = cores[q]
             if draw.block.domain.marks_at_most is not None:
                 counts = core[place.start : place.start + draw.block.domain.dimension].T
                 found.append(np.hstack([counts, everybody]) if draw.block.shape.counted else counts)

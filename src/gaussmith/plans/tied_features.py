@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,10 +42,13 @@ def core_covariance(lift: TiedLift, part: int, always: bool) -> Array:
     return np.block([[same, beside], [beside.T, np.array([[lift.people_variance]])]])
 
 
-def tied_shape(draw: Draw, tie_lift: TiedLift, place: Place, where: str | None, groups: int = 1) -> Shape:
+def tied_shape(
+    draw: Draw, tie_lift: TiedLift, place: Place, where: str | None, groups: Mapping[int, int] | None = None
+) -> Shape:
     """The shape of the noise in one group of a draw, or in several added up: features of unit noise of their own.
 
-    The lift of the shape is empty: a tied draw is lifted with all others of its tie.
+    `groups` says how many of each part are added up; without it, one of the first. The lift of the shape is empty: a
+    tied draw is lifted with all others of its tie.
     """
     none: Matrix = Dense(np.zeros((0, 0)))
     problem = draw.block.problem
@@ -54,7 +58,7 @@ def tied_shape(draw: Draw, tie_lift: TiedLift, place: Place, where: str | None, 
         counted = bool(problem.count_weight)
         people = tie_lift.people_variance if counted else 0.0
         beside = float(tie_lift.people_covariance(place.part)[0]) if counted else 0.0
-        features = _alike_features(
+        features = alike_features(
             draw.block.domain.dimension, float(same[0, 0]), float(between[0, 0]), counted, beside, people
         )
         return Shape(NAME, none, features, counted)
@@ -62,11 +66,15 @@ def tied_shape(draw: Draw, tie_lift: TiedLift, place: Place, where: str | None, 
     rows, counted = feature_rows(problem), bool(problem.count_weight)
     if place.part is None:
         covariance = np.array([[tie_lift.people_variance]])
-    else:
+    elif groups is None:
         covariance = core_covariance(tie_lift, place.part, everybody)
-        if groups > 1:
-            same, between = tie_lift.covariance(place.part, place.part)
-            covariance = groups * same + groups * (groups - 1) * between
+    else:
+        covariance = np.zeros((tie_lift.widths[place.part],) * 2)
+        for one, n in groups.items():
+            covariance += n * tie_lift.covariance(one, one)[0] + n * (n - 1) * tie_lift.covariance(one, one)[1]
+            for other, m in groups.items():
+                if other != one:
+                    covariance += n * m * tie_lift.covariance(one, other)[1]
     return Shape(NAME, none, Dense(rows[:, : len(covariance)] @ _root(covariance)), counted)
 
 
@@ -89,7 +97,7 @@ def _root(covariance: Array) -> Array:
     return np.asarray(scale[:, None] * vectors * np.sqrt(np.clip(values, 0.0, None)))
 
 
-def _alike_features(size: int, variance: float, between: float, counted: bool, beside: float, people: float) -> Matrix:
+def alike_features(size: int, variance: float, between: float, counted: bool, beside: float, people: float) -> Matrix:
     """Features that all have one variance and one covariance, and then the number of people."""
     inner = np.sqrt(max(variance - between, 0.0))
     border = beside / np.sqrt(people) if counted else 0.0
@@ -100,10 +108,16 @@ def _alike_features(size: int, variance: float, between: float, counted: bool, b
     return Exchangeable(size, float(inner), float(shared), float(border), (0.0, float(np.sqrt(people))))
 
 
-def shared_covariance(tie: Tie, one: Draw, other: Draw, same_group: bool = False) -> Array:
-    """Of the noise in the features of a group of one tied draw with that of another draw's, or of the same group."""
+def shared_covariance(
+    tie: Tie, one: Draw, other: Draw, same_group: bool = False, classes: tuple[int, int] = (0, 0)
+) -> Array:
+    """Of the noise in the features of a group of one tied draw with that of another draw's, or of the same group.
+
+    `classes` says which of their weights the groups have, where they weigh differently.
+    """
     left, right = (_core_rows(draw, tie) for draw in (one, other))
-    cores = [None if draw.place is None else draw.place.part for draw in (one, other)]
+    places = [None if draw.place is None else draw.place.part for draw in (one, other)]
+    cores = [None if q is None else q + at for q, at in zip(places, classes, strict=True)]
     people = tie.lift.people_variance if tie.lift.counted else 0.0
     found = np.zeros((left.shape[1], right.shape[1]))
     a, b = (0 if q is None else tie.lift.widths[q] for q in cores)

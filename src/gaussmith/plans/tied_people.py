@@ -17,7 +17,7 @@ from gaussmith.expressions import common_filter, same_meaning
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.linear import Array
-from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.numerics.tied.parts import Body, Family, Part
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Domain, Problem
 
@@ -48,11 +48,46 @@ def counts_everybody(draw: Draw, where: str | None) -> bool:
     return draw.groups is None and rule.where == where and everyone
 
 
+def parts_of(draw: Draw, where: str | None, scale: float = 1.0) -> tuple[Part, ...]:
+    """What a person adds to a draw: a part for the groups of each weight; none where the draw only counts everybody.
+
+    Raises PlanError where the draw cannot be tied.
+    """
+    part = part_of(draw, where, scale)
+    if part is None or draw.groups is None or len(draw.groups.classes) == 1:
+        return () if part is None else (part,)
+    return tuple(
+        replace(
+            part,
+            groups=len(places),
+            most=min(part.most, len(places)),
+            weights=part.weights * weight,
+            count_weight=part.count_weight * weight,
+        )
+        for weight, places in draw.groups.classes
+    )
+
+
+def body_of(draw: Draw) -> Body | None:
+    """What one person adds to a draw alone; None where it only counts everybody."""
+    parts = parts_of(draw, None)
+    return Body(parts, families=_families(draw, 0, len(parts))) if parts else None
+
+
+def _families(draw: Draw, start: int, size: int) -> tuple[Family, ...]:
+    """The limit that the parts of a draw have in common, where it has several."""
+    if size == 1 or draw.groups is None:
+        return ()
+    return (Family(tuple(range(start, start + size)), draw.groups.at_most),)
+
+
 def part_of(draw: Draw, where: str | None, scale: float = 1.0) -> Part | None:
     """What a person adds to a draw, for noise that is tied; None where the draw only counts everybody.
 
     Raises PlanError where the draw cannot be tied.
     """
+    if draw.groups is not None and draw.groups.is_found:
+        raise untied("its groups are found in the data")
     problem, domain = draw.block.problem, draw.block.domain
     everybody = counts_everybody(draw, where)
     if domain.marks_at_most is not None:
@@ -106,11 +141,45 @@ def _columns(problem: Problem[Domain]) -> tuple[Array, Array, Array, float]:
     return centre, radius, diagonal / radius**2, rest
 
 
+def placed(
+    found: Sequence[tuple[int, tuple[Part, ...]]], scales: Sequence[float]
+) -> tuple[tuple[int, ...], tuple[Place, ...]]:
+    """A place for each draw: filters that ask the same of their people are groups of one part.
+
+    A draw whose groups weigh differently has a part for each weight, one after the other from its place on.
+    """
+    kinds: list[Part] = []
+    sizes: list[int] = []
+    weighted: set[int] = set()
+    places = []
+    for i, parts in found:
+        if not parts:
+            places.append(Place(None, 0, scales[i]))
+            continue
+        part = parts[0]
+        one = len(parts) == 1 and _is_filter(part)
+        alike = (q for q, kind in enumerate(kinds) if one and q not in weighted and are_alike(kind, part))
+        at = next((q for q in alike if _is_filter(kinds[q])), len(kinds))
+        if len(parts) > 1:
+            weighted |= set(range(at, at + len(parts)))
+        if at == len(kinds):
+            kinds += parts
+            sizes += [0] * len(parts)
+        places.append(Place(at, sizes[at], scales[i]))
+        sizes[at] += part.groups
+    return tuple(i for i, _ in found), tuple(places)
+
+
+def _is_filter(part: Part) -> bool:
+    return part.groups == 1 and not part.always
+
+
 def make_body(draws: Sequence[Draw], places: Sequence[Place], where: str | None) -> Body:
     """What one person adds to all draws together; refuses places that are not those of the draws."""
     if len(places) != len(draws):
         raise _misplaced()
     parts: dict[int, list[tuple[Place, Part]]] = {}
+    families: tuple[Family, ...] = ()
     people_weight = 0.0
     for draw, place in zip(draws, places, strict=True):
         if not (np.isfinite(place.scale) and place.scale > 0):
@@ -120,16 +189,22 @@ def make_body(draws: Sequence[Draw], places: Sequence[Place], where: str | None)
                 "plan again",
                 code="tie-scale-not-positive",
             )
-        part = part_of(draw, where, place.scale)
-        if (part is None) != (place.part is None):
+        own = parts_of(draw, where, place.scale)
+        if bool(own) != (place.part is not None):
             raise _misplaced()
-        if part is None or (part.columns == 0 and draw.block.answers.count and part.groups == draw.block.domain.width):
+        cells = [part for part in own if part.columns == 0 and part.groups == draw.block.domain.width]
+        if not own or (cells and draw.block.answers.count):
             people_weight += place.scale * draw.block.problem.count_weight
-        if part is not None and place.part is not None:
-            parts.setdefault(place.part, []).append((place, part))
+        if place.part is not None:
+            families += _families(draw, place.part, len(own))
+            for q, part in enumerate(own, place.part):
+                parts.setdefault(q, []).append((place, part))
     if sorted(parts) != list(range(len(parts))):
         raise _misplaced()
-    return Body(tuple(_pooled(parts[q]) for q in range(len(parts))), people_weight)
+    shared = [q for family in families for q in family.members]
+    if any(len(parts[q]) > 1 for q in shared):
+        raise _misplaced()
+    return Body(tuple(_pooled(parts[q]) for q in range(len(parts))), people_weight, families)
 
 
 def _misplaced() -> PlanError:
@@ -168,6 +243,15 @@ def are_alike(one: Part, other: Part) -> bool:
     return rows and one.count_weight == other.count_weight and all(np.array_equal(a, b) for a, b in pairs)
 
 
+def parts_by_groups(draw: Draw, place: Place) -> list[tuple[int, tuple[int, ...] | None]]:
+    """The parts of a draw, and which of its groups are in each, in order; None where all are in its only part."""
+    if place.part is None:
+        return []
+    if draw.groups is None or len(draw.groups.classes) == 1:
+        return [(place.part, None)]
+    return list(enumerate((places for _, places in draw.groups.classes), place.part))
+
+
 def extents_of(draws: Sequence[Draw], places: Sequence[Place], body: Body) -> tuple[Array, ...]:
     found = [np.ones(part.columns) for part in body.parts]
     for draw, place in zip(draws, places, strict=True):
@@ -175,7 +259,8 @@ def extents_of(draws: Sequence[Draw], places: Sequence[Place], body: Body) -> tu
             columns = draw.block.codes.extents
             if place.start and not np.array_equal(found[place.part], columns):
                 raise _misplaced()
-            found[place.part] = columns
+            for q, _ in parts_by_groups(draw, place):
+                found[q] = columns
     return tuple(found)
 
 

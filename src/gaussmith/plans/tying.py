@@ -8,7 +8,7 @@ tie and the remaining draws split μ² in the same way.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,11 @@ from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.tied.ladder import Solution, solve
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.plans.block import Block
+from gaussmith.plans.crossing import Crossing, find_crossings
 from gaussmith.plans.draw import UNTOLD, Draw, tied
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.tie import Tie, kept_law
-from gaussmith.plans.tied_people import Place, are_alike, counts_everybody, make_body, part_of
+from gaussmith.plans.tied_people import Place, counts_everybody, make_body, parts_of, placed
 from gaussmith.problem import Problem
 from gaussmith.statistics import Answers
 from gaussmith.statistics.asking import ask
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
 
 WORTHWHILE = 1e-3
 """Groups of one question are tied where that saves more than this share of the total: their errors are correlated."""
-
-
-EXACT = 1e-9
-"""The share of a draw without noise, relative to the others'."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +60,7 @@ class Questions:
         """The draws in their order, tied where that is better; those that only count the people of a tie come last."""
         mu = self.guarantee.mu
         roots = [math.sqrt(s * draw.total_variance) * mu for draw, s in zip(self.alone, self.scales, strict=True)]
-        ties = [each for each in self._joined() if each.is_better(roots)]
+        ties = self._best(roots)
         try:
             return self._shared(ties, roots)
         except PlanError:  # doubles cannot hold the lift of all together
@@ -71,42 +68,65 @@ class Questions:
                 raise
             return self._shared([], roots)
 
-    def _shared(self, ties: Sequence[_Joined], roots: Sequence[float]) -> list[Draw]:
+    def _best(self, roots: Sequence[float]) -> list[_Joined | Crossing]:
+        """The noises that several draws share: tables of the same keys by themselves where that is better."""
+
+        def cost(ties: Sequence[_Joined | Crossing]) -> float:
+            own = (root for i, root in enumerate(roots) if not any(i in each.members for each in ties))
+            return sum(each.root for each in ties) + sum(own)
+
+        def beside(crossings: Sequence[Crossing]) -> list[_Joined | Crossing]:
+            taken = {i for each in crossings for i in each.members}
+            return [*crossings, *(each for each in self._joined(taken) if each.is_better(roots))]
+
+        chosen: list[Crossing] = []
+        best = beside(chosen)
+        for alternatives in find_crossings(self.alone, self.scales, self.neighbours):
+            before = chosen
+            for each in alternatives:
+                trial = beside([*before, each])
+                if cost(trial) < cost(best) * (1.0 - 1e-9):
+                    chosen, best = [*before, each], trial
+        return best
+
+    def _shared(self, ties: Sequence[_Joined | Crossing], roots: Sequence[float]) -> list[Draw]:
         """The draws at their shares of the guarantee, some of them tied."""
         own = [i for i in range(len(roots)) if not any(i in each.members for each in ties)]
+        own = [i for i in own if not self.alone[i].is_public]
         noises = [*(each.root for each in ties), *(roots[i] for i in own)]
-        least = EXACT * sum(noises)  # what is public needs no noise, and hardly a share
-        shares = self.guarantee.split([max(each, least) for each in noises]) if len(noises) > 1 else (self.guarantee,)
+        shares = self.guarantee.split(noises) if len(noises) > 1 else (self.guarantee,) * len(noises)
         draws = list(self.alone)
         for i, share in zip(own, shares[len(ties) :], strict=True):
             draw = self.alone[i] if share is self.guarantee else self.plan_alone(i, share)
             draws[i] = replace(draw, scale=self.scales[i])
         for each, share in zip(ties, shares, strict=False):
-            self._tie(draws, each, share, each.apart(roots))
+            each.tie(self, draws, share, each.apart(roots))
         return draws
 
-    def _joined(self) -> list[_Joined]:
-        """The draws that can share a noise, and the best noise found for them; under replace-one each by itself.
+    def _joined(self, taken: Container[int]) -> list[_Joined]:
+        """The other draws that can share a noise, and the best noise found for them; under replace-one each by itself.
 
         There one person's differences in several questions are independent, and of either sign: noise of their own is
         as good as any (docs/theory.md).
         """
-        found: list[tuple[int, Part | None]] = []
+        found: list[tuple[int, tuple[Part, ...]]] = []
         for i, (draw, scale) in enumerate(zip(self.alone, self.scales, strict=True)):
+            if i in taken:
+                continue
             try:
-                found.append((i, part_of(draw, self.everybody.where, scale)))
+                found.append((i, parts_of(draw, self.everybody.where, scale)))
             except PlanError:
                 continue
         if self.neighbours == ADD_REMOVE:
-            several = len(found) > 1 and any(part is not None for _, part in found)
+            several = len(found) > 1 and any(parts for _, parts in found)
             # Groups that exclude each other are at their optimum with noise of their own.
             bundles = [found] if several or any(self.alone[i].held > 1 for i, _ in found) else []
         else:
-            bundles = [[(i, part)] for i, part in found if part is not None and self.alone[i].hides_membership]
+            bundles = [[(i, parts)] for i, parts in found if parts and self.alone[i].hides_membership]
         solved = map(self._solved, bundles)
         return [each for each in solved if each is not None]
 
-    def _solved(self, found: Sequence[tuple[int, Part | None]]) -> _Joined | None:
+    def _solved(self, found: Sequence[tuple[int, tuple[Part, ...]]]) -> _Joined | None:
         """The best noise found for some draws; None where doubles cannot hold it."""
         members, places = placed(found, self.scales)
         try:
@@ -120,7 +140,7 @@ class Questions:
             return None
         return _Joined(members, places, body, solution)
 
-    def _tie(self, draws: list[Draw], joined: _Joined, share: Guarantee, apart: float) -> None:
+    def tie(self, draws: list[Draw], joined: _Joined, share: Guarantee, apart: float) -> None:
         """Tie some draws of a list; one more that counts their people is added where they need it."""
         members, places, found = joined.members, joined.places, joined.solution
         where, people = self.everybody.where, None
@@ -169,35 +189,14 @@ class _Joined:
         """Σ √T with noise of its own for each."""
         return sum(roots[i] for i in self.members)
 
+    def tie(self, questions: Questions, draws: list[Draw], share: Guarantee, apart: float) -> None:
+        """Tie the draws in a list of all."""
+        questions.tie(draws, self, share, apart)
+
     def is_better(self, roots: Sequence[float]) -> bool:
         """Whether the draws are tied: groups where that saves something, questions unless that costs something."""
         save = WORTHWHILE if len(self.members) == 1 else -1e-9
         return self.root**2 < self.apart(roots) ** 2 * (1.0 - save)
-
-
-def placed(
-    found: Sequence[tuple[int, Part | None]], scales: Sequence[float]
-) -> tuple[tuple[int, ...], tuple[Place, ...]]:
-    """A place for each draw: filters that ask the same of their people are groups of one part."""
-    kinds: list[Part] = []
-    sizes: list[int] = []
-    places = []
-    for i, part in found:
-        if part is None:
-            places.append(Place(None, 0, scales[i]))
-            continue
-        alike = (q for q, kind in enumerate(kinds) if _is_filter(kind) and _is_filter(part) and are_alike(kind, part))
-        at = next(alike, len(kinds))
-        if at == len(kinds):
-            kinds.append(part)
-            sizes.append(0)
-        places.append(Place(at, sizes[at], scales[i]))
-        sizes[at] += part.groups
-    return tuple(i for i, _ in found), tuple(places)
-
-
-def _is_filter(part: Part) -> bool:
-    return part.groups == 1 and not part.always
 
 
 def scale_of(draw: Draw) -> float:

@@ -17,8 +17,8 @@ from gaussmith.numerics.linear import Array
 from gaussmith.numerics.packed_arrays import pack, unpack
 
 KINDS = (
-    "cells", "closed", "corners", "even", "gaussian signs", "levels", "listed", "moments", "pairs", "patterns",
-    "rankings", "signs", "types",
+    "cells", "closed", "corners", "crossed", "even", "gaussian signs", "levels", "listed", "moments", "pairs",
+    "patterns", "rankings", "signs", "types",
 )  # fmt: skip
 
 

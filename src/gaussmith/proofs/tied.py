@@ -9,7 +9,8 @@ groups of each question, g − 1 times, and one for the sums of all questions:
     M_q = E[Σ_i (x_i − x̄)(x_i − x̄)ᵀ]/(g_q − 1),  x_i the answers of group i        M_b = E[b bᵀ],  b = (√g_q x̄_q, √w)
 
 with w what the number of people is worth. Under replace-one the differences of each question are independent and have
-either sign, so that M_b falls into blocks, and the number of people is public.
+either sign, so that M_b falls into blocks, and the number of people is public. Where the groups of a question weigh
+differently those of one weight are put in random order, and its parts stay together in M_b.
 """
 
 from __future__ import annotations
@@ -51,11 +52,12 @@ def lower_bound(body: Body, neighbours: str, law: TypesLaw) -> float:
         of_types = answers.chances(chances)
         if part.groups > 1:
             root += math.sqrt(part.groups - 1) * (1.0 - 2.0 * _UNIT) * answers.between(of_types)
-        if replaced:
+        sums.append(answers)
+        if replaced and body.family_of(q) is None:
             root += answers.alone(of_types)
-        else:
-            sums.append(answers)
-    if not replaced:
+    if replaced:
+        root += sum(_joint([sums[q] for q in family.members], chances, 0.0) for family in body.families)
+    else:
         root += _joint(sums, chances, body.people_weight)
     # Chances and picks are rounded: each person is as likely as computed but for so much.
     most = max((len(counts) for counts in law.counts), default=1)

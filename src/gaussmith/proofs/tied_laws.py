@@ -16,8 +16,9 @@ import numpy as np
 from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.products import Array, Words
 from gaussmith.numerics.tied.law import TypesLaw
-from gaussmith.numerics.tied.parts import Body
-from gaussmith.numerics.tied.types import count_types, list_types
+from gaussmith.numerics.tied.parts import Body, Family, Part, taken
+from gaussmith.numerics.tied.types import count_types, list_types, states_of
+from gaussmith.proofs.tied_designs import find_designed_law
 from gaussmith.proofs.tied_moves import MAX_ALL_CORNERS, Mover, climb_all, start_evenly
 from gaussmith.proofs.tied_people import People, prices_of
 
@@ -26,6 +27,9 @@ ALL = 3000
 
 MAX_PEOPLE = 3000
 """Limit on the people that a law lists."""
+
+MAX_SEARCHED = 24
+"""Columns of a part up to which people are searched for one by one; beyond, under replace-one, designs are tried."""
 
 _STARTS = 600
 _ROUNDS = 14
@@ -37,6 +41,8 @@ def find_law(body: Body, neighbours: str, gap: float = 1e-3) -> TypesLaw:
     if check(neighbours) == ADD_REMOVE:
         return _found(body, False, gap)
     # Questions are independent under replace-one: each has a law of its own.
+    if body.families:
+        return _found_by_family(body, gap)
     laws = [_found(Body((part,)), True, gap) for part in body.parts]
     picks = []
     for law in laws:
@@ -46,12 +52,47 @@ def find_law(body: Body, neighbours: str, gap: float = 1e-3) -> TypesLaw:
     return TypesLaw(corners, counts, tuple(picks), np.ones(1))
 
 
+def _found_by_family(body: Body, gap: float) -> TypesLaw:
+    """A law under replace-one where groups weigh differently: its components are those of the first family.
+
+    In other families a person does what is most likely in theirs: a bound all the same, if not the best.
+    """
+    fields: dict[int, tuple[Array, Array, Array]] = {}
+    weights = np.ones(1)
+    for i, family in enumerate(body.families):
+        own = Body(tuple(body.parts[q] for q in family.members), families=(_renumbered(family),))
+        law = _found(own, True, gap)
+        if i == 0:
+            weights = law.weights
+        heaviest = int(np.argmax(law.weights))
+        for at, q in enumerate(family.members):
+            picks = law.picks[at] if i == 0 else np.full(len(weights), law.picks[at][heaviest])
+            fields[q] = law.corners[at], law.counts[at], picks
+    for q, part in enumerate(body.parts):
+        if q not in fields:
+            law = _found(Body((part,)), True, gap)
+            chances = np.bincount(law.picks[0].astype(int), law.weights, minlength=len(law.counts[0]))
+            fields[q] = law.corners[0], law.counts[0], np.tile(chances / chances.sum(), (len(weights), 1))
+    corners, counts, found = (tuple(fields[q][i] for q in range(len(body.parts))) for i in range(3))
+    return TypesLaw(corners, counts, found, weights)
+
+
+def _renumbered(family: Family) -> Family:
+    return Family(tuple(range(len(family.members))), family.most)
+
+
 def _found(body: Body, replaced: bool, gap: float) -> TypesLaw:
-    sizes = [count_types(part, replaced) for part in body.parts]
+    if replaced and len(body.parts) == 1 and _has_designs(body.parts[0]):
+        return find_designed_law(body.parts[0], gap / 4)
+    limited = [body.family_of(q) is not None for q in range(len(body.parts))]
+    sizes = [count_types(part, replaced, limit) for part, limit in zip(body.parts, limited, strict=True)]
     few = math.prod(sizes) <= ALL and len(sizes) <= 32  # as many axes as arrays have
     if few and max((part.columns for part in body.parts), default=0) <= MAX_ALL_CORNERS:
-        lists = [list_types(part, replaced) for part in body.parts]
+        lists = [list_types(part, replaced, limit) for part, limit in zip(body.parts, limited, strict=True)]
         index = np.indices(sizes).reshape(len(sizes), -1)
+        for family in body.families:
+            used = sum(taken(states_of(*lists[q]), replaced)[index[q]] for q in family.members)
+            index = index[:, (np.asarray(used) <= family.most).all(axis=1)]
         people = People(body, tuple(corners for corners, _ in lists), _picked([n for _, n in lists], index))
         weights = _reweighed(people, np.full(len(people), 1.0), 1000, gap)
     else:
@@ -59,6 +100,11 @@ def _found(body: Body, replaced: bool, gap: float) -> TypesLaw:
     order = np.argsort(-weights)
     kept = np.sort(order[: 1 + int(np.searchsorted(np.cumsum(weights[order]), (1.0 - gap / 10) * weights.sum()))])
     return people.at(kept).law(weights[kept])  # who hardly matters is left out
+
+
+def _has_designs(part: Part) -> bool:
+    """Whether a part has too many columns to search for people, and designs for its own."""
+    return part.columns > MAX_SEARCHED and not (part.counts_rows or part.always)
 
 
 def _picked(types: list[Array], index: Words) -> tuple[Array, ...]:
@@ -87,6 +133,8 @@ def _generated(body: Body, replaced: bool, gap: float) -> tuple[People, Array]:
     people = start_evenly(body, replaced, _STARTS)
     movers = [Mover.of_part(part, corners, replaced) for part, corners in zip(body.parts, people.corners, strict=True)]
     weights, before = np.ones(len(people)), 0.0
+    families = [body.family_of(q) for q in range(len(body.parts))]
+    leads = [q if family is None else family.members[0] for q, family in enumerate(families)]  # families stay together
     for turn in range(_ROUNDS):
         weights = _reweighed(people, weights, _STEPS, gap)
         prices = prices_of(people, weights)
@@ -96,7 +144,7 @@ def _generated(body: Body, replaced: bool, gap: float) -> tuple[People, Array]:
         heavy = np.argsort(-weights)[:_STARTS]
         turned = people.at(heavy[(np.arange(len(heavy)) * 7 + turn) % len(heavy)])
         seeds = replace(people.at(heavy), counts=tuple(
-            (turned if (q + turn) % 3 == 0 else people.at(heavy)).counts[q] for q in range(len(body.parts))
+            (turned if (first + turn) % 3 == 0 else people.at(heavy)).counts[q] for q, first in enumerate(leads)
         ))  # fmt: skip
         better = climb_all(seeds, prices, movers)
         price = prices.of(better)

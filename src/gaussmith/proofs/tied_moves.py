@@ -9,8 +9,8 @@ import numpy as np
 from scipy.linalg import hadamard
 
 from gaussmith.numerics.products import Array, Words
-from gaussmith.numerics.tied.parts import Body, Part
-from gaussmith.numerics.tied.types import changes
+from gaussmith.numerics.tied.parts import Body, Family, Part, taken
+from gaussmith.numerics.tied.types import changes, states_of
 from gaussmith.proofs.tied_people import Mask, People, Prices
 
 MAX_ALL_CORNERS = 6
@@ -33,11 +33,20 @@ def climb_all(people: People, prices: Prices, movers: list[Mover | None]) -> Peo
             if mover is None:
                 people = _turn(people, q, X, Q, own)
             else:
-                line = np.einsum("ci,ij,cj->c", v, X, v)
-                climbed = mover.climb(people.counts[q], v, Q, line, own @ v.T)
+                line = ((v @ X) * v).sum(axis=1)
+                climbed = mover.climb(people.counts[q], v, Q, line, own @ v.T, _room(people, q, mover.replaced))
                 people = people.with_counts(q, people.corners[q], climbed)
             b[:, at] = people.counts[q] @ people.answers(q) / root
     return people
+
+
+def _room(people: People, q: int, replaced: bool) -> Array | None:
+    """How many groups of a part each person may take, or each of two, for what the family's others take."""
+    family = people.body.family_of(q)
+    if family is None:
+        return None
+    used = [taken(states_of(people.corners[r], people.counts[r]), replaced) for r in family.members if r != q]
+    return np.asarray(family.most - sum(used, np.zeros((len(people), 1 + replaced))))
 
 
 def _turn(people: People, q: int, X: Array, Q: Array, own: Array) -> People:
@@ -101,8 +110,11 @@ class Mover:
         steps = np.vstack([eye, -eye, swaps])
         return cls(part, replaced, steps, steps @ of, of)
 
-    def climb(self, counts: Array, v: Array, Q: Array, line: Array, own: Array) -> Array:
-        """Take the best step, as long as one is better, for each row of counts: of n·(line + own) + VᵀQV, V = n·v."""
+    def climb(self, counts: Array, v: Array, Q: Array, line: Array, own: Array, room: Array | None = None) -> Array:
+        """Take the best step, as long as one is better, for each row of counts: of n·(line + own) + VᵀQV, V = n·v.
+
+        `room` is how many groups each may take, where that is not for the part alone to say.
+        """
         counts = counts.copy()
         moved = self.steps @ v
         fixed = self.steps @ line + np.einsum("si,ij,sj->s", moved, Q, moved)
@@ -111,7 +123,7 @@ class Mover:
         for _ in range(4 * self.part.most + 4):
             n = counts[live]
             gain = fixed + linear[live] + 2.0 * (n @ v) @ Q @ moved.T
-            gain[~self._allowed(n)] = -np.inf
+            gain[~self._allowed(n, None if room is None else room[live])] = -np.inf
             best = gain.argmax(axis=1)
             rising = gain[np.arange(len(live)), best] > 1e-9 * np.abs(gain[np.isfinite(gain)]).max(initial=1e-300)
             live, best = live[rising], best[rising]
@@ -120,7 +132,7 @@ class Mover:
             counts[live] += self.steps[best]
         return counts
 
-    def _allowed(self, counts: Array) -> Mask:
+    def _allowed(self, counts: Array, room: Array | None) -> Mask:
         part = self.part
         ok = np.ones((len(counts), len(self.steps)), bool)
         for i, step in enumerate(self.steps.T):
@@ -128,6 +140,9 @@ class Mover:
                 ok &= counts[:, i, None] + step >= 0
         now = (counts @ self.of)[:, None, :] + self.kinds
         gained, lost, kept = now[..., 0], now[..., 1], now[..., 2]
+        if room is not None:
+            ok &= gained + kept <= room[:, :1]
+            ok &= lost + kept <= room[:, -1:]
         if not self.replaced:
             return np.asarray(ok & (gained >= part.fewest) & (gained <= part.most))
         ok &= (kept + np.maximum(gained, lost) <= part.most) & (kept + gained + lost <= part.groups)
@@ -137,18 +152,13 @@ class Mover:
 def start_evenly(body: Body, replaced: bool, size: int) -> People:
     """People spread evenly over what is possible, by sequences that fill space evenly."""
     corners, counts = [], []
+    in_families = {q: states for family in body.families for q, states in _states_within(body, family, replaced, size)}
     for q, part in enumerate(body.parts):
         signs = _signs(part.columns)
         here = np.hstack([part.corners(signs), np.ones((len(signs), 1))])
         both = np.hstack([2.0 * signs, np.zeros((len(signs), 1))])
         u = _even(size, 3 * q, 3)
-        states = (
-            np.array(changes(part)) if replaced else np.array([[k, 0, 0] for k in range(part.fewest, part.most + 1)])
-        )
-        if replaced:
-            chosen = states[(u[:, 0] * len(states)).astype(int)]
-        else:
-            chosen = states[np.where(u[:, 0] < 0.6, len(states) - 1, (u[:, 1] * len(states)).astype(int))]
+        chosen = in_families[q] if q in in_families else _chosen(part, replaced, u)
         kinds = [here, -here, both] if replaced else [here]
         kinds = [both] if part.always and replaced else kinds
         columns = chosen[:, [2]] if part.always and replaced else chosen
@@ -156,6 +166,35 @@ def start_evenly(body: Body, replaced: bool, size: int) -> People:
         counts.append(np.hstack([_scattered(columns[:, i], len(signs), u[:, 2] + i / 3) for i in range(len(kinds))]))
     people = People(body, tuple(corners), tuple(counts))
     return people.joined(people)
+
+
+def _chosen(part: Part, replaced: bool, u: Array) -> Words:
+    """Groups gained, lost and kept, a row each; under add-remove the most that can be for six in ten."""
+    if replaced:
+        states = np.array(changes(part))
+        return np.asarray(states[(u[:, 0] * len(states)).astype(int)])
+    states = np.array([[k, 0, 0] for k in range(part.fewest, part.most + 1)])
+    return np.asarray(states[np.where(u[:, 0] < 0.6, len(states) - 1, (u[:, 1] * len(states)).astype(int))])
+
+
+def _states_within(body: Body, family: Family, replaced: bool, size: int) -> list[tuple[int, Words]]:
+    """For each part of a family groups gained, lost and kept: those of one person, spread over the parts."""
+    parts = [body.parts[q] for q in family.members]
+    none = np.zeros(0)
+    whole = Part(sum(part.groups for part in parts), 0, family.most, none, none, none, 1.0)
+    chosen = _chosen(whole, replaced, _even(size, 3 * len(body.parts), 2))
+    favour = np.stack([_even(size, 3 * len(body.parts) + 2 + i, 1)[:, 0] for i in range(len(parts))], axis=1) ** 2
+    favour = (favour + 1e-3) * np.array([part.groups for part in parts], float) ** _even(size, family.members[0], 1)
+    left = np.tile([part.groups for part in parts], (size, 1))
+    found = []
+    for numbers in chosen.T:
+        held = np.zeros_like(left)
+        for j in range(int(numbers.max(initial=0))):
+            at = np.where(held < left, favour / (held + 1.0), -1.0).argmax(axis=1)
+            held[np.arange(size), at] += (j < numbers) & (held < left).any(axis=1)
+        found.append(held)
+        left = left - held
+    return [(q, np.stack([held[:, i] for held in found], axis=1)) for i, q in enumerate(family.members)]
 
 
 def _scattered(numbers: Words, corners: int, offset: Array) -> Array:

@@ -86,12 +86,12 @@ class People:
 
 
 def _distinct(rows: Array) -> tuple[Words, Words]:
-    """Where each different row is first, and which of these every row is: rows are compared as bytes, at once."""
+    """Where each different row is first, and which of these every row is: rows are compared as bytes."""
     if not rows.shape[1]:
         return np.zeros(1, np.int64), np.zeros(len(rows), np.int64)
-    whole = np.ascontiguousarray(rows + 0.0).view(np.dtype((np.void, 8 * rows.shape[1]))).reshape(-1)
-    _, first, at = np.unique(whole, return_index=True, return_inverse=True)
-    return first, at.reshape(-1)
+    known: dict[bytes, int] = {}
+    at = np.array([known.setdefault(row.tobytes(), len(known)) for row in np.ascontiguousarray(rows + 0.0)], np.int64)
+    return np.unique(at, return_index=True)[1], at
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Prices:
             v, g = people.answers(q), people.body.parts[q].groups
             if g > 1:
                 V, X = people.whole(q), self.between[q]
-                price += n @ np.einsum("ci,ij,cj->c", v, X, v) - np.einsum("ni,ij,nj->n", V, X, V) / g
+                price += n @ ((v @ X) * v).sum(axis=1) - ((V @ X) * V).sum(axis=1) / g
         return np.asarray(price / self.root)
 
 
@@ -121,17 +121,17 @@ def prices_of(people: People, weights: Array) -> Prices:
         if g > 1:
             V = people.whole(q)
             A = (v.T * (weights @ n)) @ v - (V.T * weights) @ V / g
-            trace, inverse = _inverse_root(A / (g - 1))
+            trace, inverse = inverse_root(A / (g - 1))
             root += (g - 1) * trace
             between.append(inverse @ inverse.T)
         else:
             between.append(np.zeros((v.shape[1], v.shape[1])))
     b = people.sums
-    trace, along = _inverse_root((b.T * weights) @ b)
+    trace, along = inverse_root((b.T * weights) @ b)
     return Prices(between, along, root + trace)
 
 
-def _inverse_root(M: Array) -> tuple[float, Array]:
+def inverse_root(M: Array) -> tuple[float, Array]:
     """tr M^½, and R with R Rᵀ = M^−½ on the range of M."""
     scale = np.sqrt(np.maximum(np.diag(M), 0.0)).max(initial=0.0)
     if scale == 0.0:

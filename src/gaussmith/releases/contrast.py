@@ -10,7 +10,7 @@ import numpy as np
 
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.joint_noise import Combination, JointNoise, combine
+from gaussmith.plans.noise_covariances import Combination, NoiseCovariances, combine
 from gaussmith.releases.contrast_intervals import correlations_of, exact_ratio, recovered_interval, recovered_ratio
 from gaussmith.releases.quantities import Quantity
 
@@ -52,7 +52,7 @@ class Contrast:
     top: Weighted
     bottom: Weighted = ()
     limits: tuple[float, float] = (-np.inf, np.inf)
-    noise: JointNoise = field(kw_only=True, repr=False)
+    noise: NoiseCovariances = field(kw_only=True, repr=False)
 
     @property
     def value(self) -> float:
@@ -150,7 +150,7 @@ def _gradient(parts: Weighted) -> Combination | None:
     return combine(known) if len(known) == len(found) else None
 
 
-def _recovered(parts: Weighted, width: float, noise: JointNoise) -> tuple[float, float]:
+def _recovered(parts: Weighted, width: float, noise: NoiseCovariances) -> tuple[float, float]:
     """The interval of Σ factors · answers, from those of the answers."""
     factors = np.array([factor for factor, _ in parts])
     quantities = [quantity for _, quantity in parts]
@@ -160,7 +160,7 @@ def _recovered(parts: Weighted, width: float, noise: JointNoise) -> tuple[float,
     return float(low), float(high)
 
 
-def _correlations(quantities: Sequence[Quantity], noise: JointNoise) -> Array | None:
+def _correlations(quantities: Sequence[Quantity], noise: NoiseCovariances) -> Array | None:
     gradients = [quantity.gradient for quantity in quantities]
     known = [gradient for gradient in gradients if gradient is not None]
     if len(known) < len(gradients):

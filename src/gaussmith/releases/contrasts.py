@@ -14,7 +14,7 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.error_distribution import normal_width
-from gaussmith.plans.joint_noise import JointNoise
+from gaussmith.plans.noise_covariances import NoiseCovariances
 from gaussmith.releases.contrast import EXACT, Contrast, Weighted
 from gaussmith.releases.contrast_intervals import MAX_TOGETHER, width_of_all
 from gaussmith.releases.quantities import Quantity, kinds_of
@@ -217,7 +217,7 @@ def weighted_contrast(release: Release, weights: Mapping[Any, float], answer: st
 def ratios(release: Release, first: Any, second: Any, answer: str | None) -> Contrasts:
     """first / second, answer by answer."""
     parts = _two(release, first, second, answer)
-    noise, found = JointNoise(release.plan), []
+    noise, found = NoiseCovariances(release.plan), []
     for (label, name), (above, below) in aligned(parts):
         limits = _ratio_limits(above, below)
         title = _title(f"{_shown(first)} / {_shown(second)}", name, parts)
@@ -227,7 +227,7 @@ def ratios(release: Release, first: Any, second: Any, answer: str | None) -> Con
 
 def against(release: Release, reference: Any, answer: str | None) -> Contrasts:
     """Every group less one of them, or less the mean of all; intervals hold for all at once."""
-    groups, noise = _all_groups(release, answer), JointNoise(release.plan)
+    groups, noise = _all_groups(release, answer), NoiseCovariances(release.plan)
     columns = groups.plan.groups.columns if groups.plan.groups is not None else ()
     found = []
     for name in groups.names:
@@ -252,7 +252,7 @@ def against(release: Release, reference: Any, answer: str | None) -> Contrasts:
 
 def shares(release: Release, answer: str | None) -> Contrasts:
     """Of every group, or every value of a histogram, its share of all of them together."""
-    noise, found = JointNoise(release.plan), []
+    noise, found = NoiseCovariances(release.plan), []
     if release.labels:
         groups = _all_groups(release, answer)
         columns = groups.plan.groups.columns if groups.plan.groups is not None else ()
@@ -283,7 +283,7 @@ def _no_shares() -> PlanError:
     )
 
 
-def _shares_of(column: Mapping[tuple[Any, ...], Quantity], name: str, noise: JointNoise) -> list[Contrast]:
+def _shares_of(column: Mapping[tuple[Any, ...], Quantity], name: str, noise: NoiseCovariances) -> list[Contrast]:
     first = next(iter(column.values()))
     if not _adds_up(first):
         raise _no_shares()
@@ -322,7 +322,7 @@ def _check_distinct(parts: Sequence[Release], keys: Sequence[Any]) -> None:
 
 
 def _contrasts(release: Release, parts: Sequence[Release], factors: Sequence[float], title: str) -> Contrasts:
-    noise = JointNoise(release.plan)
+    noise = NoiseCovariances(release.plan)
     found = tuple(
         Contrast(
             _title(title, name, parts),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.numerics.linear import Array
-from gaussmith.plans.joint_noise import Combination, Term
+from gaussmith.plans.noise_covariances import Combination, Term
 from gaussmith.problem.features import Places
 from gaussmith.statistics import Statistic
 

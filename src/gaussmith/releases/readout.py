@@ -10,8 +10,9 @@ import numpy as np
 
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
+from gaussmith.problem.features import Places
 from gaussmith.releases.shown_groups import shown_intervals
-from gaussmith.statistics import Noisy
+from gaussmith.statistics import Noisy, Statistic
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,14 @@ class Readout:
         lower, upper = (np.concatenate(each, axis=-1) for each in zip(*ends, strict=True))
         return lower, upper
 
+    def population_intervals(self, statistic: Statistic, width: float) -> tuple[Array, Array] | None:
+        """Intervals that cover sampling too, where a statistic has its own."""
+        return statistic.population_intervals(self.noisy, width)
+
+    def at(self, places: Places) -> Array:
+        """The noisy features in some places; the number of records where a place is that."""
+        return self.noisy.at(places)
+
     def gradient(self) -> Array:
         """By how much each answer changes with each feature, at the released values of one group."""
         return self.block.answers.gradient(self.noisy)
@@ -61,6 +70,51 @@ class Readout:
         F = self.block.shape.features.dense()
         J = self.gradient()
         return np.asarray(J @ (F @ F.T * self.noisy.unit) @ J.T)
+
+
+@dataclass(frozen=True, eq=False)
+class ReadoutByWeight:
+    """The answers of groups whose noise differs: a readout for each weight, and the groups that it is of."""
+
+    each: tuple[Readout, ...]
+    places: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, blocks: Sequence[Block], features: Array, places: Sequence[tuple[int, ...]]) -> ReadoutByWeight:
+        """The readouts of all groups, whose features are rows in their order."""
+        each = tuple(Readout(block, features[list(at)]) for block, at in zip(blocks, places, strict=True))
+        return cls(each, tuple(places))
+
+    @property
+    def values(self) -> Array:
+        """Groups × answers, the count last if asked."""
+        return self._in_order([each.values for each in self.each])
+
+    @property
+    def standard_errors(self) -> Array:
+        """The same of their errors."""
+        return self._in_order([each.standard_errors for each in self.each])
+
+    def intervals(self, width: float, method: str) -> tuple[Array, Array]:
+        """Ends of all intervals, `width` standard errors to either side."""
+        lower, upper = zip(*(each.intervals(width, method) for each in self.each), strict=True)
+        return self._in_order(lower), self._in_order(upper)
+
+    def population_intervals(self, statistic: Statistic, width: float) -> tuple[Array, Array] | None:
+        """Intervals that cover sampling too, where a statistic has its own."""
+        found = [each.population_intervals(statistic, width) for each in self.each]
+        ends = [each for each in found if each is not None]
+        if not ends:
+            return None
+        lower, upper = zip(*ends, strict=True)
+        return self._in_order(lower), self._in_order(upper)
+
+    def at(self, places: Places) -> Array:
+        """The noisy features in some places, of every group."""
+        return self._in_order([each.at(places) for each in self.each])
+
+    def _in_order(self, values: Sequence[Array]) -> Array:
+        return np.concatenate(values)[np.argsort(np.concatenate(self.places), kind="stable")]
 
 
 def side_by_side(parts: Sequence[Array]) -> Array:

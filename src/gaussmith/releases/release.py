@@ -17,13 +17,13 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block, Plan
-from gaussmith.plans.draw import tied_sum
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.pieces import Together
 from gaussmith.plans.row_rule import RowRule, notes_on
 from gaussmith.releases.distribution import CellReadings
+from gaussmith.releases.piece_readout import read_piece
 from gaussmith.releases.readings import Readings
-from gaussmith.releases.readout import Readout, block_diagonal, side_by_side
+from gaussmith.releases.readout import Readout, ReadoutByWeight, block_diagonal, side_by_side
 from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.statistics.mean import check_method
 
@@ -225,34 +225,17 @@ class Release(Readings, CellReadings):
     # -- answers ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def readouts(self) -> tuple[Readout, ...]:
+    def readouts(self) -> tuple[Readout | ReadoutByWeight, ...]:
         """The answers of the only question, piece by piece: of all groups, or of those in view."""
-        return tuple(piece.readout for piece in self.pieces) if len(self.plan.pieces) > 1 else (self.readout,)
+        return tuple(read_piece(piece) for piece in self.pieces)
 
-    @cached_property
+    @property
     def readout(self) -> Readout:
-        """The answers of a question of one draw, read from its noisy features: of all groups, or of those in view."""
-        draw, at = self.plan.draw, self.plan.slot.draws[0]
-        shown = self.plan.slot.piece_of(at).chosen(draw.block.answers)
-        features = self.noisy[at][:, draw.block.narrowed(*shown)[1]]
-        if self.view.groups is not None:
-            features = features[list(self.view.groups)].sum(axis=0)
-        elif self.plan.groups is None:
-            features = features[0]
-        parts = len(self.view.groups) if self.view.groups is not None and self.view.summed else 1
-        block = self.block
-        if draw.tie is not None and parts > 1:  # the noise of tied groups is not independent
-            block, parts = tied_sum(draw, parts).narrowed(*shown)[0], 1
-        bars, least = self._bars(at)
-        return Readout(block, features, self.records[at], parts, bars, least)
-
-    def _bars(self, at: int) -> tuple[Array | None, int]:
-        """What the counts of found groups in view had to reach, and the fewest people in one, where a draw decided."""
-        groups, shown = self.plan.draws[at].groups, self.shown[at] if self.shown else None
-        if shown is None or not isinstance(groups, FoundGroups) or groups.kappa is None:
-            return None, 1
-        chosen = shown.bars if self.view.groups is None else shown.bars[self.view.groups[0]]
-        return np.asarray(chosen), groups.at_least
+        """The answers of a question of one draw, of those in view; of all groups where these have one noise."""
+        self.plan.draw  # noqa: B018 (refuses several)
+        (found,) = self.readouts
+        assert isinstance(found, Readout), "groups whose noise differs are read apart"
+        return found
 
     def _shown(self, answers: Array) -> Array:
         """The answers in view."""
@@ -355,11 +338,11 @@ class Release(Readings, CellReadings):
         if self.labels:
             rule, remedy = "each group has its own noise", "choose one: release[group]"
             raise PlanError("the covariance of groups", rule, remedy, code="covariance-of-groups")
-        if len(self.readouts) == 1:
-            return self.readout.covariance()
-        summed = len(self.view.groups) if self.view.groups is not None and self.view.summed else 1
-        slopes = block_diagonal([each.gradient() for each in self.readouts])
-        return np.asarray(slopes @ Together(self.plan).feature_covariance(summed) @ slopes.T)
+        readouts = [each for each in self.readouts if isinstance(each, Readout)]  # of one group each is
+        if len(readouts) == 1:
+            return readouts[0].covariance()
+        slopes = block_diagonal([each.gradient() for each in readouts])
+        return np.asarray(slopes @ Together(self.plan, self.view.groups).feature_covariance() @ slopes.T)
 
     def marginal(self, *attributes: str | int) -> Array:
         """The table of one released marginal, an axis per attribute (by name or number), in the order given.

@@ -55,7 +55,7 @@ def _own_intervals(release: Release, lower: Array, upper: Array, width: float) -
     quantities, lower, upper = quantities_of(release), lower.copy(), upper.copy()
     for i, name in enumerate(release.names):
         statistic, at = quantities[str(name)].statistic
-        own = statistic.population_intervals(quantities[str(name)].release.readout.noisy, width)
+        own = quantities[str(name)].release.readouts[0].population_intervals(statistic, width)
         if own is not None:
             lower[..., i], upper[..., i] = own[0][..., at], own[1][..., at]
     return lower, upper
@@ -87,7 +87,7 @@ def _of_answer(
 ) -> tuple[Array | None, str]:
     name = quantity.name
     statistic, _ = quantity.statistic
-    own = statistic.population_intervals(quantity.release.readout.noisy, 1.0)
+    own = quantity.release.readouts[0].population_intervals(statistic, 1.0)
     if own is not None:
         return np.zeros(values[name].shape), "an interval of the statistic's own"
     if STATISTICS[kinds[name]].counts_values:
@@ -115,7 +115,7 @@ def _of_mean(quantity: Quantity, values: Mapping[str, Array], bounds: tuple[floa
         return None, "it is over rows, and the rows of one person are not drawn independently"
     column = quantity.name.removesuffix("_mean")
     statistic, at = quantity.statistic
-    counts = np.maximum(quantity.release.readout.noisy.at(statistic.places[at, -1:])[..., 0], 1.0)
+    counts = np.maximum(quantity.release.readouts[0].at(statistic.places[at, -1:])[..., 0], 1.0)
     for name, power in ((f"{column}_variance", 1), (f"{column}_sd", 2)):
         if name in values:
             variance = np.maximum(values[name], 0.0) ** power

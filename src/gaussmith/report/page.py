@@ -128,24 +128,25 @@ def _version(release: Release) -> str:
 
 def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
     """The name, title and body of each section about one question."""
-    pieces = release.pieces
+    said = release.notes() or [_plain_unit(release.pieces[0].block)]
+    people = ("people", "People and rows", f"<ul>{''.join(f'<li>{_text(note)}</li>' for note in said)}</ul>")
+    answers = ("answers", "Answers", _answers(release))
+    pieces = [piece for piece in release.pieces if not piece.plan.draw.is_public]
+    if not pieces:
+        return [answers, people]
     drawn = next((piece for piece in pieces if not columns or set(columns) <= set(piece.names)), pieces[0])
     bounds = dict.fromkeys(_bounds(piece.block, piece.row_rule) for piece in pieces)
-    sections = [
-        ("answers", "Answers", _answers(release)),
+    pictures = "".join(_figure(draw(spec, told), told) for spec, told in cell_pictures(release))
+    return [
+        answers,
+        people,
+        *([("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>')] if pictures else []),
         ("noise", "Noise compared with the standard Gaussian", _compared(release)),
         ("shape", "The shape of the noise", _shape(drawn.block, columns)),
         ("covers", "What the intervals cover", _covers(release)),
         ("why", "Why this noise", "".join(dict.fromkeys(reasons(piece.block) for piece in pieces))),
         ("bounds", "Bounds and missing values", "".join(bounds)),
     ]
-    pictures = "".join(_figure(draw(spec, told), told) for spec, told in cell_pictures(release))
-    if pictures:
-        sections.insert(1, ("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>'))
-    said = release.notes() or [_plain_unit(pieces[0].block)]
-    notes = "".join(f"<li>{_text(note)}</li>" for note in said)
-    sections.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))
-    return sections
 
 
 def _compared(release: Release) -> str:
@@ -153,11 +154,11 @@ def _compared(release: Release) -> str:
     plan, ties = release.plan, {id(piece.draw.tie) for piece in release.plan.pieces}
     several, pieces = len(plan.provable) > 1, release.pieces
     if len(pieces) > 1 and (len(ties) > 1 or plan.pieces[0].draw.tie is None):
-        return "\n".join(_compared(piece) for piece in pieces)
+        return "\n".join(_compared(piece) for piece in pieces if not piece.plan.draw.is_public)
     block, scale = pieces[0].block, standard_scale(plan.pieces[0])
     if not release.labels:
         return _noise(block, compare_release(release, MAX_ROWS), several, scale)
-    compared = [  # all groups have the same noise
+    compared = [  # all groups have the same noise, or this is the largest
         each
         for piece in plan.pieces
         for each in compare_block(piece.block, most=MAX_ROWS, standard_scale=standard_scale(piece))

@@ -12,7 +12,7 @@ from gaussmith.words.tables import html_table
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block
-    from gaussmith.plans.tie import Tie
+    from gaussmith.plans.draw import AnyTie
 
 
 def reasons(block: Block) -> str:
@@ -48,7 +48,7 @@ def reasons(block: Block) -> str:
     )
 
 
-def _tied_reasons(tie: Tie) -> str:
+def _tied_reasons(tie: AnyTie) -> str:
     rows = [
         [f"{describe_shape(NAME)} (chosen)", "1.00 ×"],
         ["separate noise for each question or group, with the best shares", f"{tie.apart / tie.total_variance:.2f} ×"],

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.numerics.linear import Array
-from gaussmith.plans.tied_features import shared_covariance
 from gaussmith.report.charts import WIDTH, Spec, chart
 from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.plans import Draw, Plan
-    from gaussmith.plans.tie import Tie
+    from gaussmith.plans.draw import AnyTie
 
 MAX_SHOWN = 24
 """Limit on the answers in the picture."""
 
 
-def shared_answers(plan: Plan, tie: Tie) -> tuple[list[str], Array]:
+def shared_answers(plan: Plan, tie: AnyTie) -> tuple[list[str], Array]:
     """Names of answers that share a noise, and the correlations of their errors; of groups one, and another."""
-    held: list[tuple[str, Draw, int, bool]] = []
+    held: list[tuple[str, Draw, int, bool, int]] = []
     for slot, i in ((each, i) for each in plan.slots for i in each.draws):
         draw = plan.draws[i]
         if draw.tie is not tie:
@@ -35,23 +34,31 @@ def shared_answers(plan: Plan, tie: Tie) -> tuple[list[str], Array]:
         if count:
             names.append("count")
             places.append(1 if marks else block.shape.features.shape[0] - 1)
+        if draw.by_weight and draw.groups is not None:
+            for at, (weight, _) in enumerate(draw.groups.classes):
+                of = f" (weight {weight:.3g})"
+                held += [
+                    (printable(f"{lead}{name}{of}"), draw, place, False, at)
+                    for name, place in zip(names, places, strict=True)
+                ]
+            continue
         several = draw.groups is not None or marks
         for again in (False, True) if several else (False,):
             of = (" (another)" if again else " (one)") if several and not marks else " (another)" if again else ""
             for name, place in zip(names, places, strict=True):
                 if not (marks and again and name == "count"):
-                    held.append((printable(f"{lead}{name}{of}"), draw, place, again))
+                    held.append((printable(f"{lead}{name}{of}"), draw, place, again, 0))
     held = held[:MAX_SHOWN]
     size = len(held)
     found = np.zeros((size, size))
-    for i, (_, one, a, first) in enumerate(held):
-        for j, (_, other, b, second) in enumerate(held):
-            found[i, j] = shared_covariance(tie, one, other, one is other and first == second)[a, b]
+    for i, (_, one, a, first, left) in enumerate(held):
+        for j, (_, other, b, second, right) in enumerate(held):
+            found[i, j] = tie.covariance_of(one, other, first == second, (left, right))[a, b]
     scale = np.sqrt(np.diag(found))
     return [name for name, *_ in held], found / np.outer(scale, scale)
 
 
-def sharing_spec(plan: Plan, tie: Tie) -> Spec:
+def sharing_spec(plan: Plan, tie: AnyTie) -> Spec:
     """A square for each pair of answers, coloured by how their errors go together."""
     names, found = shared_answers(plan, tie)
     names = [f"{name}  {i}" for i, name in enumerate(names, start=1)]

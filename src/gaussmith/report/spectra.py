@@ -49,9 +49,9 @@ def spectrum_spec(block: Block) -> Spec:
 
 
 def errors_spec(block: Block) -> Spec:
-    """The standard error of every answer in order, ours and the standard Gaussian's."""
+    """The standard error of every answer in order, the count last, ours and the standard Gaussian's."""
     errors, standard = block.standard_errors, standard_errors_of_standard(block)
-    size = block.answers.size
+    size = len(errors)
     places = np.unique(np.linspace(0, size - 1, min(size, MAX_POINTS)).astype(int))
     rows: list[Spec] = []
     for i in places.tolist():

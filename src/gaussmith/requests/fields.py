@@ -38,6 +38,7 @@ class Fields:
     by: Any = field(default_factory=dict)
     rows_per_unit: int | None = None
     groups_per_unit: int | None = None
+    group_weights: Any = None
     mean_of: str = "rows"
     where: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -169,6 +170,16 @@ def read_keys(which: str, by: Any) -> Any:
     raise RequestError(f"by={by!r}"[:120], rule, remedy, code="by-malformed", by=by)
 
 
+def read_group_weights(which: str, weights: Any) -> Any:
+    """Weights of groups by key, by column and key, or in the order of groups; None where all weigh the same.
+
+    Their rules are those of `Groups`, which knows the keys.
+    """
+    if isinstance(weights, Mapping):
+        return {key: dict(each) if isinstance(each, Mapping) else each for key, each in weights.items()} or None
+    return list(weights) if isinstance(weights, tuple) else weights
+
+
 def read_dates(keys: Sequence[Any]) -> list[Any]:
     """Keys with dates as texts."""
     for key in keys:
@@ -230,6 +241,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "proportions": read_counted,
     "marginals": read_marginals,
     "by": read_keys,
+    "group_weights": read_group_weights,
     "columns": read_expressions,
     "person_columns": read_expressions,
     "missing": read_missing,

@@ -50,6 +50,13 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
                     name=name,
                 )
     for question in finding:
+        if question.group_weights:
+            raise RequestError(
+                "group_weights of found groups",
+                "which groups there are is not known beforehand",
+                "leave them out, or declare the keys",
+                code="group-weights-of-found-keys",
+            )
         if question.error_at_most is not None:
             raise RequestError(
                 "error_at_most of found groups",

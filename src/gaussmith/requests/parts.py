@@ -41,6 +41,7 @@ class Part:
     by: Any
     rows_per_unit: int | None
     groups_per_unit: int
+    group_weights: Any
     values_per_unit: int
     mean_of: str
     where: str | None
@@ -79,7 +80,7 @@ class Part:
         """What decides which rows are read, and how: parts that agree in it can be one draw."""
         return (
             self.over, self.key, self.present, self.weights, self.by, self.rows_per_unit, self.groups_per_unit,
-            self.mean_of, self.where, self.columns, self.person_columns,
+            self.group_weights, self.mean_of, self.where, self.columns, self.person_columns,
         )  # fmt: skip
 
 
@@ -141,6 +142,7 @@ def _part(question: Question, key: tuple[Any, ...], asked: Sequence[AskedAnswer]
         question.by,
         question.rows_per_unit,
         question.groups_per_unit or 1,
+        question.group_weights,
         question.values_per_unit or 1,
         question.mean_of,
         question.where,

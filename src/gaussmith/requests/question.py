@@ -40,6 +40,8 @@ class Question(Fields):
                       {"airport": "found"}
     rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
     groups_per_unit:  the number of groups a person counts in; must be given where there are groups and a unit
+    group_weights:    how much the errors of a group matter: {"north": 4}, with several key columns
+                      {"region": {"north": 4}}; groups that are not named weigh 1
     mean_of:          "rows": means over rows; "units": means over people of each person's own mean
     where, columns:   a filter and derived columns (docs/expressions.md)
     mean_within:      where means lie, for the errors stated before a release: {"age": [30, 50]}, or the middle fraction
@@ -221,6 +223,13 @@ class Question(Fields):
 
     def check_unit(self, unit: str | None) -> None:
         """Refuse what makes no sense for people named by this column, or for rows that are people."""
+        if self.group_weights and not self.by:
+            raise RequestError(
+                "group_weights without groups",
+                "they apply only to groups",
+                "declare them: by = …",
+                code="group-weights-without-groups",
+            )
         if self.person_columns and unit is None:
             raise RequestError(
                 "person_columns without a unit",

@@ -15,7 +15,7 @@ from gaussmith.expressions import parse, same_meaning
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.plans import Draw, Plan
-from gaussmith.plans.choice import check_secret
+from gaussmith.plans.choice import refused_count
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
 from gaussmith.requests.accuracy import AccuracyFirst
@@ -204,6 +204,8 @@ class Request(AccuracyFirst, Fields):
         slots = [slot_of(question, parts_in[i], places[i]) for i, question in enumerate(questions)]
         made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots))
         made.certify()
+        if not made.noises:
+            raise refused_count()
         return made
 
     def cost_of_missing(self) -> float:
@@ -229,16 +231,24 @@ class Request(AccuracyFirst, Fields):
     def _shared(
         self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee
     ) -> list[Draw]:
-        """The draws of the parts of each question, at the share of the guarantee that was given for it."""
+        """The draws of the parts of each question, at the share of the guarantee that was given for it.
+
+        A question whose answers are all public takes no share.
+        """
         plain = [i for i, question in enumerate(questions) if not question.finds]
-        shares = guarantee.split([questions[i].share or 1.0 for i in plain])
+        own = {i: [k for k, owners in enumerate(asking) if i in owners] for i in plain}
+        noisy = plain
+        if self.neighbours != ADD_REMOVE:
+            alone = [plan_part(part, self.unit, guarantee, self.neighbours) for part in parts]
+            noisy = [i for i in plain if not all(alone[k].is_public for k in own[i])]
+        shares = dict(zip(noisy, guarantee.split([questions[i].share or 1.0 for i in noisy] or [1.0]), strict=False))
         draws: list[Draw] = []
         people: list[Draw] = []  # those that only count people for a tie come last, and every tie is told its places
-        for i, share in zip(plain, shares, strict=True):
-            own = [k for k, owners in enumerate(asking) if i in owners]
-            made = self._tied([parts[k] for k in own], [asking[k] for k in own], share)
-            draws += made[: len(own)]
-            people += made[len(own) :]
+        for i in plain:
+            held = own[i]
+            made = self._tied([parts[k] for k in held], [asking[k] for k in held], shares.get(i, guarantee))
+            draws += made[: len(held)]
+            people += made[len(held) :]
         return placed_again(draws, people)
 
     def _tied(self, parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee) -> list[Draw]:
@@ -251,7 +261,6 @@ class Request(AccuracyFirst, Fields):
             return plan_part(parts[i], self.unit, share, self.neighbours)
 
         alone = [plan_alone(i, guarantee) for i in range(len(parts))]
-        check_secret([draw.block.problem for draw in alone])
         rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
         everybody = everybody_of(rules, self.where, self.neighbours)
         together = Questions(alone, scales_of(alone, asking), plan_alone, everybody, guarantee, self.neighbours)

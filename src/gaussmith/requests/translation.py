@@ -22,7 +22,7 @@ from gaussmith.plans import Block, Draw
 from gaussmith.plans.assembled import Assembled, PersonRule
 from gaussmith.plans.assembly import ASSEMBLIES
 from gaussmith.plans.choice import plan_problem
-from gaussmith.plans.draw import draw_filtered, draw_groups
+from gaussmith.plans.draw import draw_filtered, draw_groups, draw_public
 from gaussmith.plans.found_draws import draw_found
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Problem
@@ -60,8 +60,9 @@ def plan_part(
             code="filtered-histogram-count-under-replace-one",
         )
     made = assemble_part(part, unit)
-    groups = Groups(part.by, made.domain, part.groups_per_unit) if part.by and find is None else None
-    groups = groups if find is None else find(made.domain)
+    groups: Groups | None = None if find is None else find(made.domain)
+    if part.by and find is None:
+        groups = Groups(part.by, made.domain, part.groups_per_unit, part.group_weights)
     row_rule = RowRule(
         made.made,
         person,
@@ -90,6 +91,8 @@ def plan_part(
             draw = draw_groups(groups, guarantee, made.answers, neighbours, missing)
         return replace(draw, block=_standing_in(draw.block, made.stand_ins), row_rule=row_rule)
     problem = Problem(made.domain, made.answers.features, ADD_REMOVE if filtered else neighbours)
+    if made.domain.dimension == 0 and not problem.secret_count:
+        return replace(draw_public(made.domain, made.answers, guarantee, neighbours), row_rule=row_rule)
 
     def plan_alone(share: Guarantee) -> Block:
         return _standing_in(plan_problem(problem, made.answers, share, missing), made.stand_ins)

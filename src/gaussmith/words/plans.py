@@ -26,7 +26,7 @@ from gaussmith.words.tables import html_table, text_table
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
     from gaussmith.plans import Block, Draw, Plan
-    from gaussmith.plans.tie import Tie
+    from gaussmith.plans.draw import AnyTie
 
 
 def plan_text(plan: Plan, rows: int | None = None) -> str:
@@ -66,7 +66,7 @@ def _told(plan: Plan, rows: int | None) -> tuple[list[str], list[tuple[str, ...]
         before, lead, after = _about(piece)
         found = block_rows(piece.block, rows, max(1, MAX_ROWS - len(table)), standard_scale(piece))
         table += found
-        told.append(block_notes(piece.block, rows, lead, plan.protects))
+        told.append(_notes(piece, rows, lead))
     if len(plan.pieces) == 1:
         return before, table, [*_left_out(plan.block), *told[0]], after
     left = len(plan.names) - len(table)
@@ -83,13 +83,22 @@ def _said_once(told: Sequence[Sequence[str]]) -> list[str]:
     return [*(line for line in own if not line.startswith("relative to")), *shares, *common]
 
 
+def _notes(plan: Plan, rows: int | None, lead: str) -> list[str]:
+    """What stands below the errors of a question of one draw."""
+    if plan.draw.is_public:
+        return ["the number of all people is public: it gets no noise, and takes nothing of the guarantee"]
+    return block_notes(plan.block, rows, lead, plan.protects)
+
+
 def _whole(plan: Plan) -> list[str]:
     """How close to the limit all draws together are."""
     if len(plan.provable) == 1 and not plan.ties:
         return []
     if len(plan.provable) == 1:
         (tie,) = plan.ties
-        return [f"all answers together are {describe_optimality(plan.draws[0].block)}{describe_saving(tie)}"]
+        return [
+            f"all answers together are {describe_optimality(plan.draws[tie.members[0]].block)}{describe_saving(tie)}"
+        ]
     return [f"all answers together are {describe_factor(plan.optimality)}"]
 
 
@@ -100,7 +109,10 @@ def _about(plan: Plan) -> tuple[list[str], str, list[str]]:
     lead = "" if alone or draw.tie is not None else "at its share of μ, "
     if draw.groups is None:
         return [], lead, []
-    before = [f"{draw.groups.size:,} groups, each person in {held(draw)}; in each group:"]
+    which = "in each group"
+    if draw.by_weight:
+        which = "in the groups with the largest errors (all: plan.errors_by_group)"
+    before = [f"{draw.groups.size:,} groups, each person in {held(draw)}; {which}:"]
     if not draw.is_shared:
         return before, lead, []
     after = [f"all groups together: {draw.guarantee}", *guarantee_notes(draw.guarantee)[1:]]
@@ -122,7 +134,7 @@ def _left_out(block: Block) -> list[str]:
     return [f"… and {rest:,} more answers: plan.standard_errors"] if rest > 0 else []
 
 
-def describe_saving(tie: Tie) -> str:
+def describe_saving(tie: AnyTie) -> str:
     """What one noise saves against noise of its own for every question, in plain words."""
     share = 100 * (1 - tie.total_variance / tie.apart)
     return f"; their total squared error is {share:.2g} % less than with separate noise for each" if share > 0 else ""
@@ -130,7 +142,7 @@ def describe_saving(tie: Tie) -> str:
 
 def noise_names(plan: Plan) -> list[tuple[list[str], Guarantee, bool]]:
     """For every noise of a plan the questions it answers, its guarantee, and whether they are tied."""
-    own = [((i,), draw.guarantee, False) for i, draw in enumerate(plan.draws) if draw.tie is None]
+    own = [((i,), draw.guarantee, False) for i, draw in enumerate(plan.draws) if draw in plan.untied]
     ties = [(tie.members, tie.guarantee, True) for tie in plan.ties]
     return [
         ([slot.name for slot in plan.slots if not set(slot.draws).isdisjoint(members)], guarantee, tied)
@@ -145,7 +157,8 @@ def describe_shares(plan: Plan) -> list[str]:
         together = "one noise for all, " if tied and len(named) > 1 else "planned together, " if len(named) > 1 else ""
         share = (guarantee.mu / plan.guarantee.mu) ** 2
         lines.append(f"{', '.join(named)}: {together}{100 * share:.3g} % of the budget (μ={guarantee.mu:.4g})")
-    return lines
+    public = [slot.name for slot in plan.slots if all(plan.draws[i].is_public for i in slot.draws)]
+    return lines + ([f"{', '.join(public)}: public, exact and without noise"] if public else [])
 
 
 def sharing(plan: Plan) -> list[str]:
@@ -170,7 +183,7 @@ def explain(plan: Plan) -> str:
     texts = [*describe_shares(plan)]
     for i, draw in enumerate(plan.draws):
         named = [slot.name for slot in plan.slots if i in slot.draws]
-        if draw.tie is None:
+        if draw in plan.untied:
             texts.append(f"\n{', '.join(named)}\n{_explain_draw(draw)}")
     for tie in plan.ties:
         named = [slot.name for slot in plan.slots if not set(slot.draws).isdisjoint(tie.members)]
@@ -188,6 +201,7 @@ def explain(plan: Plan) -> str:
 def _explain_question(plan: Plan) -> str:
     """Each noise of one question once, with the names of its answers where there are several."""
     draws = [plan.draws[i] for i in plan.slot.draws]
+    draws = [draw for draw in draws if not draw.is_public] or draws
     noises = {id(draw.tie or draw): draw for draw in draws}
     if len(noises) == 1:
         return _explain_draw(draws[0])
@@ -198,7 +212,7 @@ def _explain_question(plan: Plan) -> str:
     return "\n\n".join(texts)
 
 
-def _explain_tie(tie: Tie, protects: str) -> str:
+def _explain_tie(tie: AnyTie, protects: str) -> str:
     """One noise for several questions, or for groups that a person can be in several of."""
     return (
         f"Protected: {protects}. How well: {tie.guarantee}.\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gaussmith as gm
@@ -27,6 +27,8 @@ class Asked:
     count: bool = False
     groups: int = 1
     most: int = 1
+    worth: tuple[float, ...] = ()
+    """The weights of the groups, where they differ."""
 
     @property
     def columns(self) -> dict[str, tuple[float, float]]:
@@ -40,6 +42,8 @@ class Asked:
             said["where"] = f"f{q} == 1"
         if self.kind == GROUPS:
             said |= {"by": {f"g{q}": list(KEYS[: self.groups])}, "groups_per_unit": self.most}
+        if self.worth:
+            said["group_weights"] = dict(zip(KEYS, self.worth, strict=False))
         if self.kind == HISTOGRAM:
             said |= {"histograms": {f"h{q}": list(KEYS[: self.groups])}, "values_per_unit": self.most}
         return said
@@ -150,7 +154,17 @@ def random_ask(generator: random.Random, size: Size) -> WholeAsk:
             return found
 
 
+def random_worth(ask: WholeAsk, generator: random.Random) -> WholeAsk:
+    """The same request with random weights for the groups of its questions."""
+    asked = [
+        replace(each, worth=tuple(generator.choice([1.0, 1.0, 2.0, 9.0, 0.3]) for _ in range(each.groups)))
+        if each.kind == GROUPS
+        else each
+        for each in ask.asked
+    ]
+    return replace(ask, asked=tuple(asked))
+
+
 def _allowed_replaced(ask: WholeAsk) -> bool:
-    """Under replace-one the number of all people is public: it is not asked alone."""
-    everybody = [each for each in ask.asked if each.kind == ALL]
-    return not everybody or any(each.columns for each in everybody)
+    """Under replace-one the number of all people is public: something else is asked too."""
+    return any(each.columns or each.kind != ALL for each in ask.asked)

@@ -75,7 +75,8 @@ def corners_of(asked: Asked, weights: dict[str, float], count: float) -> np.ndar
             for which in itertools.product(range(len(inside)), repeat=k):
                 person = np.zeros((asked.groups, inside.shape[1]))
                 for place, corner in zip(where, which, strict=True):
-                    person[place] = inside[corner]
+                    worth = asked.worth[place] * asked.groups / sum(asked.worth) if asked.worth else 1.0
+                    person[place] = inside[corner] * math.sqrt(worth)
                 found.append(person.ravel())
     return np.array(found)
 

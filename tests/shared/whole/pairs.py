@@ -20,7 +20,8 @@ from gaussmith.domains import Groups, Records
 from gaussmith.engines.engine import Totals
 from gaussmith.plans import Draw, Plan
 from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.tie import Tie
+from gaussmith.plans.draw import AnyTie
+from gaussmith.plans.joint_noise import JointNoise
 from gaussmith.totals.opened import open_data, total
 
 Found = list[list[Totals]]
@@ -84,7 +85,7 @@ def lifted(plan: Plan, totals: Found) -> list[list[int]]:
     """The integers to which noise is added, of every noise of a plan: what `release_totals` makes of totals."""
     found = []
     for noise in plan.noises:
-        if isinstance(noise, Tie):
+        if isinstance(noise, JointNoise):
             found.append(mechanism.lift_members(noise, [(plan.draws[i], totals[i]) for i in noise.members]))
             continue
         at = next(i for i, draw in enumerate(plan.draws) if draw is noise)
@@ -94,7 +95,7 @@ def lifted(plan: Plan, totals: Found) -> list[list[int]]:
     return found
 
 
-def room(noise: Draw | Tie) -> Fraction:
+def room(noise: Draw | AnyTie) -> Fraction:
     """(μ 2^52)²: noise of round(2^52 Z) hides any difference of at most this square."""
     return (Fraction(noise.guarantee.mu) * 2**NOISE_BITS) ** 2
 

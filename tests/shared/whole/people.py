@@ -32,10 +32,11 @@ def schema_of(ask: WholeAsk) -> dict[str, Any]:
 
 
 def corners_of(asked: Asked, alike: bool) -> Iterator[Corner]:
-    """Everything that a person at bounds can be in a question; `alike`: one of each type, in the first groups."""
+    """Everything that a person at bounds can be in a question; `alike`: one of each type, in the first groups, where
+    all weigh the same."""
     inside = list(itertools.product((0, 1), repeat=len(asked.columns)))
     for k in range(asked.most + 1) if asked.kind != ALL else (1,):
-        if alike:
+        if alike and not asked.worth:
             yield from (dict(enumerate(which)) for which in itertools.combinations_with_replacement(inside, k))
             continue
         for where in itertools.combinations(range(asked.groups), k):

@@ -48,6 +48,23 @@ def unboxed(block: Block, part: Part) -> Block:
     return replace(block, own=(there[:, :width],), ties=everywhere[:, :width], constant=constant)
 
 
+def side_by_side(members: Sequence[int], blocks: Sequence[Block], scales: Array) -> Block:
+    """One block of several that are tied to nothing but the constant, each lift times a factor."""
+    heights, widths = [len(b.constant) for b in blocks], [b.ties.shape[1] for b in blocks]
+    ties = np.zeros((sum(heights), sum(widths)))
+    for i, (b, scale) in enumerate(zip(blocks, scales, strict=True)):
+        above, left = sum(heights[:i]), sum(widths[:i])
+        ties[above : above + heights[i], left : left + widths[i]] = b.ties * scale
+    return Block(
+        tuple(members),
+        tuple(own * scale for b, scale in zip(blocks, scales, strict=True) for own in b.own),
+        ties,
+        np.concatenate([b.constant * scale for b, scale in zip(blocks, scales, strict=True)]),
+        math.sqrt(sum((b.root / scale) ** 2 for b, scale in zip(blocks, scales, strict=True))),
+        sum(b.energy for b in blocks),
+    )
+
+
 def root_of_total(blocks: Sequence[Block], people_weight: float) -> float:
     """F: the total of the joined blocks is its square."""
     return sum(b.root for b in blocks) + math.sqrt(sum(b.energy for b in blocks) + people_weight)

@@ -84,29 +84,15 @@ class Batch:
         `bend` (of √T, relative) rounds the corners off: the worst law is then unique, and √T smooth in the centres.
         """
         curve = bend * self.sizes
-        roots = np.sqrt(self.omega(gamma))[:, None]
-        kappa1, gamma2, g, m = kappa[:, None], gamma[:, None, :] ** 2, self.g[:, None], self.m[:, None]
 
         def slopes(first: Array) -> Array:
-            """Of the sum of roots in κ₁, at a row of places for every part."""
-            second, change = self._second(first, kappa1)
-            found = (0.5 * self.spread * np.sqrt(self.g))[:, None] / np.sqrt(first)
-            if gamma.size:
-                E = first[:, :, None] * self.r[:, None] ** 2 + (g - first)[:, :, None] * gamma2
-                steep = 0.5 * np.sqrt(self.g[:, None] * self.w)[:, None] * (self.r[:, None] ** 2 - gamma2)
-                found += (steep / np.sqrt(np.maximum(E, _TINY))).sum(axis=2)
-            across, along = self.levels(first, second, kappa1)
-            inside = np.sqrt(g / np.maximum(across + along, _TINY)) * (1.0 - 2.0 * kappa1 / g)
-            held = np.sqrt((g - 1.0) / np.maximum(across, 1e-30)) * (1.0 - change / g)
-            held += (change - 2.0 * kappa1) / g / np.sqrt(np.maximum(along, 1e-30))
-            found += 0.5 * roots * np.where(np.isnan(change), inside, held)
-            return np.asarray(found - curve[:, None] * (2.0 * first / m - 1.0))
+            return self.slopes(first, kappa, gamma, curve)
 
-        end = slopes(m * (1.0 - 1e-12))[:, 0]
+        end = slopes(self.m[:, None] * (1.0 - 1e-12))[:, 0]
         first = self.m.copy()
         falls = end < 0
         if falls.any():
-            low, top = np.zeros_like(first), first.copy()
+            low, top = np.array([part.fewest for part in self.parts], float), first.copy()
             grid = np.arange(1.0, _GRID) / _GRID
             for _ in range(_ROUNDS):
                 places = low[:, None] + (top - low)[:, None] * grid
@@ -116,7 +102,28 @@ class Batch:
             whole = np.round(top)  # the slope jumps at whole numbers: a law on one number of groups
             hit = (whole >= low - 1e-9 * self.m) & (whole <= top + 1e-9 * self.m) & (whole >= 1)
             first = np.where(falls, np.where(hit, whole, 0.5 * (low + top)), first)
-        second = self._second(first[:, None], kappa1)[0][:, 0]
+        return self.law_at(kappa, gamma, first, curve)
+
+    def slopes(self, first: Array, kappa: Array, gamma: Array, curve: Array) -> Array:
+        """Of the sum of roots in κ₁, at a row of places for every part."""
+        roots = np.sqrt(self.omega(gamma))[:, None]
+        kappa1, gamma2, g, m = kappa[:, None], gamma[:, None, :] ** 2, self.g[:, None], self.m[:, None]
+        second, change = self._second(first, kappa1)
+        found = (0.5 * self.spread * np.sqrt(self.g))[:, None] / np.sqrt(first)
+        if gamma.size:
+            E = first[:, :, None] * self.r[:, None] ** 2 + (g - first)[:, :, None] * gamma2
+            steep = 0.5 * np.sqrt(self.g[:, None] * self.w)[:, None] * (self.r[:, None] ** 2 - gamma2)
+            found += (steep / np.sqrt(np.maximum(E, _TINY))).sum(axis=2)
+        across, along = self.levels(first, second, kappa1)
+        inside = np.sqrt(g / np.maximum(across + along, _TINY)) * (1.0 - 2.0 * kappa1 / g)
+        held = np.sqrt((g - 1.0) / np.maximum(across, 1e-30)) * (1.0 - change / g)
+        held += (change - 2.0 * kappa1) / g / np.sqrt(np.maximum(along, 1e-30))
+        found += 0.5 * roots * np.where(np.isnan(change), inside, held)
+        return np.asarray(found - curve[:, None] * (2.0 * first / m - 1.0))
+
+    def law_at(self, kappa: Array, gamma: Array, first: Array, curve: Array) -> Law:
+        """The law with these κ₁, and the worst κ₂ for them."""
+        second = self._second(first[:, None], kappa[:, None])[0][:, 0]
         return Law(self, kappa, gamma, first, second, curve)
 
     @cached_property
@@ -295,14 +302,35 @@ def _starts(batch: Batch, free: npt.NDArray[np.bool_], units: Array) -> list[Arr
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a part in closed form: what they see of a core, of sums and of the constant; not yet at μ = 1."""
+
+    own: Array
+    ties: Array
+    constant: Array
+    squares: Array
+    """The largest squared norm for each number of groups, from the fewest on."""
+    cost: float
+    energy: float
+
+
 def make_block(member: int, part: Part, law: Law, q: int) -> Block:
     """The lift of part q of a batch at the centres and moments of a law, at μ = 1 for every number of groups."""
+    rows = make_rows(part, law, q, float(law.roots[q]))
+    norm = float(rows.squares.max())
+    scale = 1.0 / math.sqrt(norm)
+    root = math.sqrt(rows.cost * norm)
+    return Block((member,), (rows.own * scale,), rows.ties * scale, rows.constant * scale, root, rows.energy, True)
+
+
+def make_rows(part: Part, law: Law, q: int, root: float) -> Rows:
+    """The rows of part q of a batch at the centres and moments of a law, `root` being √T of all that is noised."""
     g, p = part.groups, part.columns
     first, kappa = law.first[q], law.kappa[q]
     gamma = np.zeros(p)
     gamma[law.batch.moving[q]] = law.gamma[q, : len(law.batch.moving[q])]
     omega = float((part.weights * (part.centre - gamma) ** 2).sum() + part.count_weight)
-    root = float(law.roots[q])
     E = first * part.radius**2 + (g - first) * gamma**2
     b = 1.0 / np.sqrt(root * np.sqrt(E / (g * part.weights)))
     across, along = (float(each[q]) for each in law.levels)
@@ -318,25 +346,23 @@ def make_block(member: int, part: Part, law: Law, q: int) -> Block:
     ties, constant = np.zeros_like(own), np.append(-b * gamma, [-e] * counted)
     if counted:
         own[p, p], ties[p, p] = s, level
-    norm = _largest_square(part, b, gamma, s, level, e)
     cost = g * float(part.weights @ (1.0 / b**2))
     if counted:
         cost += omega * ((g - 1) / s**2 + 1.0 / (s + g * level) ** 2)
-    scale = 1.0 / math.sqrt(norm)
     energy = float(law.energies[q])
     if not counted:
         energy = g * float((part.weights * gamma**2).sum())
-    return Block((member,), (own * scale,), ties * scale, constant * scale, math.sqrt(cost * norm), energy, True)
+    return Rows(own, ties, constant, _squares(part, b, gamma, s, level, e), cost, energy)
 
 
-def _largest_square(part: Part, b: Array, gamma: Array, s: float, level: float, e: float) -> float:
-    """The largest squared norm of these rows over all people: a parabola in the number of groups."""
+def _squares(part: Part, b: Array, gamma: Array, s: float, level: float, e: float) -> Array:
+    """The largest squared norm of these rows for each number of groups: a parabola."""
     g = part.groups
     active = float((b**2 * (part.radius**2)).sum())
     idle = float((b**2 * gamma**2).sum())
     k = np.arange(part.fewest, part.most + 1.0)
     count = (s + level * k - e) ** 2 * k + (level * k - e) ** 2 * (g - k)
-    return float((k * active + (g - k) * idle + count).max())
+    return np.asarray(k * active + (g - k) * idle + count)
 
 
 def everybody(member: int, part: Part) -> Block:

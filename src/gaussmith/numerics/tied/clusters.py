@@ -79,6 +79,15 @@ def find_components(clusters: list[Cluster]) -> list[list[Cluster]]:
     return [each for each in found if each]
 
 
+def joined(sets: list[list[int]]) -> list[list[int]]:
+    """Which of these sets have something in common, directly or by others: their places."""
+    union, first = _Union(len(sets)), dict[int, int]()
+    for at, each in enumerate(sets):
+        for i in each:
+            union.join(at, first.setdefault(i, at))
+    return union.sets()
+
+
 def _sees(
     lift: TiedLift, body: Body, q: int, i: int
 ) -> tuple[list[tuple[int, int]], tuple[list[tuple[int, int]], list[int]]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.blocks import Block
-from gaussmith.numerics.tied.parts import Part
+from gaussmith.numerics.tied.parts import Family, Part
 from gaussmith.numerics.tied.reduced import Index, Reduced
 from gaussmith.numerics.tied.worst_law import People, WorstLaw, find_worst_law, root_of_moment
 
@@ -27,14 +27,28 @@ class Solved:
     law: WorstLaw
 
 
+_STIFF = 2.0**22
+"""How much more precise than any other a sum is known that is the same for everybody."""
+
+
 def solve_types(
-    members: Sequence[int], parts: Sequence[Part], weight: float, *, replaced: bool = False, gap: float = 1e-6
+    members: Sequence[int],
+    parts: Sequence[Part],
+    weight: float,
+    *,
+    replaced: bool = False,
+    gap: float = 1e-6,
+    families: Sequence[Family] = (),
 ) -> Solved:
-    """The best block of these parts beside a constant of this weight; all combinations of types are listed."""
+    """The best block of these parts beside a constant of this weight; all combinations of types are listed.
+
+    `families` are those of the parts, by their places in the list.
+    """
     extra = 0.0 if replaced else sum(part.count_weight for part in parts if part.always)
     only = len(parts) == 1 and weight + extra == 0
-    reduced = [Reduced(part, replaced, alone=only) for part in parts]
-    law = find_worst_law(People(reduced, math.sqrt(weight + extra)), gap)
+    shared = {q for family in families for q in family.members}
+    reduced = [Reduced(part, replaced, alone=only, limited=q in shared) for q, part in enumerate(parts)]
+    law = find_worst_law(People(reduced, math.sqrt(weight + extra), families), gap)
     return Solved(_block(tuple(members), reduced, weight + extra, extra, law), law)
 
 
@@ -42,7 +56,11 @@ def _block(members: tuple[int, ...], reduced: Sequence[Reduced], weight: float, 
     S = law.roots.total
     m, V = law.roots.along
     answers = sum(part.answers for part in reduced)
+    if law.people.basis is not None:
+        V = law.people.basis @ V
     inverse = (V / (S * m)) @ V.T
+    if law.people.basis is not None:  # what nobody moves has next to no noise
+        inverse += _STIFF * float(np.abs(1.0 / (S * m)).max()) * (np.eye(len(V)) - V @ V.T)
     e, U = root_of_moment(inverse[:answers, :answers])
     L, back = (U * e) @ U.T, (U / e**2) @ U.T  # of y given the constant: ‖L(y − c n)‖, covariance `back`
     centre, share = np.zeros(answers), 0.0

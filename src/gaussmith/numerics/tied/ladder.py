@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -20,11 +21,12 @@ from gaussmith.numerics.tied.centred import Batch, everybody, find_centres, make
 from gaussmith.numerics.tied.exact import solve_types
 from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.lift import TiedLift
-from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.numerics.tied.parts import Body, Family, Part
 from gaussmith.numerics.tied.reduced import Reduced
-from gaussmith.numerics.tied.replaced import solve_replaced
+from gaussmith.numerics.tied.replaced import solve_replaced, solve_replaced_family
 from gaussmith.numerics.tied.signs import law_of_parts, law_of_people
 from gaussmith.numerics.tied.uniform import MOST_COLUMNS, solve_uniform
+from gaussmith.numerics.tied.weighted import solve_weighted
 
 Known = dict[int, tuple[float, Array]]
 """Centres of parts in closed form."""
@@ -73,7 +75,13 @@ def solve(body: Body, neighbours: str) -> Solution:
     if replaced:
         body = replace(body, people_weight=0.0)  # nobody is added: the number of people is public
     found = [_silence(q, body.parts[q], replaced) for q in silent]
-    rest = Body(tuple(body.parts[q] for q in heard), body.people_weight + sum(block.energy for block in found))
+    place = {q: i for i, q in enumerate(heard)}
+    families = [Family(tuple(place[q] for q in family.members if q in place), family.most) for family in body.families]
+    rest = Body(
+        tuple(body.parts[q] for q in heard),
+        body.people_weight + sum(block.energy for block in found),
+        tuple(family for family in families if family.members),
+    )
     blocks, how, law = (_replace_one if replaced else _add_remove)(rest) if heard else ([], "types", _NOBODY)
     found += [replace(block, members=tuple(heard[q] for q in block.members)) for block in blocks]
     lift = join(body, found)
@@ -88,20 +96,38 @@ _NOBODY = TypesLaw((), (), (), np.ones(1))
 
 def _add_remove(body: Body) -> Found:
     if _fits(body.parts, _WORK):
-        solved = solve_types(range(len(body.parts)), body.parts, body.people_weight)
+        solved = solve_types(range(len(body.parts)), body.parts, body.people_weight, families=body.families)
         return [solved.block], "types", law_of_people(solved.law)
     found = _share_constant(body)
-    apart = [_alone(q, part) for q, part in enumerate(body.parts)]
+    apart = [_alone(q, body.parts[q]) for q in _single(body)]
+    apart += [_family(family.members, body, 0.0) for family in body.families]
     if root_of_total(apart, body.people_weight) < root_of_total(found, body.people_weight):
         return apart, "split", None
     return found, "shared constant", None
 
 
 def _replace_one(body: Body) -> Found:
+    if body.families:
+        return _replace_families(body)
     solved = [solve_replaced(part, q) for q, part in enumerate(body.parts)]
     laws = [law for _, law in solved if law is not None]
     how = "types" if len(laws) == len(solved) == 1 else "additive roots"
     return [block for block, _ in solved], how, law_of_parts(laws) if len(laws) == len(solved) else None
+
+
+def _replace_families(body: Body) -> Found:
+    """The same where groups weigh differently: every family by itself. Its law is told where nothing else is asked."""
+    solved = [solve_replaced(body.parts[q], q) for q in _single(body)]
+    for family in body.families:
+        solved.append(solve_replaced_family(family.members, [body.parts[q] for q in family.members], family.most))
+    law = solved[0][1] if len(solved) == 1 else None
+    how = "additive roots" if law is None else "types"
+    return [block for block, _ in solved], how, None if law is None else law_of_people(law)
+
+
+def _single(body: Body) -> list[int]:
+    """The parts that are in no family."""
+    return [q for q in range(len(body.parts)) if body.family_of(q) is None]
 
 
 def _is_silent(part: Part) -> bool:
@@ -157,10 +183,14 @@ def _share_constant(body: Body) -> list[Block]:
     """The best blocks around centres: all in closed form, then the smallest merged and solved by types, and so on until
     nothing is gained. A block feels the others through the energy of their centres alone."""
     known: Known = {}
-    blocks = _closed_forms(body.parts, range(len(body.parts)), body.people_weight, known)
+    blocks = [_family(family.members, body, body.people_weight) for family in body.families]
+    single = _single(body)
+    blocks += _closed_forms(body.parts, single, body.people_weight + sum(b.energy for b in blocks), known)
     least = root_of_total(blocks, body.people_weight)
-    merged, several = _groups(body.parts)
+    merged, several = _groups(body.parts, single)
     for _ in range(4):
+        for family in body.families:
+            blocks = _exchanged(body, blocks, list(family.members), partial(_family_beside, body))
         for group in merged:
             blocks = _exchanged(body, blocks, group, _by_types)
         for q in several:
@@ -203,10 +233,25 @@ def _by_types(members: Sequence[int], parts: Sequence[Part], outside: float) -> 
     return solve_types(members, parts, outside, gap=1e-5).block
 
 
-def _groups(parts: Sequence[Part]) -> tuple[list[list[int]], list[int]]:
+def _family_beside(body: Body, members: Sequence[int], _: Sequence[Part], outside: float) -> Block:
+    return _family(members, body, outside)
+
+
+def _family(members: Sequence[int], body: Body, outside: float) -> Block:
+    """The parts of a family, beside a constant that weighs `outside` elsewhere."""
+    parts = [body.parts[q] for q in members]
+    family = body.family_of(members[0])
+    assert family is not None
+    if _fits(parts, _BLOCK / 4):
+        within = Family(tuple(range(len(parts))), family.most)
+        return solve_types(members, parts, outside, gap=1e-5, families=[within]).block
+    return solve_weighted(members, parts, family.most, outside)
+
+
+def _groups(parts: Sequence[Part], single: Sequence[int]) -> tuple[list[list[int]], list[int]]:
     """The smallest parts together, as far as their types can be listed, and others of several columns alone; then those
     of several columns whose types cannot be listed."""
-    order = sorted(range(len(parts)), key=lambda q: (Reduced(parts[q], False).size, q))
+    order = sorted(single, key=lambda q: (Reduced(parts[q], False).size, q))
     first: list[int] = []
     for q in order:
         if not _fits([parts[at] for at in (*first, q)], _BLOCK):

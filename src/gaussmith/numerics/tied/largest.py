@@ -23,6 +23,7 @@ is refused.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -33,16 +34,20 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.numerics.products import Array, Words
-from gaussmith.numerics.tied.clusters import Cluster, find_clusters, find_components
+from gaussmith.numerics.tied.clusters import Cluster, find_clusters, find_components, joined
 from gaussmith.numerics.tied.lift import TiedLift
-from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.numerics.tied.parts import Body, Part, taken
 from gaussmith.numerics.tied.types import changes, spread_over, ways
+from gaussmith.numerics.tied.units import in_units
 
 MAX_TYPES = 200_000
 """Limit on the types that are listed, of several parts jointly where they are tied."""
 
 MAX_STATES = 2_000_000
 """Limit on the numbers of groups, of several parts jointly where they are tied."""
+
+MAX_SPENT = 4_000_000
+"""Limit on the ways to take from the limits of families."""
 
 MAX_WORK = 400_000_000
 """Limit on the squares that are computed for one cluster: a few seconds."""
@@ -68,16 +73,23 @@ def largest(lift: TiedLift, body: Body, neighbours: str, extents: Sequence[Array
     True
     """
     _check(lift, body, neighbours)
-    scaled, exponent = _in_units(lift, body, extents)
+    scaled, exponent = in_units(lift, body, extents)
     if not math.isfinite(exponent):
         return math.inf if exponent > 0 else 0.0
     search = _Search(scaled, body, neighbours == "replace-one", find_clusters(scaled, body))
-    total = math.fsum(search.worst(component) for component in find_components(search.clusters))
+    total = search.total()
     root = math.sqrt(total * (1.0 + 2.0 * (search.terms + 32) * _UNIT) + 1e-290) * (1.0 + 4.0 * _UNIT)
     try:
         return math.nextafter(math.ldexp(root, int(exponent)), math.inf) if math.isfinite(root) else math.inf
     except OverflowError:
         return math.inf
+
+
+def largest_by_groups(lift: TiedLift, body: Body, neighbours: str) -> Array:
+    """The largest squared norm by how many groups a person takes of the limit of the only family, or each of two; in
+    doubles, for a search."""
+    search = _Search(lift, body, neighbours == "replace-one", find_clusters(lift, body))
+    return search.by_spending(find_components(search.clusters))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +121,49 @@ class _Search:
     replaced: bool
     clusters: list[Cluster]
 
-    def worst(self, component: list[Cluster]) -> float:
-        """The largest sum over all states of the parts that the clusters see."""
+    def total(self) -> float:
+        """The largest squared norm of all components: each at its worst on its own, but for families, whose limit is
+        spent where it is worth most."""
+        components = find_components(self.clusters)
+        found = [math.fsum(float(self._table_of(each).max()) for each in components if not self._families(each))]
+        shared = [each for each in components if self._families(each)]
+        for some in joined([self._families(each) for each in shared]):
+            found.append(float(self.by_spending([shared[at] for at in some]).max()))
+        return math.fsum(found)
+
+    def by_spending(self, components: list[list[Cluster]]) -> Array:
+        """The largest value of components by how much they take of the limits of their families."""
+        families = sorted({i for each in components for i in self._families(each)})
+        found = [self._by_spending(each, families) for each in components]
+        return functools.reduce(add_spent, found)
+
+    def _families(self, component: list[Cluster]) -> list[int]:
+        """The families that a component sees parts of."""
+        seen = {q for cluster in component for q in cluster.seen}
+        return [i for i, family in enumerate(self.body.families) if seen.intersection(family.members)]
+
+    def _by_spending(self, component: list[Cluster], families: list[int]) -> Array:
+        """The largest value of a component by how much it takes of the limit of each family: an axis for each, or two
+        where a person is replaced by another."""
+        seen = sorted({q for cluster in component for q in cluster.seen})
+        value = self._table_of(component)
+        sides = 1 + self.replaced
+        most = [self.body.families[i].most for i in families for _ in range(sides)]
+        _limit(math.prod(n + 1.0 for n in most), MAX_SPENT)
+        spent = np.zeros((len(most), *value.shape), int)
+        for i, family in enumerate(families):
+            for axis, q in enumerate(seen):
+                if q in self.body.families[family].members:
+                    use = taken(self.states[q], self.replaced).astype(int)
+                    along = [len(use) if a == axis else 1 for a in range(len(seen))]
+                    spent[sides * i : sides * i + sides] += use.T.reshape(sides, *along)
+        kept = (spent <= np.reshape(most, (-1, *[1] * value.ndim))).all(axis=0)
+        found = np.full([n + 1 for n in most], -np.inf)
+        np.maximum.at(found, tuple(each[kept] for each in spent), value[kept])
+        return found
+
+    def _table_of(self, component: list[Cluster]) -> Array:
+        """The value of a component at all states of the parts that its clusters see."""
         seen = sorted({q for cluster in component for q in cluster.seen})
         shape = [len(self.states[q]) for q in seen]
         _limit(math.prod(shape) if len(shape) <= 32 else math.inf, MAX_STATES)  # as many axes as arrays have
@@ -119,13 +172,17 @@ class _Search:
             total += self._table(cluster).reshape(
                 [n if q in cluster.seen else 1 for q, n in zip(seen, shape, strict=True)]
             )
-        return float(total.max())
+        return total
 
     @cached_property
     def states(self) -> list[Array]:
         """Of every part: how many groups are gained, lost and kept, a row each."""
         typed = {q for cluster in self.clusters if not cluster.free for q in cluster.columns}
-        return [_states(part, self.replaced, q not in typed) for q, part in enumerate(self.body.parts)]
+        shared = {q for family in self.body.families for q in family.members}
+        return [
+            _all_states(part) if q in shared and self.replaced else _states(part, self.replaced, q not in typed)
+            for q, part in enumerate(self.body.parts)
+        ]
 
     @cached_property
     def terms(self) -> int:
@@ -266,6 +323,24 @@ def _states(part: Part, replaced: bool, few: bool) -> Array:
     return np.unique(np.vstack([more, more[:, [1, 0, 2]]]), axis=0)
 
 
+def _all_states(part: Part) -> Array:
+    """The same of a part in a family, under replace-one: all numbers, as what is kept takes from a common limit."""
+    _limit((part.most + 1.0) ** 3, MAX_STATES)
+    return np.array(changes(part, limited=True), float).reshape(-1, 3)
+
+
+def add_spent(one: Array, other: Array) -> Array:
+    """The largest sum of two values by how much they take together, as far as the limits go."""
+    few, many = sorted((one, other), key=lambda each: int(np.isfinite(each).sum()))
+    _limit(np.isfinite(few).sum() * float(many.size), MAX_WORK)
+    found = np.full(one.shape, -np.inf)
+    for at in zip(*np.nonzero(np.isfinite(few)), strict=True):
+        there = tuple(slice(i, None) for i in at)
+        rest = tuple(slice(0, n - i) for n, i in zip(few.shape, at, strict=True))
+        found[there] = np.maximum(found[there], many[rest] + few[at])
+    return found
+
+
 def _one_row(part: Part) -> float:
     """t of a person with one row, rounded down so far that all sums of it over groups are exact.
 
@@ -273,36 +348,6 @@ def _one_row(part: Part) -> float:
     """
     unit = 1 << 52 - (2 * part.most).bit_length()
     return unit // part.max_rows / unit
-
-
-def _in_units(lift: TiedLift, body: Body, extents: Sequence[Array] | None) -> tuple[TiedLift, float]:
-    """The lift of whole cores ±1, and in units of a power of two near its largest entry, so that no square overflows
-    and none that matters vanishes; the exponent of that power, infinite where there is none."""
-    extents = [np.ones(part.columns) for part in body.parts] if extents is None else extents
-    fits = len(extents) == len(body.parts)
-    for each, part in zip(extents, body.parts, strict=False):
-        fits = fits and each.shape == (part.columns,) and bool((np.isfinite(each) & (each >= 0)).all())
-    if not fits:
-        raise PlanError(
-            "extents that do not fit the columns",
-            "one number, 0 or more, for each column",
-            "plan again",
-            code="extents-do-not-match-columns",
-        )
-    units = [np.append(each, [1.0] * (not part.always)) for each, part in zip(extents, body.parts, strict=True)]
-    stacked = np.concatenate([*units, [1.0] * lift.counted])
-    with np.errstate(over="ignore"):
-        arrays = [own * each for own, each in zip(lift.own, units, strict=True)]
-        arrays += [lift.ties * stacked] + ([] if lift.last is None else [lift.last * stacked])
-    top = max(float(np.abs(each).max(initial=0.0)) for each in arrays)
-    if top == 0.0 or not math.isfinite(top):
-        return lift, math.inf if top else -math.inf
-    exponent = math.frexp(top)[1]
-    arrays = [np.ldexp(each, -exponent) for each in arrays]
-    q = len(lift.own)
-    return TiedLift(
-        lift.groups, tuple(arrays[:q]), arrays[q], arrays[q + 1] if lift.last is not None else None
-    ), exponent
 
 
 def _check(lift: TiedLift, body: Body, neighbours: str) -> None:

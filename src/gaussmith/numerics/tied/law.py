@@ -24,7 +24,8 @@ import numpy as np
 from gaussmith.errors import PlanError
 from gaussmith.numerics.packed_arrays import MAX_WRITTEN_OUT, pack, unpack
 from gaussmith.numerics.products import Array
-from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.numerics.tied.parts import Body, Family, Part, taken
+from gaussmith.numerics.tied.types import states_of
 
 _MAX_COUNTS = 50_000_000
 """Limit on the numbers of types and corners of a part, so that a saved law cannot ask for any memory."""
@@ -54,8 +55,18 @@ class TypesLaw:
                 fits = bool(((picks >= 0) & (picks < len(counts)) & (picks == np.floor(picks))).all())
             else:
                 fits = _are_chances(picks) and bool((picks.sum(axis=1) > 0).all())
-        if not fits:
+        if not (fits and all(self._keeps(family, replaced) for family in body.families)):
             raise refused_law()
+
+    def _keeps(self, family: Family, replaced: bool) -> bool:
+        """Whether nobody is in more groups than a family allows, whatever types a component draws."""
+        used = np.zeros((len(self.weights), 2 if replaced else 1))
+        for q in family.members:
+            counts, picks = self.counts[q], self.picks[q]
+            each = taken(states_of(self.corners[q], counts), replaced)
+            drawn = picks > 0 if picks.ndim == 2 else np.eye(len(counts), dtype=bool)[picks.astype(int)]
+            used += np.stack([np.where(drawn, side, 0.0).max(axis=1) for side in each.T], axis=1)
+        return bool((used <= family.most).all())
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -14,6 +14,9 @@ convexity only t = 1/k and t = 1 matter: the worst people have one row or all k.
 
 The *core* of a group is (z_1, …, z_p, 1) where a person is active, 0 elsewhere; everybody adds a constant 1 besides.
 A part that everybody is always in has no count of its own: its core is (z_1, …, z_p).
+
+Groups of one question may weigh differently. Those of one weight are then a part, and the parts are a *family*: a
+person is in at most so many of all their groups. Nothing else of a part changes.
 """
 
 from __future__ import annotations
@@ -51,7 +54,6 @@ class Part:
         p = len(self.radius)
         fits = self.centre.shape == self.radius.shape == self.weights.shape == (p,)
         assert fits and 0 <= self.fewest <= self.most <= self.groups and self.most >= 1
-        assert self.fewest == 0 or self.always, "a person may be absent, or the part is everybody's"
         assert bool((self.radius > 0).all() and (self.weights > 0).all()) and self.count_weight >= 0
         last = self.row_columns + self.counts_rows
         assert self.max_rows >= 2 if self.counts_rows else self.max_rows == self.row_columns == 0
@@ -138,12 +140,40 @@ class Part:
         return rows
 
 
+@dataclass(frozen=True)
+class Family:
+    """Parts whose groups are those of one question: a person is in at most `most` of them, of all parts together."""
+
+    members: tuple[int, ...]
+    most: int
+
+
+def taken(states: Array, replaced: bool) -> Array:
+    """How many groups each state takes: of one person, or of each of two, a column each.
+
+    A state is a row of groups gained, lost and kept; under add-remove all of its numbers are of groups gained.
+    """
+    if not replaced:
+        return np.asarray(states.sum(axis=1, keepdims=True))
+    return np.asarray(states[:, :2] + states[:, 2:])
+
+
 @dataclass(frozen=True, eq=False)
 class Body:
     """The parts of a request, and what the squared error of the number of all people is worth besides."""
 
     parts: tuple[Part, ...]
     people_weight: float = 0.0
+    families: tuple[Family, ...] = ()
+
+    def __post_init__(self) -> None:
+        members = [q for family in self.families for q in family.members]
+        fits = len(set(members)) == len(members) and all(0 <= q < len(self.parts) for q in members)
+        assert fits and not any(self.parts[q].fewest for q in members), "a part is in one family, or in none"
+
+    def family_of(self, part: int) -> Family | None:
+        """The family that a part is in."""
+        return next((family for family in self.families if part in family.members), None)
 
     @cached_property
     def starts(self) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.parts import Part
-from gaussmith.numerics.tied.types import count_types, list_types, ways
+from gaussmith.numerics.tied.types import count_types, list_types, states_of, ways
 
 Index = npt.NDArray[np.intp]
 
@@ -32,6 +32,8 @@ class Reduced:
     replaced: bool
     alone: bool = False
     """Whether nothing else is asked, of this part or another: only then does everybody's lone sum have one corner."""
+    limited: bool = False
+    """Whether the part is in a family: under replace-one how many groups are kept is then listed."""
 
     @cached_property
     def turning(self) -> Index:
@@ -112,7 +114,8 @@ class Reduced:
         if columns > 20 or (self.replaced and columns > 8):
             return 2**20  # too many, and slow to count
         if self.replaced:
-            return most**2 // 2 if most > 200 else count_types(self.kept, True)
+            cube = most**3 if self.limited else most**2 // 2
+            return cube if most > 200 else count_types(self.kept, True, self.limited)
         size = 0
         for k in range(self.part.fewest, most + 1):
             size += ways(k, 2**columns)
@@ -138,7 +141,7 @@ class Reduced:
             held = np.hstack([listed.corners(signs), np.ones((2**p, 1))])
             counts = np.vstack([np.zeros((1 - listed.fewest, 2**p)), np.eye(2**p)])
         else:
-            held, counts = list_types(listed, self.replaced)
+            held, counts = list_types(listed, self.replaced, self.limited)
         if self.lone:
             held = np.hstack([np.sign(self.kept.centre[0]) * held, held])
         return held, counts
@@ -161,13 +164,17 @@ class Reduced:
     @cached_property
     def turned(self) -> Array:
         """A number per type: Σ z² over the groups, for each of the columns set aside at its largest."""
-        held, counts = self.types
         if not self.replaced:
-            return np.asarray(counts.sum(axis=1))
+            return np.asarray(self.types[1].sum(axis=1))
         if self.part.always:
-            return np.full(len(counts), 4.0)
-        gained, lost = (counts[:, held[:, -1] == sign].sum(axis=1) for sign in (1.0, -1.0))
-        return np.asarray(gained + lost + 4.0 * self.shared(gained, lost))
+            return np.full(len(self.types[1]), 4.0)
+        gained, lost, kept = self.states.T
+        return np.asarray(gained + lost + 4.0 * (kept if self.limited else self.shared(gained, lost)))
+
+    @cached_property
+    def states(self) -> Array:
+        """A row per type: how many groups are gained, lost and kept, as far as that is listed."""
+        return states_of(*self.types)
 
     @cached_property
     def row_turned(self) -> Array:

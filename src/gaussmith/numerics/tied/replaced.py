@@ -12,16 +12,18 @@ is convex in α, Ω = Σ w_j α_j² + w₀.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gaussmith.numerics.interior import View, climb
 from gaussmith.numerics.products import Array
-from gaussmith.numerics.tied.blocks import Block
+from gaussmith.numerics.tied.blocks import Block, side_by_side
 from gaussmith.numerics.tied.exact import solve_types
-from gaussmith.numerics.tied.parts import Part
+from gaussmith.numerics.tied.largest import add_spent, largest_by_groups
+from gaussmith.numerics.tied.lift import TiedLift
+from gaussmith.numerics.tied.parts import Body, Family, Part
 from gaussmith.numerics.tied.reduced import Reduced
 from gaussmith.numerics.tied.uniform import find_weights, make_rows
 from gaussmith.numerics.tied.worst_law import WorstLaw, root_of_moment
@@ -46,6 +48,58 @@ def solve_replaced(part: Part, member: int = 0) -> tuple[Block, WorstLaw | None]
     if 2 <= len(reduced.moving) <= MOST_COLUMNS and not part.always:
         found.append(_uniform(reduced, member))
     return min(found, key=lambda block: block.root), None
+
+
+def solve_replaced_family(members: Sequence[int], parts: Sequence[Part], most: int) -> tuple[Block, WorstLaw | None]:
+    """The best noise of a family under replace-one, and the law that proves it where types were listed.
+
+    Beyond what types can list every part has noise of its own, and its share of privacy is what it is worth at the
+    number of groups that is worst for all together.
+    """
+    family = Family(tuple(range(len(parts))), most)
+    size = math.prod(float(Reduced(part, True, limited=True).size) for part in parts)
+    if size <= MOST_TYPES:
+        solved = solve_types(members, parts, 0.0, replaced=True, families=[family])
+        return solved.block, solved.law
+    blocks = [solve_replaced(part, q)[0] for q, part in enumerate(parts)]
+    spent = [_largest_by_groups(part, block, most) for part, block in zip(parts, blocks, strict=True)]
+    worth = np.array([block.root for block in blocks])
+    both = [np.maximum.accumulate(np.diagonal(each)) for each in spent]
+    held = np.zeros(len(parts), int)  # groups of each part, one after the other where the next is worth most
+    for _ in range(most):
+        gain = [
+            root * (math.sqrt(each[k + 1]) - math.sqrt(each[k])) if k < part.most else -1.0
+            for root, each, k, part in zip(worth, both, held, parts, strict=True)
+        ]
+        if max(gain) <= 0.0:
+            break
+        held[int(np.argmax(gain))] += 1
+    at = np.array([each[max(k, 1)] for each, k in zip(both, held, strict=True)])
+    shares = worth / np.sqrt(at)
+    norm: Array | None = None
+    for each, share in zip(spent, shares, strict=True):
+        norm = each * share if norm is None else add_spent(norm, each * share)
+    assert norm is not None
+    apart = side_by_side(members, blocks, np.sqrt(shares / float(norm.max())))
+    return min(apart, _alike(members, parts, most), key=lambda block: block.root), None
+
+
+def _alike(members: Sequence[int], parts: Sequence[Part], most: int) -> Block:
+    """The noise of groups of the same weight, for groups that weigh differently."""
+    groups = [part.groups for part in parts]
+    total = sum(groups)
+    mean = np.sum([part.weights * part.groups for part in parts], axis=0) / total
+    count = sum(part.count_weight * part.groups for part in parts) / total
+    block, _ = solve_replaced(replace(parts[0], groups=total, most=most, weights=mean, count_weight=count))
+    (own,) = block.own
+    ties = np.tile(block.ties, (len(parts), len(parts)))
+    return Block(tuple(members), (own,) * len(parts), ties, np.zeros(len(ties)), block.root, 0.0)
+
+
+def _largest_by_groups(part: Part, block: Block, most: int) -> Array:
+    """The largest squared norm of a part's lift by how many groups each of two people takes."""
+    lift = TiedLift((part.groups,), block.own, block.ties, None)
+    return largest_by_groups(lift, Body((part,), families=(Family((0,), most),)), "replace-one")
 
 
 def _uniform(reduced: Reduced, member: int) -> Block:

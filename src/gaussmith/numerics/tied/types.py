@@ -15,19 +15,22 @@ from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.parts import Part
 
 
-def count_types(part: Part, replaced: bool) -> int:
+def count_types(part: Part, replaced: bool, limited: bool = False) -> int:
     """How many rows `list_types` would list."""
     corners = 2**part.columns
     if not replaced:
         return sum(ways(k, corners) for k in range(part.fewest, part.most + 1))
     return sum(
         (ways(kept, corners) if part.columns else 1) * ways(gained, corners) * ways(lost, corners)
-        for gained, lost, kept in changes(part)
+        for gained, lost, kept in changes(part, limited)
     )
 
 
-def list_types(part: Part, replaced: bool) -> tuple[Array, Array]:
-    """What a group can hold, a row each: (z, 1), or a difference of two such; and every type, a row of counts each."""
+def list_types(part: Part, replaced: bool, limited: bool = False) -> tuple[Array, Array]:
+    """What a group can hold, a row each: (z, 1), or a difference of two such; and every type, a row of counts each.
+
+    `limited`: the part is in a family, and under replace-one how many groups are kept is listed too.
+    """
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=part.columns))).reshape(2**part.columns, -1)
     here = np.hstack([part.corners(signs), np.ones((len(signs), 1))])
     if not replaced:
@@ -36,9 +39,9 @@ def list_types(part: Part, replaced: bool) -> tuple[Array, Array]:
     kept = np.hstack([2.0 * signs, np.zeros((len(signs), 1))])
     if part.always:
         return kept, np.eye(len(kept))
-    kept = kept if part.columns else kept[:0]
+    kept = kept if part.columns or limited else kept[:0]
     types = []
-    for gained, lost, both in changes(part):
+    for gained, lost, both in changes(part, limited):
         lists = [spread_over(both, len(kept)) if len(kept) else np.zeros((1, 0))]
         lists += [spread_over(gained, len(here)), spread_over(lost, len(here))]
         at = np.indices([len(each) for each in lists]).reshape(3, -1)
@@ -46,15 +49,22 @@ def list_types(part: Part, replaced: bool) -> tuple[Array, Array]:
     return np.vstack([kept, here, -here]), np.vstack(types)
 
 
-def changes(part: Part) -> list[tuple[int, int, int]]:
-    """Under replace-one: how many groups a person gains, loses, and at most keeps."""
+def changes(part: Part, limited: bool = False) -> list[tuple[int, int, int]]:
+    """Under replace-one: how many groups a person gains, loses, and at most keeps; where `limited`, or fewer."""
     found = []
     for gained in range(part.most + 1):
         for lost in range(min(part.most, part.groups - gained) + 1):
             kept = min(part.most - max(gained, lost), part.groups - gained - lost)
-            if kept + min(gained, lost) >= part.fewest:
+            if limited:
+                found += [(gained, lost, fewer) for fewer in range(kept + 1)]
+            elif kept + min(gained, lost) >= part.fewest:
                 found.append((gained, lost, kept))
     return found
+
+
+def states_of(corners: Array, counts: Array) -> Array:
+    """A row per type: how many groups are gained, lost and kept, as far as that is listed."""
+    return np.stack([counts[:, corners[:, -1] == sign].sum(axis=1) for sign in (1.0, -1.0, 0.0)], axis=1)
 
 
 def spread_over(groups: int, corners: int) -> Array:

@@ -22,6 +22,7 @@ import numpy as np
 from gaussmith.numerics.interior import View, climb, products
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.search import singular
+from gaussmith.numerics.tied.parts import Family, taken
 from gaussmith.numerics.tied.reduced import Index, Reduced
 
 _ALL = 400
@@ -48,12 +49,17 @@ class People:
 
     parts: Sequence[Reduced]
     constant: float
+    families: Sequence[Family] = ()
+    """Which of these parts share a limit."""
 
     @cached_property
     def index(self) -> Index:
         """A row per part: everybody's type of it. Nobody who adds nothing."""
         sizes = [len(part.types[1]) for part in self.parts]
         index = np.indices(sizes).reshape(len(sizes), -1)
+        for family in self.families:
+            used = sum(taken(self.parts[q].states, self.parts[q].replaced)[index[q]] for q in family.members)
+            index = index[:, (np.asarray(used) <= family.most).all(axis=1)]
         if self.constant:
             return index
         active = np.zeros(index.shape[1], bool)
@@ -68,10 +74,25 @@ class People:
     def rows(self, at: Index | slice = slice(None)) -> Array:
         """b of these people."""
         index = self.index[:, at]
+        found = self._sums(index)
+        return found if self.basis is None else found @ self.basis
+
+    def _sums(self, index: Index) -> Array:
         columns = [part.along[i] for part, i in zip(self.parts, index, strict=True)]
         if self.constant:
             columns.append(np.full((index.shape[1], 1), self.constant))
         return np.hstack(columns)
+
+    @cached_property
+    def basis(self) -> Array | None:
+        """Orthonormal columns that span everybody's b, where it is known that they span less than all.
+
+        A person who is in exactly so many groups adds the same to the sum of their counts as everybody else.
+        """
+        if not any(part.part.fewest and part.part.groups > 1 for part in self.parts):
+            return None
+        _, size, V = np.linalg.svd(self._sums(self.index), full_matrices=False)
+        return np.asarray(V[size > 1e-9 * size[0]].T)
 
     @cached_property
     def scattered(self) -> list[tuple[int, Reduced]]:

@@ -1,0 +1,116 @@
+"""Tables of the same keys beside groups that weigh differently: what shares a noise, and what bounds it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import polars as pl
+import pytest
+from planting import plant
+from refusals import refused
+from whole.pairs import distances, total_alone
+
+import gaussmith as gm
+from gaussmith.plans import crossed_keys, joint_bound
+from gaussmith.plans.crossed_tie import CrossedTie
+
+Question = dict[str, Any]
+A, B = ["k", "l", "m"], [1, 2]
+BY_A: Question = {"name": "a", "count": True, "by": {"a": A}}
+BY_B: Question = {"name": "b", "count": True, "by": {"b": B}}
+BY_AB: Question = {"name": "ab", "count": True, "by": {"a": A, "b": B}}
+TABLES = [BY_A, BY_B, BY_AB]
+WEIGHED = {**BY_AB, "group_weights": {"a": {"m": 9}}}
+BESIDE: Question = {"name": "c", "count": True, "sums": {"x": (0, 1)}, "by": {"c": [1, 2]}, "group_weights": {"1": 5}}
+SCHEMA = {"a": pl.String, "b": pl.Int64, "c": pl.Int64, "x": pl.Float64}
+ROWS = [
+    {"a": a, "b": b, "c": c, "x": x} for a, b, c, x in itertools.product(["k", "m", "z"], [1, 9], [1, 2, 9], [0.0, 1.0])
+]
+NEIGHBOURS = pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+
+
+def plan_of(questions: list[Question], **fields: Any) -> gm.Plan:
+    return gm.Request("x.csv", questions=questions, **{"guarantee": gm.Guarantee(mu=1), **fields}).plan
+
+
+def crossed(plan: gm.Plan) -> list[CrossedTie]:
+    return [tie for tie in plan.ties if isinstance(tie, CrossedTie)]
+
+
+def reach(plan: gm.Plan, neighbours: str) -> float:
+    """The largest squared distance of neighbours, from rows to integers, over what the guarantee leaves room for."""
+    rows = ROWS if neighbours == "add-remove" else ROWS[::3]
+    own = [total_alone(plan, [row], SCHEMA) for row in rows]
+    pairs: Any = itertools.combinations(own, 2)
+    if neighbours == "add-remove":
+        nobody = total_alone(plan, [], SCHEMA)
+        pairs = ((nobody, each) for each in own)
+    return float(max(max(distances(plan, *pair)) for pair in pairs))
+
+
+@NEIGHBOURS
+def test_a_table_whose_groups_weigh_differently_is_not_crossed(neighbours: str) -> None:
+    assert crossed(plan_of(TABLES, neighbours=neighbours))
+    plan = plan_of([BY_A, BY_B, WEIGHED], neighbours=neighbours)
+    assert all("ab" not in [plan.slots[i].name for i in tie.members] for tie in crossed(plan))
+    errors = plan["ab"].errors_by_group()
+    assert errors["m", 1]["count"] < errors["k", 1]["count"]
+    assert gm.Plan.from_json(plan.to_json()) == plan
+    assert reach(plan, neighbours) <= 1
+
+
+@NEIGHBOURS
+def test_tables_beside_groups_that_weigh_differently(neighbours: str) -> None:
+    """Two noises of two kinds, each with its share: answers of the right groups, and nobody exceeds either."""
+    asked = [*TABLES, BESIDE, {"name": "f", "count": True, "where": "x > 0.5"}]
+    plan = plan_of(asked, neighbours=neighbours)
+    (tie,) = crossed(plan)
+    assert tie.members == (0, 1, 2) and plan.draws[3].by_weight and plan.draws[3].tie is not tie
+    assert sum(each.guarantee.mu**2 for each in plan.noises) <= 1 + 1e-12
+    assert 0.99 < reach(plan, neighbours) <= 1
+    assert 0 < plan.lower_bound <= plan.total_variance
+    table, sharp = pl.DataFrame(ROWS, schema=SCHEMA), gm.Guarantee(mu=1e6)
+    release = gm.release(gm.Request(table, questions=asked, neighbours=neighbours, guarantee=sharp))
+    assert release["c"].values[:, -1] == pytest.approx([12, 12], abs=1e-2)
+    assert release["c"].values[:, 0] == pytest.approx([6, 6], abs=1e-2)
+    assert release["a"].values[:, 0] == pytest.approx([12, 0, 12], abs=1e-2)
+    assert release["ab"].values[:, 0] == pytest.approx([6, 0, 0, 0, 6, 0], abs=1e-2)
+
+
+def test_weights_cannot_be_added_to_a_saved_plan_of_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The noise of tables is as good as it says only where keys can be permuted."""
+    keys, weights = list(range(8)), [1e6, *[1.0] * 63]
+    asked = [{**BY_A, "by": {"a": keys}}, {**BY_AB, "by": {"a": keys, "b": keys}}]
+    fields = plan_of(asked, neighbours="replace-one").to_dict()
+    fields["draws"][1]["groups"]["weights"] = weights
+    with refused("draws-not-tables-of-same-people"):
+        gm.Plan.from_dict(fields)
+    better = plan_of([asked[0], {**asked[1], "group_weights": weights}], neighbours="replace-one")
+    plant(monkeypatch, crossed_keys.keyed_of, "len(draw.groups.classes) > 1 and not weighted", "False")
+    claimed = gm.Plan.from_dict(fields)
+    assert crossed(claimed) and better.total_variance < 0.95 * claimed.lower_bound  # it would claim what is not true
+
+
+@NEIGHBOURS
+def test_tables_that_do_not_share_their_noise_are_bounded_as_one_person_is_in_them(
+    neighbours: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stated shares: the bound is that of the noise which the tables could share, and no more."""
+    shared = plan_of(TABLES, neighbours=neighbours)
+    apart = plan_of([{**each, "share": 1} for each in TABLES], neighbours=neighbours)
+    assert len(shared.noises) == 1 and len(apart.noises) == 3
+    assert 0.999 * shared.total_variance <= apart.lower_bound <= shared.total_variance
+    weighed = plan_of([{**each, "share": 1} for each in (BY_A, BY_B, WEIGHED)], neighbours=neighbours)
+    assert 0 < weighed.lower_bound < shared.total_variance
+    plant(monkeypatch, joint_bound._loose_tables, "own = [", "own = [] and [")
+    assert gm.Plan.from_json(apart.to_json()).lower_bound > 1.05 * shared.total_variance  # this would be seen
+
+
+def test_tables_that_share_their_noise_are_not_bounded_by_more_beside_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two bounds that hold for any people add up to the one of the plan; tables in a body would be above it."""
+    plan = plan_of([*TABLES, BESIDE])
+    least = sum(each.lower_bound * each.guarantee.mu**2 for each in plan.noises)
+    assert plan.lower_bound == pytest.approx(least, rel=1e-6)
+    plant(monkeypatch, joint_bound.bound_together, "if tie.how == KIND", "if not tie")
+    assert gm.Plan.from_json(plan.to_json()).lower_bound > 1.1 * least
