@@ -50,7 +50,7 @@ def draw_body(rng: np.random.Generator, replaced: bool) -> Body:
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_families_against_all_vertices(seed: int, replaced: bool) -> None:
     body = draw_body(np.random.default_rng(seed), replaced)
     neighbours = "replace-one" if replaced else "add-remove"
@@ -78,8 +78,9 @@ LARGE = [
 ]
 
 
-@pytest.mark.parametrize(("groups", "weights", "most", "columns", "count"), LARGE)
-@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize(
+    ("groups", "weights", "most", "columns", "count", "beside"), [(*each, i % 2 == 1) for i, each in enumerate(LARGE)]
+)
 def test_closed_forms_are_within_two_percent_of_their_bound(
     monkeypatch: pytest.MonkeyPatch,
     groups: list[int],

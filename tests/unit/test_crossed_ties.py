@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from planting import plant
 from refusals import refused
-from whole.pairs import distances, total_alone
+from whole.pairs import distances, distances_of, lifted, total_alone
 
 import gaussmith as gm
 from gaussmith import mechanism
@@ -132,12 +132,13 @@ def reach(plan: gm.Plan, neighbours: str) -> Fraction:
     """The largest squared distance of neighbours, from rows to integers, over what the guarantee leaves room for."""
     seen: dict[str, Any] = {}
 
-    def totals(rows: list[Any]) -> Any:
+    def integers(rows: list[Any]) -> Any:
         if str(rows) not in seen:
-            seen[str(rows)] = total_alone(plan, [dict(zip(SCHEMA, row, strict=True)) for row in rows], SCHEMA)
+            found = total_alone(plan, [dict(zip(SCHEMA, row, strict=True)) for row in rows], SCHEMA)
+            seen[str(rows)] = lifted(plan, found)
         return seen[str(rows)]
 
-    return max(max(distances(plan, totals(one), totals(other))) for one, other in neighbours_of(neighbours))
+    return max(max(distances_of(plan, integers(one), integers(other))) for one, other in neighbours_of(neighbours))
 
 
 ASKED: dict[str, tuple[list[Question], str]] = {

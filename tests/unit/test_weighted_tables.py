@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from planting import plant
 from refusals import refused
-from whole.pairs import distances, total_alone
+from whole.pairs import distances_of, lifted, total_alone
 
 import gaussmith as gm
 from gaussmith.plans import crossed_keys, joint_bound
@@ -41,12 +41,12 @@ def crossed(plan: gm.Plan) -> list[CrossedTie]:
 def reach(plan: gm.Plan, neighbours: str) -> float:
     """The largest squared distance of neighbours, from rows to integers, over what the guarantee leaves room for."""
     rows = ROWS if neighbours == "add-remove" else ROWS[::3]
-    own = [total_alone(plan, [row], SCHEMA) for row in rows]
+    own = [lifted(plan, total_alone(plan, [row], SCHEMA)) for row in rows]
     pairs: Any = itertools.combinations(own, 2)
     if neighbours == "add-remove":
-        nobody = total_alone(plan, [], SCHEMA)
+        nobody = lifted(plan, total_alone(plan, [], SCHEMA))
         pairs = ((nobody, each) for each in own)
-    return float(max(max(distances(plan, *pair)) for pair in pairs))
+    return float(max(max(distances_of(plan, *pair)) for pair in pairs))
 
 
 @NEIGHBOURS

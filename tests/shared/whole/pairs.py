@@ -102,8 +102,13 @@ def room(noise: Draw | AnyTie) -> Fraction:
 
 def distances(plan: Plan, one: Found, other: Found) -> list[Fraction]:
     """Squared distances of neighbours' integers, of each noise in units of what its guarantee leaves room for."""
+    return distances_of(plan, lifted(plan, one), lifted(plan, other))
+
+
+def distances_of(plan: Plan, one: list[list[int]], other: list[list[int]]) -> list[Fraction]:
+    """The same from the integers of both."""
     found = []
-    for noise, a, b in zip(plan.noises, lifted(plan, one), lifted(plan, other), strict=True):
+    for noise, a, b in zip(plan.noises, one, other, strict=True):
         square = sum((y - z) ** 2 for y, z in zip(a, b, strict=True))
         found.append(Fraction(square) / room(noise))
     return found
