@@ -1,4 +1,4 @@
-"""Statements 55 to 57: the best noise for sums, squares and products, by two routes; its lower bound, certified."""
+"""Statements 46 to 48: the best noise for sums, squares and products, by two routes; its lower bound, certified."""
 
 from __future__ import annotations
 

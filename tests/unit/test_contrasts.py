@@ -13,6 +13,7 @@ import gaussmith as gm
 from gaussmith.plans import Plan
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.noise_covariances import Combination, NoiseCovariances, Term
+from gaussmith.plans.pieces import Together
 from gaussmith.releases.contrast_intervals import recovered_interval, recovered_ratio, width_of_all
 from gaussmith.statistics.mean import fieller_intervals
 
@@ -24,7 +25,26 @@ QUESTIONS = [
     {"name": "regions", "count": True, "means": {"age": (0, 100)}, "by": REGIONS, "complete": ["age"]},
     {"name": "health", "histograms": {"health": ["good", "fair", "poor"]}},
 ]
+TABLES = [
+    {"name": "regions", "count": True, "by": REGIONS},
+    {"name": "health", "histograms": {"health": ["good", "fair", "poor"]}, "count": True},
+    {"name": "both", "count": True, "by": {"health": ["poor", "good", "fair"], **REGIONS}},
+    {"name": "people", "count": True},
+]
+WEIGHTED = {"by": REGIONS, "group_weights": {"north": 9, "east": 3}, "unit": "id", "groups_per_unit": 2}
 PLANS = {
+    "tables": gm.Request("x.csv", questions=TABLES, guarantee=G).plan,
+    "tables, replace-one": gm.Request("x.csv", questions=TABLES, guarantee=G, neighbours="replace-one").plan,
+    "tables beside others": gm.Request(
+        "x.csv", questions=[*TABLES, {"name": "ages", "means": {"age": (0, 100)}, "by": REGIONS}], guarantee=G
+    ).plan,
+    "weighted groups": gm.Request("x.csv", count=True, sums={"spent": (0, 9)}, guarantee=G, **WEIGHTED).plan,
+    "weighted groups, missing values": gm.Request(
+        "x.csv", count=True, means={"age": (0, 99), "bmi": (10, 60)}, mean_of="units", guarantee=G, **WEIGHTED
+    ).plan,
+    "public count, missing values": gm.Request(
+        "x.csv", count=True, means={"age": (0, 99), "bmi": (10, 60)}, guarantee=G, neighbours="replace-one"
+    ).plan,
     "groups": gm.Request("x.csv", means={"age": (0, 100)}, complete=["age"], count=True, by=REGIONS, guarantee=G).plan,
     "missing values": gm.Request(
         "x.csv", means={"age": (0, 100), "bmi": (10, 60)}, sums={"spent": (0, 9)}, count=True, by=REGIONS, guarantee=G
@@ -75,6 +95,54 @@ def test_covariances_are_those_of_noise_pushed_through_the_plan(name: str) -> No
         direct.append(row)
     wanted = np.array(direct) @ np.array(direct).T
     assert NoiseCovariances(plan).covariances(combinations) == pytest.approx(wanted, rel=1e-8, abs=1e-9 * wanted.max())
+
+
+def test_plans_above_have_the_noises_that_they_are_named_after() -> None:
+    hows = {name: [tie.how for tie in plan.ties] for name, plan in PLANS.items()}
+    assert hows["tables"] == hows["tables, replace-one"] == ["crossed"]
+    assert "crossed" in hows["tables beside others"] and len(PLANS["tables beside others"].provable) > 1
+    for name in ("weighted groups", "weighted groups, missing values"):
+        assert any(draw.by_weight for draw in PLANS[name].draws), name
+    public = PLANS["public count, missing values"]
+    assert [draw.is_public for draw in public.draws].count(True) == 1
+    assert public.standard_errors[-1] == 0 < public.standard_errors[:-1].min()
+    assert sum((draw.guarantee.mu / G.mu) ** 2 for draw in public.noises) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["missing values", "weighted groups, missing values"])
+@pytest.mark.parametrize("chosen", ["one", "two", "all"])
+def test_the_covariance_of_pieces_is_that_of_noise_pushed_through(name: str, chosen: str) -> None:
+    """One group, or several added up, of a question read from several draws; noise may differ from group to group."""
+    plan = PLANS[name]
+    assert len(plan.slot.draws) > 1
+    groups = {"one": (1,), "two": (0, 2), "all": (0, 1, 2)}[chosen]
+    rows, pieces = pushed_through(plan), Together(plan, groups)
+    stacked = []
+    for i, kept in zip(pieces.places, pieces.kept, strict=True):
+        stacked.append(sum(rows[i, group] for group in groups)[kept])
+    wanted = np.vstack(stacked) @ np.vstack(stacked).T
+    assert pieces.feature_covariance() == pytest.approx(wanted, rel=1e-8, abs=1e-9 * wanted.max())
+
+
+@pytest.mark.parametrize("name", ["weighted groups", "weighted groups, missing values"])
+def test_each_group_and_each_total_of_weighted_groups_has_its_own_errors(name: str) -> None:
+    plan = PLANS[name]
+    sizes = [draw.block.shape.features.shape[0] for draw in plan.draws]
+    people = [np.tile([*[30.0] * (size - 1), 500.0], (3, 1)) for size in sizes]
+    release = gm.Release(plan, tuple(people), (None,) * len(sizes), (None,) * len(sizes))
+    errors = plan.errors_by_group(500)
+    assert set(errors) == {(key,) for key in REGIONS["region"]}
+    assert errors["north",]["count"] < errors["east",]["count"] < errors["south",]["count"]
+    assert plan.errors(500)["count"] == errors["south",]["count"] == plan.standard_errors[-1]
+    for key in REGIONS["region"]:
+        found = release[key]
+        assert np.sqrt(np.diag(found.covariance())) == pytest.approx(found.standard_errors)
+        assert found["count"].standard_error == pytest.approx(errors[key,]["count"])
+    total = release.total()
+    assert np.sqrt(np.diag(total.covariance())) == pytest.approx(total.standard_errors)
+    assert release.contrast({"north": 1, "south": 1, "east": 1}, "count").standard_error == pytest.approx(
+        total["count"].standard_error
+    )
 
 
 def grouped() -> gm.Release:

@@ -38,6 +38,9 @@ SHARP = gm.Guarantee(mu=1e6)
 """No protection, to see what is counted."""
 
 
+G = gm.Guarantee(epsilon=1, delta=1e-6)
+
+
 def request(questions: list[Question], source: Any = "x.csv", **fields: Any) -> gm.Request:
     return gm.Request(source, questions=questions, **{"guarantee": gm.Guarantee(mu=1), **fields})
 
@@ -56,13 +59,13 @@ def test_tables_of_the_same_keys_share_one_noise() -> None:
     plan = request(asked).plan
     assert len(plan.noises) == 1 and crossed(plan)
     assert plan.total_variance == pytest.approx(213.74, abs=0.01) and plan.optimality < 1.0001
-    assert request(asked, unit="person").plan.total_variance == pytest.approx(257.99, abs=0.01)
+    assert request(asked, unit="person", groups_per_unit=1).plan.total_variance == pytest.approx(257.99, abs=0.01)
     replaced = request(asked, neighbours="replace-one").plan
     assert replaced.total_variance == pytest.approx(418.19, abs=0.01) and replaced.optimality < 1.0001
 
 
 SEPARATE: dict[str, tuple[list[Question], dict[str, Any]]] = {
-    "people with several rows": ([BY_A, BY_AB], {"unit": "person"}),
+    "people with several rows": ([BY_A, BY_AB], {"unit": "person", "groups_per_unit": 1}),
     "other filters": ([BY_A, {**BY_AB, "where": "x > 1"}], {}),
     "other columns of one name": ([BY_A, {**BY_AB, "columns": {"a": "b"}}], {}),
     "filters of other columns": (
@@ -74,6 +77,18 @@ SEPARATE: dict[str, tuple[list[Question], dict[str, Any]]] = {
     "no common column": ([BY_A, BY_B], {}),
     "shares": ([{**BY_A, "share": 1}, {**BY_AB, "share": 1}], {}),
     "sums": ([{**BY_A, "sums": {"x": (0, 1)}}, BY_AB], {}),
+    "numbers of people": (
+        [{**BY_A, "by": {"a": [1, 2]}}, {**BY_AB, "by": {"a": [1, 2], "b": B}}],
+        {"unit": "person", "person_columns": {"a": "max(x)", "b": "min(x)"}},
+    ),
+    "bins named as keys": (
+        [
+            {"name": "bins", "histograms": {"x": {"bins": [0, 1, 2]}}},
+            {**BY_AB, "by": {"x": ["< 0", "0 to 1", "1 to 2", "≥ 2"], "b": B}},
+        ],
+        {},
+    ),
+    "keys found in the data": ([BY_A, {**BY_AB, "by": {"a": "found"}}], {"guarantee": G}),
 }
 
 
@@ -214,6 +229,7 @@ def test_saved_certified_and_told() -> None:
 
 SAVED = request(ALL).plan.to_dict()
 Change = Callable[[dict[str, Any]], Any]
+CUT = {"kind": "number", "edges": [0.0, 1.0], "ends": None}
 OTHERS = "draws-not-tables-of-same-people"
 FORGED: dict[str, tuple[Change, str]] = {
     "rows of people": (lambda p: [d["row_rule"].update(unit="person") for d in p["draws"]], OTHERS),
@@ -228,6 +244,11 @@ FORGED: dict[str, tuple[Change, str]] = {
     "a scale of nothing": (lambda p: p["ties"][0]["scales"].__setitem__(0, 0.0), "tie-scale-not-positive"),
     "a lift of other tables": (lambda p: p["ties"][0]["lift"].update(sizes=[2, 3]), "crossed-lift-does-not-fit"),
     "numbers left out": (lambda p: p["ties"][0]["lift"].update(ways=[[0], [1]]), "crossed-lift-not-finite"),
+    "rows without a value": (lambda p: p["draws"][0]["row_rule"].update(present=["x"]), OTHERS),
+    "a filter of people": (
+        lambda p: p["draws"][0]["row_rule"].update(person_columns={"c": "count()"}, person_where="c > 1"), OTHERS,
+    ),
+    "cells of numbers": (lambda p: p["draws"][0]["row_rule"].update(cuts={"a": CUT}), OTHERS),
     "another guarantee": (lambda p: p["ties"][0].update(guarantee={"mu": 2.0}), "draw-does-not-fit-tie"),
 }  # fmt: skip
 
@@ -264,9 +285,9 @@ def test_tables_that_cannot_be_of_the_same_rows_are_not_released() -> None:
 
 def test_every_key_of_a_person_counts_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """If tables of people with several rows were taken for tables of one, somebody would exceed what is charged."""
-    plant(monkeypatch, crossed_keys.keyed_of, "rule.unit is not None or ", "")
+    plant(monkeypatch, crossed_keys._reads_all_rows, "rule.unit or ", "")
     try:
-        plan = request([BY_A, BY_AB], unit="x").plan
+        plan = request([BY_A, BY_AB], unit="x", groups_per_unit=1).plan
     except GaussmithError:
         pytest.fail("the planted fault was refused by something else")
     assert crossed(plan)

@@ -106,7 +106,8 @@ def test_heavier_groups_have_smaller_errors_and_the_plan_states_the_largest() ->
 def test_releases_are_of_the_right_groups_with_their_own_errors(neighbours: str, beside: bool) -> None:
     question = {"name": "months", "count": True, "sums": {"spent": (0, 100)}, "by": {"month": MONTHS}}
     question |= {"groups_per_unit": 4, "group_weights": {"m1": 9, "m4": 4}}
-    questions = [question, {"name": "sexes", "count": True, "by": {"sex": ["f", "m"]}}][: 1 + beside]
+    questions = [question, {"name": "sexes", "count": True, "by": {"sex": ["f", "m"]}, "groups_per_unit": 1}]
+    questions = questions[: 1 + beside]
     request = gm.Request(
         ROWS, unit="person", questions=questions, guarantee=gm.Guarantee(mu=1e6), neighbours=neighbours
     )
@@ -119,9 +120,9 @@ def test_releases_are_of_the_right_groups_with_their_own_errors(neighbours: str,
     for i, (label, own) in enumerate(errors.items()):
         assert release.standard_errors[i] == pytest.approx(list(own.values()))
         assert release[label[0]].standard_errors == pytest.approx(list(own.values()))
-        lower, upper = release[label[0]]["count"].interval()
+        (lower,), (upper,) = release[label[0]]["count"].raw_intervals(1.959963985)
         assert upper - lower == pytest.approx(2 * 1.959963985 * own["count"])
-        assert [each[i, -1] for each in release.intervals()] == pytest.approx([lower, upper])
+        assert [each[i, -1] for each in release.raw_intervals(1.959963985)] == pytest.approx([lower, upper])
     assert release.total()["count"].value == pytest.approx(release.values[:, -1].sum())
     again = gm.Release.from_json(release.to_json())
     assert again == release and np.array_equal(again.standard_errors, release.standard_errors)
@@ -207,3 +208,39 @@ def test_plain_data_in_groups_that_weigh_differently() -> None:
     release = plan.release(pl.DataFrame({"k": [1, 2, 2], "a": [0.25, 0.5, 0.75]}))
     assert release.values == pytest.approx(np.array([[0, 0], [0.25, 1], [1.25, 2], [0, 0]]), abs=1e-3)
     assert release.standard_errors[2, 1] < release.standard_errors[1, 1]
+
+
+def test_a_question_of_several_draws_has_its_weights_in_each() -> None:
+    """Means that leave out missing values are read from draws of their own, with the same weights of groups."""
+    request = gm.Request(
+        ROWS, unit="person", means={"spent": (0, 100)}, mean_of="units", count=True, by={"month": MONTHS},
+        groups_per_unit=4, group_weights={"m1": 9, "m4": 4}, guarantee=gm.Guarantee(mu=1e6),
+    )  # fmt: skip
+    plan = request.plan
+    assert len(plan.slot.draws) == 2 and all(draw.by_weight for draw in plan.draws if len(draw.block.answers))
+    errors = plan.errors_by_group(4)
+    assert errors["m1",]["spent_mean"] < errors["m4",]["spent_mean"] < errors["m0",]["spent_mean"]
+    release = gm.release(request)
+    assert [each["count"] for each in errors.values()] == pytest.approx(release.standard_errors[:, -1].tolist())
+    again = gm.Release.from_json(release.to_json())
+    assert again == release and np.array_equal(again.standard_errors, release.standard_errors)
+    assert "in the groups with the largest errors (all: plan.errors_by_group)" in str(plan)
+
+
+def test_questions_of_other_weights_are_not_one_draw() -> None:
+    asked = {"count": True, "by": {"month": MONTHS}}
+    questions = [{"name": "a", **asked}, {"name": "b", **asked, "group_weights": {"m1": 9}}]
+    plan = gm.Request("x.csv", questions=questions, guarantee=gm.Guarantee(mu=1)).plan
+    assert plan["a"].slot.draws != plan["b"].slot.draws
+    assert [draw.groups.weights is None for draw in (plan["a"].draw, plan["b"].draw) if draw.groups] == [True, False]
+
+
+def test_weights_of_found_groups_are_refused() -> None:
+    with refused("group-weights-of-found-keys"):
+        gm.Request(
+            "x.csv",
+            count=True,
+            by={"month": "found"},
+            group_weights={"m1": 9},
+            guarantee=gm.Guarantee(epsilon=1, delta=1e-6),
+        )

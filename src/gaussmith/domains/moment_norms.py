@@ -126,7 +126,7 @@ def largest_replaced(lift: Array, columns: int, pairs: Pairs, extent: Array) -> 
 
 def _largest_of_one(lift: Array, squared: bool, extent: Array) -> float:
     """Of one column, exactly: a t² + b t²(2 − t)², t = |z − z′| in [0, 2], is largest at 2 or at the smaller root of
-    t² − 3t + 2 + a/2b = 0 (docs/theory.md, 57)."""
+    t² − 3t + 2 + a/2b = 0 (docs/theory.md, 48)."""
     a = Fraction(norm_upward(np.nextafter(np.abs(lift[:, 0]) * extent[0], np.inf))) ** 2
     b = Fraction(norm_upward(np.nextafter(np.abs(lift[:, 1]) * extent[1], np.inf))) ** 2 if squared else Fraction(0)
 

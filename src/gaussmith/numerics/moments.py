@@ -2,7 +2,7 @@
 
 With z in [−1, 1]^d and y_j = z_j² a record is (z, z_i z_j, y, 1). Flips of signs keep the box, so the best noise is
 independent on every z_j, on every z_i z_j, and on the block (y, 1) as a whole. What it must hide then depends on y
-alone and is convex in each y_j: records with every y_j in {0, 1} are enough (docs/theory.md, 55). For a law on them
+alone and is convex in each y_j: records with every y_j in {0, 1} are enough (docs/theory.md, 46). For a law on them
 
     F = Σ_b √E u_b + tr (E v vᵀ)^½,      least total = max F²,
 

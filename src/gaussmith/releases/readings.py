@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from gaussmith.releases.table import answer_columns
+from gaussmith.releases.table import answer_columns, marginal
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from gaussmith.numerics.linear import Array
     from gaussmith.releases.contrasts import Contrasts
     from gaussmith.releases.presentation import Presentation
     from gaussmith.releases.release import Release
@@ -90,6 +91,19 @@ class Readings:
         columns = self.columns(confidence)
         kinds = {name: kind for name, kind in {**texts, **numbers}.items() if name in columns}
         return pl.DataFrame(columns, schema_overrides=kinds, strict=False)
+
+    def marginal(self, *attributes: str | int) -> Array:
+        """The table of one released marginal, an axis per attribute (by name or number), in the order given.
+
+        >>> import gaussmith as gm
+        >>> cells = gm.Cells({"age": 3, "sex": ["f", "m"]})
+        >>> plan = gm.plan(cells, gm.Guarantee(mu=1), answers=gm.workloads.marginals([3, 2], 2))
+        >>> release = plan.release([[0, "f"], [2, "m"]])
+        >>> release.marginal("sex", "age").shape, release.marginal(1, 0).shape
+        ((2, 3), (2, 3))
+        """
+        release = cast("Release", self)
+        return marginal(release.block, release.values, attributes)
 
     def wide(self, errors: bool = False) -> pl.DataFrame:
         """One row per group, one column per answer; with `errors` a column of standard errors beside each.

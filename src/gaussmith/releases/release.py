@@ -344,20 +344,6 @@ class Release(Readings, CellReadings):
         slopes = block_diagonal([each.gradient() for each in readouts])
         return np.asarray(slopes @ Together(self.plan, self.view.groups).feature_covariance() @ slopes.T)
 
-    def marginal(self, *attributes: str | int) -> Array:
-        """The table of one released marginal, an axis per attribute (by name or number), in the order given.
-
-        >>> import gaussmith as gm
-        >>> cells = gm.Cells({"age": 3, "sex": ["f", "m"]})
-        >>> plan = gm.plan(cells, gm.Guarantee(mu=1), answers=gm.workloads.marginals([3, 2], 2))
-        >>> release = plan.release([[0, "f"], [2, "m"]])
-        >>> release.marginal("sex", "age").shape, release.marginal(1, 0).shape
-        ((2, 3), (2, 3))
-        """
-        from gaussmith.releases.table import marginal
-
-        return marginal(self.block, self.values, attributes)
-
     # -- saved form -------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:

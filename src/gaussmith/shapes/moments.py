@@ -2,7 +2,7 @@
 block of noise for all squares together with the number of records.
 
 The best such noise is found over the records with z² in {0, 1}^d: all of them where columns weigh differently and there
-are few, else by the number of ones alone, with weights that are the same for all columns (docs/theory.md, 55 and 56).
+are few, else by the number of ones alone, with weights that are the same for all columns (docs/theory.md, 46 and 47).
 """
 
 from __future__ import annotations

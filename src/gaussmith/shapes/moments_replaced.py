@@ -2,7 +2,7 @@
 
 Of one column the optimum is exact: a pair of records at the distance t = |z − z′| has squares that differ by t(2 − t)
 at most, and a t² + b t²(2 − t)² ≤ 1 must hold for every t in [0, 2]. Of several columns no vertex argument holds: the
-noise is twice that of records around a common middle, where the number of records costs nothing (docs/theory.md, 57).
+noise is twice that of records around a common middle, where the number of records costs nothing (docs/theory.md, 48).
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def joint_distance(slopes: Slopes, noisy: Noisy, coefficients: Array) -> Array:
     """(h − Hβ)ᵀ V(β)⁻¹ (h − Hβ) for these coefficients, slopes in the order of the first answer, then the constant.
 
     It is χ² with as many degrees of freedom as there are coefficients, exactly, at the true ones: those for which it is
-    below a quantile of that law are an exact joint region, whatever the number of records (theory, statement 58).
+    below a quantile of that law are an exact joint region, whatever the number of records (theory, statement 49).
     Several columns of `noisy` are groups; the result has one number for each.
     """
     p, places = slopes.columns, slopes.places[0]
