@@ -232,7 +232,8 @@ def test_the_mean_of_an_empty_group_is_said_to_be_unknown_but_for_five_in_a_hund
     assert stats.binomtest(int(found["bounded"].sum()), len(found["bounded"]), 0.05).pvalue > FALSE_ALARM
     for column in (0, 2):
         hits = int(found["hits"][:, column].sum())
-        assert stats.binomtest(hits, GROUPS * TIMES, 0.95).pvalue > FALSE_ALARM
+        # cut to what is public, an interval of 0 fails on one side only
+        assert stats.binomtest(hits, GROUPS * TIMES, 0.975).pvalue > FALSE_ALARM
 
 
 def test_intervals_that_are_too_narrow_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
