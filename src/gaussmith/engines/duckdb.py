@@ -151,7 +151,7 @@ def _empty_relation(relation: Any) -> Any:
 
 @cache
 def _own_connection(process: int) -> Any:
-    """An empty database, kept, for one takes 20 ms to make; a fork makes its own. Each use takes a cursor of its own."""
+    """An empty database, kept because one takes 20 ms to make; a fork makes another. Each use takes a cursor of it."""
     import duckdb
 
     return duckdb.connect()

@@ -76,7 +76,7 @@ def _grouped(
 
 
 def total_alone(plan: Plan, table: Sequence[dict[str, Any]], schema: dict[str, Any]) -> Found:
-    """The totals of one table, as a release finds them; without its rehearsal, which adds up no rows and says nothing."""
+    """The totals of one table, as a release finds them; without the rehearsal, which adds up no rows."""
     frame = pl.DataFrame(list(table), schema=schema)
     with mock.patch.object(mechanism, "rehearse", lambda opened: None):
         prepared = mechanism.prepare_request(plan, frame)
