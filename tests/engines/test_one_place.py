@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,14 @@ def test_people_of_a_source_that_changes_between_queries_are_refused() -> None:
             except DataError:
                 refused += 1
         assert refused > 0
+
+
+def test_relations_without_rows_are_apart() -> None:
+    """They share a database: not their columns, nor the cursor, so that threads may rehearse at once."""
+    relations = [duckdb.connect().sql(f"select {i} a, '{i}' b{i}") for i in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        empty = list(pool.map(lambda relation: DUCKDB.without_rows(open_source(relation)), relations))
+        rows = list(pool.map(lambda source: source.native.fetchall(), empty))
+    assert rows == [[]] * 8
+    assert [source.native.columns for source in empty] == [relation.columns for relation in relations]
+    assert [source.native.types for source in empty] == [relation.types for relation in relations]

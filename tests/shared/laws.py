@@ -36,12 +36,12 @@ def p_scale(u: np.ndarray) -> float:
 def p_directions(u: np.ndarray) -> float:
     """Every claimed eigendirection, every pair's diagonal and antidiagonal, each an exact χ²."""
     n, k = u.shape
-    squares = [two_sided(float((u[:, j] ** 2).sum()), n) for j in range(k)]
+    squares = [(u**2).sum(axis=0)]
     for i in range(k):
-        for j in range(i):
-            for v in ((u[:, i] + u[:, j]), (u[:, i] - u[:, j])):
-                squares.append(two_sided(float((v**2).sum() / 2), n))
-    return min(squares) * len(squares)
+        for v in (u[:, [i]] + u[:, :i], u[:, [i]] - u[:, :i]):
+            squares.append((v**2).sum(axis=0) / 2)
+    found = np.concatenate(squares)
+    return float(2 * np.minimum(stats.chi2.cdf(found, n), stats.chi2.sf(found, n)).min()) * len(found)
 
 
 def p_mean(u: np.ndarray) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,7 @@ CASES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@cache
 def plan_of(name: str) -> Plan:
     return gm.Request("table", unit="person", guarantee=G, **CASES[name]).plan
 

@@ -59,7 +59,7 @@ def frozen(commands: list[list[str]]) -> None:
         print("exit code", cli.main(words), flush=True)
 
 
-def start(ledger: str, kind: str, name: str, place: str) -> tuple[int, int]:
+def start(ledger: str, asked: gm.Request, name: str, place: str) -> tuple[int, int]:
     """A release in a process of its own, to be killed at `place`; what it shows goes through a pipe."""
     source, sink = os.pipe()
     child = os.fork()
@@ -68,7 +68,6 @@ def start(ledger: str, kind: str, name: str, place: str) -> tuple[int, int]:
         code = 1
         try:
             os.environ[VARIABLE] = place
-            asked = gm.Request("visits.parquet", guarantee=SPEND, **KINDS[kind])
             shown = gm.release(asked, ledger=ledger, id=name).to_json()
             with os.fdopen(sink, "w") as pipe:
                 pipe.write(shown)
@@ -88,17 +87,17 @@ def finish(child: int, source: int) -> tuple[int, str]:
 
 
 def crash(people: str, rows: str, repeats: int) -> list[dict[str, Any]]:
-    for fields in KINDS.values():
-        gm.Request("visits.parquet", guarantee=SPEND, **fields).plan.certify()  # loads all that planning needs
     cases = []
     for kind, fields in KINDS.items():
+        asked = gm.Request("visits.parquet", guarantee=SPEND, **fields)  # planned here, once for all its processes
+        asked.plan.certify()
         ledger = people if "unit" in fields else rows
         book = gm.Ledger(ledger, timeout=30)
         for place in NAMES:
             for number in range(repeats):
                 name = f"{kind} {place} {number}"
-                status, first = finish(*start(ledger, kind, name, place))
-                retries = [finish(*retry) for retry in [start(ledger, kind, name, "") for _ in range(2)]]
+                status, first = finish(*start(ledger, asked, name, place))
+                retries = [finish(*retry) for retry in [start(ledger, asked, name, "") for _ in range(2)]]
                 stored = book.result(name)
                 shown = {said for _, said in ((0, first), *retries) if said}
                 cases.append(

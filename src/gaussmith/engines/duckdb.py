@@ -6,9 +6,11 @@ long, and expressions of narwhals for 4096 columns ten times.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.addresses import Database
@@ -164,9 +166,17 @@ def _empty_relation(relation: Any) -> Any:
     columns = zip(relation.columns, relation.types, strict=True)
     nulls = ", ".join(f"cast(null as {kind}) as {quote(name)}" for name, kind in columns)
     try:
-        return duckdb.connect().sql(f"select {nulls} limit 0")
+        return _own_connection(os.getpid()).cursor().sql(f"select {nulls} limit 0")
     except duckdb.Error:  # a type of an extension, known to the connection of the relation alone
         return relation.limit(0)
+
+
+@cache
+def _own_connection(process: int) -> Any:
+    """An empty database, kept because one takes 20 ms to make; a fork makes another. Each use takes a cursor of it."""
+    import duckdb
+
+    return duckdb.connect()
 
 
 def _check_letters(names: Sequence[str]) -> None:
