@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from planting import plant
+from refusals import refused
 
 import gaussmith as gm
 from gaussmith.plans.joint_bound import bound_together
