@@ -84,7 +84,7 @@ class Release(Readings, CellReadings):
         row_rule, block = self.row_rules[self.plan.slot.draws[0]], self.block
         if row_rule is None or len(self.plan.slots) == 1:
             return row_rule
-        places = block.problem.features.index.tolist() if row_rule.histogram is None else []
+        places = block.problem.features.index.tolist() if not row_rule.counts_marks else []
         return row_rule.about({row_rule.features[i][1] for j in places for i in block.domain.read_from(j)})
 
     def notes(self) -> list[str]:

@@ -95,7 +95,7 @@ def _rules(release: Release, names: Sequence[str]) -> list[str]:
     for piece in release.pieces:
         rule, block = piece.row_rules[piece.plan.slot.draw], piece.block
         features = block.problem.features
-        if rule is None or rule.histogram is not None or features.is_linear or not rule.features:
+        if rule is None or rule.counts_marks or features.is_linear or not rule.features:
             continue
         for name, lead in zip(block.answers.names, block.answers.leads.tolist(), strict=True):
             made = [] if lead == ONE else [rule.features[i] for i in block.domain.read_from(int(features.index[lead]))]

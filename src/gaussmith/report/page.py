@@ -38,6 +38,7 @@ from gaussmith.words.blocks import (
     describe_spectrum,
     guarantee_notes,
 )
+from gaussmith.words.diagnosis import diagnosis_sentences, is_diagnosis
 from gaussmith.words.numbers import decimals, figure
 from gaussmith.words.plans import noise_names
 from gaussmith.words.releases import MADE_UP, shown_rows
@@ -142,10 +143,14 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
     pictures = "".join(_figure(draw(spec, told), told) for spec, told in cell_pictures(release))
     if pictures:
         sections.insert(1, ("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>'))
-    said = release.notes() or [_plain_unit(pieces[0].block)]
-    notes = "".join(f"<li>{_text(note)}</li>" for note in said)
-    sections.insert(1, ("people", "People and rows", f"<ul>{notes}</ul>"))
+    sections.insert(1, ("people", "People and rows", _listed(release.notes() or [pieces[0].block.domain.person])))
+    if is_diagnosis(release):
+        sections.insert(0, ("told", "What this means", _listed(diagnosis_sentences(release))))
     return sections
+
+
+def _listed(notes: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{_text(note)}</li>' for note in notes)}</ul>"
 
 
 def _compared(release: Release) -> str:
@@ -163,11 +168,6 @@ def _compared(release: Release) -> str:
         for each in compare_block(piece.block, most=MAX_ROWS, standard_scale=standard_scale(piece))
     ]
     return _noise(block, compared, several, scale, plan.pieces[0].draw)
-
-
-def _plain_unit(block: Block) -> str:
-    """Who is one person in a release from plain data; for pairs the record does not say."""
-    return block.domain.person
 
 
 def _shares(plan: Plan) -> str:

@@ -19,7 +19,7 @@ from gaussmith.errors import ExpressionError, RequestError
 from gaussmith.expressions import columns_used, parse, plan_derivation
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Draw, Plan
-from gaussmith.problem.features import ROWS, TOTAL, VALUES
+from gaussmith.problem.features import CHECKED, ROWS, TOTAL, VALUES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -134,7 +134,7 @@ def _bounds_of(draw: Draw, each: int) -> dict[str, tuple[float, float]]:
     low, high = domain.middles - domain.mean_distances, domain.middles + domain.mean_distances
     found = {}
     for j, (kind, column) in enumerate(rule.features):
-        if kind not in (ROWS, VALUES):
+        if kind not in (ROWS, VALUES, *CHECKED):
             parts = each if kind == TOTAL and rule.unit is not None else 1
             found[column] = (float(low[j]) / parts, float(high[j]) / parts)
     return found

@@ -78,6 +78,7 @@ def plan_part(
         person_columns=part.person_columns,
         person_where=person_where,
     )
+    row_rule = replace(row_rule, **made.rule)
     missing = {}
     if made.stand_ins is None:  # one column may have several coordinates, under different bounds
         named = zip(made.domain.names or (), made.made, strict=False)

@@ -77,7 +77,7 @@ class NumberCells:
             rows = select_rows(frame, added, keyed)
             if self.stand_in is None:
                 rows = rows.filter(~nw.col("x0").is_null() & ~nw.col("x0").is_nan())
-            rows = _grouped(rows, self.keys, keyed, engine)
+            rows = grouped(rows, self.keys, keyed, engine)
             limbs = combine_rows(code_rows(rows, added, ("g",)), added, ("u", "g"))
             if self.keys is not None and self.groups_per_unit < len(self.keys.keys):
                 limbs = keep_groups(limbs, self.groups_per_unit, len(self.keys.keys))
@@ -85,7 +85,7 @@ class NumberCells:
             place = place_among(nw.col("c0"), edge_codes(added.features[0], self.cut))
         else:
             (own,) = match_keys(declare_cells(self.column, self.cut, range(self.cut.cells), kinds), kinds).values()
-            people = _grouped(select_rows(frame, added, {**keyed, "p": own}), self.keys, keyed, engine)
+            people = grouped(select_rows(frame, added, {**keyed, "p": own}), self.keys, keyed, engine)
             place = nw.col("p")
             if self.stand_in is None:
                 people = people.filter(~nw.col("p").is_null())
@@ -97,7 +97,7 @@ class NumberCells:
         places: list[list[tuple[int, int]]] = [[] for _ in range(groups)]
         for g, p, n in engine.fetch(counted.select("g", "p", "n")):
             places[int(g)].append((int(p), int(n)))
-        return [_totals(codes, [(p,) for p, _ in found], [n for _, n in found]) for found in places]
+        return [totals_of(codes, [(p,) for p, _ in found], [n for _, n in found]) for found in places]
 
     def rehearsed(self, source: Source) -> NumberCells:
         """With few cells: more of the same would be asked in the same way."""
@@ -143,13 +143,13 @@ class TableCells:
         counted = rows.select("g", one).group_by("g").agg(nw.col("n").sum())
         found = [(int(g), int(n)) for g, n in engine.fetch(counted.select("g", "n"))]
         places = np.array(np.unravel_index(np.array([g for g, _ in found], np.int64), self.sizes)).T
-        return [_totals(codes, places.reshape(-1, len(self.sizes)), [n for _, n in found])]
+        return [totals_of(codes, places.reshape(-1, len(self.sizes)), [n for _, n in found])]
 
     def rehearsed(self, source: Source) -> TableCells:
         return self
 
 
-def _grouped(rows: Frame, keys: GroupKeys | None, keyed: Mapping[str, nw.Expr], engine: Engine) -> Frame:
+def grouped(rows: Frame, keys: GroupKeys | None, keyed: Mapping[str, nw.Expr], engine: Engine) -> Frame:
     """The rows with their group g; those whose key is not declared are dropped."""
     import narwhals as nw
 
@@ -158,7 +158,7 @@ def _grouped(rows: Frame, keys: GroupKeys | None, keyed: Mapping[str, nw.Expr], 
     return rows.join(engine.key_table(rows, keys), on=list(keyed), how="inner")
 
 
-def _totals(codes: Codes, places: Any, counts: Sequence[int]) -> Totals:
+def totals_of(codes: Codes, places: Any, counts: Sequence[int]) -> Totals:
     """How many people are in each cell of each table, from how many are at each place."""
     sums = np.zeros(codes.width, np.int64)
     codes.add_places(sums, np.array(places, np.int64).reshape(len(counts), codes.columns), np.array(counts, np.int64))

@@ -54,6 +54,7 @@ from gaussmith.totals.features import (
 )
 from gaussmith.totals.found_keys import find_keys
 from gaussmith.totals.limbs import blocks_of
+from gaussmith.totals.limit_checks import open_check
 from gaussmith.totals.people import FoundPeople, Histogram, People, check_people
 from gaussmith.totals.person_rows import open_person_rows
 from gaussmith.totals.records import Records
@@ -207,6 +208,8 @@ def _check_present(source: Source, derivation: Derivation) -> None:
 
 def _open_rest(rule: RowRule) -> Callable[[Source, Draw, RowRule, Derivation], Summation]:
     """How rows that are not plain records are added up."""
+    if rule.is_checked:
+        return open_check
     if rule.is_counted:
         return open_tables if rule.features[0][0] == TABLED else open_number
     return _open_people if rule.histogram is None else _open_histogram
