@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 NEARLY = 0.05
 """Nearly everybody: all but this share, at the ends of the intervals."""
 
+SOMEBODY = 0.5
+"""The lower end of an interval from which on it tells that there is somebody."""
+
 Estimate = tuple[float, float, float]
 Sum = Callable[[Sequence[int]], Estimate]
 
@@ -69,20 +72,21 @@ def _told(rule: RowRule, add: Sum, cells: int) -> list[str]:
 def _of_bounds(kind: str, column: str, ends: tuple[float, float], add: Sum, cells: int, where: str) -> list[str]:
     low, high = ends
     what = f"a total of {column}" if kind == CHECKED_TOTAL else column
+    answers = "sum is" if kind == CHECKED_TOTAL else "sum and mean are"
     each = "their total counts" if kind == CHECKED_TOTAL else "it counts"
     lines, unseen = [], []
     for side, place, end, effect in (("above", ABOVE, high, "larger"), ("below", BELOW, low, "smaller")):
         several = [place, BOTH] if cells > BOTH else [place]
         found = add(several)
-        if found[1] > 0:
+        if found[1] >= SOMEBODY:
             bounds = f"{what} {side} {_number(end)}"
             lines.append(
-                f"{_people(found)} had {bounds}{where}: {each} as {_number(end)}, so the true sum and mean are {effect}"
+                f"{_people(found)} had {bounds}{where}: {each} as {_number(end)}, so the true {answers} {effect}"
             )
         else:
-            unseen.append(f"{found[2]:,.0f} {side} {_number(end)}")
+            unseen.append(f"{side} {_number(end)} (at most about {found[2]:,.0f})")
     if unseen:
-        lines.append(f"no sign of people with {what} beyond the bounds: at most about {' and '.join(unseen)}")
+        lines.append(f"no sign of people with {what} {' or '.join(unseen)}")
     everybody = add(range(cells))
     edges = [low, *(low + float(part) * (high - low) for part in PARTS), high]
     for place in (1, 3, 5):
@@ -99,7 +103,7 @@ def _of_bounds(kind: str, column: str, ends: tuple[float, float], add: Sum, cell
 def _of_rows(limit: int, add: Sum, where: str) -> list[str]:
     more = add([2])
     lines = []
-    if more[1] > 0:
+    if more[1] >= SOMEBODY:
         had = f"had more than {limit:,} rows{where}"
         lines.append(f"{_people(more)} {had}: their sums and numbers of rows are scaled down to {limit:,}")
     else:
@@ -115,7 +119,7 @@ def _of_groups(limit: int, add: Sum) -> list[str]:
     more = add([2])
     groups = "1 group" if limit == 1 else f"{limit:,} groups"
     lines = []
-    if more[1] > 0:
+    if more[1] >= SOMEBODY:
         lines.append(
             f"{_people(more)} were in more than {groups}: they count in {groups} only, so the true counts and sums of "
             "groups are larger"
