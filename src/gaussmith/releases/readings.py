@@ -41,7 +41,7 @@ class Readings:
 
     def diagnosis(self) -> list[str]:
         """What the diagnosis tells about the answers, in sentences; empty without `diagnose`."""
-        from gaussmith.words.diagnosis import diagnosis_sentences
+        from gaussmith.releases.diagnosis import diagnosis_sentences
 
         return diagnosis_sentences(cast("Release", self))
 

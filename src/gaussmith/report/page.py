@@ -21,6 +21,7 @@ from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.standard_gaussian import compare_block, compare_release, standard_scale
 from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
+from gaussmith.releases.diagnosis import diagnosis_sentences, is_diagnosis
 from gaussmith.report.cell_charts import cell_pictures
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.coefficients import CAPTION as COEFFICIENTS
@@ -38,7 +39,6 @@ from gaussmith.words.blocks import (
     describe_spectrum,
     guarantee_notes,
 )
-from gaussmith.words.diagnosis import diagnosis_sentences, is_diagnosis
 from gaussmith.words.numbers import decimals, figure
 from gaussmith.words.plans import noise_names
 from gaussmith.words.releases import MADE_UP, shown_rows

@@ -6,10 +6,10 @@ import textwrap
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.releases.diagnosis import diagnosis_sentences
 from gaussmith.releases.table import EXACT, FIXED, UNKNOWN
 from gaussmith.texts import printable
 from gaussmith.words.blocks import MAX_ROWS, guarantee_notes
-from gaussmith.words.diagnosis import diagnosis_sentences
 from gaussmith.words.numbers import decimals, figure
 from gaussmith.words.plans import note_lines, sharing
 from gaussmith.words.tables import html_table, text_table, wrap_notes
