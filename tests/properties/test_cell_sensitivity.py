@@ -46,6 +46,14 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "medians": {"x": (0, 60)}, "bins": BINS, "sums": {"y": (0, 90)}, "count": True, "unit": "person",
         "marginals": [["region"]], "values": {"region": REGIONS},
     },
+    "bins by group": {
+        "histograms": {"x": {"bins": [-20, 0, 7]}}, "count": True, "unit": "person", "by": {"region": REGIONS},
+        "groups_per_unit": 2,
+    },
+    "tables by group, replaced": {
+        "marginals": [["x"], ["y", "x"]], "bins": {**BINS, "y": [7]}, "unit": "person", "by": {"region": REGIONS},
+        "groups_per_unit": 2, "neighbours": "replace-one",
+    },
     "diagnosed values": {"sums": {"x": (0, 60)}, "means": {"y": (0, 60)}, "diagnose": True, "where": "y > 0"},
     "diagnosed people": {
         "sums": {"x": (0, 90)}, "means": {"y": (0, 60)}, "count": "rows", "unit": "person", "rows_per_unit": 3,

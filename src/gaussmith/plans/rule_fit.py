@@ -58,7 +58,9 @@ def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
         cut = rule.cut_of(rule.names[0])
         if cut is not None and cut.cells != domain.dimension:
             return False
-        return draw.groups is None and most is not None and (rule.unit is None or rule.values_per_unit <= most)
+        if draw.groups is not None:  # one value of each person in each of its groups
+            return isinstance(domain, Cells) and most == rule.values_per_unit == 1 and len(domain.sizes) == 1
+        return most is not None and not rule.by and (rule.unit is None or rule.values_per_unit <= most)
     if kinds and set(kinds) & {*CHECKED}:  # one cell of each person, whatever its rows and groups
         kind, column = rule.features[0]
         ends = column and (cut := rule.cut_of(column)) is not None and cut.ends is not None
@@ -69,7 +71,7 @@ def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
         alone = draw.groups is None and len(kinds) == 1 and bool(rule.by) == bool(rule.keys)
         return told and held and alone and (rows or kind == CHECKED_VALUE)
     if kinds and set(kinds) == {TABLED}:  # one combination of values for each person
-        if draw.groups is not None or not isinstance(domain, Cells) or len(kinds) != len(domain.sizes):
+        if not isinstance(domain, Cells) or len(kinds) != len(domain.sizes):
             return False
         cuts = [rule.cut_of(column) for column in rule.names]
         return all(cut is None or cut.cells == n - 1 for cut, n in zip(cuts, domain.sizes, strict=True))

@@ -50,6 +50,16 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
                     name=name,
                 )
     for question in finding:
+        cells = ("quantiles", "medians", "histograms", "proportions", "marginals")
+        asked = next((name for name in cells if getattr(question, name)), None)
+        if asked is not None:
+            raise RequestError(
+                f"{asked} of found groups",
+                "people are counted in cells only in groups that are declared",
+                "declare the groups, or ask in a question without by",
+                code="cells-of-found-groups",
+                asked=asked,
+            )
         if question.error_at_most is not None:
             raise RequestError(
                 "error_at_most of found groups",

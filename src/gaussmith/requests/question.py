@@ -129,12 +129,12 @@ class Question(Fields):
             raise RequestError(
                 "nothing is asked for", rule, "add sums, means or count, e.g. --count", code="nothing-asked"
             )
-        if self.marginals and (self.by or self.values_per_unit not in (None, 1)):
+        if self.marginals and self.values_per_unit not in (None, 1):
             raise RequestError(
-                "marginals by groups, or with values_per_unit",
+                "marginals with values_per_unit",
                 "a person is in one cell of each table",
-                "leave them out; a column of groups may be a column of the tables",
-                code="marginals-by-groups",
+                "leave it out",
+                code="marginals-with-several-values",
             )
         if self.histograms or self.proportions:
             self._check_histogram()
@@ -211,12 +211,20 @@ class Question(Fields):
                 "write a [[question]] for each, or ask for them outside the questions",
                 code="histogram-beside-other-answers",
             )
-        if self.by or self.count == "rows":
+        if self.count == "rows":
             raise RequestError(
-                "a histogram by groups, or with a number of rows",
+                "a histogram with a number of rows",
                 "a histogram counts people, once for each value",
-                'leave by and count = "rows" out of its question',
-                code="histogram-by-groups-or-rows",
+                'leave count = "rows" out of its question',
+                code="histogram-with-rows",
+            )
+        if self.by and self.values_per_unit not in (None, 1):
+            raise RequestError(
+                f"a histogram by groups with values_per_unit={self.values_per_unit}",
+                "in each of its groups a person has one value, the one with the most rows",
+                "leave values_per_unit out, or make the groups values of a second histogram",
+                code="histogram-by-groups-of-several-values",
+                values_per_unit=self.values_per_unit,
             )
 
     def check_unit(self, unit: str | None) -> None:

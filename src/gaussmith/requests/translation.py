@@ -67,7 +67,7 @@ def plan_part(
         person,
         None if made.domain.rows_coordinate is None else part.rows_per_unit,
         () if groups is None else groups.columns,
-        1 if is_marks else part.groups_per_unit,
+        1 if is_marks and not part.by else part.groups_per_unit,
         part.columns,
         where,
         part.present,

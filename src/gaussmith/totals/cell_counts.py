@@ -39,7 +39,7 @@ from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem.codes import BoxCodes, Codes
 from gaussmith.problem.features import OWN_TOTAL, OWN_VALUE
 from gaussmith.totals.features import Coding, Contribution, PersonMean, PersonTotal
-from gaussmith.totals.groups import keep_groups
+from gaussmith.totals.groups import keep_groups, keep_values
 from gaussmith.totals.limbs import code_people, code_rows, combine_rows, select_rows
 from gaussmith.totals.people import check_people, prepare
 
@@ -113,6 +113,10 @@ class TableCells:
     sizes: tuple[int, ...]
     others: tuple[int, ...]
     derivation: Derivation
+    groups: GroupKeys | None = None
+    groups_per_unit: int = 1
+    or_none: bool = False
+    """Whether a person whose value is not declared is in no cell; else there is one more cell for these."""
 
     def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
         return attempt(lambda: self._total(source, codes))
@@ -121,10 +125,11 @@ class TableCells:
         import narwhals as nw
 
         engine, columns = source.engine, [key.columns[0] for key in self.keys]
-        frame, added = prepare(source, self.added, self.derivation, None, columns)
+        frame, added = prepare(source, self.added, self.derivation, self.groups, columns)
         kinds = kinds_of(frame.collect_schema())
         matched = {f"v{j}": match_keys(key, kinds)["k0"] for j, key in enumerate(self.keys)}
-        rows = select_rows(frame, added, matched)
+        keyed = {} if self.groups is None else match_keys(self.groups, kinds)
+        rows = grouped(select_rows(frame, added, {**keyed, **matched}), self.groups, keyed, engine)
         whole = nw.lit(0).cast(nw.Int64)
         for j, key in enumerate(self.keys):
             if key.cuts:
@@ -135,15 +140,24 @@ class TableCells:
                 place = nw.col(f"p{j}").cast(nw.Int64)
             known = nw.when(~place.is_null()).then(place).otherwise(nw.lit(self.others[j]).cast(nw.Int64))
             whole = whole * self.sizes[j] + known
-        rows = rows.with_columns(whole.cast(nw.Int64).alias("g"))
-        if added.unit is not None:
-            rows = combine_rows(rows.select("u", "g", "n"), added, ("u", "g"))
-            rows = keep_groups(rows, 1, math.prod(self.sizes))
+        values = math.prod(self.sizes) - self.or_none
+        rows = rows.with_columns(whole.cast(nw.Int64).alias("v"))
+        groups = 1 if self.groups is None else len(self.groups.keys)
+        people = keep_values(rows, added, groups, self.groups_per_unit, values)
         one = nw.lit(1).cast(nw.Int64).alias("n")
-        counted = rows.select("g", one).group_by("g").agg(nw.col("n").sum())
-        found = [(int(g), int(n)) for g, n in engine.fetch(counted.select("g", "n"))]
-        places = np.array(np.unravel_index(np.array([g for g, _ in found], np.int64), self.sizes)).T
-        return [totals_of(codes, places.reshape(-1, len(self.sizes)), [n for _, n in found])]
+        counted = people.select("g", "v", one).group_by("g", "v").agg(nw.col("n").sum())
+        found: list[list[tuple[int, int]]] = [[] for _ in range(groups)]
+        for g, v, n in engine.fetch(counted.select("g", "v", "n")):
+            found[int(g)].append((int(v), int(n)))
+        return [self._totals(codes, some, values) for some in found]
+
+    def _totals(self, codes: Codes, found: Sequence[tuple[int, int]], values: int) -> Totals:
+        """The counts of one group, of how many people are at each combination of values."""
+        inside = [(v, n) for v, n in found if v < values]
+        at = np.array([v for v, _ in inside], np.int64)
+        places = at[:, None] if self.or_none else np.array(np.unravel_index(at, self.sizes)).T
+        made = totals_of(codes, places.reshape(-1, len(self.sizes)), [n for _, n in inside])
+        return Totals(made.sums, sum(n for _, n in found))
 
     def rehearsed(self, source: Source) -> TableCells:
         return self
@@ -207,20 +221,24 @@ def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
 
 
 def open_tables(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> TableCells:
-    """People by several columns together, checked without a look at the data."""
+    """People by several columns together, or by one in each declared group; checked without a look at the data."""
     _refuse_array(source)
     domain, declared = draw.block.domain, []
+    or_none = rule.histogram is not None
     for (_, column), labels in zip(rule.features, domain.declared_lists, strict=True):
-        cut, known = rule.cut_of(column), list(labels)[:-1]  # the last is for all that is not declared
+        cut, known = rule.cut_of(column), list(labels)[: None if or_none else -1]  # the last: all that is not declared
         if cut is not None:
             declared.append(declare_cells(column, cut, known, derivation.kinds))
         else:
             check_listed(source, column, known)
             declared.append(declare_groups([column], [(label,) for label in known], derivation.kinds))
-    added = Contribution((), rule.unit)
-    check_people(source, added, derivation, None, 1, rule.names)
+    added, groups = Contribution((), rule.unit), draw.groups
+    keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
+    check_people(source, added, derivation, keys, rule.groups_per_unit, rule.names)
     check_once(source, 1)
-    return TableCells(added, tuple(declared), _sizes(domain), tuple(n - 1 for n in _sizes(domain)), derivation)
+    sizes = tuple(n + or_none for n in _sizes(domain))
+    others = tuple(n - 1 for n in sizes)
+    return TableCells(added, tuple(declared), sizes, others, derivation, keys, rule.groups_per_unit, or_none)
 
 
 def _sizes(domain: Domain) -> tuple[int, ...]:

@@ -212,7 +212,9 @@ def _open_rest(rule: RowRule) -> Callable[[Source, Draw, RowRule, Derivation], S
         return open_check
     if rule.is_counted:
         return open_tables if rule.features[0][0] == TABLED else open_number
-    return _open_people if rule.histogram is None else _open_histogram
+    if rule.histogram is None:
+        return _open_people
+    return open_tables if rule.by else _open_histogram
 
 
 def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Records | People | FoundPeople:
