@@ -36,7 +36,7 @@ _PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of o
 
 _SPARED = (
     "present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form", "person_columns", "person_where",
-    "cuts", "keys",
+    "cuts", "keys", "by_cuts", "zoned",
 )  # fmt: skip
 """Fields that are saved only where they say something."""
 
@@ -62,6 +62,8 @@ class RowRule:
     person_where:    the filter of people, by their person columns
     cuts:            the cells that a column's values are counted in, by column
     keys:            the declared groups, where a person is compared with the limits of all groups together
+    by_cuts:         the cells that are groups, by column
+    zoned:           once a source was opened, the columns of times with a time zone, which are read in UTC
     form:            the form of plain data; "" for a table of which the rest of the rule says what a person adds
 
     >>> print(RowRule(((TOTAL, "visits"),), unit="person", where="age >= 18"))
@@ -89,6 +91,8 @@ class RowRule:
     person_where: str | None = None
     cuts: tuple[tuple[str, Cut], ...] = ()
     keys: tuple[tuple[Any, ...], ...] = ()
+    by_cuts: tuple[tuple[str, Cut], ...] = ()
+    zoned: tuple[str, ...] = ()
 
     @property
     def histogram(self) -> str | None:
@@ -214,6 +218,8 @@ class RowRule:
             what += ", or text that is not a plain number (45%, $5, 1,5)," if self.is_text else ""
             shown = [f"{value:,.12g} in {column}" for column, value in self.stand_ins[:MAX_LISTED]]
             lines.append(f"{what} counts as {', '.join(shown)}{', …' if self.stand_ins[MAX_LISTED:] else ''}")
+        if self.zoned:
+            lines.append(f"times in {', '.join(self.zoned)} have a time zone and are read in UTC")
         if self.query:
             lines.append(f"the table is the result of a query: the guarantee is about its rows{_PROMISED[self.query]}")
         return lines
@@ -261,11 +267,13 @@ class RowRule:
         for name in _SPARED:
             if not fields[name]:
                 del fields[name]
-        for name in ("present", "complete"):
+        for name in ("present", "complete", "zoned"):
             if name in fields:
                 fields[name] = list(fields[name])
         if self.cuts:
             fields["cuts"] = {column: cut.to_dict() for column, cut in self.cuts}
+        if self.by_cuts:
+            fields["by_cuts"] = {column: cut.to_dict() for column, cut in self.by_cuts}
         if self.stand_ins:
             fields["stand_ins"] = [list(pair) for pair in self.stand_ins]
         if self.keys:
@@ -283,6 +291,8 @@ class RowRule:
             "stand_ins": (),
             "cuts": {},
             "keys": (),
+            "zoned": (),
+            "by_cuts": {},
             "source": None,
             "values_per_unit": 1,
         }
@@ -297,6 +307,7 @@ class RowRule:
                 "by": tuple(given["by"]),
                 "present": tuple(map(str, given["present"])),
                 "complete": tuple(map(str, given["complete"])),
+                "zoned": tuple(map(str, given["zoned"])),
                 "groups_per_unit": int(given["groups_per_unit"]),
                 "columns": tuple((str(name), str(text)) for name, text in given["columns"].items()),
                 "values_per_unit": int(given["values_per_unit"]),
@@ -308,6 +319,7 @@ class RowRule:
                 "keys": tuple(tuple(label) for label in given["keys"]),
                 "person_columns": tuple((str(name), str(text)) for name, text in given["person_columns"].items()),
                 "cuts": tuple((str(column), Cut.from_dict(cut)) for column, cut in given["cuts"].items()),
+                "by_cuts": tuple((str(column), Cut.from_dict(cut)) for column, cut in given["by_cuts"].items()),
             }
         )
 

@@ -26,6 +26,7 @@ from gaussmith.problem.features import (
     OWN_TOTAL,
     BoundedColumn,
 )
+from gaussmith.requests.bins import plain_keys
 from gaussmith.requests.parts import Part, parts_of
 from gaussmith.requests.question import Question
 from gaussmith.statistics.diagnosis import Diagnosis
@@ -97,11 +98,11 @@ def _check_question(question: Question) -> None:
 def _parts(question: Question, unit: str | None) -> list[Part]:
     """The parts that check the limits of a question."""
     own = parts_of(question)
-    groups = Groups(question.by, Records(), 1) if question.by else None
+    groups = Groups(plain_keys(question.by), Records(), 1) if question.by else None
     columns, labels = ((), ()) if groups is None else (groups.columns, groups.labels)
     held = min(question.groups_per_unit or 1, len(labels)) if groups is not None and unit is not None else 1
     found = []
-    for check in dict.fromkeys(each for part in own for each in _checks(part, question, unit, held)):
+    for check in dict.fromkeys(each for part in own for each in _checks(part, question, unit, held, len(labels))):
         rule: dict[str, Any] = {
             "by": columns,
             "keys": labels,
@@ -124,7 +125,7 @@ def _parts(question: Question, unit: str | None) -> list[Part]:
     return found
 
 
-def _checks(part: Part, question: Question, unit: str | None, held: int) -> list[Check]:
+def _checks(part: Part, question: Question, unit: str | None, held: int, groups: int) -> list[Check]:
     """The limits of one part of a question."""
     found = []
     for asked in part.asked:
@@ -139,13 +140,9 @@ def _checks(part: Part, question: Question, unit: str | None, held: int) -> list
     over_rows = (over_rows and part.mean_of == "rows") or part.count == "rows"
     if unit is not None and over_rows and (part.rows_per_unit or 1) > 1:
         found.append(Check(CHECKED_ROWS, "", None, part.rows_per_unit or 1, (), None))
-    if unit is not None and question.by and held < _groups(question):
+    if unit is not None and held < groups:
         found.append(Check(CHECKED_GROUPS, "", None, held, (), None))
     return found
-
-
-def _groups(question: Question) -> int:
-    return Groups(question.by, Records(), 1).size
 
 
 def _bounded(asked: AskedAnswer, part: Part, unit: str | None) -> list[tuple[BoundedColumn, bool]]:

@@ -17,6 +17,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans import Draw
 from gaussmith.plans.found_draws import split_with_keys
+from gaussmith.requests.bins import Bins
 from gaussmith.requests.parts import Part, parts_of
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
@@ -50,6 +51,13 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
                     name=name,
                 )
     for question in finding:
+        if any(isinstance(keys, Bins) for keys in question.by.values()):
+            raise RequestError(
+                "bins beside found keys",
+                "cells are groups only where all groups are declared",
+                'derive a column of the cells, such as columns = { decade = "floor(age / 10)" }',
+                code="bins-beside-found-keys",
+            )
         cells = ("quantiles", "medians", "histograms", "proportions", "marginals")
         asked = next((name for name in cells if getattr(question, name)), None)
         if asked is not None:

@@ -12,6 +12,7 @@ from gaussmith.checks import check_whole
 from gaussmith.domains import FOUND
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
+from gaussmith.requests.bins import Bins
 from gaussmith.requests.bounds import settle_rows, settle_totals, settle_values
 from gaussmith.requests.fields import OF_BOUNDED, READERS, Fields, is_plain, read_counted, read_keys
 from gaussmith.requests.given import fill_absent, refuse_unknown
@@ -37,7 +38,7 @@ class Question(Fields):
     regression:       {"of": "income", "on": ["age", "bmi"]}: slopes and the constant
     count:            True: the number of people; "rows": the number of rows
     by:               declared groups: {"region": ["north", "south"]}, or a list of combinations; or found in the data:
-                      {"airport": "found"}
+                      {"airport": "found"}; or cells of numbers or dates: {"age": {"bins": [18, 40]}}
     rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
     groups_per_unit:  the number of groups a person counts in; must be given where there are groups and a unit
     mean_of:          "rows": means over rows; "units": means over people of each person's own mean
@@ -112,7 +113,7 @@ class Question(Fields):
         if self.finds:
             self._check_found()
         lists = self.by.values() if isinstance(self.by, Mapping) else [self.by]
-        if self.by and all(isinstance(keys, list) for keys in lists):  # others are refused as no keys at all
+        if self.by and all(isinstance(keys, list | Bins) for keys in lists):  # others are refused as no keys at all
             _check_fits("groups_per_unit", self.groups_per_unit or 1, math.prod(map(len, lists)), "groups")
         if self.rows_per_unit is not None:
             self._check_limit("rows_per_unit", 1 << 20)
@@ -289,7 +290,7 @@ class Question(Fields):
                 found[name] = settle_rows(name, own, {**totals, **self.bounds})
             elif read is read_counted or (read is read_keys and isinstance(own, Mapping)):
                 cells = {c: self.bins[c] for c in own if own[c] is None and c in self.bins and c not in self.values}
-                found[name] = settle_values(name, own, {**self.values, **(cells if read is read_counted else {})})
+                found[name] = settle_values(name, own, {**self.values, **cells})
         quantiles = settle_quantiles(self.quantiles, self.medians, self.bounds, self.total_bounds, self.bins, unit)
         marginals = settle_marginals(self.marginals, self.values, self.bins)
         return replace(self, **found, quantiles=quantiles, medians={}, marginals=marginals)

@@ -77,6 +77,7 @@ def plan_part(
         stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
         person_columns=part.person_columns,
         person_where=person_where,
+        by_cuts=part.by_cuts,
     )
     row_rule = replace(row_rule, **made.rule)
     missing = {}

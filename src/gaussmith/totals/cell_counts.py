@@ -30,6 +30,7 @@ from gaussmith.expressions import (
     check_cut,
     declare_cells,
     declare_groups,
+    declare_keys,
     kinds_of,
     match_keys,
     place_among,
@@ -213,7 +214,7 @@ def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
         coding = Coding.of(BoxCodes.for_bounds([cut.ends[0]], [cut.ends[1]], [instead]))
         feature = PersonTotal(column, coding, instead) if kind == OWN_TOTAL else PersonMean(column, coding)
         added = Contribution((feature,), rule.unit)
-    keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
+    keys = None if groups is None else declare_keys(groups.columns, groups.labels, derivation.kinds, rule.by_cuts)
     check_people(source, added, derivation, keys, rule.groups_per_unit, (column,))
     check_cut(column, cut, derivation.kinds)
     check_once(source, 1)
@@ -233,7 +234,7 @@ def open_tables(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
             check_listed(source, column, known)
             declared.append(declare_groups([column], [(label,) for label in known], derivation.kinds))
     added, groups = Contribution((), rule.unit), draw.groups
-    keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
+    keys = None if groups is None else declare_keys(groups.columns, groups.labels, derivation.kinds, rule.by_cuts)
     check_people(source, added, derivation, keys, rule.groups_per_unit, rule.names)
     check_once(source, 1)
     sizes = tuple(n + or_none for n in _sizes(domain))

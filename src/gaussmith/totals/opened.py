@@ -25,6 +25,7 @@ from gaussmith.expressions import (
     columns_used,
     declare_cells,
     declare_groups,
+    declare_keys,
     parse,
     plan_derivation,
 )
@@ -92,6 +93,8 @@ class Opened:
             return told if told.ids or told.query else None
         rows = self.rows or source
         told = rule.identified(rows.told_ids(rule.unit), rows.told_query)
+        zoned = tuple(name for name in columns_read(rule) if getattr(rows.schema.get(name), "time_zone", None))
+        told = replace(told, zoned=zoned)
         is_text = source.is_text or not source.texts.isdisjoint(rule.names)
         return told.opened(rows.name, is_text, stand_ins)
 
@@ -234,7 +237,7 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
     added = Contribution(features, rule.unit, rule.rows_per_unit or 1)
     if isinstance(groups, FoundGroups):
         return _open_found(source, groups, rule, derivation, added)
-    keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
+    keys = None if groups is None else declare_keys(groups.columns, groups.labels, derivation.kinds, rule.by_cuts)
     check_people(source, added, derivation, keys, rule.groups_per_unit)
     if keys is None and rule.unit is None and all(kind == TOTAL for kind, _ in rule.features):
         check_once(source, 1)
