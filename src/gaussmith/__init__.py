@@ -36,8 +36,8 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "gaussmith.catalogue": ("compare",),
     "gaussmith.domains": (
-        "Ball", "Box", "Cells", "Counts", "GaussianData", "Groups", "Moments", "Points", "Records", "SparseSum",
-        "Votes",
+        "Ball", "BallMoments", "Box", "Cells", "Counts", "GaussianData", "Groups", "Moments", "Points", "Records",
+        "SparseSum", "Votes",
     ),
     "gaussmith.errors": (
         "BudgetError", "DataError", "DomainError", "ExpressionError", "GaussmithError", "GuaranteeError",
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from gaussmith.charged_release import rehearse, release
     from gaussmith.domains import (
         Ball,
+        BallMoments,
         Box,
         Cells,
         Counts,
@@ -96,8 +97,9 @@ if TYPE_CHECKING:
     from gaussmith.requests.request import Request
 
 __all__ = [
-    "Ball", "Box", "BudgetError", "Cells", "Counts", "DataError", "DomainError", "ExpressionError", "GaussianData",
-    "GaussmithError", "Groups", "Guarantee", "GuaranteeError", "InternalError", "Ledger", "LedgerError", "Moments",
+    "Ball", "BallMoments", "Box", "BudgetError", "Cells", "Counts", "DataError", "DomainError", "ExpressionError",
+    "GaussianData", "GaussmithError", "Groups", "Guarantee", "GuaranteeError", "InternalError", "Ledger",
+    "LedgerError", "Moments",
     "Plan", "PlanError", "Points", "Question", "Records", "Release", "Request", "RequestError", "SourceError",
     "SparseSum", "Votes", "compare", "plan", "read", "rehearse",
     "release",

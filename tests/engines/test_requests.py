@@ -50,6 +50,15 @@ REQUESTS: dict[str, dict[str, Any]] = {
                "columns": {"half": "x / 2"}, "where": "x > -10 or is_null(x)"},
     "groups": {"means": {"x": (0, 90)}, "count": "rows", "unit": "person", "rows_per_unit": 2, "groups_per_unit": 2,
                "by": {"region": ["south", "north", "west"], "year": [2020, 2021]}},
+    "histogram by groups": {"histograms": {"year": [2020, 2022]}, "count": True, "unit": "person", "groups_per_unit": 2,
+                            "by": {"region": ["south", "north", "east"]}},
+    "tables by groups": {"marginals": [["year"], ["x"]], "values": {"year": [2020, 2022]}, "bins": {"x": [0, 30]},
+                         "unit": "person", "groups_per_unit": 1, "by": {"region": ["south", "north", "east"]}},
+    "diagnosed rows": {"means": {"x": (0, 40), "half": (5, 50)}, "columns": {"half": "x / 2"}, "missing": {"half": 7},
+                       "diagnose": True, "where": "x > -10 or is_null(x)"},
+    "diagnosed people": {"sums": {"x": (0, 300)}, "medians": {"year": (2020, 2021)}, "means": {"x": (0, 60)},
+                         "unit": "person", "rows_per_unit": 8, "groups_per_unit": 2, "diagnose": True,
+                         "by": {"region": ["south", "north", "west"], "year": [2020, 2021]}},
 }  # fmt: skip
 
 
@@ -57,9 +66,15 @@ REQUESTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("engine", SOURCES)
 def test_every_engine_gives_the_same_integers(engine: str, name: str, tmp_path: Path) -> None:
     request = gm.Request(SOURCES[engine](tmp_path), guarantee=gm.Guarantee(mu=1), **REQUESTS[name])
-    expected = total_all(mechanism.prepare_request(request.plan, TABLE).sources)
-    assert total_all(mechanism.prepare_request(request.plan, request.source).sources) == expected
-    assert sum(found.records for found in expected[0]) > 3
+    expected = integers(request.plan, TABLE)
+    assert integers(request.plan, request.source) == expected
+    assert sum(records for _, records in expected[0]) > 3
+
+
+def integers(plan: gm.Plan, source: Any) -> list[list[tuple[list[int], int]]]:
+    """The totals of every group of every draw."""
+    found = total_all(mechanism.prepare_request(plan, source).sources)
+    return [[([int(s) for s in each.sums], each.records) for each in groups] for groups in found]
 
 
 @pytest.mark.parametrize("engine", SOURCES)

@@ -18,6 +18,7 @@ from refusals import refused
 from summing import total_people, total_records
 
 import gaussmith as gm
+from gaussmith.domains.ball_moment_codes import BallMomentCodes
 from gaussmith.domains.cell_codes import CellCodes
 from gaussmith.domains.counts import CountCodes
 from gaussmith.domains.moment_codes import MomentCodes, coarse_codes
@@ -104,6 +105,7 @@ CODINGS: dict[str, Any] = {
         coarse_codes(np.array(LOW), np.array(HIGH), BOX.substitute, None),
         (*((j, j) for j in range(13)), (0, 1), (0, 12), (3, 11), (4, 6)),
     ),
+    "ball moments": BallMomentCodes(BALL, (*((j, j) for j in range(13)), (0, 1), (0, 12), (3, 11), (4, 6))),
     "all sparse": SparseCodes.for_bounds(np.array(HIGH), at_most=13),
 }
 

@@ -76,6 +76,17 @@ def test_units_groups_filters_and_derived_columns(spark: Any, table: Path) -> No
     assert np.allclose(found.values, wanted.values, rtol=1e-5, atol=0.01)
 
 
+def test_who_is_beyond_limits(spark: Any, table: Path) -> None:
+    fields = {"unit": "person", "groups_per_unit": 1, "rows_per_unit": 5, "sums": {"visits": (0, 60)}, "diagnose": True}
+    fields |= {"means": {"age": (0, 60)}, "by": {"plan": ["free", "family"]}}
+    wanted = gm.release(gm.Request(table, guarantee=SHARP, **fields))["diagnosis"]
+    found = gm.release(gm.Request(spark.read.parquet(str(table)).repartition(7), guarantee=SHARP, **fields))[
+        "diagnosis"
+    ]
+    assert len(found.names) == len(wanted.names)
+    assert np.allclose(found.values, wanted.values, atol=0.01) and wanted["age_above"].value > 100
+
+
 def test_plain_releases_of_frames_and_files(spark: Any, table: Path) -> None:
     plan = gm.plan(gm.Box({"age": (0, 100), "visits": (0, 20)}), SHARP, count=True)
     ages = pl.read_parquet(table)["age"].clip(0, 100).sum()

@@ -97,3 +97,15 @@ def test_times_with_a_zone_on_spark(spark: Any, tmp_path: Path) -> None:
         assert counted(frame, by={"t": ["2023-12-31", "2024-10-27", "0001-01-02"]}) == [1, 2, 1]
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_the_release_says_that_times_are_read_in_utc() -> None:
+    told = "times in t have a time zone and are read in UTC"
+    relation = duckdb.connect().from_arrow(table("Europe/Berlin").to_arrow())
+    for source in (table("Europe/Berlin"), relation):
+        request = gm.Request(source, count=True, by={"t": ["2024-03-31"]}, guarantee=gm.Guarantee(mu=1))
+        released = gm.release(request)
+        assert told in released.notes() and told in gm.read(released.to_json()).notes()
+    plain = table("UTC").with_columns(pl.col("t").dt.replace_time_zone(None))
+    request = gm.Request(plain, count=True, by={"t": ["2024-03-31"]}, guarantee=gm.Guarantee(mu=1))
+    assert told not in gm.release(request).notes()

@@ -46,6 +46,23 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "medians": {"x": (0, 60)}, "bins": BINS, "sums": {"y": (0, 90)}, "count": True, "unit": "person",
         "marginals": [["region"]], "values": {"region": REGIONS},
     },
+    "bins by group": {
+        "histograms": {"x": {"bins": [-20, 0, 7]}}, "count": True, "unit": "person", "by": {"region": REGIONS},
+        "groups_per_unit": 2,
+    },
+    "tables by group, replaced": {
+        "marginals": [["x"], ["y", "x"]], "bins": {**BINS, "y": [7]}, "unit": "person", "by": {"region": REGIONS},
+        "groups_per_unit": 2, "neighbours": "replace-one",
+    },
+    "diagnosed values": {"sums": {"x": (0, 60)}, "means": {"y": (0, 60)}, "diagnose": True, "where": "y > 0"},
+    "diagnosed people": {
+        "sums": {"x": (0, 90)}, "means": {"y": (0, 60)}, "count": "rows", "unit": "person", "rows_per_unit": 3,
+        "by": {"region": REGIONS}, "groups_per_unit": 2, "diagnose": True,
+    },
+    "diagnosed people replaced": {
+        "sums": {"x": (0, 90)}, "medians": {"y": (0, 60)}, "unit": "person", "by": {"region": REGIONS[:2]},
+        "groups_per_unit": 1, "diagnose": True, "neighbours": "replace-one",
+    },
 }  # fmt: skip
 
 
@@ -81,6 +98,26 @@ def test_neighbours_stay_within_what_is_charged(name: str) -> None:
         assert spent(plan, found) <= 1
         worst = max(worst, *found)
     assert worst > Fraction(8, 10)  # not vacuous: somebody comes close to what is charged
+
+
+def test_a_rule_that_is_not_of_its_check_is_refused() -> None:
+    """A saved diagnosis whose row rule would put a person into a cell that is not there is not read."""
+    plan = gm.Request("table", guarantee=G, **REQUESTS["diagnosed people"]).plan.to_dict()
+    at, rule = next(
+        (i, d["row_rule"]) for i, d in enumerate(plan["draws"]) if "checked" in d["row_rule"]["features"][0][0]
+    )
+    for damage in (
+        {"features": [["checked rows", ""]]},
+        {"features": [["checked value", "x"]], "unit": None},
+        {"cuts": {}},
+        {"keys": []},
+        {"groups_per_unit": 1},
+    ):
+        damaged = {**plan, "draws": [*plan["draws"]]}
+        damaged["draws"][at] = {**plan["draws"][at], "row_rule": {**rule, **damage}}
+        with pytest.raises(gm.PlanError) as caught:
+            gm.read(json.dumps(damaged))
+        assert caught.value.code in ("rule-of-other-numbers", "tie-of-other-people"), damage
 
 
 def test_a_rule_by_which_a_person_counts_twice_is_refused() -> None:

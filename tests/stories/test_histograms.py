@@ -120,11 +120,10 @@ def test_questions_may_be_histograms():
         ),
         ({"histograms": {"health": HEALTH}, "values_per_unit": 2}, RequestError, "limit-without-unit"),
         ({"count": True, "values_per_unit": 2, "unit": "person"}, RequestError, "values-per-unit-without-histograms"),
-        ({"histograms": {"health": HEALTH}, "by": {"year": [2023]}}, RequestError, "histogram-by-groups-or-rows"),
         (
             {"histograms": {"health": HEALTH}, "count": "rows", "unit": "person", "values_per_unit": 1},
             RequestError,
-            "histogram-by-groups-or-rows",
+            "histogram-with-rows",
         ),
         (
             {"questions": [{"histograms": {"health": HEALTH}, "sums": {"age": (0, 1)}}]},

@@ -66,7 +66,6 @@ def ask(**fields: Any) -> gm.Request:
             {"marginals": [["age"]], "values": {"age": [1, 2]}, "bins": {"age": [1, 2]}},
             "marginal-with-values-and-bins",
         ),
-        ({"marginals": [["sex"]], "values": {"sex": ["f", "m"]}, "by": {"sex": ["f", "m"]}}, "marginals-by-groups"),
         (
             {"marginals": [[c] for c in "abcdef"], "bins": {c: list(range(200)) for c in "abcdef"}},
             "too-many-combinations",

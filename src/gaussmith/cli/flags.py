@@ -176,6 +176,10 @@ FLAGS = (
         "or one number per sum, then per mean: 1,1,4",
         "weights", read_weights,
     ),
+    Flag(
+        "diagnose", None, "also say how many people are beyond bounds and limits, for 2 % of μ²",
+        "diagnose", lambda flag, given: bool(given),
+    ),
 )  # fmt: skip
 """The flags of a request, in the order of the help; guarantee and neighbours follow them."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gaussmith.domains.ball import Ball
+from gaussmith.domains.ball_moments import BallMoments
 from gaussmith.domains.box import Box
 from gaussmith.domains.cells import Cells
 from gaussmith.domains.counts import Counts
@@ -26,6 +27,7 @@ from gaussmith.problem import Domain
 
 _DOMAINS: tuple[Any, ...] = (
     Ball,
+    BallMoments,
     Box,
     Cells,
     Counts,
@@ -52,6 +54,6 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
 
 
 __all__ = [
-    "FOUND", "Ball", "Box", "Cells", "Counts", "Domain", "FoundGroups", "GaussianData", "Groups", "Moments", "People",
-    "Points", "Records", "SparseSum", "Votes", "domain_from_dict",
+    "FOUND", "Ball", "BallMoments", "Box", "Cells", "Counts", "Domain", "FoundGroups", "GaussianData", "Groups",
+    "Moments", "People", "Points", "Records", "SparseSum", "Votes", "domain_from_dict",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from gaussmith.expressions.cuts import Cut, cell_of, check_cut, place_among
 from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of
 from gaussmith.expressions.grammar import Expression, language, parse
 from gaussmith.expressions.identity import CODED_INTEGER, INTEGER, TEXT, as_id, check_ids, object_code
-from gaussmith.expressions.keys import GroupKeys, declare_cells, declare_groups, match_keys
+from gaussmith.expressions.keys import GroupKeys, declare_cells, declare_groups, declare_keys, match_keys
 from gaussmith.expressions.person_columns import PersonColumns, combine_people, plan_person_columns
 from gaussmith.expressions.readings import read_number
 from gaussmith.expressions.spelling import Derivation, as_number, derive, kinds_of, plan_derivation, to_narwhals
@@ -42,6 +42,7 @@ __all__ = [
     "common_filter",
     "declare_cells",
     "declare_groups",
+    "declare_keys",
     "derive",
     "evaluate",
     "kind_of",

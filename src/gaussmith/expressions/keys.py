@@ -12,7 +12,7 @@ import datetime
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import RequestError, nearest_column
@@ -88,6 +88,36 @@ def declare_groups(columns: Sequence[str], labels: Sequence[tuple[Any, ...]], ki
             raise RequestError(what, "it is declared twice", "name each group once", code="key-twice", key=key)
         seen.add(code)
     return GroupKeys(columns, labels, tuple(compared), codes)
+
+
+def declare_keys(
+    columns: Sequence[str],
+    labels: Sequence[tuple[Any, ...]],
+    kinds: Mapping[str, str],
+    cuts: Sequence[tuple[str, Cut]] = (),
+) -> GroupKeys:
+    """The same, where the keys of some columns are names of their cells, in the order of these.
+
+    >>> ages = declare_keys(["age"], [("< 18",), ("≥ 18",)], {"age": "number"}, [("age", Cut((18.0,)))])
+    >>> ages.keys, ages.codes
+    ((('< 18',), ('≥ 18',)), ((0.0,), (1.0,)))
+    """
+    if not cuts:
+        return declare_groups(columns, labels, kinds)
+    known = dict(cuts)
+    for name, cut in cuts:
+        if name not in kinds:
+            what, rule = f"by: column {name!r}", "the source has no such column"
+            raise RequestError(what, rule, nearest_column(name, kinds), code="no-such-key-column", column=name)
+        check_cut(name, cut, kinds)
+    places = [{key: float(i) for i, key in enumerate(dict.fromkeys(own))} for own in zip(*labels, strict=True)]
+    cut_at = [name in known for name in columns]
+    numbered = [
+        tuple(places[j][key] if cut_at[j] else key for j, key in enumerate(label)) for label in map(tuple, labels)
+    ]
+    read = {**kinds, **dict.fromkeys(known, "number")}
+    found = declare_groups(columns, numbered, read)
+    return replace(found, keys=tuple(map(tuple, labels)), cuts=tuple(cuts))
 
 
 def _compared_as(name: str, kind: str, values: Sequence[Any]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from gaussmith.expressions.cuts import Cut
 from gaussmith.numerics.linear import Array
@@ -48,3 +50,5 @@ class Assembled:
     made: tuple[tuple[str, str], ...]
     cuts: tuple[tuple[str, Cut], ...] = ()
     """The cells of columns that are counted in cells."""
+    rule: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the row rule that are not those of the question's part."""

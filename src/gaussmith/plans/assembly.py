@@ -24,7 +24,7 @@ from gaussmith.domains import Box, Cells, Counts, Domain, People, Records
 from gaussmith.errors import RequestError
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.assembled import Assembled, PersonRule
-from gaussmith.plans.cell_assembly import assemble_quantiles, assemble_tables
+from gaussmith.plans.cell_assembly import assemble_limits, assemble_quantiles, assemble_tables
 from gaussmith.plans.moment_assembly import assemble_moments
 from gaussmith.problem.codes import centre_of
 from gaussmith.problem.features import ROW_SUM, ROWS, TOTAL, VALUES, Need, One, Value, of_coordinates
@@ -32,7 +32,7 @@ from gaussmith.statistics import ONE, Answers, Count, Histograms, Statistic
 from gaussmith.statistics.asking import ground_of, read_weights
 from gaussmith.statistics.count import NAME
 from gaussmith.statistics.registry import STATISTICS
-from gaussmith.statistics.statistic import CELLS, MOMENTS, NUMBERS, TABLES, AskedAnswer, Ground
+from gaussmith.statistics.statistic import CELLS, LIMITS, MOMENTS, NUMBERS, TABLES, AskedAnswer, Ground
 from gaussmith.statistics.statistic import VALUES as VALUES_OF
 
 
@@ -91,6 +91,7 @@ ASSEMBLIES = {
     CELLS: assemble_quantiles,
     TABLES: assemble_tables,
     MOMENTS: assemble_moments,
+    LIMITS: assemble_limits,
 }
 """By `Statistic.over`: what makes the domain, the answers and the coordinates of a part of a question."""
 

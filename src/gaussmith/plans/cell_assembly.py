@@ -1,5 +1,6 @@
 """From quantiles and tables to a problem: cells of which a person is in one, and what is asked of their counts.
 
+limits      how many people are in each cell between and beyond the limits of a question (`plans.limit_cells`)
 quantiles   the numbers of people below each edge of the cells of one column; a person without a value is in no cell
 tables      marginals of the cells of several columns, one more cell for what is missing or not declared
 """
@@ -10,12 +11,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from gaussmith.domains import Cells
 from gaussmith.errors import RequestError
+from gaussmith.expressions.cuts import Cut
 from gaussmith.plans.assembled import Assembled, PersonRule
-from gaussmith.problem.features import TABLED, of_workload
+from gaussmith.problem.features import TABLED, of_coordinates, of_workload
 from gaussmith.statistics import Answers, Quantiles
 from gaussmith.statistics.asking import ask_workload
+from gaussmith.statistics.diagnosis import Diagnosis
 from gaussmith.statistics.statistic import AskedAnswer
 from gaussmith.workloads import marginals, prefix
 
@@ -61,3 +66,15 @@ def assemble_tables(
     cuts = tuple((column, cut) for column, _, cut in declared if cut is not None)
     answers = ask_workload(domain, work, bool(rule.count), "equal")
     return Assembled(domain, answers, None, tuple((TABLED, column) for column in columns), cuts)
+
+
+def assemble_limits(
+    asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
+) -> Assembled:
+    """How many people are between the limits of a question and how many beyond; each is in one cell."""
+    ((_, _, (names, kind, column, ends, own)),) = asked
+    domain, d = Cells(list(names), or_none=True), len(names)
+    features = of_coordinates(np.arange(d), np.zeros(d, bool))
+    read = Diagnosis(names, np.arange(d)[:, None], np.ones(d))
+    cuts = () if ends is None else ((column, Cut((), ends=ends)),)
+    return Assembled(domain, Answers.of(features, [read], "equal"), None, ((kind, column),), cuts, dict(own))

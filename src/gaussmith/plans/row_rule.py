@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from gaussmith.expressions.cuts import Cut
-from gaussmith.problem.features import OWN_MEAN, OWN_TOTAL, OWN_VALUE, ROWS, TABLED, TOTAL, VALUES
+from gaussmith.problem.features import CHECKED, OWN_MEAN, OWN_TOTAL, OWN_VALUE, ROWS, TABLED, TOTAL, VALUES
 
 NUMBERS, CATEGORIES, ORDER, PAIRS = "numbers", "categories", "order", "pairs"
 """The forms of plain data, of which each row is a record, or in pairs an item of one.
@@ -36,7 +36,7 @@ _PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of o
 
 _SPARED = (
     "present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form", "person_columns", "person_where",
-    "cuts",
+    "cuts", "keys", "by_cuts", "zoned",
 )  # fmt: skip
 """Fields that are saved only where they say something."""
 
@@ -61,6 +61,9 @@ class RowRule:
     person_columns:  numbers of a person, made of the rows that pass the filter: then each person is one row of these
     person_where:    the filter of people, by their person columns
     cuts:            the cells that a column's values are counted in, by column
+    keys:            the declared groups, where a person is compared with the limits of all groups together
+    by_cuts:         the cells that are groups, by column
+    zoned:           once a source was opened, the columns of times with a time zone, which are read in UTC
     form:            the form of plain data; "" for a table of which the rest of the rule says what a person adds
 
     >>> print(RowRule(((TOTAL, "visits"),), unit="person", where="age >= 18"))
@@ -87,6 +90,9 @@ class RowRule:
     person_columns: tuple[tuple[str, str], ...] = ()
     person_where: str | None = None
     cuts: tuple[tuple[str, Cut], ...] = ()
+    keys: tuple[tuple[Any, ...], ...] = ()
+    by_cuts: tuple[tuple[str, Cut], ...] = ()
+    zoned: tuple[str, ...] = ()
 
     @property
     def histogram(self) -> str | None:
@@ -97,12 +103,22 @@ class RowRule:
     def is_plain(self) -> bool:
         """Whether every row of the table is a record of numbers just as it stands."""
         own = self.unit is None and not self.by and not self.columns and not self.is_filtered
-        return own and self.histogram is None and not self.is_counted
+        return own and self.histogram is None and not self.is_counted and not self.is_checked
 
     @property
     def is_counted(self) -> bool:
         """Whether people are counted in cells, by a number of theirs or by the values of several columns."""
         return bool(self.features) and self.features[0][0] in (OWN_VALUE, OWN_MEAN, OWN_TOTAL, TABLED)
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether people are compared with the limits of a question."""
+        return bool(self.features) and self.features[0][0] in CHECKED
+
+    @property
+    def counts_marks(self) -> bool:
+        """Whether each coordinate is a cell or value that people are counted in, not a number of theirs."""
+        return self.histogram is not None or self.is_checked
 
     def cut_of(self, column: str) -> Cut | None:
         """The cells of a column; None where its values are declared."""
@@ -121,7 +137,7 @@ class RowRule:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The column of each coordinate; the number of rows has none."""
-        return tuple(column for kind, column in self.features if kind != ROWS)
+        return tuple(column for _, column in self.features if column)
 
     def opened(self, source: str | None, is_text: bool, stand_ins: Iterable[float]) -> RowRule:
         """The same of a source that was opened; `stand_ins` has one for each coordinate."""
@@ -131,7 +147,7 @@ class RowRule:
         read = dict.fromkeys(
             (kind, column, float(value))
             for (kind, column), value in zip(self.features, stand_ins, strict=False)
-            if kind not in (ROWS, VALUES, OWN_VALUE, OWN_MEAN, OWN_TOTAL, TABLED)
+            if kind not in (ROWS, VALUES, OWN_VALUE, OWN_MEAN, OWN_TOTAL, TABLED, *CHECKED)
             and column not in derived
             and column not in self.present
         )
@@ -202,6 +218,8 @@ class RowRule:
             what += ", or text that is not a plain number (45%, $5, 1,5)," if self.is_text else ""
             shown = [f"{value:,.12g} in {column}" for column, value in self.stand_ins[:MAX_LISTED]]
             lines.append(f"{what} counts as {', '.join(shown)}{', …' if self.stand_ins[MAX_LISTED:] else ''}")
+        if self.zoned:
+            lines.append(f"times in {', '.join(self.zoned)} have a time zone and are read in UTC")
         if self.query:
             lines.append(f"the table is the result of a query: the guarantee is about its rows{_PROMISED[self.query]}")
         return lines
@@ -249,13 +267,17 @@ class RowRule:
         for name in _SPARED:
             if not fields[name]:
                 del fields[name]
-        for name in ("present", "complete"):
+        for name in ("present", "complete", "zoned"):
             if name in fields:
                 fields[name] = list(fields[name])
         if self.cuts:
             fields["cuts"] = {column: cut.to_dict() for column, cut in self.cuts}
+        if self.by_cuts:
+            fields["by_cuts"] = {column: cut.to_dict() for column, cut in self.by_cuts}
         if self.stand_ins:
             fields["stand_ins"] = [list(pair) for pair in self.stand_ins]
+        if self.keys:
+            fields["keys"] = [list(label) for label in self.keys]
         if self.person_columns:
             fields["person_columns"] = dict(self.person_columns)
         return fields | {"features": [list(pair) for pair in self.features], "columns": dict(self.columns)}
@@ -268,6 +290,9 @@ class RowRule:
             "complete": (),
             "stand_ins": (),
             "cuts": {},
+            "keys": (),
+            "zoned": (),
+            "by_cuts": {},
             "source": None,
             "values_per_unit": 1,
         }
@@ -282,6 +307,7 @@ class RowRule:
                 "by": tuple(given["by"]),
                 "present": tuple(map(str, given["present"])),
                 "complete": tuple(map(str, given["complete"])),
+                "zoned": tuple(map(str, given["zoned"])),
                 "groups_per_unit": int(given["groups_per_unit"]),
                 "columns": tuple((str(name), str(text)) for name, text in given["columns"].items()),
                 "values_per_unit": int(given["values_per_unit"]),
@@ -290,8 +316,10 @@ class RowRule:
                 "ids": str(given["ids"]) if given["ids"] in _COMPARED else "",
                 "query": str(given["query"]) if given["query"] in _PROMISED else "",
                 "form": str(given["form"]),
+                "keys": tuple(tuple(label) for label in given["keys"]),
                 "person_columns": tuple((str(name), str(text)) for name, text in given["person_columns"].items()),
                 "cuts": tuple((str(column), Cut.from_dict(cut)) for column, cut in given["cuts"].items()),
+                "by_cuts": tuple((str(column), Cut.from_dict(cut)) for column, cut in given["by_cuts"].items()),
             }
         )
 

@@ -7,8 +7,22 @@ from typing import TYPE_CHECKING
 from gaussmith.domains import Cells, People
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.plans.limit_cells import cells_of
 from gaussmith.plans.row_rule import RowRule
-from gaussmith.problem.features import MEAN, OWN_MEAN, OWN_TOTAL, OWN_VALUE, ROW_SUM, ROWS, TABLED, TOTAL, VALUES
+from gaussmith.problem.features import (
+    CHECKED,
+    CHECKED_TOTAL,
+    CHECKED_VALUE,
+    MEAN,
+    OWN_MEAN,
+    OWN_TOTAL,
+    OWN_VALUE,
+    ROW_SUM,
+    ROWS,
+    TABLED,
+    TOTAL,
+    VALUES,
+)
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw
@@ -44,15 +58,26 @@ def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
         cut = rule.cut_of(rule.names[0])
         if cut is not None and cut.cells != domain.dimension:
             return False
-        return draw.groups is None and most is not None and (rule.unit is None or rule.values_per_unit <= most)
+        if draw.groups is not None:  # one value of each person in each of its groups
+            return isinstance(domain, Cells) and most == rule.values_per_unit == 1 and len(domain.sizes) == 1
+        return most is not None and not rule.by and (rule.unit is None or rule.values_per_unit <= most)
+    if kinds and set(kinds) & {*CHECKED}:  # one cell of each person, whatever its rows and groups
+        kind, column = rule.features[0]
+        ends = column and (cut := rule.cut_of(column)) is not None and cut.ends is not None
+        told = bool(ends) == bool(column) == (kind in (CHECKED_VALUE, CHECKED_TOTAL))
+        rows = rule.unit is not None and not rule.person_columns  # people have rows, and may be in several groups
+        cells = cells_of(kind, rows and (kind == CHECKED_VALUE or rule.groups_per_unit > 1))
+        held = isinstance(domain, Cells) and domain.marks_at_most == 1 and domain.dimension == len(cells)
+        alone = draw.groups is None and len(kinds) == 1 and bool(rule.by) == bool(rule.keys)
+        return told and held and alone and (rows or kind == CHECKED_VALUE)
     if kinds and set(kinds) == {TABLED}:  # one combination of values for each person
-        if draw.groups is not None or not isinstance(domain, Cells) or len(kinds) != len(domain.sizes):
+        if not isinstance(domain, Cells) or len(kinds) != len(domain.sizes):
             return False
         cuts = [rule.cut_of(column) for column in rule.names]
         return all(cut is None or cut.cells == n - 1 for cut, n in zip(cuts, domain.sizes, strict=True))
     if kinds and set(kinds) & {OWN_VALUE, OWN_MEAN, OWN_TOTAL}:  # one number of each person, in one cell or in none
         cut = rule.cut_of(rule.names[0])
-        whose = kinds == [OWN_VALUE] if rule.unit is None else kinds in ([OWN_MEAN], [OWN_TOTAL])
+        whose = kinds == [OWN_VALUE] if rule.unit is None or rule.person_columns else kinds in ([OWN_MEAN], [OWN_TOTAL])
         held = isinstance(domain, Cells) and domain.marks_at_most == 1 and len(domain.sizes) == 1
         return whose and held and cut is not None and cut.cells == domain.dimension
     if not isinstance(domain, People):

@@ -44,7 +44,7 @@ class Place:
 def counts_everybody(draw: Draw, where: str | None) -> bool:
     """Whether the records of a draw are all people that pass the common filter."""
     rule = RowRule(()) if draw.row_rule is None else draw.row_rule
-    everyone = not rule.present and rule.person_where is None
+    everyone = not rule.present and rule.person_where is None and not rule.keys
     return draw.groups is None and rule.where == where and everyone
 
 

@@ -35,6 +35,12 @@ OWN_VALUE, OWN_MEAN, OWN_TOTAL = "own value", "own mean", "own total"
 TABLED = "tabled"
 """A column of tables: which cell of all columns together a person is in."""
 
+CHECKED_VALUE, CHECKED_TOTAL = "checked value", "checked total"
+CHECKED_ROWS, CHECKED_GROUPS = "checked rows", "checked groups"
+CHECKED = (CHECKED_VALUE, CHECKED_TOTAL, CHECKED_ROWS, CHECKED_GROUPS)
+"""What of a person is compared with the limits of a question: the values of its rows, their total, how many rows it has
+and in how many groups."""
+
 
 class BoundedColumn(NamedTuple):
     """A column and the bounds of its values."""

@@ -40,6 +40,12 @@ class Readings:
 
         return weighted_contrast(cast("Release", self), weights, answer)
 
+    def diagnosis(self) -> list[str]:
+        """What the diagnosis tells about the answers, in sentences; empty without `diagnose`."""
+        from gaussmith.releases.diagnosis import diagnosis_sentences
+
+        return diagnosis_sentences(cast("Release", self))
+
     def ratio(self, first: Any, second: Any, answer: str | None = None) -> Contrasts:
         """first / second, parts as in `difference`. Unknown where the noise does not tell the second from 0."""
         from gaussmith.releases.contrasts import ratios

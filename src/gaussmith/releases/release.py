@@ -24,6 +24,7 @@ from gaussmith.releases.distribution import CellReadings
 from gaussmith.releases.piece_readout import read_piece
 from gaussmith.releases.readings import Readings
 from gaussmith.releases.readout import Readout, ReadoutByWeight, block_diagonal, side_by_side
+from gaussmith.releases.shares_in_view import share_in_view, share_names
 from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.statistics.mean import check_method
 
@@ -84,7 +85,7 @@ class Release(Readings, CellReadings):
         row_rule, block = self.row_rules[self.plan.slot.draws[0]], self.block
         if row_rule is None or len(self.plan.slots) == 1:
             return row_rule
-        places = block.problem.features.index.tolist() if row_rule.histogram is None else []
+        places = block.problem.features.index.tolist() if not row_rule.counts_marks else []
         return row_rule.about({row_rule.features[i][1] for j in places for i in block.domain.read_from(j)})
 
     def notes(self) -> list[str]:
@@ -141,13 +142,13 @@ class Release(Readings, CellReadings):
             return self._in_questions(key)
         if self.labels:
             wanted = key if isinstance(key, tuple) else (key,)
-            if wanted not in self.labels and key not in self.names:
+            if wanted not in self.labels and key not in (*self.names, *share_names(self)):
                 known = [" · ".join(map(str, each)) for each in self.labels]
                 remedy = nearest(" · ".join(map(str, wanted)), known)
                 raise PlanError(f"group {key!r}", "it was not declared", remedy, code="no-such-group", group=key)
             if wanted in self.labels:
                 return replace(self, view=View((self.labels.index(wanted),), answer=self.view.answer))
-        names = self.names
+        names = self.names if is_whole(key) else [*self.names, *share_names(self)]
         if is_whole(key):
             key = names[int(key)]
         if key not in names:
@@ -160,7 +161,7 @@ class Release(Readings, CellReadings):
         if key in self.questions:
             return replace(self, plan=self.plan[key])
         wanted = key if isinstance(key, tuple) else (key,)
-        found = [each for each in self if wanted in each.labels or key in each.names]
+        found = [each for each in self if wanted in each.labels or key in (*each.names, *share_names(each))]
         if len(found) > 1:
             names = ", ".join(repr(each.questions[0]) for each in found)
             raise PlanError(
@@ -246,11 +247,14 @@ class Release(Readings, CellReadings):
     @cached_property
     def values(self) -> Array:
         """The answers in order, the count last if asked for; groups × answers if there are groups."""
-        return self._shown(side_by_side([each.values for each in self.readouts]))
+        share = share_in_view(self)
+        return self._shown(side_by_side([each.values for each in self.readouts])) if share is None else share.values
 
     @cached_property
     def standard_errors(self) -> Array:
         """The standard errors of the answers in order; for means by the delta method, in the units of the mean."""
+        if (share := share_in_view(self)) is not None:
+            return share.standard_errors
         return self._shown(side_by_side([each.standard_errors for each in self.readouts]))
 
     def intervals(
@@ -276,6 +280,8 @@ class Release(Readings, CellReadings):
 
     def raw_intervals(self, width: float, method: str = "fieller") -> tuple[Array, Array]:
         """Ends `width` standard errors to either side, not cut; infinite where the noise is too large to tell."""
+        if (share := share_in_view(self)) is not None:
+            return share.ends(width)
         ends = [each.intervals(width, check_method(method)) for each in self.readouts]
         lower, upper = (self._shown(side_by_side(each)) for each in zip(*ends, strict=True))
         return lower, upper
@@ -283,6 +289,8 @@ class Release(Readings, CellReadings):
     @property
     def limits(self) -> tuple[Array, Array]:
         """Between which numbers the answers in view lie without noise, from the bounds alone."""
+        if (share := share_in_view(self)) is not None:
+            return share.limits
         found = [piece.block.answers.limits(piece.block.domain) for piece in self.plan.pieces]
         low, high = (self._shown(side_by_side(each)) for each in zip(*found, strict=True))
         return low, high

@@ -32,10 +32,11 @@ def widened(release: Release, lower: Array, upper: Array, width: float) -> tuple
     """Intervals that also cover the sampling; refuses, with the reason, where it is not known for all in view."""
     found = _variances(release)
     for name in release.names:
-        if found[name][0] is None:
+        known_of = found.get(name, (None, "the sampling error of a share is not known here"))
+        if known_of[0] is None:
             raise PlanError(
                 f"population=True of {name!r}",
-                found[name][1],
+                known_of[1],
                 "ask for what it needs, or leave population out",
                 code="sampling-error-unknown",
                 answer=name,
@@ -75,7 +76,8 @@ def _variances(release: Release) -> dict[str, tuple[Array | None, str]]:
     values = dict(zip(map(str, everything.names), np.moveaxis(everything.values, -1, 0), strict=True))
     quantities, kinds = quantities_of(everything), dict(zip(everything.names, kinds_of(everything), strict=True))
     bounds = dict(zip(everything.names, zip(*everything.limits, strict=True), strict=True))
-    return {str(name): _of_answer(release, quantities[name], kinds, values, bounds[name]) for name in release.names}
+    known = [name for name in release.names if name in quantities]
+    return {str(name): _of_answer(release, quantities[name], kinds, values, bounds[name]) for name in known}
 
 
 def _of_answer(

@@ -12,6 +12,7 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
 from gaussmith.plans.error_distribution import normal_width
+from gaussmith.releases.shares_in_view import share_names, shares_of_groups, shows_shares
 from gaussmith.statistics import ONE
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ NOISY, EXACT, UNKNOWN = "noisy", "exact", "unknown"
 
 FIXED = ("question", "answer", "value", "standard_error", "lower", "upper", "status", "note")
 """The columns that are not keys of groups."""
-
-SHARE = "{}_share"
-"""What the share of a value is called."""
 
 MADE_UP = "made up"
 """The note of answers to a rehearsal."""
@@ -75,17 +73,18 @@ def _of_one(release: Release, confidence: float) -> dict[str, list[Any]]:
 
 
 def _with_shares(release: Release, found: dict[str, list[Any]], confidence: float) -> dict[str, list[Any]]:
-    """The table with a row for each share, where the question asks for proportions."""
-    statistics = [each for piece in release.plan.pieces for each in piece.answers.statistics]
-    if release.view.answer is not None or not any(each.shows_shares for each in statistics):
+    """The table with a row for each share, where the question asks for proportions; in each group its own."""
+    if release.view.answer is not None or not shows_shares(release):
         return found
-    shares = release.shares().columns(confidence)
-    size = len(shares["value"])
-    for name in found:
-        rows = [SHARE.format(key) for key in release.shares().keys_shown] if name == "answer" else shares.get(name)
-        found[name] += rows if rows is not None else [None] * size
-    if release.made_up:
-        found["note"][-size:] = ["; ".join(filter(None, (MADE_UP, note))) for note in found["note"][-size:]]
+    names = share_names(release)
+    for label, shares in shares_of_groups(release):
+        columns = shares.columns(confidence)
+        keys = dict(zip(release.groups.columns if release.groups is not None else (), label, strict=False))
+        known = {**{column: [key] * len(names) for column, key in keys.items()}, **columns, "answer": names}
+        if release.made_up:
+            known["note"] = ["; ".join(filter(None, (MADE_UP, note))) for note in known["note"]]
+        for name in found:
+            found[name] += known.get(name, [None] * len(names))
     return found
 
 
@@ -95,7 +94,7 @@ def _rules(release: Release, names: Sequence[str]) -> list[str]:
     for piece in release.pieces:
         rule, block = piece.row_rules[piece.plan.slot.draw], piece.block
         features = block.problem.features
-        if rule is None or rule.histogram is not None or features.is_linear or not rule.features:
+        if rule is None or rule.counts_marks or features.is_linear or not rule.features:
             continue
         for name, lead in zip(block.answers.names, block.answers.leads.tolist(), strict=True):
             made = [] if lead == ONE else [rule.features[i] for i in block.domain.read_from(int(features.index[lead]))]

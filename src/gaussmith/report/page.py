@@ -21,6 +21,7 @@ from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.standard_gaussian import compare_block, compare_release, standard_scale
 from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
+from gaussmith.releases.diagnosis import diagnosis_sentences, is_diagnosis
 from gaussmith.report.cell_charts import cell_pictures
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.coefficients import CAPTION as COEFFICIENTS
@@ -128,9 +129,10 @@ def _version(release: Release) -> str:
 
 def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
     """The name, title and body of each section about one question."""
-    said = release.notes() or [_plain_unit(release.pieces[0].block)]
-    people = ("people", "People and rows", f"<ul>{''.join(f'<li>{_text(note)}</li>' for note in said)}</ul>")
+    said = release.notes() or [release.pieces[0].block.domain.person]
+    people = ("people", "People and rows", _listed(said))
     answers = ("answers", "Answers", _answers(release))
+    told = [("told", "What this means", _listed(diagnosis_sentences(release)))] if is_diagnosis(release) else []
     pieces = [piece for piece in release.pieces if not piece.plan.draw.is_public]
     if not pieces:
         return [answers, people]
@@ -138,6 +140,7 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
     bounds = dict.fromkeys(_bounds(piece.block, piece.row_rule) for piece in pieces)
     pictures = "".join(_figure(draw(spec, told), told) for spec, told in cell_pictures(release))
     return [
+        *told,
         answers,
         people,
         *([("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>')] if pictures else []),
@@ -147,6 +150,10 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
         ("why", "Why this noise", "".join(dict.fromkeys(reasons(piece.block) for piece in pieces))),
         ("bounds", "Bounds and missing values", "".join(bounds)),
     ]
+
+
+def _listed(notes: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{_text(note)}</li>' for note in notes)}</ul>"
 
 
 def _compared(release: Release) -> str:
@@ -164,11 +171,6 @@ def _compared(release: Release) -> str:
         for each in compare_block(piece.block, most=MAX_ROWS, standard_scale=standard_scale(piece))
     ]
     return _noise(block, compared, several, scale, plan.pieces[0].draw)
-
-
-def _plain_unit(block: Block) -> str:
-    """Who is one person in a release from plain data; for pairs the record does not say."""
-    return block.domain.person
 
 
 def _shares(plan: Plan) -> str:

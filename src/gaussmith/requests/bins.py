@@ -97,6 +97,20 @@ def read_all_bins(which: str, given: Any) -> dict[str, Bins]:
     return {str(column): read_bins(str(column), each) for column, each in given.items()}
 
 
+def plain_keys(by: Any) -> Any:
+    """Declared groups, cells by their names."""
+    if not isinstance(by, Mapping):
+        return by
+    return {column: list(keys.labels) if isinstance(keys, Bins) else keys for column, keys in by.items()}
+
+
+def cuts_of(by: Any) -> tuple[tuple[str, Cut], ...]:
+    """The cells of the columns of groups that have some."""
+    if not isinstance(by, Mapping):
+        return ()
+    return tuple((column, keys.cut) for column, keys in by.items() if isinstance(keys, Bins))
+
+
 def equal_cells(low: float, high: float, cells: int) -> Cut:
     """Cells of one width within bounds; values beyond the bounds count as these.
 

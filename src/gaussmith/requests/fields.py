@@ -159,7 +159,9 @@ def read_counted(which: str, columns: Any) -> dict[str, Any]:
 def read_keys(which: str, by: Any) -> Any:
     """Declared keys with dates as texts; names alone where keys are in `values`. Their rules are those of `Groups`."""
     if isinstance(by, Mapping):
-        return {str(c): read_dates(keys) if isinstance(keys, list | tuple) else keys for c, keys in by.items()}
+        cells = {str(c): read_bins(str(c), keys) for c, keys in by.items() if is_binned(keys)}
+        read = {str(c): read_dates(keys) if isinstance(keys, list | tuple) else keys for c, keys in by.items()}
+        return {**read, **cells}
     if isinstance(by, Sequence) and not isinstance(by, str):
         if by and all(isinstance(name, str) for name in by):
             return dict.fromkeys(by)

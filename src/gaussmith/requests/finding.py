@@ -17,6 +17,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans import Draw
 from gaussmith.plans.found_draws import split_with_keys
+from gaussmith.requests.bins import Bins
 from gaussmith.requests.parts import Part, parts_of
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
@@ -56,6 +57,23 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
                 "which groups there are is not known beforehand",
                 "leave them out, or declare the keys",
                 code="group-weights-of-found-keys",
+            )
+        if any(isinstance(keys, Bins) for keys in question.by.values()):
+            raise RequestError(
+                "bins beside found keys",
+                "cells are groups only where all groups are declared",
+                'derive a column of the cells, such as columns = { decade = "floor(age / 10)" }',
+                code="bins-beside-found-keys",
+            )
+        cells = ("quantiles", "medians", "histograms", "proportions", "marginals")
+        asked = next((name for name in cells if getattr(question, name)), None)
+        if asked is not None:
+            raise RequestError(
+                f"{asked} of found groups",
+                "people are counted in cells only in groups that are declared",
+                "declare the groups, or ask in a question without by",
+                code="cells-of-found-groups",
+                asked=asked,
             )
         if question.error_at_most is not None:
             raise RequestError(

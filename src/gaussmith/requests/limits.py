@@ -31,7 +31,7 @@ def check_limits(question: Question, error_of: Callable[[Question], float]) -> N
             count=True, by=question.by, where=question.where, columns=question.columns, groups_per_unit=m
         ), error_of)  # fmt: skip
     counted = {**question.histograms, **question.proportions}
-    if counted and question.values_per_unit is None:
+    if counted and question.values_per_unit is None and not question.by:
         column, values = max(counted.items(), key=lambda pair: len(pair[1]))
         _refuse("a histogram", "values_per_unit", "value", len(values), lambda m: Question(
             histograms={column: values}, where=question.where, columns=question.columns, values_per_unit=m

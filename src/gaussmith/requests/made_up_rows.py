@@ -17,9 +17,10 @@ import numpy as np
 
 from gaussmith.errors import ExpressionError, RequestError
 from gaussmith.expressions import columns_used, parse, plan_derivation
+from gaussmith.expressions.cuts import DATE, Cut
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Draw, Plan
-from gaussmith.problem.features import ROWS, TOTAL, VALUES
+from gaussmith.problem.features import CHECKED, ROWS, TOTAL, VALUES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -114,9 +115,18 @@ def _declare_groups(draw: Draw, found: dict[str, Any], spread: _Spread) -> None:
     if draw.groups is None:
         return
     labels = spread.picked(draw.groups.labels)
+    cuts = dict(draw.row_rule.by_cuts) if draw.row_rule is not None else {}
     for i, column in enumerate(draw.groups.columns):
         if column not in found:
-            found[column] = [label[i] for label in labels]
+            found[column] = _of_cut(cuts[column], spread) if column in cuts else [label[i] for label in labels]
+
+
+def _of_cut(cut: Cut, spread: _Spread) -> list[Any]:
+    """Values in all cells of a column."""
+    if cut.kind == DATE:
+        days = [datetime.date(int(e) // 10000, int(e) // 100 % 100, int(e) % 100) for e in cut.edges]
+        return spread.picked([days[0] - datetime.timedelta(days=1), *days])
+    return spread.picked([cut.edges[0] - 1.0, *cut.edges])
 
 
 def _histogram_of(draw: Draw) -> tuple[str, Sequence[Any]] | None:
@@ -134,7 +144,7 @@ def _bounds_of(draw: Draw, each: int) -> dict[str, tuple[float, float]]:
     low, high = domain.middles - domain.mean_distances, domain.middles + domain.mean_distances
     found = {}
     for j, (kind, column) in enumerate(rule.features):
-        if kind not in (ROWS, VALUES):
+        if kind not in (ROWS, VALUES, *CHECKED):
             parts = each if kind == TOTAL and rule.unit is not None else 1
             found[column] = (float(low[j]) / parts, float(high[j]) / parts)
     return found

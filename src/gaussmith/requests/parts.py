@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from gaussmith.expressions.cuts import Cut
 from gaussmith.plans import Slot
+from gaussmith.requests.bins import cuts_of, plain_keys
 from gaussmith.requests.question import Question
 from gaussmith.statistics.asking import read_weights
 from gaussmith.statistics.registry import STATISTICS, asked_by_field
@@ -53,6 +55,8 @@ class Part:
     error_at_most: float | None = None
     key: Any = field(default=None, repr=False)
     """What answers over one domain have in common."""
+    by_cuts: tuple[tuple[str, Cut], ...] = ()
+    """The cells of columns of groups."""
 
     @property
     def is_filtered(self) -> bool:
@@ -80,7 +84,7 @@ class Part:
         """What decides which rows are read, and how: parts that agree in it can be one draw."""
         return (
             self.over, self.key, self.present, self.weights, self.by, self.rows_per_unit, self.groups_per_unit,
-            self.group_weights, self.mean_of, self.where, self.columns, self.person_columns,
+            self.group_weights, self.mean_of, self.where, self.columns, self.person_columns, self.by_cuts,
         )  # fmt: skip
 
 
@@ -139,7 +143,7 @@ def _part(question: Question, key: tuple[Any, ...], asked: Sequence[AskedAnswer]
         count,
         present,
         weights,
-        question.by,
+        plain_keys(question.by),
         question.rows_per_unit,
         question.groups_per_unit or 1,
         question.group_weights,
@@ -153,6 +157,7 @@ def _part(question: Question, key: tuple[Any, ...], asked: Sequence[AskedAnswer]
         tuple((each, where) for each, where in within if where is not None),
         question.error_at_most,
         common,
+        cuts_of(question.by),
     )
 
 

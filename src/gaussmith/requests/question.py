@@ -12,6 +12,7 @@ from gaussmith.checks import check_whole
 from gaussmith.domains import FOUND
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
+from gaussmith.requests.bins import Bins
 from gaussmith.requests.bounds import settle_rows, settle_totals, settle_values
 from gaussmith.requests.fields import OF_BOUNDED, READERS, Fields, is_plain, read_counted, read_keys
 from gaussmith.requests.given import fill_absent, refuse_unknown
@@ -37,7 +38,7 @@ class Question(Fields):
     regression:       {"of": "income", "on": ["age", "bmi"]}: slopes and the constant
     count:            True: the number of people; "rows": the number of rows
     by:               declared groups: {"region": ["north", "south"]}, or a list of combinations; or found in the data:
-                      {"airport": "found"}
+                      {"airport": "found"}; or cells of numbers or dates: {"age": {"bins": [18, 40]}}
     rows_per_unit:    the limit on rows per person that count, for means over rows and for count = "rows"
     groups_per_unit:  the number of groups a person counts in; must be given where there are groups and a unit
     group_weights:    how much the errors of a group matter: {"north": 4}, with several key columns
@@ -114,7 +115,7 @@ class Question(Fields):
         if self.finds:
             self._check_found()
         lists = self.by.values() if isinstance(self.by, Mapping) else [self.by]
-        if self.by and all(isinstance(keys, list) for keys in lists):  # others are refused as no keys at all
+        if self.by and all(isinstance(keys, list | Bins) for keys in lists):  # others are refused as no keys at all
             _check_fits("groups_per_unit", self.groups_per_unit or 1, math.prod(map(len, lists)), "groups")
         if self.rows_per_unit is not None:
             self._check_limit("rows_per_unit", 1 << 20)
@@ -131,12 +132,12 @@ class Question(Fields):
             raise RequestError(
                 "nothing is asked for", rule, "add sums, means or count, e.g. --count", code="nothing-asked"
             )
-        if self.marginals and (self.by or self.values_per_unit not in (None, 1)):
+        if self.marginals and self.values_per_unit not in (None, 1):
             raise RequestError(
-                "marginals by groups, or with values_per_unit",
+                "marginals with values_per_unit",
                 "a person is in one cell of each table",
-                "leave them out; a column of groups may be a column of the tables",
-                code="marginals-by-groups",
+                "leave it out",
+                code="marginals-with-several-values",
             )
         if self.histograms or self.proportions:
             self._check_histogram()
@@ -213,12 +214,20 @@ class Question(Fields):
                 "write a [[question]] for each, or ask for them outside the questions",
                 code="histogram-beside-other-answers",
             )
-        if self.by or self.count == "rows":
+        if self.count == "rows":
             raise RequestError(
-                "a histogram by groups, or with a number of rows",
+                "a histogram with a number of rows",
                 "a histogram counts people, once for each value",
-                'leave by and count = "rows" out of its question',
-                code="histogram-by-groups-or-rows",
+                'leave count = "rows" out of its question',
+                code="histogram-with-rows",
+            )
+        if self.by and self.values_per_unit not in (None, 1):
+            raise RequestError(
+                f"a histogram by groups with values_per_unit={self.values_per_unit}",
+                "in each of its groups a person has one value, the one with the most rows",
+                "leave values_per_unit out, or make the groups values of a second histogram",
+                code="histogram-by-groups-of-several-values",
+                values_per_unit=self.values_per_unit,
             )
 
     def check_unit(self, unit: str | None) -> None:
@@ -290,7 +299,7 @@ class Question(Fields):
                 found[name] = settle_rows(name, own, {**totals, **self.bounds})
             elif read is read_counted or (read is read_keys and isinstance(own, Mapping)):
                 cells = {c: self.bins[c] for c in own if own[c] is None and c in self.bins and c not in self.values}
-                found[name] = settle_values(name, own, {**self.values, **(cells if read is read_counted else {})})
+                found[name] = settle_values(name, own, {**self.values, **cells})
         quantiles = settle_quantiles(self.quantiles, self.medians, self.bounds, self.total_bounds, self.bins, unit)
         marginals = settle_marginals(self.marginals, self.values, self.bins)
         return replace(self, **found, quantiles=quantiles, medians={}, marginals=marginals)

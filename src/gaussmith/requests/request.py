@@ -14,13 +14,15 @@ from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse, same_meaning
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
-from gaussmith.plans import Draw, Plan
+from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.plans.choice import refused_count
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
 from gaussmith.requests.accuracy import AccuracyFirst
 from gaussmith.requests.bins import read_all_bins
 from gaussmith.requests.bounds import settle_values
+from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
+from gaussmith.requests.diagnosis import beside, check_parts, read_diagnose, slot_places, split_sliver
 from gaussmith.requests.fields import READERS, Fields, read_complete, read_counted, read_missing, read_values
 from gaussmith.requests.finding import check_found, found_parts, plan_found, split_found
 from gaussmith.requests.given import fill_absent, joined_columns, misnamed, refuse_paths, refuse_unknown
@@ -33,7 +35,7 @@ from gaussmith.statistics.registry import asked_by_field
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
 
-KEYS = ("source", *SHARED, "unit", "keys_delta", "guarantee", "neighbours", "question")
+KEYS = ("source", *SHARED, "unit", "keys_delta", "diagnose", "guarantee", "neighbours", "question")
 """The fields of a TOML request."""
 
 STATED = ("epsilon", "delta", "mu", "rho")
@@ -54,6 +56,7 @@ class Request(AccuracyFirst, Fields):
     """A request about one table. `Question` documents the fields; docs/requests.md has examples.
 
     `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
+    `diagnose` adds a question about who is beyond bounds and limits (docs/diagnosis.md).
     With `questions`, the fields here are defaults for all of them; if both have a filter, both apply.
 
     >>> import gaussmith as gm
@@ -68,6 +71,7 @@ class Request(AccuracyFirst, Fields):
     source: Any = field(kw_only=False, repr=False)  # a frame would show its values
     unit: str | None = None
     keys_delta: float | None = None
+    diagnose: bool = False
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
     questions: Sequence[Question | Mapping[str, Any]] = ()
@@ -183,7 +187,10 @@ class Request(AccuracyFirst, Fields):
         parts = [unite([owners[k][1] for k in members]) for members in sets]
         at = {k: (j, parts[j]) for j, members in enumerate(sets) for k in members}
         asking = [{owners[k][0] for k in members} for members in sets]
-        guarantee, spent = self.guarantee, []
+        guarantee, spent, checks = self.guarantee, [], []
+        if read_diagnose(self.diagnose):
+            checks = check_parts(questions, self.unit)
+            guarantee, sliver = split_sliver(self.guarantee)
         if finding:
             shares = [questions[i].share or 1.0 for i in finding]
             others = sum(question.share or 1.0 for question in questions if not question.finds)
@@ -202,6 +209,10 @@ class Request(AccuracyFirst, Fields):
             places[i], parts_in[i] = [(len(draws) + k, part) for k, part in enumerate(found)], found
             draws += plan_found(questions[i], found, self.unit, share, kappa, which)
         slots = [slot_of(question, parts_in[i], places[i]) for i, question in enumerate(questions)]
+        if checks:
+            slots = [replace(slot, name=slot.name or TOGETHER) for slot in slots]
+            slots.append(Slot.of(DIAGNOSIS, slot_places(checks, len(draws))))
+            draws = beside(draws, lambda worth: self._tied(checks, [{0}] * len(checks), sliver, worth))
         made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots))
         made.certify()
         if not made.noises:
@@ -251,7 +262,9 @@ class Request(AccuracyFirst, Fields):
             people += made[len(held) :]
         return placed_again(draws, people)
 
-    def _tied(self, parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee) -> list[Draw]:
+    def _tied(
+        self, parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee, worth: float = 1.0
+    ) -> list[Draw]:
         """The draws of these parts under one guarantee; one more may count their people.
 
         `asking` has the questions of each part: weights compare the answers of one question, whatever its parts.
@@ -263,7 +276,8 @@ class Request(AccuracyFirst, Fields):
         alone = [plan_alone(i, guarantee) for i in range(len(parts))]
         rules = [draw.row_rule for draw in alone if draw.row_rule is not None]
         everybody = everybody_of(rules, self.where, self.neighbours)
-        together = Questions(alone, scales_of(alone, asking), plan_alone, everybody, guarantee, self.neighbours)
+        scales = [worth * scale for scale in scales_of(alone, asking)]
+        together = Questions(alone, scales, plan_alone, everybody, guarantee, self.neighbours)
         limits = [part.limit for part in parts]
         return together.draws() if not any(limits) else draws_within(together, limits)
 

@@ -68,7 +68,7 @@ def plan_part(
         person,
         None if made.domain.rows_coordinate is None else part.rows_per_unit,
         () if groups is None else groups.columns,
-        1 if is_marks else part.groups_per_unit,
+        1 if is_marks and not part.by else part.groups_per_unit,
         part.columns,
         where,
         part.present,
@@ -78,7 +78,9 @@ def plan_part(
         stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
         person_columns=part.person_columns,
         person_where=person_where,
+        by_cuts=part.by_cuts,
     )
+    row_rule = replace(row_rule, **made.rule)
     missing = {}
     if made.stand_ins is None:  # one column may have several coordinates, under different bounds
         named = zip(made.domain.names or (), made.made, strict=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ class Histograms(Statistic):
     """Counts of cells, or of items of which a person has a few."""
 
     kind = "histogram"
-    field = "histograms"
+    field: ClassVar[str | None] = "histograms"
     over = VALUES
     counts_values = True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gaussmith.statistics.count import Count
 from gaussmith.statistics.covariance import Correlations, Covariances
+from gaussmith.statistics.diagnosis import Diagnosis
 from gaussmith.statistics.histogram import Histograms
 from gaussmith.statistics.linear import Linear
 from gaussmith.statistics.mean import Means
@@ -28,6 +29,7 @@ STATISTICS: dict[str, type[Statistic]] = {
     Histograms.kind: Histograms,
     Proportions.kind: Proportions,
     Quantiles.kind: Quantiles,
+    Diagnosis.kind: Diagnosis,
     Linear.kind: Linear,
     Workloads.kind: Workloads,
 }

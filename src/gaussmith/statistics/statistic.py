@@ -23,6 +23,9 @@ NUMBERS, VALUES, CELLS, TABLES, MOMENTS = "numbers", "values", "cells", "tables"
 """What answers are about: numbers of records within bounds, declared values of a column, the cells of a number, the
 cells of several columns together, or squares and products of numbers within bounds."""
 
+LIMITS = "limits"
+"""Answers about the limits of a question themselves: who is beyond them."""
+
 
 class AskedAnswer(NamedTuple):
     """What is asked of one kind: the columns with their bounds, and whatever else tells it from others of its kind.

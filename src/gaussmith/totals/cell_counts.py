@@ -30,6 +30,7 @@ from gaussmith.expressions import (
     check_cut,
     declare_cells,
     declare_groups,
+    declare_keys,
     kinds_of,
     match_keys,
     place_among,
@@ -39,7 +40,7 @@ from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem.codes import BoxCodes, Codes
 from gaussmith.problem.features import OWN_TOTAL, OWN_VALUE
 from gaussmith.totals.features import Coding, Contribution, PersonMean, PersonTotal
-from gaussmith.totals.groups import keep_groups
+from gaussmith.totals.groups import keep_groups, keep_values
 from gaussmith.totals.limbs import code_people, code_rows, combine_rows, select_rows
 from gaussmith.totals.people import check_people, prepare
 
@@ -77,7 +78,7 @@ class NumberCells:
             rows = select_rows(frame, added, keyed)
             if self.stand_in is None:
                 rows = rows.filter(~nw.col("x0").is_null() & ~nw.col("x0").is_nan())
-            rows = _grouped(rows, self.keys, keyed, engine)
+            rows = grouped(rows, self.keys, keyed, engine)
             limbs = combine_rows(code_rows(rows, added, ("g",)), added, ("u", "g"))
             if self.keys is not None and self.groups_per_unit < len(self.keys.keys):
                 limbs = keep_groups(limbs, self.groups_per_unit, len(self.keys.keys))
@@ -85,7 +86,7 @@ class NumberCells:
             place = place_among(nw.col("c0"), edge_codes(added.features[0], self.cut))
         else:
             (own,) = match_keys(declare_cells(self.column, self.cut, range(self.cut.cells), kinds), kinds).values()
-            people = _grouped(select_rows(frame, added, {**keyed, "p": own}), self.keys, keyed, engine)
+            people = grouped(select_rows(frame, added, {**keyed, "p": own}), self.keys, keyed, engine)
             place = nw.col("p")
             if self.stand_in is None:
                 people = people.filter(~nw.col("p").is_null())
@@ -97,7 +98,7 @@ class NumberCells:
         places: list[list[tuple[int, int]]] = [[] for _ in range(groups)]
         for g, p, n in engine.fetch(counted.select("g", "p", "n")):
             places[int(g)].append((int(p), int(n)))
-        return [_totals(codes, [(p,) for p, _ in found], [n for _, n in found]) for found in places]
+        return [totals_of(codes, [(p,) for p, _ in found], [n for _, n in found]) for found in places]
 
     def rehearsed(self, source: Source) -> NumberCells:
         """With few cells: more of the same would be asked in the same way."""
@@ -113,6 +114,10 @@ class TableCells:
     sizes: tuple[int, ...]
     others: tuple[int, ...]
     derivation: Derivation
+    groups: GroupKeys | None = None
+    groups_per_unit: int = 1
+    or_none: bool = False
+    """Whether a person whose value is not declared is in no cell; else there is one more cell for these."""
 
     def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
         return attempt(lambda: self._total(source, codes))
@@ -121,10 +126,11 @@ class TableCells:
         import narwhals as nw
 
         engine, columns = source.engine, [key.columns[0] for key in self.keys]
-        frame, added = prepare(source, self.added, self.derivation, None, columns)
+        frame, added = prepare(source, self.added, self.derivation, self.groups, columns)
         kinds = kinds_of(frame.collect_schema())
         matched = {f"v{j}": match_keys(key, kinds)["k0"] for j, key in enumerate(self.keys)}
-        rows = select_rows(frame, added, matched)
+        keyed = {} if self.groups is None else match_keys(self.groups, kinds)
+        rows = grouped(select_rows(frame, added, {**keyed, **matched}), self.groups, keyed, engine)
         whole = nw.lit(0).cast(nw.Int64)
         for j, key in enumerate(self.keys):
             if key.cuts:
@@ -135,21 +141,30 @@ class TableCells:
                 place = nw.col(f"p{j}").cast(nw.Int64)
             known = nw.when(~place.is_null()).then(place).otherwise(nw.lit(self.others[j]).cast(nw.Int64))
             whole = whole * self.sizes[j] + known
-        rows = rows.with_columns(whole.cast(nw.Int64).alias("g"))
-        if added.unit is not None:
-            rows = combine_rows(rows.select("u", "g", "n"), added, ("u", "g"))
-            rows = keep_groups(rows, 1, math.prod(self.sizes))
+        values = math.prod(self.sizes) - self.or_none
+        rows = rows.with_columns(whole.cast(nw.Int64).alias("v"))
+        groups = 1 if self.groups is None else len(self.groups.keys)
+        people = keep_values(rows, added, groups, self.groups_per_unit, values)
         one = nw.lit(1).cast(nw.Int64).alias("n")
-        counted = rows.select("g", one).group_by("g").agg(nw.col("n").sum())
-        found = [(int(g), int(n)) for g, n in engine.fetch(counted.select("g", "n"))]
-        places = np.array(np.unravel_index(np.array([g for g, _ in found], np.int64), self.sizes)).T
-        return [_totals(codes, places.reshape(-1, len(self.sizes)), [n for _, n in found])]
+        counted = people.select("g", "v", one).group_by("g", "v").agg(nw.col("n").sum())
+        found: list[list[tuple[int, int]]] = [[] for _ in range(groups)]
+        for g, v, n in engine.fetch(counted.select("g", "v", "n")):
+            found[int(g)].append((int(v), int(n)))
+        return [self._totals(codes, some, values) for some in found]
+
+    def _totals(self, codes: Codes, found: Sequence[tuple[int, int]], values: int) -> Totals:
+        """The counts of one group, of how many people are at each combination of values."""
+        inside = [(v, n) for v, n in found if v < values]
+        at = np.array([v for v, _ in inside], np.int64)
+        places = at[:, None] if self.or_none else np.array(np.unravel_index(at, self.sizes)).T
+        made = totals_of(codes, places.reshape(-1, len(self.sizes)), [n for _, n in inside])
+        return Totals(made.sums, sum(n for _, n in found))
 
     def rehearsed(self, source: Source) -> TableCells:
         return self
 
 
-def _grouped(rows: Frame, keys: GroupKeys | None, keyed: Mapping[str, nw.Expr], engine: Engine) -> Frame:
+def grouped(rows: Frame, keys: GroupKeys | None, keyed: Mapping[str, nw.Expr], engine: Engine) -> Frame:
     """The rows with their group g; those whose key is not declared are dropped."""
     import narwhals as nw
 
@@ -158,7 +173,7 @@ def _grouped(rows: Frame, keys: GroupKeys | None, keyed: Mapping[str, nw.Expr], 
     return rows.join(engine.key_table(rows, keys), on=list(keyed), how="inner")
 
 
-def _totals(codes: Codes, places: Any, counts: Sequence[int]) -> Totals:
+def totals_of(codes: Codes, places: Any, counts: Sequence[int]) -> Totals:
     """How many people are in each cell of each table, from how many are at each place."""
     sums = np.zeros(codes.width, np.int64)
     codes.add_places(sums, np.array(places, np.int64).reshape(len(counts), codes.columns), np.array(counts, np.int64))
@@ -199,7 +214,7 @@ def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
         coding = Coding.of(BoxCodes.for_bounds([cut.ends[0]], [cut.ends[1]], [instead]))
         feature = PersonTotal(column, coding, instead) if kind == OWN_TOTAL else PersonMean(column, coding)
         added = Contribution((feature,), rule.unit)
-    keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
+    keys = None if groups is None else declare_keys(groups.columns, groups.labels, derivation.kinds, rule.by_cuts)
     check_people(source, added, derivation, keys, rule.groups_per_unit, (column,))
     check_cut(column, cut, derivation.kinds)
     check_once(source, 1)
@@ -207,21 +222,25 @@ def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
 
 
 def open_tables(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> TableCells:
-    """People by several columns together, checked without a look at the data."""
+    """People by several columns together, or by one in each declared group; checked without a look at the data."""
     _refuse_array(source)
     domain, declared = draw.block.domain, []
+    or_none = rule.histogram is not None
     for (_, column), labels in zip(rule.features, domain.declared_lists, strict=True):
-        cut, known = rule.cut_of(column), list(labels)[:-1]  # the last is for all that is not declared
+        cut, known = rule.cut_of(column), list(labels)[: None if or_none else -1]  # the last: all that is not declared
         if cut is not None:
             declared.append(declare_cells(column, cut, known, derivation.kinds))
         else:
             if draw.row_rule is None or not draw.row_rule.person_columns:
                 check_listed(source, column, known)
             declared.append(declare_groups([column], [(label,) for label in known], derivation.kinds))
-    added = Contribution((), rule.unit)
-    check_people(source, added, derivation, None, 1, rule.names)
+    added, groups = Contribution((), rule.unit), draw.groups
+    keys = None if groups is None else declare_keys(groups.columns, groups.labels, derivation.kinds, rule.by_cuts)
+    check_people(source, added, derivation, keys, rule.groups_per_unit, rule.names)
     check_once(source, 1)
-    return TableCells(added, tuple(declared), _sizes(domain), tuple(n - 1 for n in _sizes(domain)), derivation)
+    sizes = tuple(n + or_none for n in _sizes(domain))
+    others = tuple(n - 1 for n in sizes)
+    return TableCells(added, tuple(declared), sizes, others, derivation, keys, rule.groups_per_unit, or_none)
 
 
 def _sizes(domain: Domain) -> tuple[int, ...]:

@@ -167,12 +167,16 @@ class PersonTotal:
         return _whole(_known(x, self.missing).clip(-grid.reach, grid.reach) * math.ldexp(1.0, -grid.exponent))
 
     def code(self, j: int, k: int) -> nw.Expr:
+        return self.level(j).clip(0, self.grid.levels) * (1 << self.grid.shift)
+
+    def level(self, j: int) -> nw.Expr:
+        """How many steps of the grid the total is above the lower bound, before it is clamped."""
         import narwhals as nw
 
-        grid, carry = self.grid, nw.col(f"q{j}")
+        carry = nw.col(f"q{j}")
         high = (nw.col(f"h{j}") + carry).clip(-(1 << 38), 1 << 38)  # far outside all bounds, and 2^38·2^23 fits
         low = nw.col(f"l{j}") - carry * (1 << TOTAL_LIMB)
-        return (high * (1 << TOTAL_LIMB) + low - grid.zero).clip(0, grid.levels) * (1 << grid.shift)
+        return high * (1 << TOTAL_LIMB) + low - self.grid.zero
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ among a thousand cost DuckDB thirty times as much. The rows of one query are one
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.checks import check_whole
@@ -99,3 +100,30 @@ def keep_groups(combined: Frame, groups_per_unit: int, groups: int) -> Frame:
     ranked = combined.with_columns((rows * groups - nw.col("g")).alias("weight"))
     place = nw.col("weight").rank("ordinal", descending=True).over("u")
     return ranked.with_columns(place.alias("place")).filter(nw.col("place") <= groups_per_unit).drop("weight", "place")
+
+
+def keep_values(rows: Frame, added: Contribution, groups: int, groups_per_unit: int, values: int) -> Frame:
+    """One row (g, v) for each person and group that it keeps: the value v in which it has most rows there.
+
+    Rows have a group g and a value v < `values`, or v = `values` where the value is not declared: then the person is in
+    that group without a value, unless it has a declared one there. Ties go to the smaller v; groups are kept as by
+    `keep_groups`. Where each row is a person it is in one group, with one value.
+    """
+    import narwhals as nw
+
+    if added.unit is None:
+        return rows.select("g", "v")
+    held = combine_rows(rows.select("u", "g", "v", "n"), replace(added, features=()), ("u", "g", "v"))
+    if groups_per_unit < groups:
+        most = min(MAX_RANKED_ROWS, (1 << 62) // groups)
+        held = held.with_columns(nw.col("n").sum().over("u", "g").cast(nw.Int64).alias("rows"))
+        known = nw.when(nw.col("rows") < most).then(nw.col("rows")).otherwise(nw.lit(most))
+        held = held.with_columns((known * groups - nw.col("g")).alias("weight"))
+        held = held.with_columns(nw.col("weight").rank("dense", descending=True).over("u").alias("place"))
+        held = held.filter(nw.col("place") <= groups_per_unit).drop("rows", "weight", "place")
+    most = min(MAX_RANKED_ROWS, (1 << 62) // (values + 1))
+    known = nw.when(nw.col("n") < most).then(nw.col("n")).otherwise(nw.lit(most)) * (values + 1) - nw.col("v")
+    weight = nw.when(nw.col("v") < values).then(known).otherwise(nw.lit(-1)).cast(nw.Int64)
+    held = held.with_columns(weight.alias("weight"))
+    held = held.with_columns(nw.col("weight").rank("ordinal", descending=True).over("u", "g").alias("place"))
+    return held.filter(nw.col("place") == 1).select("g", "v")

@@ -25,6 +25,7 @@ from gaussmith.expressions import (
     columns_used,
     declare_cells,
     declare_groups,
+    declare_keys,
     parse,
     plan_derivation,
 )
@@ -54,6 +55,7 @@ from gaussmith.totals.features import (
 )
 from gaussmith.totals.found_keys import find_keys
 from gaussmith.totals.limbs import blocks_of
+from gaussmith.totals.limit_checks import open_check
 from gaussmith.totals.people import FoundPeople, Histogram, People, check_people
 from gaussmith.totals.person_rows import open_person_rows
 from gaussmith.totals.records import Records
@@ -91,6 +93,8 @@ class Opened:
             return told if told.ids or told.query else None
         rows = self.rows or source
         told = rule.identified(rows.told_ids(rule.unit), rows.told_query)
+        zoned = tuple(name for name in columns_read(rule) if getattr(rows.schema.get(name), "time_zone", None))
+        told = replace(told, zoned=zoned)
         is_text = source.is_text or not source.texts.isdisjoint(rule.names)
         return told.opened(rows.name, is_text, stand_ins)
 
@@ -207,9 +211,13 @@ def _check_present(source: Source, derivation: Derivation) -> None:
 
 def _open_rest(rule: RowRule) -> Callable[[Source, Draw, RowRule, Derivation], Summation]:
     """How rows that are not plain records are added up."""
+    if rule.is_checked:
+        return open_check
     if rule.is_counted:
         return open_tables if rule.features[0][0] == TABLED else open_number
-    return _open_people if rule.histogram is None else _open_histogram
+    if rule.histogram is None:
+        return _open_people
+    return open_tables if rule.by else _open_histogram
 
 
 def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Records | People | FoundPeople:
@@ -229,7 +237,7 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
     added = Contribution(features, rule.unit, rule.rows_per_unit or 1)
     if isinstance(groups, FoundGroups):
         return _open_found(source, groups, rule, derivation, added)
-    keys = None if groups is None else declare_groups(groups.columns, groups.labels, derivation.kinds)
+    keys = None if groups is None else declare_keys(groups.columns, groups.labels, derivation.kinds, rule.by_cuts)
     check_people(source, added, derivation, keys, rule.groups_per_unit)
     if keys is None and rule.unit is None and all(kind == TOTAL for kind, _ in rule.features):
         check_once(source, 1)

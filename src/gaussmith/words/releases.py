@@ -6,6 +6,7 @@ import textwrap
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.releases.diagnosis import diagnosis_sentences
 from gaussmith.releases.table import EXACT, FIXED, UNKNOWN
 from gaussmith.texts import printable
 from gaussmith.words.blocks import MAX_ROWS, guarantee_notes
@@ -37,7 +38,7 @@ def _release_text(release: Release, most: int, rest_in: str) -> str:
         return "\n".join([_answers_text(release, most, rest_in), *wrap_notes([*release_notes(release), COVERS])])
     texts = []
     for question in release:
-        notes = [printable(note) for note in question.notes()]
+        notes = [*diagnosis_sentences(question), *(printable(note) for note in question.notes())]
         body = "\n".join([_answers_text(question, most, rest_in), *notes])
         texts.append(f"{printable(question.questions[0])}\n{textwrap.indent(body, '  ')}\n")
     return "\n".join([*texts, *wrap_notes([*sharing(release.plan), *_charged(release), COVERS])])
@@ -55,8 +56,9 @@ def _release_html(release: Release) -> str:
     tables = []
     for question in release:
         header, rows, rest = shown_rows(question)
-        title = escape(printable(question.questions[0]))
-        tables.append(f"<h4>{title}</h4>{html_table(header, rows, _left_out(question, rest))}")
+        title, notes = escape(printable(question.questions[0])), _left_out(question, rest)
+        notes += diagnosis_sentences(question)
+        tables.append(f"<h4>{title}</h4>{html_table(header, rows, notes)}")
     return "".join(tables) + note_lines([*sharing(release.plan), *_charged(release), COVERS])
 
 

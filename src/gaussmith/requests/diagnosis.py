@@ -1,0 +1,205 @@
+"""What `diagnose = true` asks beside a request's own answers: who is beyond its bounds and limits.
+
+    bounds of a row, of a person's total      how many people are below, in which part of them, above
+    rows_per_unit, groups_per_unit            how many people have more
+
+Each is a histogram of its own, in which a person has one place; together they have a fixed sliver of the guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from gaussmith.domains import Groups, Records
+from gaussmith.errors import RequestError
+from gaussmith.guarantee import Guarantee
+from gaussmith.plans import Draw
+from gaussmith.plans.limit_cells import cells_of, label_of
+from gaussmith.plans.tying import placed_again
+from gaussmith.problem.features import (
+    CHECKED_GROUPS,
+    CHECKED_ROWS,
+    CHECKED_TOTAL,
+    CHECKED_VALUE,
+    OWN_TOTAL,
+    BoundedColumn,
+)
+from gaussmith.requests.bins import plain_keys
+from gaussmith.requests.parts import Part, parts_of
+from gaussmith.requests.question import Question
+from gaussmith.statistics.diagnosis import Diagnosis
+from gaussmith.statistics.statistic import LIMITS, AskedAnswer
+
+SHARE = 0.02
+"""The share of μ² that a diagnosis has."""
+
+NAME = "diagnosis"
+"""The name of the question that a diagnosis is."""
+
+
+class Check(NamedTuple):
+    """One limit: what of a person is compared with it, and with which rows."""
+
+    kind: str
+    column: str
+    ends: tuple[float, float] | None
+    limit: int
+    present: tuple[str, ...]
+    stand_in: float | None
+
+
+def read_diagnose(diagnose: Any) -> bool:
+    """Whether a request asks for a diagnosis."""
+    if not isinstance(diagnose, bool):
+        what, rule = f"diagnose={diagnose!r}"[:120], "it is true or false"
+        raise RequestError(what, rule, "write diagnose = true", code="diagnose-not-boolean", diagnose=diagnose)
+    return diagnose
+
+
+def split_sliver(guarantee: Guarantee) -> tuple[Guarantee, Guarantee]:
+    """The guarantee of all else, and that of the diagnosis."""
+    rest, sliver = guarantee.split([1 - SHARE, SHARE])
+    return rest, sliver
+
+
+def check_parts(questions: Sequence[Question], unit: str | None) -> list[Part]:
+    """A part for each limit of some questions, each limit once; refuses where there is none."""
+    found: dict[Any, tuple[Question, Part]] = {}
+    for question in questions:
+        _check_question(question)
+        for part in _parts(question, None if question.person_columns else unit):
+            read = (part.asked, part.present, part.where, part.columns, part.person_columns)
+            found.setdefault(read, (question, part))
+    if not found:
+        raise RequestError(
+            "diagnose = true, and no answer has bounds or limits",
+            "it tells how many people are beyond bounds, rows_per_unit and groups_per_unit",
+            "leave it out",
+            code="nothing-to-diagnose",
+        )
+    return _named(list(found.values()))
+
+
+def _check_question(question: Question) -> None:
+    if question.finds:
+        raise RequestError(
+            "diagnose = true beside found groups",
+            "limits are checked in declared groups: found ones are not known beforehand",
+            "leave it out, or diagnose a request with declared groups or none",
+            code="diagnose-of-found-groups",
+        )
+    if question.name == NAME:
+        what, rule = f"a question named {NAME!r} beside diagnose = true", "this is what the diagnosis is called"
+        raise RequestError(what, rule, "rename it", code="question-named-diagnosis")
+
+
+def _parts(question: Question, unit: str | None) -> list[Part]:
+    """The parts that check the limits of a question."""
+    own = parts_of(question)
+    groups = Groups(plain_keys(question.by), Records(), 1) if question.by else None
+    columns, labels = ((), ()) if groups is None else (groups.columns, groups.labels)
+    held = min(question.groups_per_unit or 1, len(labels)) if groups is not None and unit is not None else 1
+    found = []
+    for check in dict.fromkeys(each for part in own for each in _checks(part, question, unit, held, len(labels))):
+        rule: dict[str, Any] = {
+            "by": columns,
+            "keys": labels,
+            "groups_per_unit": held,
+            "rows_per_unit": check.limit if check.kind == CHECKED_ROWS else None,
+        }
+        if check.stand_in is not None:
+            rule["stand_ins"] = ((check.column, check.stand_in),)
+        several = unit is not None and (check.kind == CHECKED_VALUE or held > 1)
+        prefix = label_of(check.kind, check.column)
+        names = tuple(f"{prefix}_{cell}" for cell in cells_of(check.kind, several))
+        asked = AskedAnswer(Diagnosis.kind, (), (names, check.kind, check.column, check.ends, tuple(rule.items())))
+        plain: dict[str, Any] = {"by": {}, "complete": (), "missing": {}, "within": (), "error_at_most": None}
+        found.append(
+            replace(
+                own[0], asked=(asked,), over=LIMITS, count=False, present=check.present, weights="equal", key=None,
+                rows_per_unit=None, groups_per_unit=1, values_per_unit=1, **plain,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _checks(part: Part, question: Question, unit: str | None, held: int, groups: int) -> list[Check]:
+    """The limits of one part of a question."""
+    found = []
+    for asked in part.asked:
+        for column, made_total in _bounded(asked, part, unit):
+            kind = CHECKED_TOTAL if made_total else CHECKED_VALUE
+            stand_in = _stand_in(column, kind, part, question)
+            absent = stand_in is None and column.name not in part.present
+            present = tuple(sorted({*part.present, *([column.name] if absent else [])}))
+            ends = (float(column.low), float(column.high))
+            found.append(Check(kind, column.name, ends, 0, present, None if column.name in present else stand_in))
+    over_rows = part.over == "numbers" and any(asked.kind == "mean" for asked in part.asked)
+    over_rows = (over_rows and part.mean_of == "rows") or part.count == "rows"
+    if unit is not None and over_rows and (part.rows_per_unit or 1) > 1:
+        found.append(Check(CHECKED_ROWS, "", None, part.rows_per_unit or 1, (), None))
+    if unit is not None and held < groups:
+        found.append(Check(CHECKED_GROUPS, "", None, held, (), None))
+    return found
+
+
+def _bounded(asked: AskedAnswer, part: Part, unit: str | None) -> list[tuple[BoundedColumn, bool]]:
+    """The columns of an answer with the bounds that they are clipped to, and whether these are of a total."""
+    if asked.columns:
+        return [(column, unit is not None and asked.kind == "sum") for column in asked.columns]
+    if asked.kind == "quantile":
+        column, _, cut, made = asked.arguments
+        return [] if cut.ends is None else [(BoundedColumn(column, *cut.ends), made == OWN_TOTAL)]
+    return []
+
+
+def _stand_in(column: BoundedColumn, kind: str, part: Part, question: Question) -> float | None:
+    """What a missing value counts as; None where the row is left out."""
+    if column.name in question.missing:
+        return float(question.missing[column.name])
+    if column.name in part.present:
+        return None
+    if column.name in question.complete and kind == CHECKED_VALUE:
+        return column.low + (column.high - column.low) / 2
+    return 0.0 if column.low <= 0 <= column.high or kind == CHECKED_TOTAL else None
+
+
+def _named(found: Sequence[tuple[Question, Part]]) -> list[Part]:
+    """The parts, with names of answers that differ: by the question, else by a number."""
+    taken: set[str] = set()
+    parts = []
+    for question, part in found:
+        (asked,) = part.asked
+        names, *rest = asked.arguments
+        tried = [f"{question.name}: " if question.name else "", *(f"({i}) " for i in range(2, len(found) + 2))]
+        prefix = "" if names[0] not in taken else next(t for t in tried if t and t + names[0] not in taken)
+        names = tuple(prefix + name for name in names)
+        taken |= {*names}
+        parts.append(replace(part, asked=(asked._replace(arguments=(names, *rest)),)))
+    return parts
+
+
+def slot_places(parts: Sequence[Part], start: int) -> list[tuple[int, int]]:
+    """Where the answers of the diagnosis are, if its draws begin there."""
+    return [(start + k, place) for k, part in enumerate(parts) for place in range(part.count_place)]
+
+
+def beside(draws: Sequence[Draw], diagnose: Callable[[float], list[Draw]]) -> list[Draw]:
+    """All draws, with those of the diagnosis: what its errors are worth is such that its share of μ² is the best one.
+
+    With noise of its own for each of two totals T the best shares are in proportion to μ √T.
+    """
+    first = diagnose(1.0)
+    share = SHARE / (1 - SHARE)
+    worth = share * _total(draws) / _total(first)  # (share · μ √T)² of the others, over μ² T of the diagnosis
+    return placed_again([*draws, *diagnose(worth)], [])
+
+
+def _total(draws: Sequence[Draw]) -> float:
+    """The total of the squared errors of all noises, each by its worth."""
+    noises = {id(draw.tie or draw): draw for draw in draws}
+    return sum(
+        draw.scale * draw.total_variance if draw.tie is None else draw.tie.total_variance for draw in noises.values()
+    )
