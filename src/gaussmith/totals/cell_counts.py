@@ -215,7 +215,7 @@ def open_tables(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
         if cut is not None:
             declared.append(declare_cells(column, cut, known, derivation.kinds))
         else:
-            check_listed(source, column, known)
+            check_listed(source, draw, column, known)
             declared.append(declare_groups([column], [(label,) for label in known], derivation.kinds))
     added = Contribution((), rule.unit)
     check_people(source, added, derivation, None, 1, rule.names)
@@ -227,8 +227,13 @@ def _sizes(domain: Domain) -> tuple[int, ...]:
     return tuple(len(values) for values in domain.declared_lists)
 
 
-def check_listed(source: Source, column: str, labels: Sequence[Any]) -> None:
-    """Refuse numbers that are listed for a column of floats: they may be meant as values, or as edges of cells."""
+def check_listed(source: Source, draw: Draw, column: str, labels: Sequence[Any]) -> None:
+    """Refuse numbers that are listed for a column of floats: they may be meant as values, or as edges of cells.
+
+    What is computed is a double, also where it is a count: there the expression says what is meant.
+    """
+    if draw.row_rule is not None and draw.row_rule.person_columns:
+        return
     number = all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
     dtype = source.schema.get(column)
     if number and dtype is not None and dtype.is_float() and column not in source.texts:
