@@ -1,7 +1,7 @@
 """Each statistic beside the same job in other tools: the error of theirs over the error of ours.
 
 The same 2 000 people, the same bounds, (ε = 1, δ = 1e-6). Errors are root mean squares of what was really released,
-over a hundred releases or more; those of quantiles are in ranks. A tool that offers several kinds of noise is asked
+over forty releases or more; those of quantiles are in ranks. A tool that offers several kinds of noise is asked
 with each. Ours protects adding or removing a person; beside answers of a tool that takes the number of people for
 public, ours are planned for replacing one. The jobs are in peers/asked.py.
 

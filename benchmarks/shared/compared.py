@@ -27,7 +27,7 @@ PEERS = (
     Tool("pipelinedp_statistics", "PipelineDP", "", PIPELINEDP),
     Tool("diffprivlib_statistics", "diffprivlib", "", ("diffprivlib==0.6.6", "scikit-learn==1.5.2", POLARS)),
 )
-PEOPLE, COPIES, OUR_RELEASES = 2_000, 100, 200
+PEOPLE, COPIES, OUR_RELEASES = 2_000, 40, 200
 ADD_REMOVE, REPLACE_ONE = "add-remove", "replace-one"
 PUBLIC = {"one mean", "five means", "a mean in each of 10 areas", "one variance", "three variances"}
 """Where diffprivlib divides by the number of people, which it takes for public."""
