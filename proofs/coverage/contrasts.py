@@ -82,6 +82,8 @@ def _of_size(n: int) -> Iterator[Case]:
     some = _truth(skipped, [[_group(n, key)] for key in GROUPS])
     yield _case(f"difference of means over present values by group, n = {n:,}", skipped, some, _present_means)
     yield _case(f"ratio of means over present values by group, n = {n:,}", skipped, some, _present_ratio)
+    yield _case(f"contrast of means over present values of three groups, n = {n:,}", skipped, some, _present_contrast)
+    yield _case(f"means over present values of all groups against one, n = {n:,}", skipped, some, _present_against_one)
     yield _case(f"share of those who are present, n = {n:,}", tied, filled, _present)
     yield _case(f"count of a group over all people, n = {n:,}", tied, filled, _group_over_all)
 
@@ -302,6 +304,14 @@ def _present_means(release: Release) -> Contrasts:
 
 def _present_ratio(release: Release) -> Contrasts:
     return release.ratio("north", "east", answer="score_mean")
+
+
+def _present_contrast(release: Release) -> Contrasts:
+    return release.contrast({"north": 1, "south": -0.5, "east": -0.5}, answer="score_mean")
+
+
+def _present_against_one(release: Release) -> Contrasts:
+    return release.contrasts("north", answer="score_mean")
 
 
 def _present(release: Release) -> Contrasts:

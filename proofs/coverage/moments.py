@@ -33,6 +33,8 @@ ASKED: dict[str, Any] = {
     "covariance": "covariance",
     "regression": {"of": "income", "on": ["age", "bmi"]},
 }
+GROUPS = {"north": 0.5, "south": 0.3, "east": 0.2}
+"""The shares of groups; the smallest is looked at."""
 CHUNK = 5_000
 """Releases made at a time."""
 
@@ -47,23 +49,48 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """All cases: each answer of each question, by the number of people, and with people who have no age."""
+    """All cases: each answer of each question, by the number of people, by group, and with people who have no age."""
     return [
-        Case(f"{name}, n = {n}{', a third of whom have no age' if missing else ''}", NOMINAL, covered)
+        Case(f"{name}, n = {n:,}{_told(by, missing)}", NOMINAL, covered)
         for n in SIZES
+        for by in (False, True)
         for missing in (False, True)
-        for name, covered in _of_size(n, missing)
+        for name, covered in _of_size(n, by, missing)
     ]
 
 
-def _of_size(n: int, missing: bool) -> Iterator[tuple[str, Callable[[int], int]]]:
+def _told(by: bool, missing: bool) -> str:
+    return f"{', in a fifth by group' if by else ''}{', a third of whom have no age' if missing else ''}"
+
+
+def _of_size(n: int, by: bool, missing: bool) -> Iterator[tuple[str, Callable[[int], int]]]:
     """One case per answer; people without an age are left out, as a request does, and n is that of the others."""
     data = people(n)
-    kept = data[: n - n // 3] if missing else data
+    if by:
+        data = data[: int(n * min(GROUPS.values()))]
+    kept = data[: len(data) - len(data) // 3] if missing else data
     for asked, answers in ASKED.items():
         plan = gm.plan(gm.Moments(BOUNDS, around=0.15), GUARANTEE, answers=answers, weights="relative")
-        for i, name in enumerate(plan.names):
-            yield f"{asked}: {name}", _counting(plan.block, kept, i)
+        block = grouped_block(asked) if by else plan.block
+        for i, name in enumerate(block.answers.names):
+            yield f"{asked}: {name}", _counting(block, in_order(block, kept), i)
+
+
+def grouped_block(asked: str) -> Block:
+    """The noise and the answers of each group of a request."""
+    wanted: Any = {"variances": list(BOUNDS), "covariance": list(BOUNDS)}.get(asked, ASKED[asked])
+    by = {"region": list(GROUPS)}
+    request = gm.Request(
+        "nowhere.csv", bounds=BOUNDS, by=by, complete=list(BOUNDS), guarantee=GUARANTEE, **{asked: wanted}
+    )
+    (draw,) = request.plan.draws
+    return draw.block
+
+
+def in_order(block: Block, data: Array) -> Array:
+    """The columns in the order of the domain: a regression has the one that is explained first."""
+    names = list(BOUNDS)
+    return data[:, [names.index(name) for name in (block.domain.names or ()) if name in BOUNDS]]
 
 
 def people(n: int) -> Array:

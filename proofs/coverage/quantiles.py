@@ -1,4 +1,4 @@
-"""Coverage of quantiles: of the people in the data, by group, with missing values, and of the population.
+"""Coverage of quantiles: of the people in the data, by group, with missing values, differences, the population.
 
 `cases()` gives the cases; each is a name, the coverage that is promised, and a function that makes so many releases and
 says in how many of them the interval held the truth (of the answer of which it held least often). Releases are exact
@@ -19,6 +19,7 @@ from scipy.stats import norm
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.plans.error_distribution import normal_width
+from gaussmith.releases.contrast_intervals import recovered_interval
 from gaussmith.statistics import Noisy, Quantiles
 from gaussmith.totals.opened import total
 
@@ -55,6 +56,10 @@ def _cases() -> Iterator[Case]:
             for missing in (0.0, 0.2):
                 told = f"{', by group' if by else ''}{f', {missing:.0%} missing' if missing else ''}"
                 yield _case(f"quantiles, n = {n:,}{told}", of_people(n, by, missing))
+    for n in SIZES:
+        for missing in (0.0, 0.2):
+            told = f", {missing:.0%} missing" if missing else ""
+            yield _case(f"differences of quantiles of two groups, n = {n:,}{told}", of_difference(n, missing))
     for n in SIZES[:2]:
         yield _case(f"quantiles of the population, n = {n:,}", of_population(n))
 
@@ -125,6 +130,27 @@ def of_people(n: int, by: bool, missing: float) -> Callable[[np.random.Generator
             noisy = released(request, np.broadcast_to(counts, (repeats, *counts.shape)), random)
             low, high = read.intervals(noisy, normal_width(NOMINAL))
             return np.asarray((low <= truth) & (truth <= high))
+
+        return hits
+
+    return make
+
+
+def of_difference(n: int, missing: float) -> Callable[[np.random.Generator], Hits]:
+    """The quantiles of one group less those of another, whose noise is another draw."""
+
+    def make(random: np.random.Generator) -> Hits:
+        data = people(n, missing, random)
+        request = request_for(data, True)
+        read, counts = statistic_of(request), exact_counts(request)[:2]
+        one, other = (true_quantiles(data.filter(pl.col("group") == g)["income"]) for g in GROUPS[:2])
+
+        def hits(repeats: int, random: np.random.Generator) -> npt.NDArray[np.bool_]:
+            noisy = released(request, np.broadcast_to(counts, (repeats, *counts.shape)), random)
+            told = read.values(noisy), *read.intervals(noisy, normal_width(NOMINAL))
+            sides = (np.swapaxes(each, 1, 2) for each in told)
+            low, high = recovered_interval(np.array([1.0, -1.0]), *sides, np.eye(2))
+            return np.asarray((low <= one - other) & (one - other <= high))
 
         return hits
 

@@ -200,6 +200,18 @@ def test_statistics_of_people() -> None:
     }
 
 
+def test_listed_numbers_and_quantiles_of_people() -> None:
+    columns = {"visits": "count()", "total": "sum(x)"}  # visits 3, 1, 2; totals 7.5, 20, 3
+    counted = {"visits=1": 1.0, "visits=2": 1.0, "visits=3": 1.0}
+    assert answers(person_columns=columns, histograms={"visits": [1, 2, 3]}) == counted
+    tables = answers(person_columns=columns, marginals=[["visits"]], values={"visits": [1, 2, 3]})
+    assert tables == {**counted, "visits=(other)": 0.0}
+    found = answers(
+        person_columns=columns, medians={"total": (0, 256)}, quantiles={"visits": [0.9]}, bounds={"visits": (0, 256)}
+    )
+    assert 7 <= found["total_median"] <= 8 and 3 <= found["visits_q90"] <= 4
+
+
 def test_notes_and_saved_plans_hold_the_numbers() -> None:
     columns = {"visits": "count()"}
     request = gm.Request(

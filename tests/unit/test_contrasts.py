@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from noisy import noisy_release
 from refusals import refused
@@ -335,3 +336,14 @@ def _filled(draw: Any) -> np.ndarray:
         if statistic.divided:
             features[:, statistic.places[:, 0]] = 1000.0
     return features
+
+
+def test_errors_of_differences_of_medians_are_those_of_the_medians() -> None:
+    people = pl.DataFrame({"wage": [i % 97 + 0.5 for i in range(4000)], "sex": ["f", "m"] * 2000})
+    request = gm.Request(people, medians={"wage": (0, 100)}, by={"sex": ["f", "m"]}, guarantee=G)
+    release = gm.release(request)
+    own = [release[sex]["wage_median"].standard_error for sex in ("f", "m")]
+    gap, ratio = release.difference("f", "m"), release.ratio("f", "m")
+    assert max(own) < gap.standard_error <= sum(own)
+    low, high = ratio.interval(0.6827)
+    assert ratio.standard_error == pytest.approx((high - low) / 2, rel=0.01)

@@ -147,8 +147,32 @@ def test_unknown_answers_say_so_in_every_table() -> None:
     release = plan.release(people(2))
     rows = {row["answer"]: row for row in release.rows()}
     unknown = [row for row in rows.values() if row["status"] == "unknown"]
-    assert unknown and all(np.isinf([row["lower"], row["upper"]]).all() for row in unknown)
+    allowed = {
+        f"{name}_{kind}": (0.0, ((high - low) / 2) ** power)
+        for name, (low, high) in BOUNDS.items()
+        for kind, power in (("variance", 2), ("sd", 1))
+    }
+    assert unknown and all((row["lower"], row["upper"]) == allowed[row["answer"]] for row in unknown)
     assert gm.read(release.to_json()) == release
+
+
+def test_intervals_are_cut_to_what_the_bounds_allow() -> None:
+    asked = {"variances": ["age"], "covariance": ["age", "bmi"]}
+    rows = pl.DataFrame({"age": [55.0, 56.0] * 60, "bmi": [40.0, 41.0] * 60})
+    request = gm.Request(rows, bounds=BOUNDS, guarantee=gm.Guarantee(mu=1), **asked)
+    high = [55**2, 55, 55 * 30, 1]
+    assert request.plan.names == ("age_variance", "age_sd", "age_bmi_covariance", "age_bmi_correlation")
+    for _ in range(20):
+        lower, upper = gm.release(request).intervals(0.99999)
+        assert (lower >= [0, 0, -55 * 30, -1]).all() and (upper <= high).all() and (lower <= upper).all()
+
+
+def test_variances_that_are_mostly_noise_are_not_presented() -> None:
+    rows = pl.DataFrame({"age": [55.0, 56.0] * 500})
+    request = gm.Request(rows, variances={"age": (0, 110)}, guarantee=gm.Guarantee(mu=1))
+    for _ in range(5):
+        view = gm.release(request).presented().rows()
+        assert {row["status"] for row in view if row["answer"] == "age_variance"} <= {"suppressed", "unknown"}
 
 
 def test_stated_errors_of_variances_hold_wherever_the_data_lie() -> None:

@@ -105,6 +105,17 @@ def test_answers_are_near_the_truth_and_say_how_near() -> None:
     assert abs(release["income_median"].value - truth) < 2
 
 
+def test_what_was_done_about_missing_values_stands_beside_each_quantile() -> None:
+    def notes(**fields: Any) -> list[str]:
+        asked = {"quantiles": {"income": [0.25]}, "medians": ["income"], "bounds": {"income": (0, 200)}}
+        return [row["note"] for row in gm.release(ask(**asked, **fields)).rows()]
+
+    assert notes() == ["missing values left out"] * 2
+    assert notes(missing={"income": 30}) == ["missing counts as 30"] * 2
+    assert notes(complete=["income"]) == ["no value missing, by promise"] * 2
+    assert notes(unit="person") == ["missing values left out"] * 2
+
+
 def test_an_open_cell_reads_unknown() -> None:
     release = gm.release(ask(quantiles={"income": [0.5]}, bins={"income": [1000, 2000]}))
     (row,) = release.rows()

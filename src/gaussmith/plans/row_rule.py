@@ -236,6 +236,8 @@ class RowRule:
             return f"missing counts as {told[column]:,.12g}"
         if column in self.complete:
             return "no value missing, by promise"
+        if kind in (OWN_VALUE, OWN_MEAN, OWN_TOTAL):
+            return "missing values left out"
         return "missing adds 0" if kind == TOTAL else ""
 
     def _counted(self) -> list[str]:

@@ -77,7 +77,8 @@ def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
         return all(cut is None or cut.cells == n - 1 for cut, n in zip(cuts, domain.sizes, strict=True))
     if kinds and set(kinds) & {OWN_VALUE, OWN_MEAN, OWN_TOTAL}:  # one number of each person, in one cell or in none
         cut = rule.cut_of(rule.names[0])
-        whose = kinds == [OWN_VALUE] if rule.unit is None or rule.person_columns else kinds in ([OWN_MEAN], [OWN_TOTAL])
+        one_row = rule.unit is None or rule.person_columns
+        whose = kinds == [OWN_VALUE] if one_row else kinds in ([OWN_MEAN], [OWN_TOTAL])
         held = isinstance(domain, Cells) and domain.marks_at_most == 1 and len(domain.sizes) == 1
         return whose and held and cut is not None and cut.cells == domain.dimension
     if not isinstance(domain, People):

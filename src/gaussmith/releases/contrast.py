@@ -75,7 +75,10 @@ class Contrast:
 
     @cached_property
     def standard_error(self) -> float:
-        """Of what is not linear: by the delta method."""
+        """Of what is not linear: by the delta method; of quantiles half of an interval of one standard error."""
+        if any(quantity.statistic[0].inverted for _, quantity in (*self.top, *self.bottom)):
+            low, high = self.ends(1.0)
+            return float((high - low) / 2)
         if self.gradient is None:
             low, high = self.ends(normal_width(0.95))
             return float((high - low) / (2 * normal_width(0.95)))

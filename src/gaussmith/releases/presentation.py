@@ -185,9 +185,9 @@ def _padded(own: Array, rest: Array) -> Array:
 
 def _scales(release: Release) -> Array:
     """What the standard error of each answer is compared with: not a number where with the value itself."""
-    divided = np.array([STATISTICS[kind].divided for kind in kinds_of(release)])
+    mean = np.array([kind == "mean" for kind in kinds_of(release)])
     low, high = release.limits
-    half = np.where(divided & np.isfinite(high - low), (high - low) / 2, np.nan)
+    half = np.where(mean & np.isfinite(high - low), (high - low) / 2, np.nan)
     return np.broadcast_to(half, (max(1, len(release.labels)), len(release.names)))
 
 

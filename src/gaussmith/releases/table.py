@@ -94,12 +94,15 @@ def _rules(release: Release, names: Sequence[str]) -> list[str]:
     for piece in release.pieces:
         rule, block = piece.row_rules[piece.plan.slot.draw], piece.block
         features = block.problem.features
+        if rule is not None and rule.is_counted:
+            told = dict.fromkeys(rule.missing_rule(*feature) for feature in rule.features)
+            found |= dict.fromkeys(block.answers.names, "; ".join(filter(None, told)))
         if rule is None or rule.counts_marks or features.is_linear or not rule.features:
             continue
         for name, lead in zip(block.answers.names, block.answers.leads.tolist(), strict=True):
             made = [] if lead == ONE else [rule.features[i] for i in block.domain.read_from(int(features.index[lead]))]
-            told = (rule.missing_rule(kind, column) for kind, column in made if column)
-            found[name] = "; ".join(dict.fromkeys(filter(None, told)))
+            rules = (rule.missing_rule(kind, column) for kind, column in made if column)
+            found[name] = "; ".join(dict.fromkeys(filter(None, rules)))
     return [found.get(name, "") for name in names]
 
 

@@ -64,6 +64,11 @@ class Covariances(Moment):
         a, b = self.halves[:, 1] ** 2, self.halves[:, 2] ** 2
         return np.asarray(product + b * first + a * second + a * b * n)
 
+    def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
+        """Largest where half of the records are at each bound of both columns."""
+        most = self.halves[:, 1] * self.halves[:, 2]
+        return -most, most
+
 
 @dataclass(frozen=True, eq=False)
 class Correlations(Moment):
@@ -105,3 +110,8 @@ class Correlations(Moment):
         below_slopes = (below / 2)[..., None] * (of_a / a[..., None] + of_b / b[..., None])
         known = (x[..., -1] > 0) & (a > 0) & (b > 0) & (np.abs(over) < below)
         return Ratio(over, below, slopes, below_slopes, known)
+
+    def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
+        """Between −1 and 1."""
+        one = np.ones(len(self.weights))
+        return -one, one

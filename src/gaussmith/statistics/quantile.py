@@ -47,6 +47,7 @@ class Quantiles(Statistic):
     skips = True
     counts_beside = False
     coefficients = (1.0, 0.0)
+    inverted = True
 
     levels: Array
     """Which quantiles, each within (0, 1)."""

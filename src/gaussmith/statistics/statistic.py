@@ -136,6 +136,8 @@ class Statistic:
     """Whether these shares are shown in every table, beside the answers."""
     divided: ClassVar[bool] = False
     """Whether the answer is over the number of records or rows, the last feature it needs."""
+    inverted: ClassVar[bool] = False
+    """Whether intervals come from a test, and errors from intervals: the noise to first order alone is too small."""
 
     names: Sequence[str]
     places: Places

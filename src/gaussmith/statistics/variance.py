@@ -70,6 +70,10 @@ class Variances(Moment):
             found = np.maximum(found, 4 * mean * half * noisy.variance(value) + spread)
         return found
 
+    def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
+        """Not negative, and largest where half of the records are at each bound."""
+        return np.zeros(len(self.weights)), self.scaled(self.halves[:, 1] ** 2)
+
 
 @dataclass(frozen=True, eq=False)
 class StandardDeviations(Variances):

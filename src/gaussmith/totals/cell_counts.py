@@ -231,8 +231,7 @@ def open_tables(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
         if cut is not None:
             declared.append(declare_cells(column, cut, known, derivation.kinds))
         else:
-            if draw.row_rule is None or not draw.row_rule.person_columns:
-                check_listed(source, column, known)
+            check_listed(source, draw, column, known)
             declared.append(declare_groups([column], [(label,) for label in known], derivation.kinds))
     added, groups = Contribution((), rule.unit), draw.groups
     keys = None if groups is None else declare_keys(groups.columns, groups.labels, derivation.kinds, rule.by_cuts)
@@ -247,8 +246,13 @@ def _sizes(domain: Domain) -> tuple[int, ...]:
     return tuple(len(values) for values in domain.declared_lists)
 
 
-def check_listed(source: Source, column: str, labels: Sequence[Any]) -> None:
-    """Refuse numbers that are listed for a column of floats: they may be meant as values, or as edges of cells."""
+def check_listed(source: Source, draw: Draw, column: str, labels: Sequence[Any]) -> None:
+    """Refuse numbers that are listed for a column of floats: they may be meant as values, or as edges of cells.
+
+    What is computed is a double, also where it is a count: there the expression says what is meant.
+    """
+    if draw.row_rule is not None and draw.row_rule.person_columns:
+        return
     number = all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
     dtype = source.schema.get(column)
     if number and dtype is not None and dtype.is_float() and column not in source.texts:
