@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from planting import plant
 from scipy.stats import binom, norm
-from shared.planting import plant
 
 import gaussmith as gm
 from gaussmith import mechanism

@@ -60,13 +60,17 @@ PLANS: dict[str, Callable[[], gm.Plan]] = {
     "means replaced": lambda: gm.plan(gm.Box([0, 1], [1, 3]), G, answers="means", neighbours="replace-one"),
     "ball": lambda: gm.plan(gm.Ball(5, 2, [3, 0, 0, 1, 1]), G, answers="means"),
     "gaussian": lambda: gm.plan(gm.GaussianData([5, 0, 1], [1, 2, 0.1]), G, answers="means"),
-    "sums and means": lambda: gm.Request("x", sums={"a": (0, 9)}, means={"b": (0, 5), "c": (1, 2)}, guarantee=G).plan,
-    "over rows": lambda: gm.Request("x", means={"b": (0, 5), "c": (1, 2)}, **REQUEST).plan,
-    "rows and people": lambda: gm.Request("x", sums={"a": (0, 9)}, means={"b": (0, 5)}, **REQUEST).plan,
-    "rows replaced": lambda: gm.Request("x", means={"b": (0, 5)}, neighbours="replace-one", **REQUEST).plan,
+    "sums and means": lambda: gm.Request(
+        "x", sums={"a": (0, 9)}, means={"b": (0, 5), "c": (1, 2)}, guarantee=G, complete=["b", "c"]
+    ).plan,
+    "over rows": lambda: gm.Request("x", means={"b": (0, 5), "c": (1, 2)}, complete=["b", "c"], **REQUEST).plan,
+    "rows and people": lambda: gm.Request("x", sums={"a": (0, 9)}, means={"b": (0, 5)}, complete=["b"], **REQUEST).plan,
+    "rows replaced": lambda: gm.Request(
+        "x", means={"b": (0, 5)}, complete=["b"], neighbours="replace-one", **REQUEST
+    ).plan,
     "tied": lambda: gm.Request(
         "x", means={"b": (0, 5), "c": (1, 2)}, sums={"a": (3, 9)}, by={"g": [1, 2, 3]}, guarantee=G, unit="person",
-        mean_of="units", groups_per_unit=3,
+        mean_of="units", groups_per_unit=3, complete=["a", "b", "c"],
     ).plan,
 }  # fmt: skip
 

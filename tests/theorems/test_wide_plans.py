@@ -68,7 +68,9 @@ def test_sums_and_means_beside_each_other(count):
     """Some answers are means, whose middle needs no count; the request's own weights decide what is wide."""
     columns = {f"c{j}": (0.0, 1.0 if j < 3 else 0.02) for j in range(14)}
     sums = {name: bounds for name, bounds in columns.items() if name != "c2"}
-    request = gm.Request("a.csv", sums=sums, means={"c2": columns["c2"]}, count=count, weights="equal", guarantee=UNIT)
+    request = gm.Request(
+        "a.csv", sums=sums, means={"c2": columns["c2"]}, count=count, weights="equal", guarantee=UNIT, complete=["c2"]
+    )
     plan = request.plan
     closed = gm.plan(plan.block.domain, UNIT, shape="lifted")
     assert verify(plan, plan.certificate).problems == ()

@@ -215,7 +215,8 @@ def open_tables(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
         if cut is not None:
             declared.append(declare_cells(column, cut, known, derivation.kinds))
         else:
-            check_listed(source, column, known)
+            if draw.row_rule is None or not draw.row_rule.person_columns:
+                check_listed(source, column, known)
             declared.append(declare_groups([column], [(label,) for label in known], derivation.kinds))
     added = Contribution((), rule.unit)
     check_people(source, added, derivation, None, 1, rule.names)

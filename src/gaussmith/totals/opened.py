@@ -260,7 +260,8 @@ def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Deriv
     added = Contribution((), rule.unit)
     labels, cut = _values(draw.block.domain), rule.cut_of(rule.histogram)
     if cut is None:
-        check_listed(source, rule.histogram, labels)
+        if draw.row_rule is None or not draw.row_rule.person_columns:  # numbers of a person may well be whole
+            check_listed(source, rule.histogram, labels)
         keys = declare_groups([rule.histogram], [(value,) for value in labels], derivation.kinds)
     else:
         keys = declare_cells(rule.histogram, cut, labels, derivation.kinds)

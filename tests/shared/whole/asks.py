@@ -72,7 +72,7 @@ class WholeAsk:
     def request(self, mu: float = 1.0, source: Any = "people.parquet", **fields: Any) -> gm.Request:
         return gm.Request(
             source,
-            questions=[each.question(q) for q, each in enumerate(self.asked)],
+            questions=[complete(each.question(q)) for q, each in enumerate(self.asked)],
             unit="person" if self.unit else None,
             mean_of="units",
             guarantee=gm.Guarantee(mu=mu),
@@ -80,6 +80,12 @@ class WholeAsk:
             weights=self.weights,
             **fields,
         )
+
+
+def complete(question: dict[str, Any]) -> dict[str, Any]:
+    """The question about columns that have a value in every row, so that nobody is left out of it."""
+    asked = dict.fromkeys([*question.get("sums", {}), *question.get("means", {})])
+    return {**question, "complete": [*asked]} if asked else question
 
 
 @dataclass(frozen=True)

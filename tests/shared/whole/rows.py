@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 import gaussmith as gm
-from whole.asks import KEYS
+from whole.asks import KEYS, complete
 
 Row = dict[str, Any]
 Question = dict[str, Any]
@@ -49,7 +49,8 @@ def random_request(generator: random.Random) -> gm.Request:
 
 def request_of(questions: list[Question], rows: int, mu: float, source: Any = "visits.parquet") -> gm.Request:
     guarantee = gm.Guarantee(mu=mu)
-    return gm.Request(source, unit="person", rows_per_unit=rows, questions=questions, guarantee=guarantee)
+    asked = [complete(question) for question in questions]
+    return gm.Request(source, unit="person", rows_per_unit=rows, questions=asked, guarantee=guarantee)
 
 
 def schema_of(questions: list[Question]) -> dict[str, Any]:
