@@ -49,7 +49,7 @@ def show_savings(found: Findings) -> None:
         for rows in (1e2, 1e4, 1e6):
             sd = 1 / np.arange(1.0, d + 1)
             report = gm.catalogue.gaussian_data(sd=sd, rows=rows, epsilon=1, delta=1e-5, neighbours="add-remove")
-            plan = gm.plan(gm.GaussianData(0, sd, rows=rows), G)
+            plan = gm.plan(gm.GaussianData(0, sd, rows=rows), G, weights="equal")
             share = (plan.total_variance + plan.domain.clipping_loss(np.ones(d))) / report.expected_error
             what = f"Gaussian data, σ = 1/j, d = {d}, n = {rows:g}: error / the report's"
             found.say(what, share, f"{100 * plan.domain.clipped_fraction():.2g} % clipped", at_most=1)

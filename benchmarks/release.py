@@ -97,7 +97,7 @@ def plan_wide() -> None:
     seconds = []
     for _ in range(5):
         start = time.perf_counter()
-        gm.plan(gm.Box(np.zeros(1_000_000), upper), G)
+        gm.plan(gm.Box(np.zeros(1_000_000), upper), G, weights="equal")
         seconds.append(time.perf_counter() - start)
     FOUND.say("plan of a box of 10^6 coordinates, seconds", statistics.median(seconds), at_most=1.0)
 

@@ -249,7 +249,8 @@ FAMILIES = families()
 def planned(family: str, neighbours: str, question: str) -> Any:
     chosen = FAMILIES[family]
     guarantee = gm.Guarantee(epsilon=1, delta=1e-6) if "count" in question else gm.Guarantee(mu=1)
-    asked = {"weights": "equal", **chosen.questions[question]}  # nothing rests on a default
+    asked = chosen.questions[question]
+    asked = asked if asked.get("objective") == "worst" else {"weights": "equal", **asked}  # nothing rests on a default
     return gm.plan(chosen.domain, guarantee, neighbours=neighbours, **asked)
 
 

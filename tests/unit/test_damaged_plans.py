@@ -23,7 +23,7 @@ SOLVED = gm.plan(gm.Box([0, 0], [1, 3]), UNIT, shape="solved", count=True).to_di
 LIFTED = gm.plan(gm.Box([-1, -1], [1, 1]), UNIT, shape="lifted", count=True).to_dict()
 BALL = gm.plan(gm.Ball(3, 1.0), UNIT, shape="isotropic").to_dict()
 FEW = gm.plan(gm.Box([0] * 12, [1] * 12), UNIT, answers=[[1] * 12, list(range(12))]).to_dict()
-WIDE = gm.plan(gm.Box([0] * 12, [1, 1] + [0.01] * 10), UNIT).to_dict()
+WIDE = gm.plan(gm.Box([0] * 12, [1, 1] + [0.01] * 10), UNIT, weights="equal").to_dict()
 CELLS = gm.plan(gm.Cells(shape=(2, 2)), UNIT).to_dict()
 MARGINALS = gm.plan(gm.Cells(shape=(2, 2)), UNIT, answers=gm.workloads.marginals([2, 2], 1)).to_dict()
 NAN, INF = math.nan, math.inf

@@ -82,16 +82,16 @@ def test_totals_are_those_of_the_formula() -> None:
 def test_the_report_scaling_is_theorem_four_and_round_is_the_plain_norm() -> None:
     from gaussmith.numerics import quadratic_forms
 
-    plan = gm.plan(gm.GaussianData(0, SD, scaling="report", clip=1e-4), G)
+    plan = gm.plan(gm.GaussianData(0, SD, scaling="report", clip=1e-4), G, weights="equal")
     alpha = quadratic_forms.quantile(SD / SD.sum(), 1e-4)
     assert plan.total_variance == pytest.approx(alpha * SD.sum() ** 2 / G.mu**2, rel=1e-6)
     b = 1 / np.sqrt(SD * SD.sum())  # theorem 4, as the multiplier
     assert plan.domain.half_axes == pytest.approx(np.sqrt(alpha) / b, rel=1e-9)
-    standard = gm.plan(gm.GaussianData(0, SD, clip=1e-4), G, shape="isotropic")
+    standard = gm.plan(gm.GaussianData(0, SD, clip=1e-4), G, weights="equal", shape="isotropic")
     C2 = quadratic_forms.quantile(SD**2, 1e-4)
     assert standard.total_variance == pytest.approx(4 * C2 / G.mu**2, rel=1e-6)
     assert standard.domain.half_axes == pytest.approx(np.full(4, np.sqrt(C2)))
-    chebyshev = gm.plan(gm.GaussianData(0, SD, scaling="chebyshev"), G)
+    chebyshev = gm.plan(gm.GaussianData(0, SD, scaling="chebyshev"), G, weights="equal")
     assert chebyshev.domain.clipped_fraction() < 0.05
 
 

@@ -50,7 +50,7 @@ def excesses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_a_toy_statistic_is_planned_told_saved_and_released(neighbours: str, tmp_path: Path) -> None:
     box = gm.Box({"age": (0, 100), "bmi": (0, 50)})
-    plan = gm.plan(box, GUARANTEE, answers="excesses", count=True, neighbours=neighbours)
+    plan = gm.plan(box, GUARANTEE, answers="excesses", count=True, weights="equal", neighbours=neighbours)
     features = plan.block.problem.features
     assert plan.names == ("age", "bmi", "count")
     assert features.weights.tolist() == [1, 1] and features.count_weight == 2 * 100 + 1

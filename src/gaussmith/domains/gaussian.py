@@ -256,7 +256,7 @@ class GaussianData(Domain):
         """The expected effect of clipping.
 
         >>> import gaussmith as gm
-        >>> block = gm.plan(gm.GaussianData(0, [1, 2]), gm.Guarantee(mu=1)).block
+        >>> block = gm.plan(gm.GaussianData(0, [1, 2]), gm.Guarantee(mu=1), weights="equal").block
         >>> block.domain.note(block.problem).split(":")[0]
         'If the data are as expected, 0.21 % of the records are clipped'
         """

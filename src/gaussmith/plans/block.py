@@ -42,7 +42,7 @@ class Block:
     """One problem, and the shape of the noise that fits it at the block's own guarantee.
 
     >>> import gaussmith as gm
-    >>> block = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True).block
+    >>> block = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True, weights="equal").block
     >>> block.standard_errors.round(2)
     array([100.  ,   1.41])
     """

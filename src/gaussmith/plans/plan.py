@@ -44,11 +44,11 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
     `plan["question"]` is the plan narrowed to one question; its errors are those of that question.
 
     >>> import gaussmith as gm
-    >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True)
+    >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True, weights="equal")
     >>> plan.names, plan.standard_errors.round(2)
     (('age', 'count'), array([100.  ,   1.41]))
     >>> by = gm.Groups({"region": ["north", "south", "east"]}, gm.Box({"age": (0, 100)}), at_most=1)
-    >>> gm.plan(by, gm.Guarantee(mu=1), count=True).standard_errors.round(2)     # in each group
+    >>> gm.plan(by, gm.Guarantee(mu=1), count=True, weights="equal").standard_errors.round(2)     # in each group
     array([100.  ,   1.41])
     """
 

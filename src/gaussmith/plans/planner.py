@@ -18,7 +18,7 @@ from gaussmith.plans.tying import Questions
 from gaussmith.problem import Domain, Problem
 from gaussmith.shapes.candidates import BEST, Progress
 from gaussmith.statistics import Answers
-from gaussmith.statistics.asking import aim, ask
+from gaussmith.statistics.asking import aim, ask, weights_for
 from gaussmith.statistics.asking_moments import MOMENT_ANSWERS, ask_of_moments
 
 
@@ -30,7 +30,7 @@ def plan(
     neighbors: str | None = None,
     answers: Any = "sums",
     count: bool = False,
-    weights: Any = "equal",
+    weights: Any = "relative",
     missing: Mapping[str, float] | None = None,
     mean_within: Mapping[str, Any] | float | None = None,
     shape: str = "best",
@@ -46,14 +46,14 @@ def plan(
                 such as gaussmith.workloads.prefix(n), or over moments "variances", "covariance" (with variances and
                 correlations), or {"of": "income", "on": ["age"]}: a regression.
     count:      True: the number of records is an answer too, with weight 1.
-    weights:    "equal", "relative" (to each answer's range), or one positive number per answer.
+    weights:    "relative" (to each answer's range), "equal", or one positive number per answer; as in a request.
     missing:    the substitute for a missing value, by column; the default is the point within the bounds nearest zero
                 for sums, and their centre for means.
     mean_within: where means lie, for the errors that the plan states: {"age": (30, 50)}, or the middle fraction of the
                 bounds, such as 0.5. By default anywhere within the bounds. It does not change the noise.
     shape:      "best", or one by name, for comparison: "isotropic", "elliptical", "lifted", "solved", "wide".
     objective:  over cells and points: "total", the weighted sum of squared errors, or "worst", the largest error in
-                units of its target (`targets`: one standard error per answer; default 1).
+                units of its target (`targets`: one standard error per answer, default 1; instead of weights).
     gap:        relative gap to the certified optimum for numerically solved noise, such as 1e-6.
     progress:   called with the round and the gap reached while noise is solved.
 
@@ -70,6 +70,7 @@ def plan(
             code="plan-without-guarantee",
             type=type(guarantee).__name__,
         )
+    weights = weights_for(objective, weights)
     if isinstance(domain, Groups):
         with within_doubles():
             asked = aim(_ask(domain.domain, answers, count, weights, mean_within), objective, targets)

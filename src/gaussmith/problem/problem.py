@@ -24,7 +24,8 @@ class Problem(Generic[D_co]):
     In the formulas ω_j is the weight of coordinate j over all features, and E what the number of records is worth.
 
     >>> import gaussmith as gm
-    >>> problem = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True).block.problem
+    >>> plan = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1), count=True, weights="equal")
+    >>> problem = plan.block.problem
     >>> problem.secret_count, problem.asks_secret_count, problem.offset_weight
     (True, True, 2501.0)
     """

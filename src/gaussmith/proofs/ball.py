@@ -29,7 +29,8 @@ def round_bound(problem: Problem[Ball | GaussianData]) -> float:
     Guarantee: at most the optimum in real arithmetic. Rounding: below it by some (d + answers)·2⁻⁵² of it.
 
     >>> import gaussmith as gm
-    >>> problem = gm.plan(gm.Ball(4, radius=3, centre=[1, 0, 0, 0]), gm.Guarantee(mu=1), count=True).block.problem
+    >>> ball = gm.Ball(4, radius=3, centre=[1, 0, 0, 0])
+    >>> problem = gm.plan(ball, gm.Guarantee(mu=1), count=True, weights="equal").block.problem
     >>> 0 < 1 - round_bound(problem) / (3 * 4**0.5 + 2**0.5) ** 2 < 1e-12
     True
     """

@@ -62,7 +62,7 @@ def wide(problem: Problem[Box], gap: float | None = None) -> Candidate:
     Guarantee: ‖lift·(z, 1)‖² ≤ (√T + Σ√w_j r_j + √E)/F = 1 for every record, certified again before every release.
 
     >>> import gaussmith as gm
-    >>> plan = gm.plan(gm.Box([0] * 12, [1, 1] + [0.01] * 10), gm.Guarantee(mu=1))
+    >>> plan = gm.plan(gm.Box([0] * 12, [1, 1] + [0.01] * 10), gm.Guarantee(mu=1), weights="equal")
     >>> plan.block.shape.name, plan.optimality < 1.02
     ('wide', True)
     """

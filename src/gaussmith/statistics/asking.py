@@ -24,9 +24,12 @@ from gaussmith.workloads import Marginals, Rows, Runs
 MAX_SPELLED = 10_000
 """Limit on the names of a workload's answers that are spelled at once; the others are when they are looked at."""
 
+BY_RANGE = "relative"
+"""The weights that answers have by default, in plans as in requests: each counts relative to its range."""
+
 
 def ask(
-    domain: Domain, answers: Any = "sums", count: bool = False, weights: Any = "equal", mean_within: Any = None
+    domain: Domain, answers: Any = "sums", count: bool = False, weights: Any = BY_RANGE, mean_within: Any = None
 ) -> Answers:
     """The answers asked of a domain: "sums", "means", a matrix with one column per coordinate, or a workload.
 
@@ -59,7 +62,7 @@ def _ask(domain: Domain, answers: Any, count: bool, weights: Any) -> Answers:
     if not isinstance(answers, str):
         matrix = _matrix(answers, domain.dimension)
         size = len(matrix)
-        numbers, label = read_weights(weights, np.abs(matrix) @ domain.ranges, size)
+        numbers, label = read_weights(weights, domain.answer_ranges(matrix), size)
         linear = Linear(tuple(map(str, range(size))), np.arange(size)[:, None], numbers)
         return Answers.of(of_matrix(matrix), [linear, *counted], label)
     kinds = asked_of_coordinates()
@@ -116,11 +119,25 @@ def ask_workload(domain: Domain, workload: Runs | Marginals, count: bool, weight
     domain.check_workload(workload)
     size, given = workload.size, workload.weighted
     numbers, label = read_weights(weights, np.ones(given), given)
-    each = workload.spread_weights(numbers, label == "equal")
+    each = workload.spread_weights(numbers, label != "given")
     names: Sequence[str] = domain.workload_names(workload)
     names = names if size > MAX_SPELLED else tuple(names)
     asked = Workloads(names, np.arange(size)[:, None], each)
     return Answers.of(of_workload(workload), [asked, *([Count.of_records()] if count else [])], label)
+
+
+def weights_for(objective: Any, weights: Any) -> Any:
+    """The weights to ask with. Where the worst answer decides, targets take their place: only the default may stand."""
+    if objective != "worst":
+        return weights
+    if not (isinstance(weights, str) and weights == BY_RANGE):
+        raise PlanError(
+            "weights with objective='worst'",
+            "every answer has a target instead",
+            "give targets= instead",
+            code="weights-with-objective-worst",
+        )
+    return "equal"
 
 
 def aim(answers: Answers, objective: Any, targets: Any) -> Answers:
@@ -142,13 +159,6 @@ def aim(answers: Answers, objective: Any, targets: Any) -> Answers:
                 code="targets-with-objective-total",
             )
         return answers
-    if answers.weighting != "equal":
-        raise PlanError(
-            "weights with objective='worst'",
-            "every answer has a target instead",
-            "give targets= instead",
-            code="weights-with-objective-worst",
-        )
     try:
         aims = np.ones(answers.size) if targets is None else np.array(targets, float)
     except (TypeError, ValueError):
@@ -194,12 +204,12 @@ def read_weights(weights: Any, ranges: Array, size: int) -> tuple[Array, str]:
     if isinstance(weights, str):
         if weights == "equal":
             return np.ones(size), "equal"
-        if weights == "relative":
-            return 1.0 / (ranges * ranges), "relative"
+        if weights == BY_RANGE:
+            return 1.0 / (ranges * ranges), BY_RANGE
         raise PlanError(
             f"weights={weights!r}",
             'weights are "equal", "relative" or one number per answer',
-            nearest(weights, ["equal", "relative"]),
+            nearest(weights, ["equal", BY_RANGE]),
             code="unknown-weights",
             weights=weights,
         )
