@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import binom, norm
-from shared.planting import plant
+from planting import plant
 
 import gaussmith as gm
 from gaussmith import mechanism

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
-from shared.planting import plant
+from planting import plant
 
 from gaussmith.catalogue.across_keys import spent_on_keys, true_delta
 from gaussmith.guarantee import Guarantee

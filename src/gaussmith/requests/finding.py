@@ -17,6 +17,8 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans import Draw
 from gaussmith.plans.found_draws import split_with_keys
+from gaussmith.plans.threshold import LARGEST_KAPPA
+from gaussmith.requests.fields import is_plain
 from gaussmith.requests.parts import Part, parts_of
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
@@ -38,6 +40,14 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
             "it is the part of δ that is spent on finding keys",
             'leave it out, or ask for found keys: by = { airport = "found" }',
             code="keys-delta-without-found-keys",
+        )
+    if keys_delta is not None and not (is_plain(keys_delta) and 0 < keys_delta <= LARGEST_KAPPA):
+        raise RequestError(
+            f"keys_delta={keys_delta!r}",
+            f"it is a probability above 0, and at most {float(LARGEST_KAPPA):g}",
+            "write keys_delta = 1e-7: far below 1 / (number of people)",
+            code="keys-delta-not-a-probability",
+            keys_delta=keys_delta,
         )
     for question in questions:
         for name, usual in (("keys_at_least", 1), ("top", None)):

@@ -75,7 +75,7 @@ def find_keys(
             raise RequestError(
                 f"by: column {name!r} as found keys",
                 "found keys are text, whole numbers, booleans or dates",
-                "derive a column of one of these first, such as floor(…) in columns, or declare its keys",
+                "declare its keys, or store them as text or as whole numbers",
                 code="found-keys-of-unknown-type",
                 column=name,
             )
@@ -250,7 +250,11 @@ def _spelled(frame: Frame, keys: KeyColumns) -> list[nw.Expr]:
     unit = ["u"] if schema["u"] == nw.String or schema["u"].is_integer() else []
     parts: list[nw.Expr] = []
     for name in [*unit, *keys.columns]:
-        text = nw.col(name).cast(nw.Int64).cast(nw.String) if schema[name].is_float() else nw.col(name).cast(nw.String)
+        value = nw.col(name)
+        if schema[name].is_float():  # a whole number, as engines write doubles differently; equal digests go by the key
+            small = nw.when((value < 2.0**53) & (value > -(2.0**53))).then(value).otherwise(nw.lit(0.0))
+            value = small.floor().cast(nw.Int64)
+        text = value.cast(nw.String)
         parts += [text.str.len_chars().cast(nw.String), nw.lit(":"), text]
     return parts
 
