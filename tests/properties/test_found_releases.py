@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import binom, norm
 from planting import plant
+from scipy.stats import binom, norm
 
 import gaussmith as gm
 from gaussmith import mechanism

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planting import plant
 from scipy.integrate import quad
 from scipy.stats import norm
-from planting import plant
 
 from gaussmith.catalogue.across_keys import spent_on_keys, true_delta
 from gaussmith.guarantee import Guarantee

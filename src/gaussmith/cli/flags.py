@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-import math
-import re
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.cli.flag_texts import (
+    read_asked,
+    read_bins,
+    read_bounds,
+    read_counted,
+    read_keys,
+    read_levels,
+    read_missing,
+    read_named,
+    read_number,
+    read_regression,
+    read_tables,
+    read_weights,
+    read_whole,
+    with_found,
+)
 from gaussmith.cli.parser import Parser, number
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.errors import DomainError, RequestError
+from gaussmith.errors import RequestError
 
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
@@ -46,162 +60,12 @@ class Flag:
             group.add_argument(self.words, action=action, metavar=self.metavar, help=self.help)
 
 
-def _bounds(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
-    found: dict[str, tuple[float, float]] = {}
-    for text in texts or ():
-        name, *ends = text.rsplit(":", 2)
-        if len(ends) != 2 or not name:
-            raise DomainError(
-                f"{flag} {text}",
-                "every column needs two bounds, known without looking at the data",
-                f"write {flag} {name or 'age'}:0:100",
-                code="flag-without-two-bounds",
-                flag=flag,
-                text=text,
-            )
-        try:
-            low, high = (float(end) for end in ends)
-        except ValueError:
-            low = high = math.nan
-        if math.isnan(low) or math.isnan(high):
-            rule, remedy = "both bounds must be numbers", f"write {flag} {name}:0:100"
-            raise DomainError(f"{flag} {text}", rule, remedy, code="flag-bounds-not-numbers", flag=flag, text=text)
-        if name in found:
-            what, rule = f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer"
-            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
-        found[name] = (low, high)
-    return found
-
-
-def _asked(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, float] | None]:
-    """NAME:LOW:HIGH, or NAME alone where --bounds says the rest."""
-    plain = [text for text in texts or () if text and ":" not in text]
-    for name in plain:
-        if plain.count(name) > 1:
-            what, rule = f"{flag} {name} twice", "each column is asked once"
-            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
-    found = _bounds(flag, [text for text in texts or () if text not in plain])
-    return {**dict.fromkeys(plain), **found}
-
-
-def _missing(flag: str, texts: Sequence[str] | None) -> dict[str, float]:
-    found = {}
-    for text in texts or ():
-        name, equals, value = text.rpartition("=")
-        if not equals or not name:
-            what, rule = f"{flag} {text}", "it needs a column and a number"
-            raise RequestError(what, rule, "write --missing age=40", code="missing-flag-without-column", missing=text)
-        try:
-            found[name] = float(value)
-        except ValueError:
-            what, remedy = f"{flag} {text}", f"write --missing {name}=40"
-            raise RequestError(
-                what, "it must be a number", remedy, code="missing-flag-not-a-number", missing=text
-            ) from None
-    return found
-
-
-def _named(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, str]:
-    """NAME=TEXT, split at the first equals sign."""
-    found: dict[str, str] = {}
-    for text in texts or ():
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip() or not value.strip():
-            what, rule = f"{flag} {text}", "it has the form NAME=…"
-            raise RequestError(what, rule, f"write {flag} {example}", code="flag-without-name", flag=flag, text=text)
-        if name.strip() in found:
-            what, rule = f"{flag} {name.strip()} twice", "every name must be given once"
-            raise RequestError(what, rule, "leave one out", code="flag-name-twice", flag=flag, name=name.strip())
-        found[name.strip()] = value
-    return found
-
-
-def _keys(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, list[str | int | bool]]:
-    """Declared keys; whole numbers and true, false are read as such where all keys of a column are."""
-    found: dict[str, list[str | int | bool]] = {}
-    for name, keys in _named(flag, texts, example).items():
-        words = keys.split(",")
-        if all(re.fullmatch(r"0|-?[1-9][0-9]{0,14}", word) for word in words):
-            found[name] = [int(word) for word in words]
-        elif all(word in ("true", "false") for word in words):
-            found[name] = [word == "true" for word in words]
-        else:
-            found[name] = list(words)
-    return found
-
-
-def _counted(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, list[str | int | bool] | None]:
-    """NAME=VALUE,VALUE, or NAME alone where --values says the rest."""
-    plain = [text for text in texts or () if text and "=" not in text]
-    return {**dict.fromkeys(plain), **_keys(flag, [text for text in texts or () if text not in plain], example)}
-
-
-def _levels(flag: str, texts: Sequence[str] | None) -> dict[str, list[float]]:
-    """NAME=LEVEL,LEVEL: levels of quantiles."""
-    named = _named(flag, texts, "income=0.1,0.5,0.9")
-    return {name: [number(flag, level) for level in levels.split(",")] for name, levels in named.items()}
-
-
-def _tables(flag: str, texts: Sequence[str] | None) -> list[list[str]]:
-    """NAME,NAME: the columns of a table."""
-    return [text.split(",") for text in texts or ()]
-
-
-def _bins(flag: str, texts: Sequence[str] | None) -> dict[str, Any]:
-    """NAME=EDGE,EDGE, or NAME=equal:20:0:100, NAME=log:10:1:1000, NAME=month:2024-01:2024-12."""
-    found: dict[str, Any] = {}
-    for name, text in _named(flag, texts, "age=18,40,65").items():
-        way, *rest = text.split(":")
-        if way in ("equal", "log") and len(rest) == 3:
-            count, low, high = (_digits(number(flag, part)) for part in rest)
-            found[name] = {way: count, "between": [low, high]}
-        elif len(rest) == 2:
-            found[name] = {"by": way, "between": rest}
-        else:
-            found[name] = [_digits(number(flag, edge)) for edge in text.split(",")]
-    return found
-
-
-def _digits(value: float) -> float | int:
-    """Whole numbers as such."""
-    return int(value) if value.is_integer() else value
-
-
-def _whole(flag: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    value = number(flag, text)
-    if not value.is_integer():
-        rule, remedy = "it takes a whole number", f"write for example {flag} 1"
-        raise RequestError(f"{flag} {text}", rule, remedy, code="flag-not-a-whole-number", flag=flag, text=text)
-    return int(value)
-
-
-def _weights(flag: str, text: str | None) -> Any:
-    if text is None:
-        return "relative"
-    if text[:1].isalpha():
-        return text
-    return [number(flag, part) for part in text.split(",")]
-
-
-def _regression(flag: str, text: str | None) -> dict[str, Any]:
-    if text is None:
-        return {}
-    of, tilde, on = text.partition("~")
-    names = [name.strip() for name in on.split("+")]
-    if not tilde or not of.strip() or not all(names):
-        rule, remedy = "it is one column, ~, and the columns that explain it", f"write {flag} income~age+bmi"
-        raise RequestError(f"{flag} {text}", rule, remedy, code="regression-flag-malformed", flag=flag, text=text)
-    return {"of": of.strip(), "on": names}
-
-
 FLAGS = (
-    Flag("sum", "NAME[:LOW:HIGH]", "the sum of a column, clipped to [LOW, HIGH]", "sums", _asked, often=True),
-    Flag("mean", "NAME[:LOW:HIGH]", "the mean of a column, clipped to [LOW, HIGH]", "means", _asked, often=True),
+    Flag("sum", "NAME[:LOW:HIGH]", "the sum of a column, clipped to [LOW, HIGH]", "sums", read_asked, often=True),
+    Flag("mean", "NAME[:LOW:HIGH]", "the mean of a column, clipped to [LOW, HIGH]", "means", read_asked, often=True),
     Flag(
         "variance", "NAME[:LOW:HIGH]", "the variance and the standard deviation of a column",
-        "variances", _asked, often=True,
+        "variances", read_asked, often=True,
     ),
     Flag(
         "covariance", "NAME,NAME,…", "covariances and correlations of these columns; their bounds by --bounds",
@@ -209,46 +73,50 @@ FLAGS = (
     ),
     Flag(
         "regression", "NAME~NAME+NAME…", "the linear regression of the first column on the others; bounds by --bounds",
-        "regression", _regression,
+        "regression", read_regression,
     ),
-    Flag("bounds", "NAME:LOW:HIGH", "the bounds of one row, for all answers about it", "bounds", _bounds, often=True),
+    Flag("bounds", "NAME:LOW:HIGH", "the bounds of one row, for all answers about it", "bounds", read_bounds, often=True),
     Flag(
         "total_bounds", "NAME:LOW:HIGH", "the bounds of a person's total over all rows, for sums with --unit",
-        "total_bounds", _bounds, often=True,
+        "total_bounds", read_bounds, often=True,
     ),
     Flag(
         "values", "NAME=VALUE,VALUE,…", "the declared values of a column, for --histogram NAME and --by NAME",
-        "values", partial(_keys, example="sex=f,m"), often=True,
+        "values", partial(read_keys, example="sex=f,m"), often=True,
     ),
     Flag(
         "bins", "NAME=EDGE,EDGE,…",
         "the cells of a column: edges, equal:20:0:100, log:10:1:1000, or of dates month:2024-01:2024-12",
-        "bins", _bins, often=True,
+        "bins", read_bins, often=True,
     ),
     Flag(
         "quantile", "NAME=LEVEL,…", "quantiles of a column with --bounds or --bins, such as income=0.1,0.9",
-        "quantiles", _levels, often=True,
+        "quantiles", read_levels, often=True,
     ),
-    Flag("median", "NAME[:LOW:HIGH]", "the median of a column", "medians", _asked, often=True),
-    Flag("marginal", "NAME,NAME,…", "a table over columns with --values or --bins", "marginals", _tables, often=True),
+    Flag("median", "NAME[:LOW:HIGH]", "the median of a column", "medians", read_asked, often=True),
+    Flag("marginal", "NAME,NAME,…", "a table over columns with --values or --bins", "marginals", read_tables, often=True),
     Flag("count", None, "the number of people"),
     Flag("count_rows", None, "the number of rows instead"),
     Flag(
         "histogram", "NAME[=VALUE,VALUE,…]", "how many people have each of these values of a column",
-        "histograms", partial(_counted, example="health=good,fair,poor"), often=True,
+        "histograms", partial(read_counted, example="health=good,fair,poor"), often=True,
     ),
     Flag(
         "proportion", "NAME[=VALUE,VALUE,…]", "the same, with the share of each value in all of them",
-        "proportions", partial(_counted, example="health=good,fair,poor"), often=True,
+        "proportions", partial(read_counted, example="health=good,fair,poor"), often=True,
     ),
     Flag(
         "by", "NAME[=KEY,KEY,…]", "answers for each of these groups; with several --by, for all combinations",
-        "by", partial(_counted, example="region=north,south"), often=True,
+        "by", partial(read_counted, example="region=north,south"), often=True,
+    ),
+    Flag(
+        "by_found", "NAME", "answers for each key found in this column; groups with few people are not shown",
+        often=True,
     ),
     Flag("where", "TEXT", "use only rows where this is true, such as 'age >= 18'", "where"),
     Flag(
         "column", "NAME=TEXT", "a derived column, such as 'bmi=weight / (height * height)'",
-        "columns", partial(_named, example="bmi='weight / (height * height)'"), often=True,
+        "columns", partial(read_named, example="bmi='weight / (height * height)'"), often=True,
     ),
     Flag(
         "unit", "NAME", "the column that identifies the person (default: each row is a person)",
@@ -256,7 +124,7 @@ FLAGS = (
     ),
     Flag(
         "person_column", "NAME=TEXT", "a number of a person's own, such as 'visits=count()' or 'total=sum(spent)'",
-        "person_columns", partial(_named, example="visits='count()'"), often=True, of_people=True,
+        "person_columns", partial(read_named, example="visits='count()'"), often=True, of_people=True,
     ),
     Flag("ids", "KIND", "the type of ids: text, or integer (17, 017 and 17.0 are one person)", of_people=True),
     Flag(
@@ -269,15 +137,29 @@ FLAGS = (
     ),
     Flag(
         "rows_per_unit", "K", "at most K rows per person count in means over rows; people with more are scaled down",
-        "rows_per_unit", _whole, of_people=True,
+        "rows_per_unit", read_whole, of_people=True,
     ),
     Flag(
         "groups_per_unit", "M", "each person counts in at most M groups; needed with --unit and --by",
-        "groups_per_unit", _whole, of_people=True,
+        "groups_per_unit", read_whole, of_people=True,
     ),
     Flag(
         "values_per_unit", "K", "each person counts in at most K values of a histogram; needed with --unit",
-        "values_per_unit", _whole, of_people=True,
+        "values_per_unit", read_whole, of_people=True,
+    ),
+    Flag(
+        "keys_at_least", "N", "with --by-found: keys with fewer than N people are never shown",
+        "keys_at_least", read_whole, of_people=True,
+    ),
+    Flag(
+        "top", "N", "with --by-found: show at most N groups, those with the largest noisy counts",
+        "top", read_whole, of_people=True,
+    ),
+    Flag(
+        "keys_delta", "D",
+        "with --by-found: the part of δ spent on finding keys (default: the most that fits); with --mu or --rho the "
+        "probability beside it",
+        "keys_delta", read_number, of_people=True,
     ),
     Flag(
         "mean_of", "WHAT", "rows (default), or units: every person has the same weight",
@@ -287,13 +169,13 @@ FLAGS = (
         "mean_within", "NAME:LOW:HIGH",
         "where the mean of a column lies, for the errors stated by a plan (default: anywhere within its bounds); does "
         "not change the noise",
-        "mean_within", _bounds, often=True,
+        "mean_within", read_bounds, often=True,
     ),
     Flag(
         "missing", "NAME=VALUE",
         "the value used where NAME is missing (default: means are over the values that are there, and a missing value "
         "adds 0 to a sum)",
-        "missing", _missing, often=True,
+        "missing", read_missing, often=True,
     ),
     Flag(
         "complete", "NAME", "promise that NAME has a value in every row: its mean then needs less noise",
@@ -303,7 +185,7 @@ FLAGS = (
         "weights", "W",
         "which errors matter most: relative (to the width of the bounds; default), equal, "
         "or one number per sum, then per mean: 1,1,4",
-        "weights", _weights,
+        "weights", read_weights,
     ),
 )  # fmt: skip
 """The flags of a request, in the order of the help; guarantee and neighbours follow them."""
@@ -409,6 +291,8 @@ def request_from(
             "leave one out, or write a request with two questions",
             code="count-beside-count-rows",
         )
+    fields = {flag.field: flag.read(flag.words, getattr(arguments, flag.name)) for flag in FLAGS if flag.field}
+    fields["by"] = with_found(fields["by"], arguments.by_found or ())
     source: Any = sources[0] if sources else "data"
     promises = {name: getattr(arguments, name) for name in ("ids", "row_per_row", "line_per_record")}
     if any(promises.values()):
@@ -418,7 +302,7 @@ def request_from(
         count="rows" if arguments.count_rows else arguments.count,
         guarantee=guarantee,
         neighbours=arguments.neighbours or "add-remove",
-        **{flag.field: flag.read(flag.words, getattr(arguments, flag.name)) for flag in FLAGS if flag.field},
+        **fields,
     )
 
 

@@ -7,9 +7,10 @@ counts people, with all answers that are read from the same rows. The others tel
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from gaussmith.domains import FOUND, Domain, FoundGroups
 from gaussmith.errors import RequestError
@@ -18,10 +19,12 @@ from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans import Draw
 from gaussmith.plans.found_draws import split_with_keys
 from gaussmith.plans.threshold import LARGEST_KAPPA
-from gaussmith.requests.fields import is_plain
-from gaussmith.requests.parts import Part, parts_of
+from gaussmith.requests.fields import is_found, is_plain
+from gaussmith.requests.parts import Part, count_alone, parts_of
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
+from gaussmith.statistics.registry import STATISTICS, asked_by_field
+from gaussmith.statistics.statistic import NUMBERS
 
 
 def check_found(questions: Sequence[Question], neighbours: str, keys_delta: float | None) -> None:
@@ -69,13 +72,52 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
             )
 
 
-def found_parts(question: Question) -> list[Part]:
-    """The parts of a question about found keys; the one that decides comes first, and counts people."""
+def ask_found_values(fields: dict[str, Any], unit: str | None) -> dict[str, Any]:
+    """A question with its histogram of found values as what it is: people counted in groups whose keys are found."""
+    counted = fields.get("histograms")
+    found = [name for name, keys in counted.items() if is_found(keys)] if isinstance(counted, Mapping) else []
+    if not found:
+        return fields
+    others = [name for name in (*asked_by_field(), "medians", "by", "count") if name != "histograms" and fields[name]]
+    if others or len(counted or ()) > 1:
+        raise RequestError(
+            f"a histogram of found values beside {others[0] if others else 'another'} in one question",
+            "it counts people in groups of its own, and each is a question",
+            "write a [[question]] for each, or ask for them outside the questions",
+            code="found-histogram-beside-other-answers",
+        )
+    limit = fields["values_per_unit"]
+    if unit is not None and not fields["person_columns"] and limit is None:
+        raise RequestError(
+            "a histogram of found values with a unit, without values_per_unit",
+            "a person may have several values, and counts in at most so many: those with the most of their rows",
+            "write values_per_unit = 1, or more: errors and the threshold grow with its square root",
+            code="found-limit-not-given",
+        )
+    by = {found[0]: FOUND}
+    return {**fields, "histograms": {}, "by": by, "count": True, "groups_per_unit": limit, "values_per_unit": None}
+
+
+def found_parts(question: Question, unit: str | None) -> list[Part]:
+    """The parts of a question about found keys; the one that decides comes first, and counts people.
+
+    Sums and means over people ride along with the count in one noise. Other answers have noise of their own: what
+    would serve both would count people twice, and intervals would have to know of the choice.
+    """
     counting = question if question.count is True else replace(question, count=True)
     parts = parts_of(question) if question.count else parts_of(counting)
     first = next((i for i, part in enumerate(parts) if not part.present and part.count), None)
     assert first is not None, "the count is in a part that leaves out no rows"
+    if parts[first].over != NUMBERS or (unit is not None and _is_over_rows(parts[first])):
+        others = [part if part.count == "rows" else replace(part, count=False) for part in parts]
+        return [count_alone(counting, True), *others]
     return [parts[first], *parts[:first], *parts[first + 1 :]]
+
+
+def _is_over_rows(part: Part) -> bool:
+    """Whether the rows of people are counted or divided by."""
+    means = any(STATISTICS[asked.kind].divided for asked in part.asked)
+    return not part.person_columns and (part.count == "rows" or (means and part.mean_of == "rows"))
 
 
 def split_found(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gaussmith.checks import is_number
-from gaussmith.domains import Domain, FoundGroups, Groups
+from gaussmith.domains import FOUND, Domain, FoundGroups, Groups
 from gaussmith.errors import RequestError
 from gaussmith.expressions import split_filter
 from gaussmith.guarantee import Guarantee
@@ -77,6 +77,7 @@ def plan_part(
         stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
         person_columns=part.person_columns,
         person_where=person_where,
+        found=() if find is None else tuple(name for name, keys in part.by.items() if keys == FOUND),
     )
     missing = {}
     if made.stand_ins is None:  # one column may have several coordinates, under different bounds

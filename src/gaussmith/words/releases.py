@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.releases.table import EXACT, FIXED, UNKNOWN
 from gaussmith.texts import printable
-from gaussmith.words.blocks import MAX_ROWS, guarantee_notes
+from gaussmith.words.blocks import MAX_ROWS
+from gaussmith.words.keys import statement_notes
 from gaussmith.words.numbers import decimals, figure
 from gaussmith.words.plans import note_lines, sharing
 from gaussmith.words.tables import html_table, text_table, wrap_notes
@@ -105,7 +106,7 @@ def release_notes(release: Release) -> list[str]:
     notes = [printable(note) for note in release.notes()]
     undeclared = dict.fromkeys(piece.domain.undeclared for piece in release.plan.pieces)
     notes += [text for text in undeclared if text]
-    return [*guarantee_notes(release.guarantee), f"protects {release.plan.protects}", *notes, *_charged(release)]
+    return [*statement_notes(release.plan), f"protects {release.plan.protects}", *notes, *_charged(release)]
 
 
 def _charged(release: Release) -> list[str]:

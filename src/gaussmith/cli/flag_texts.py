@@ -1,0 +1,183 @@
+"""How the texts of flags are read: bounds, names, keys, bins, levels, weights."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from gaussmith.cli.parser import number
+from gaussmith.errors import DomainError, RequestError
+
+
+def read_bounds(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
+    found: dict[str, tuple[float, float]] = {}
+    for text in texts or ():
+        name, *ends = text.rsplit(":", 2)
+        if len(ends) != 2 or not name:
+            raise DomainError(
+                f"{flag} {text}",
+                "every column needs two bounds, known without looking at the data",
+                f"write {flag} {name or 'age'}:0:100",
+                code="flag-without-two-bounds",
+                flag=flag,
+                text=text,
+            )
+        try:
+            low, high = (float(end) for end in ends)
+        except ValueError:
+            low = high = math.nan
+        if math.isnan(low) or math.isnan(high):
+            rule, remedy = "both bounds must be numbers", f"write {flag} {name}:0:100"
+            raise DomainError(f"{flag} {text}", rule, remedy, code="flag-bounds-not-numbers", flag=flag, text=text)
+        if name in found:
+            what, rule = f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer"
+            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
+        found[name] = (low, high)
+    return found
+
+
+def read_asked(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, float] | None]:
+    """NAME:LOW:HIGH, or NAME alone where --bounds says the rest."""
+    plain = [text for text in texts or () if text and ":" not in text]
+    for name in plain:
+        if plain.count(name) > 1:
+            what, rule = f"{flag} {name} twice", "each column is asked once"
+            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
+    found = read_bounds(flag, [text for text in texts or () if text not in plain])
+    return {**dict.fromkeys(plain), **found}
+
+
+def read_missing(flag: str, texts: Sequence[str] | None) -> dict[str, float]:
+    found = {}
+    for text in texts or ():
+        name, equals, value = text.rpartition("=")
+        if not equals or not name:
+            what, rule = f"{flag} {text}", "it needs a column and a number"
+            raise RequestError(what, rule, "write --missing age=40", code="missing-flag-without-column", missing=text)
+        try:
+            found[name] = float(value)
+        except ValueError:
+            what, remedy = f"{flag} {text}", f"write --missing {name}=40"
+            raise RequestError(
+                what, "it must be a number", remedy, code="missing-flag-not-a-number", missing=text
+            ) from None
+    return found
+
+
+def read_named(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, str]:
+    """NAME=TEXT, split at the first equals sign."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            what, rule = f"{flag} {text}", "it has the form NAME=…"
+            raise RequestError(what, rule, f"write {flag} {example}", code="flag-without-name", flag=flag, text=text)
+        if name.strip() in found:
+            what, rule = f"{flag} {name.strip()} twice", "every name must be given once"
+            raise RequestError(what, rule, "leave one out", code="flag-name-twice", flag=flag, name=name.strip())
+        found[name.strip()] = value
+    return found
+
+
+def read_keys(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, list[str | int | bool]]:
+    """Declared keys; whole numbers and true, false are read as such where all keys of a column are."""
+    found: dict[str, list[str | int | bool]] = {}
+    for name, keys in read_named(flag, texts, example).items():
+        words = keys.split(",")
+        if all(re.fullmatch(r"0|-?[1-9][0-9]{0,14}", word) for word in words):
+            found[name] = [int(word) for word in words]
+        elif all(word in ("true", "false") for word in words):
+            found[name] = [word == "true" for word in words]
+        else:
+            found[name] = list(words)
+    return found
+
+
+def read_counted(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, list[str | int | bool] | None]:
+    """NAME=VALUE,VALUE, or NAME alone where --values says the rest."""
+    plain = [text for text in texts or () if text and "=" not in text]
+    return {**dict.fromkeys(plain), **read_keys(flag, [text for text in texts or () if text not in plain], example)}
+
+
+def read_levels(flag: str, texts: Sequence[str] | None) -> dict[str, list[float]]:
+    """NAME=LEVEL,LEVEL: levels of quantiles."""
+    named = read_named(flag, texts, "income=0.1,0.5,0.9")
+    return {name: [number(flag, level) for level in levels.split(",")] for name, levels in named.items()}
+
+
+def read_tables(flag: str, texts: Sequence[str] | None) -> list[list[str]]:
+    """NAME,NAME: the columns of a table."""
+    return [text.split(",") for text in texts or ()]
+
+
+def read_bins(flag: str, texts: Sequence[str] | None) -> dict[str, Any]:
+    """NAME=EDGE,EDGE, or NAME=equal:20:0:100, NAME=log:10:1:1000, NAME=month:2024-01:2024-12."""
+    found: dict[str, Any] = {}
+    for name, text in read_named(flag, texts, "age=18,40,65").items():
+        way, *rest = text.split(":")
+        if way in ("equal", "log") and len(rest) == 3:
+            count, low, high = (_digits(number(flag, part)) for part in rest)
+            found[name] = {way: count, "between": [low, high]}
+        elif len(rest) == 2:
+            found[name] = {"by": way, "between": rest}
+        else:
+            found[name] = [_digits(number(flag, edge)) for edge in text.split(",")]
+    return found
+
+
+def _digits(value: float) -> float | int:
+    """Whole numbers as such."""
+    return int(value) if value.is_integer() else value
+
+
+def read_whole(flag: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    value = number(flag, text)
+    if not value.is_integer():
+        rule, remedy = "it takes a whole number", f"write for example {flag} 1"
+        raise RequestError(f"{flag} {text}", rule, remedy, code="flag-not-a-whole-number", flag=flag, text=text)
+    return int(value)
+
+
+def read_weights(flag: str, text: str | None) -> Any:
+    if text is None:
+        return "relative"
+    if text[:1].isalpha():
+        return text
+    return [number(flag, part) for part in text.split(",")]
+
+
+def read_regression(flag: str, text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    of, tilde, on = text.partition("~")
+    names = [name.strip() for name in on.split("+")]
+    if not tilde or not of.strip() or not all(names):
+        rule, remedy = "it is one column, ~, and the columns that explain it", f"write {flag} income~age+bmi"
+        raise RequestError(f"{flag} {text}", rule, remedy, code="regression-flag-malformed", flag=flag, text=text)
+    return {"of": of.strip(), "on": names}
+
+
+def read_number(flag: str, text: str | None) -> float | None:
+    """A number, where one is given."""
+    return None if text is None else number(flag, text)
+
+
+def with_found(by: dict[str, Any], found: Sequence[str]) -> dict[str, Any]:
+    """Declared keys, and after them the columns whose keys are found in the data."""
+    for name in found:
+        if not name or "=" in name or ":" in name:
+            raise RequestError(
+                f"--by-found {name}",
+                "it takes the name of a column, whose keys are found in the data",
+                f"write --by-found {name.partition('=')[0].partition(':')[0] or 'airport'}, or --by with declared keys",
+                code="by-found-flag-malformed",
+                name=name,
+            )
+        if name in by or list(found).count(name) > 1:
+            what, rule = f"{name} in --by-found and again", "the keys of a column are found, or declared, once"
+            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag="--by-found", name=name)
+    return {**by, **dict.fromkeys(found, "found")}
