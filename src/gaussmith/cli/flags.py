@@ -75,7 +75,9 @@ FLAGS = (
         "regression", "NAME~NAME+NAME…", "the linear regression of the first column on the others; bounds by --bounds",
         "regression", read_regression,
     ),
-    Flag("bounds", "NAME:LOW:HIGH", "the bounds of one row, for all answers about it", "bounds", read_bounds, often=True),
+    Flag(
+        "bounds", "NAME:LOW:HIGH", "the bounds of one row, for all answers about it", "bounds", read_bounds, often=True,
+    ),
     Flag(
         "total_bounds", "NAME:LOW:HIGH", "the bounds of a person's total over all rows, for sums with --unit",
         "total_bounds", read_bounds, often=True,
@@ -94,7 +96,9 @@ FLAGS = (
         "quantiles", read_levels, often=True,
     ),
     Flag("median", "NAME[:LOW:HIGH]", "the median of a column", "medians", read_asked, often=True),
-    Flag("marginal", "NAME,NAME,…", "a table over columns with --values or --bins", "marginals", read_tables, often=True),
+    Flag(
+        "marginal", "NAME,NAME,…", "a table over columns with --values or --bins", "marginals", read_tables, often=True,
+    ),
     Flag("count", None, "the number of people"),
     Flag("count_rows", None, "the number of rows instead"),
     Flag(

@@ -4,8 +4,8 @@
                                                              └──▶ shown keys alone: features ──▶ Totals
 
 Rules, each of which looks at the rows of one person alone:
-- A row with a missing key, one of more than `LONGEST_KEY` characters, or one outside the declared values of its column is
-  left out; so is a row without a person.
+- A row with a missing key, one of more than `LONGEST_KEY` characters, or one outside the declared values of its column
+  is left out; so is a row without a person.
 - A person with more than m keys keeps the m with most rows. Ties go by the md5 of the person and the key, both written
   with their length, then by the key itself: never by what other people have, and not by the alphabet.
 - With j keys kept, a person adds `spares[j − 1]` to the spare number of each, so that no part of its norm lies idle.

@@ -76,7 +76,7 @@ def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[
     keys = [name for name in columns if name not in FIXED]
     answers = len(release.names)
     if keys:
-        shown = list(range(answers * max(1, most // answers)))[:size]
+        shown = list(range(min(size, answers * max(1, most // answers))))
     else:
         counted = release.plan.pieces[-1].answers.count and release.view.answer is None
         shown = [*range(min(most, size - counted)), *([size - 1] if counted else [])]
