@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from gaussmith.plans.row_rule import RowRule, notes_on
 from gaussmith.releases.distribution import CellReadings
 from gaussmith.releases.readings import Readings
 from gaussmith.releases.readout import Readout, block_diagonal, side_by_side
+from gaussmith.releases.recorded import Recorded
 from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.statistics.mean import check_method
 
@@ -37,8 +36,8 @@ class View:
     answer: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Release(Readings, CellReadings):
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Recorded, Readings, CellReadings):
     """The result of `plan.release` and `gaussmith.release`. Values are not clipped: a small count can be below 0.
     Intervals are cut to what is public.
 
@@ -374,49 +373,3 @@ class Release(Readings, CellReadings):
         from gaussmith.releases.table import marginal
 
         return marginal(self.block, self.values, attributes)
-
-    # -- saved form -------------------------------------------------------------------------------------------------
-
-    def to_dict(self) -> dict[str, Any]:
-        from gaussmith.releases.saved import release_to_dict
-
-        return release_to_dict(self)
-
-    def to_json(self) -> str:
-        """The whole record as JSON: released values, errors, guarantee, plan. Nothing else depends on the data."""
-        from gaussmith.releases.saved import write_json
-
-        return write_json(self.to_dict())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Release) and self.to_json() == other.to_json()
-
-    def __hash__(self) -> int:
-        return hash(self.to_json())
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Release:
-        """The release written by `to_json`."""
-        from gaussmith.releases.saved import read_release
-
-        return read_release(text)
-
-    # -- words and pages --------------------------------------------------------------------------------------------
-
-    def __str__(self) -> str:
-        from gaussmith.words.releases import release_text
-
-        return release_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from gaussmith.words.releases import release_html
-
-        return release_html(self)
-
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write one self-contained page about this release."""
-        from gaussmith.report import write_page
-
-        return write_page(self, path)

@@ -152,7 +152,7 @@ class FoundCells:
         """Those of no key: which are shown is decided by noise; a rehearsal asks all that a release will."""
         added = self.cells.added
         people = FoundPeople(added, self.cells.derivation, self.keys, self.cells.groups_per_unit)
-        for batch in people.stream(source, (), 1):
+        for batch in list(people.stream(source, (), 1)):
             self._shown(source, codes, codes_of(batch, self.keys))
         return []
 

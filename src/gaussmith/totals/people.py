@@ -118,7 +118,7 @@ class FoundPeople:
 
     def total(self, source: Source, codes: Codes, progress: Progress | None = None) -> list[Totals]:
         """Those of no key, for which are shown is decided by noise; a rehearsal asks all that a release will."""
-        for batch in self.stream(source, (1,) * min(self.groups_per_unit, 4), 2):
+        for batch in list(self.stream(source, (1,) * min(self.groups_per_unit, 4), 2)):
             self._shown(source, codes_of(batch, self.keys))
         return []
 
