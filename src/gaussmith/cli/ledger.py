@@ -23,7 +23,7 @@ from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError, nearest
-from gaussmith.numerics.exact import fraction_down, smaller_reading
+from gaussmith.numerics.exact import fraction_down
 from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
     return found, "\n".join([f"{bold(printable(ledger.where))} {budget}", *terms, f"receipt {ledger.head}"])
 
 
-def _keys_delta(text: str | None, guarantee: Guarantee) -> float | Fraction:
+def _keys_delta(text: str | None, guarantee: Guarantee) -> float:
     """What is reserved for found keys: nothing, a number, or a tenth of δ."""
     if text is None:
         return 0
@@ -129,7 +129,7 @@ def _keys_delta(text: str | None, guarantee: Guarantee) -> float | Fraction:
             "write --keys-delta 1e-7, or state --epsilon and --delta",
             code="keys-delta-of-no-delta",
         )
-    return smaller_reading(guarantee.delta) / 10
+    return float(f"{guarantee.delta / 10:.12g}")  # the number that a request would state: 1e-7 of 1e-6
 
 
 def _document(ledger: Ledger) -> dict[str, Any]:
