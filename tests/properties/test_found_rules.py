@@ -172,6 +172,9 @@ def test_an_empty_result_is_written_like_any_other(tmp_path: Path) -> None:
     assert "κ=1e-05" in str(release)
     assert "Which groups are shown" in release.report(tmp_path / "r.html").read_text("utf-8")
     assert release.to_polars().height == 0
+    for read in (lambda: release["count"].value, lambda: release["count"].interval()):
+        with refused("release-of-no-groups"):
+            read()
 
 
 def test_a_floor_of_many_people_fits_into_words_of_64_bits() -> None:

@@ -223,3 +223,20 @@ def test_a_certificate_says_what_keys_cost(
 def test_a_rehearsal_makes_up_keys() -> None:
     release = gm.rehearse(gm.Request("nowhere.csv", guarantee=GUARANTEE, **FOUND), rows=4000)
     assert release.labels and all(key.startswith("key ") for (key,) in release.labels)
+
+
+def test_contrasts_forget_no_choice() -> None:
+    """Counts decided which groups are shown; medians did not, and may be compared."""
+    asked = {**FOUND, "medians": {"delay": (0, 60)}, "guarantee": GUARANTEE}
+    release = gm.release(gm.Request(_visits(), **asked))
+    for compare in (
+        lambda: release.difference("OSL", "BER", "count"),
+        lambda: release.ratio("OSL", "BER", "count"),
+        lambda: release.contrast({"OSL": 1, "BER": -1}, "count"),
+        lambda: release.contrasts(answer="count"),
+    ):
+        with refused("contrast-of-found-groups", answer="count"):
+            compare()
+    with refused("shares-of-found-groups"):
+        release.shares("count")
+    assert len(release.difference("OSL", "BER", "delay_median").rows()) == 1

@@ -127,6 +127,11 @@ class Release(Recorded, Readings, CellReadings):
         return () if groups is None or self.view.groups is not None else groups.labels
 
     @property
+    def in_groups(self) -> bool:
+        """Whether answers are by group, and none is chosen; of found groups none may have been shown."""
+        return self.plan.groups is not None and self.view.groups is None
+
+    @property
     def names(self) -> Sequence[str]:
         """The names of the answers in order, the count last if asked for."""
         return self.plan.names if self.view.answer is None else (self.view.answer,)
@@ -143,7 +148,9 @@ class Release(Recorded, Readings, CellReadings):
             if wanted not in self.labels and key not in self.names:
                 known = [" · ".join(map(str, each)) for each in self.labels]
                 remedy = nearest(" · ".join(map(str, wanted)), known)
-                raise PlanError(f"group {key!r}", "it was not declared", remedy, code="no-such-group", group=key)
+                finds = self.groups is not None and self.groups.is_found
+                rule = "it was not shown" if finds else "it was not declared"
+                raise PlanError(f"group {key!r}", rule, remedy, code="no-such-group", group=key)
             if wanted in self.labels:
                 return replace(self, view=View((self.labels.index(wanted),), answer=self.view.answer))
         names = self.names
@@ -311,6 +318,9 @@ class Release(Recorded, Readings, CellReadings):
             shown = ", ".join(" · ".join(map(str, label)) for label in self.labels[:6])
             what, rule, remedy = f"{len(self.labels)} groups", f"they are: {shown}", "choose one: release[group]"
             raise PlanError(what, rule, remedy, code="release-of-several-groups", groups=len(self.labels))
+        if self.in_groups:
+            rule = "no group has so many people that it is shown, or noise hid it"
+            raise PlanError("no groups", rule, "see plan.threshold", code="release-of-no-groups")
         if len(self.names) != 1:
             shown = ", ".join(map(repr, self.names[:6])) + (", …" if len(self.names) > 6 else "")
             what, remedy = f"{len(self.names)} answers", f"choose one: release[{self.names[0]!r}]"
@@ -351,7 +361,7 @@ class Release(Recorded, Readings, CellReadings):
 
     def covariance(self) -> Array:
         """Of the released answers (of one group), the count last if asked; of means to first order."""
-        if self.labels:
+        if self.in_groups:
             rule, remedy = "each group has its own noise", "choose one: release[group]"
             raise PlanError("the covariance of groups", rule, remedy, code="covariance-of-groups")
         if len(self.readouts) == 1:

@@ -155,7 +155,7 @@ def _compared(release: Release) -> str:
     if len(pieces) > 1 and (len(ties) > 1 or plan.pieces[0].draw.tie is None):
         return "\n".join(_compared(piece) for piece in pieces)
     block, scale = pieces[0].block, standard_scale(plan.pieces[0])
-    if not release.labels:
+    if plan.groups is None or release.view.groups is not None:
         return _noise(block, compare_release(release, MAX_ROWS), several, scale)
     compared = [  # all groups have the same noise
         each
