@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +70,11 @@ def _found(source: Any, asked: dict[str, Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name not in PLAIN and name != "pyarrow reader"])
-def test_every_engine_finds_the_same(engine: str, tmp_path: Path, spark: Callable[[], Any]) -> None:
+def test_every_engine_finds_the_same(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     data = table()
     if engine in ("csv", "tsv", "json lines"):  # there an empty text is a missing one, and years are texts
         data = data.with_columns(pl.col("key").replace({"": "empty"}), pl.format("y{}", "year").alias("year"))
-    source = ENGINES[engine](data, tmp_path, spark)
+    source = ENGINES[engine](data, tmp_path, lambda: request.getfixturevalue("spark"))
     for name, asked in ASKED.items():
         assert _found(source, asked) == _found(data, asked), name
 

@@ -90,9 +90,7 @@ def test_groups_are_sorted_by_key_and_never_as_they_come(
 
 def test_permuting_rows_changes_no_integer() -> None:
     random = np.random.default_rng()
-    data = pl.DataFrame(
-        {"person": random.integers(0, 60, 700), "key": [f"k{i}" for i in random.integers(0, 40, 700)]}
-    )
+    data = pl.DataFrame({"person": random.integers(0, 60, 700), "key": [f"k{i}" for i in random.integers(0, 40, 700)]})
     first = _counts(_request(data, 5))
     for _ in range(3):
         assert _counts(_request(data.sample(fraction=1.0, shuffle=True), 5)) == first

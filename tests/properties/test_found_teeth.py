@@ -128,9 +128,7 @@ def _ledger_takes_two(folder: Any) -> bool:
     return True
 
 
-def test_the_corner_across_two_releases_is_refused_by_a_ledger(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
+def test_the_corner_across_two_releases_is_refused_by_a_ledger(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     assert not _ledger_takes_two(tmp_path)
     plant(monkeypatch, charged_release.charged, "keys_delta=plan.keys_delta", "keys_delta=0")
     (tmp_path / "planted").mkdir()
