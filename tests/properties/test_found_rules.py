@@ -11,9 +11,11 @@ import numpy as np
 import polars as pl
 import pytest
 from refusals import refused
+from scipy.stats import binom, norm
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.numerics.shown_counts import interval
 from gaussmith.plans.threshold import Threshold
 
 GUARANTEE = gm.Guarantee(epsilon=1, delta=1e-5)
@@ -190,3 +192,36 @@ def test_declared_keys_that_are_no_whole_numbers_may_stand_beside() -> None:
     data = pl.DataFrame({"person": ["ada"] * 4, "key": ["a"] * 4, "size": [2.5, 2.7, -0.5, 2.0**53 - 1]})
     by = {"key": "found", "size": [2.5, 2.7, -0.5, 2**53 - 1]}
     assert len(_counts(_request(data, 2, by=by))) == 2
+
+
+def test_a_release_is_rehearsed_to_its_end_before_it_is_charged(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An engine that fails on the second query fails on a table without rows: nothing is spent."""
+    from gaussmith.totals import people
+
+    def fails(*arguments: Any) -> Any:
+        raise RuntimeError("a call that this version of an engine does not know")
+
+    monkeypatch.setattr(people, "sum_shown", fails)
+    ledger = gm.Ledger.create(tmp_path / "l.ledger", gm.Guarantee(mu=9), keys_delta=0.1)
+    data = pl.DataFrame({"person": ["ada"], "key": ["a"], "x": [1.0]})
+    with pytest.raises(gm.GaussmithError):
+        gm.release(_request(data, sums={"x": (0, 1)}), ledger=ledger, id="first")
+    assert ledger.spent == 0 == ledger.keys_spent
+
+
+@pytest.mark.parametrize("people", [8, 20, 60, 200])
+def test_intervals_hold_with_two_looks(people: int) -> None:
+    """Whatever the spare number says, the count is normal, cut off at the bar that it leaves."""
+    threshold = _request("visits.csv", 10).plan._threshold
+    assert threshold.has_spare
+    random, repeats = np.random.default_rng(people), 20_000
+    spare = np.full(repeats, people * threshold.spares[2], np.int64)  # each of them in three groups
+    bars = threshold.bars(spare, (random.normal(size=repeats) * 2.0**52).astype(np.int64))
+    above = norm.sf((bars - people) / threshold.noise)
+    counts = people + threshold.noise * norm.isf(above * random.uniform(size=repeats))
+    assert (counts >= bars - 1e-6).all() and np.ptp(bars) > 1
+    low, high = interval(counts, bars, np.asarray(threshold.noise), 0.95, 1.0)
+    covered = int(((low <= people) & (people <= high)).sum())
+    assert binom.cdf(covered, repeats, 0.95) > 1e-6 and binom.sf(covered - 1, repeats, 0.95) > 1e-6

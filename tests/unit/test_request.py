@@ -106,7 +106,7 @@ TOML = 'source = "x.csv"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
             refusal("unknown-key-in-request", says="write gaussmith release REQUEST.toml --ledger …", key="ledger"),
         ),
         (TOML + "count = true\nid = 'a'", "unknown-key-in-request"),
-        (TOML + "zzz = 1", refusal("unknown-key-in-request", says="unit, guarantee, neighbours, question")),
+        (TOML + "zzz = 1", refusal("unknown-key-in-request", says="unit, keys_delta, guarantee, neighbours, question")),
         (
             TOML + 'count = true\nneighbors = "add-remove"\nneighbours = "add-remove"',
             "request-neighbours-spelled-twice",

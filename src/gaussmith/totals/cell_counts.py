@@ -39,10 +39,10 @@ from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem.codes import BoxCodes, Codes
 from gaussmith.problem.features import OWN_TOTAL, OWN_VALUE
 from gaussmith.totals.features import Coding, Contribution, PersonMean, PersonTotal
-from gaussmith.totals.found_keys import KeyColumns, codes_of, keyed_rows, rows_of_kept
+from gaussmith.totals.found_keys import KeyColumns, keyed_rows, no_keys, rows_of_kept
 from gaussmith.totals.groups import keep_groups
 from gaussmith.totals.limbs import code_people, code_rows, combine_rows, select_rows
-from gaussmith.totals.people import FoundPeople, check_people, open_keys, prepare
+from gaussmith.totals.people import check_people, open_keys, prepare
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -150,10 +150,7 @@ class FoundCells:
 
     def total(self, source: Source, codes: Codes, progress: Progress | None = None) -> list[Totals]:
         """Those of no key: which are shown is decided by noise; a rehearsal asks all that a release will."""
-        added = self.cells.added
-        people = FoundPeople(added, self.cells.derivation, self.keys, self.cells.groups_per_unit)
-        for batch in list(people.stream(source, (), 1)):
-            self._shown(source, codes, codes_of(batch, self.keys))
+        self._shown(source, codes, no_keys(self.keys))
         return []
 
     def rehearsed(self, source: Source) -> FoundCells:

@@ -218,6 +218,13 @@ def codes_of(batch: pl.DataFrame, keys: KeyColumns) -> GroupKeys:
     return GroupKeys(keys.names, tuple(keys_of(batch, keys)), tuple(kinds), codes)
 
 
+def no_keys(keys: KeyColumns) -> GroupKeys:
+    """None of the keys, for a rehearsal: as many types as `codes_of` tells."""
+    import polars as pl
+
+    return codes_of(pl.DataFrame({name: [] for name in keys.columns}), keys)
+
+
 def _spoken(value: Any, kind: str) -> Key:
     if kind == "date":
         day = int(value)

@@ -18,7 +18,7 @@ from gaussmith.expressions import CODED_INTEGER, INTEGER, Derivation, GroupKeys,
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem.codes import Codes
 from gaussmith.totals.features import Contribution, check_contribution
-from gaussmith.totals.found_keys import KeyColumns, codes_of, find_keys, stream_people, sum_shown
+from gaussmith.totals.found_keys import KeyColumns, find_keys, no_keys, stream_people, sum_shown
 from gaussmith.totals.groups import check_groups_per_unit, sum_groups
 from gaussmith.totals.limbs import sum_people
 
@@ -118,8 +118,8 @@ class FoundPeople:
 
     def total(self, source: Source, codes: Codes, progress: Progress | None = None) -> list[Totals]:
         """Those of no key, for which are shown is decided by noise; a rehearsal asks all that a release will."""
-        for batch in list(self.stream(source, (1,) * min(self.groups_per_unit, 4), 2)):
-            self._shown(source, codes_of(batch, self.keys))
+        list(self.stream(source, (1,) * min(self.groups_per_unit, 4), 2))
+        self._shown(source, no_keys(self.keys))
         return []
 
     def rehearsed(self, source: Source) -> FoundPeople:
