@@ -30,6 +30,7 @@ from gaussmith.plans.threshold import Threshold
 from gaussmith.plans.tied_people import counts_everybody
 from gaussmith.releases import Release
 from gaussmith.releases.shown_groups import ShownGroups
+from gaussmith.totals.cell_counts import FoundCells
 from gaussmith.totals.found_keys import codes_of, keys_of
 from gaussmith.totals.limbs import check_steady
 from gaussmith.totals.opened import Opened, columns_read, open_data, plain_rule
@@ -212,12 +213,12 @@ def _sorted_as(key: str | int | bool) -> tuple[int, Any]:
 
 def _release_shown(draw: Draw, opened: Opened, passed: _Passed, counts: list[int] | None) -> Array:
     """The noisy features of the groups that were shown; `counts` are the noisy integers by which this draw decided."""
-    assert isinstance(opened.summation, FoundPeople)
+    assert isinstance(opened.summation, FoundPeople | FoundCells)
     block, size = draw.block, len(passed.groups.labels)
     if counts is not None and not block.codes.width:
         totals = [Totals([], int(n)) for n in passed.people]
     else:
-        totals = opened.summation.shown(opened.source, passed.keys)
+        totals = opened.summation.shown(opened.source, opened.codes, passed.keys)
     if counts is not None:
         check_steady([each.records for each in totals], passed.people.tolist())
     rows = block.grid.lift.shape[0]

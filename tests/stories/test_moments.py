@@ -12,7 +12,7 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.cli import main
-from gaussmith.cli.flags import _regression
+from gaussmith.cli.flag_texts import read_regression
 from gaussmith.report.coefficients import coefficient_spec
 
 BOUNDS = {"age": (0, 110), "bmi": (10, 70), "income": (0, 200_000)}
@@ -71,4 +71,4 @@ def test_the_page_has_a_plot_of_coefficients(folder: Path) -> None:
 @pytest.mark.parametrize("text", ["income", "~age", "income~", "income~age+"])
 def test_a_regression_that_is_none_is_refused(text: str) -> None:
     with refused("regression-flag-malformed", text=text):
-        _regression("--regression", text)
+        read_regression("--regression", text)

@@ -175,3 +175,25 @@ def read_regression(flag: str, text: str | None) -> dict[str, Any]:
         rule, remedy = "it is one column, ~, and the columns that explain it", f"write {flag} income~age+bmi"
         raise RequestError(f"{flag} {text}", rule, remedy, code="regression-flag-malformed", flag=flag, text=text)
     return {"of": of.strip(), "on": names}
+
+
+def read_number(flag: str, text: str | None) -> float | None:
+    """A number, where one is given."""
+    return None if text is None else number(flag, text)
+
+
+def with_found(by: dict[str, Any], found: Sequence[str]) -> dict[str, Any]:
+    """Declared keys, and after them the columns whose keys are found in the data."""
+    for name in found:
+        if not name or "=" in name or ":" in name:
+            raise RequestError(
+                f"--by-found {name}",
+                "it takes the name of a column, whose keys are found in the data",
+                f"write --by-found {name.partition('=')[0].partition(':')[0] or 'airport'}, or --by with declared keys",
+                code="by-found-flag-malformed",
+                name=name,
+            )
+        if name in by or list(found).count(name) > 1:
+            what, rule = f"{name} in --by-found and again", "the keys of a column are found, or declared, once"
+            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag="--by-found", name=name)
+    return {**by, **dict.fromkeys(found, "found")}

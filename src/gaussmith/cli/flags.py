@@ -18,10 +18,12 @@ from gaussmith.cli.flag_texts import (
     read_levels,
     read_missing,
     read_named,
+    read_number,
     read_regression,
     read_tables,
     read_weights,
     read_whole,
+    with_found,
 )
 from gaussmith.cli.parser import Parser, number
 from gaussmith.engines.addresses import without_secrets
@@ -112,6 +114,10 @@ FLAGS = (
         "by", "NAME[=KEY,KEY,…]", "answers for each of these groups; with several --by, for all combinations",
         "by", partial(read_counted, example="region=north,south"), often=True,
     ),
+    Flag(
+        "by_found", "NAME", "answers for each key found in this column; groups with few people are not shown",
+        often=True,
+    ),
     Flag("where", "TEXT", "use only rows where this is true, such as 'age >= 18'", "where"),
     Flag(
         "column", "NAME=TEXT", "a derived column, such as 'bmi=weight / (height * height)'",
@@ -149,6 +155,20 @@ FLAGS = (
     Flag(
         "values_per_unit", "K", "each person counts in at most K values of a histogram; needed with --unit",
         "values_per_unit", read_whole, of_people=True,
+    ),
+    Flag(
+        "keys_at_least", "N", "with --by-found: keys with fewer than N people are never shown",
+        "keys_at_least", read_whole, of_people=True,
+    ),
+    Flag(
+        "top", "N", "with --by-found: show at most N groups, those with the largest noisy counts",
+        "top", read_whole, of_people=True,
+    ),
+    Flag(
+        "keys_delta", "D",
+        "with --by-found: the part of δ spent on finding keys (default: the most that fits); with --mu or --rho the "
+        "probability beside it",
+        "keys_delta", read_number, of_people=True,
     ),
     Flag(
         "mean_of", "WHAT", "rows (default), or units: every person has the same weight",
@@ -284,6 +304,8 @@ def request_from(
             "leave one out, or write a request with two questions",
             code="count-beside-count-rows",
         )
+    fields = {flag.field: flag.read(flag.words, getattr(arguments, flag.name)) for flag in FLAGS if flag.field}
+    fields["by"] = with_found(fields["by"], arguments.by_found or ())
     source: Any = sources[0] if sources else "data"
     promises = {name: getattr(arguments, name) for name in ("ids", "row_per_row", "line_per_record")}
     if any(promises.values()):
@@ -293,7 +315,7 @@ def request_from(
         count="rows" if arguments.count_rows else arguments.count,
         guarantee=guarantee,
         neighbours=arguments.neighbours or "add-remove",
-        **{flag.field: flag.read(flag.words, getattr(arguments, flag.name)) for flag in FLAGS if flag.field},
+        **fields,
     )
 
 

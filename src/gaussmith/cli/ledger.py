@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,11 @@ from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError, nearest
+from gaussmith.numerics.exact import fraction_down
 from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
+    from gaussmith.guarantee import Guarantee
     from gaussmith.ledger import Ledger
 
 ACTIONS = ("init", "show", "verify")
@@ -33,6 +36,9 @@ OF_ACTIONS = {
     "chart": "show", "receipt": "verify", "record": "verify",
 }  # fmt: skip
 """Flags that belong to a single action."""
+A_TENTH = "a tenth of δ"
+"""What --keys-delta stands for without a number."""
+
 BAR = 16
 
 
@@ -46,7 +52,11 @@ def add_flags(parser: Parser) -> None:
     )
     parser.add_argument("--each-row", action="store_true", help="init: each row is one person in every release")
     parser.add_argument(
-        "--keys-delta", metavar="D", help="init: the part of δ reserved for keys found in the data (default: 0)"
+        "--keys-delta",
+        nargs="?",
+        const=A_TENTH,
+        metavar="D",
+        help="init: the part of δ reserved for keys found in the data (default: 0; without a number: a tenth of δ)",
     )
     parser.add_argument("--chart", metavar="FILE", help="show: write a chart of spending over time, .svg")
     parser.add_argument(
@@ -93,13 +103,33 @@ def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
             "--unit and --each-row", "both say what a person is", "leave one out", code="unit-beside-each-row"
         )
     unit = EACH_ROW if arguments.each_row else arguments.unit
-    keys_delta = number("--keys-delta", arguments.keys_delta) if arguments.keys_delta else 0
+    guarantee = guarantee_from(arguments)
     ledger = Ledger.create(
-        arguments.ledger, guarantee_from(arguments), arguments.dataset, unit=unit, keys_delta=keys_delta
+        arguments.ledger,
+        guarantee,
+        arguments.dataset,
+        unit=unit,
+        keys_delta=_keys_delta(arguments.keys_delta, guarantee),
     )
     found = {**_document(ledger), "head": str(ledger.head)}
     budget, *terms = _terms(ledger)
     return found, "\n".join([f"{bold(printable(ledger.where))} {budget}", *terms, f"receipt {ledger.head}"])
+
+
+def _keys_delta(text: str | None, guarantee: Guarantee) -> float:
+    """What is reserved for found keys: nothing, a number, or a tenth of δ."""
+    if text is None:
+        return 0
+    if text != A_TENTH:
+        return number("--keys-delta", text)
+    if guarantee.delta is None:
+        raise RequestError(
+            "--keys-delta without a number, beside --mu or --rho",
+            "it stands for a tenth of δ, and no δ is stated",
+            "write --keys-delta 1e-7, or state --epsilon and --delta",
+            code="keys-delta-of-no-delta",
+        )
+    return float(f"{guarantee.delta / 10:.12g}")  # the number that a request would state: 1e-7 of 1e-6
 
 
 def _document(ledger: Ledger) -> dict[str, Any]:
@@ -165,13 +195,15 @@ def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) 
             row["state"],
             f"{row['mu']:.4g}",
             "" if row["epsilon"] is None else f"{row['epsilon']:.4g}",
+            *([f"{row['keys_delta']:.3g}"] if ledger.keys_delta else []),
             f"{100 * row['share']:.3g} %",
             bar(row["spent"] - row["share"], row["spent"]),
         )
         for row in history
     ]
     if rows:
-        header = ("time (UTC)", "release", "state", "μ", "ε", "share", "spent so far")
+        kappa = ["κ"] if ledger.keys_delta else []
+        header = ("time (UTC)", "release", "state", "μ", "ε", *kappa, "share", "spent so far")
         lines += ["", text_table(header, rows, left=3), ""]
     lines += [f"left: {describe_left(ledger, epsilon)}", f"head {ledger.head}"]
     return "\n".join(lines)
@@ -187,6 +219,9 @@ def describe_left(ledger: Ledger, epsilon: float | None) -> str:
         rest += f", one more release of ε = {shown:g} at δ = {ledger.guarantee.delta:g}"
     elif ledger.remaining_guarantee is not None:
         rest += f", one more release of μ = {round_down(ledger.remaining_guarantee.mu, 4):g}"
+    if ledger.keys_delta:
+        keys = _part(ledger.keys_budget - ledger.keys_spent)
+        rest += f"; δ = {round_down(keys, 4) if keys > 0 else 0:g} for keys found in the data"
     return rest
 
 
@@ -219,10 +254,7 @@ def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
 
 def _part(units: int) -> float:
     """Units of κ as a probability, rounded down."""
-    from fractions import Fraction
-
     from gaussmith.ledger.units import UNIT_BITS
-    from gaussmith.numerics.exact import fraction_down
 
     return fraction_down(Fraction(units, 1 << UNIT_BITS))
 

@@ -97,7 +97,9 @@ def run(arguments: Namespace) -> int:
         print("\n" + bold("Why this noise"))
         plain = len(plan) == 1 and plan.groups is None and len(plan.pieces) == 1
         print(wrapped(explain_choice(plan.block) if plain else plan.explain()), flush=True)
-    outlook = None if book is None else book.afford(plan.guarantee)  # refuses, with the plan already shown
+    outlook = (
+        None if book is None else book.afford(plan.spends, plan.keys_delta)
+    )  # refuses, with the plan already shown
     if arguments.json:
         plain = book is None and rows is None and not targets
         print(printable_json(plan.to_json() if plain else _document(plan, rows, book, outlook)))

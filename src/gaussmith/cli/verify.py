@@ -37,6 +37,7 @@ def add_flags(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     from gaussmith.plans import Plan
     from gaussmith.plans.certificate import Certificate, verify
+    from gaussmith.words.keys import kappa_of, statement, statement_notes
     from gaussmith.words.plans import noise_names
 
     plan = Plan.from_json(_read(arguments.plan))
@@ -47,6 +48,8 @@ def run(arguments: Namespace) -> int:
         raise PlanError(what, rule, "plan again, or ask its author", code="certificate-does-not-hold")
     if arguments.json:
         fields: dict[str, Any] = {"holds": True, "plan_hash": plan.hash}
+        if plan.finds_keys:
+            fields |= {"statement": statement(plan), "keys_delta": kappa_of(plan), "mu_of_noise": plan.spends.mu}
         asked = [[name for name in names if name] for names, _, _ in noise_names(plan)]
         fields |= _fields(found)
         fields["draws"] = [{"questions": names, **_fields(d)} for names, d in zip(asked, found.draws, strict=True)]
@@ -58,6 +61,11 @@ def run(arguments: Namespace) -> int:
     ):
         named = ", ".join(names)
         print((f"\n{printable(named)}\n" if named else "") + wrapped(_describe(draw, plan.neighbours, verdict)))
+    if plan.finds_keys:
+        told = (
+            "Keys: every threshold hides the keys of one person alone as often as stated, and together with all noise"
+        )
+        print(wrapped("\n".join(["", f"{told} the release is {statement(plan)}.", *statement_notes(plan)[1:]])))
     if len(plan.provable) > 1:
         print(wrapped("\nThe shares of μ² of all draws add up to no more than the guarantee's."))
     return 0
@@ -75,6 +83,7 @@ def _fields(found: Verdict) -> dict[str, float | None]:
 def _describe(draw: Draw | None, neighbours: str, found: Verdict) -> str:
     """What was found of one noise, in plain words: of a draw, or (None) of several that are tied."""
     from gaussmith.neighbours import protects
+    from gaussmith.words.keys import describe_groups
     from gaussmith.words.plans import held
 
     total = draw is None or draw.block.objective == "total"
@@ -82,6 +91,9 @@ def _describe(draw: Draw | None, neighbours: str, found: Verdict) -> str:
     where, kept = "", "guarantee"
     if draw is None:
         where = "One noise for all groups and questions:\n"
+    elif draw.groups is not None and draw.groups.is_found:
+        where = f"In each group, {describe_groups(draw)} (each person is in {held(draw)}):\n"
+        kept = "group's share of μ"
     elif draw.groups is not None:
         where = f"In each of {draw.groups.size:,} groups (each person is in {held(draw)}):\n"
         kept = "group's share of the guarantee" if draw.is_shared else "guarantee"

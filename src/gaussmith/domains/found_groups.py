@@ -110,7 +110,12 @@ class FoundGroups(Groups):
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any], domain: Domain) -> FoundGroups:
-        kappa = None if fields["kappa"] is None else Fraction(*map(int, fields["kappa"]))
+        kappa = None
+        if fields["kappa"] is not None:
+            over, under = map(int, fields["kappa"])
+            if under < 1:
+                raise ValueError("a probability has a denominator above 0")
+            kappa = Fraction(over, under)
         return cls(
             fields["columns"],
             domain,

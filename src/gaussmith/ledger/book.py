@@ -241,18 +241,20 @@ class Ledger:
         # One by one: the first charge nearly always states everything, and a ledger may be long.
         return find_protection(map(pages.at, range(last.seq + 1)), self.where)
 
-    def afford(self, guarantee: Guarantee) -> Outlook:
+    def afford(self, guarantee: Guarantee, keys_delta: float | Fraction = 0) -> Outlook:
         """What would be left after one more release like this; BudgetError if it does not fit. Charges nothing."""
-        charge = charge_units(guarantee.mu)
-        left = self.remaining
+        charge, keys = charge_units(guarantee.mu), check_keys_delta(keys_delta)
+        left, keys_left = self.remaining, self.keys_budget - self.keys_spent
         if charge > left:
             raise refuse_charge(guarantee, left, self.guarantee, self.where)
+        if keys_units(keys) > keys_left:
+            raise refuse_keys(keys, keys_left, self.where)
         return Outlook(
             charge / self.budget,
             (left - charge) / self.budget,
             largest_epsilon(left, self.guarantee),
             largest_epsilon(left - charge, self.guarantee),
-            left // charge,
+            left // charge if not keys else min(left // charge, keys_left // keys_units(keys)),
         )
 
     def store(self, release_id: str, payload: bytes, *, plan_hash: str = "") -> bytes:

@@ -79,9 +79,9 @@ def refuse_charge(guarantee: Guarantee, left: int, whole: Guarantee, where: str)
 def refuse_keys(keys_delta: Fraction, left: int, where: str) -> BudgetError:
     """The error for a release that takes more κ than is left."""
     rest = fraction_down(Fraction(left, 1 << UNIT_BITS))
-    fits = (
-        f"at most keys_delta={round_down(rest):g} fits" if rest > 0 else "no release that finds keys in the data fits"
-    )
+    fits = "no release that finds keys in the data fits: declare them, or ask for a ledger that reserves a part of δ"
+    if rest > 0:
+        fits = f"at most keys_delta={round_down(rest):g} fits: state in the request how much it takes"
     return BudgetError(
         f"the release asks for keys_delta={float(keys_delta):.6g}, more than is left for it in ledger={where}",
         "spending on found keys never exceeds the part reserved for them when the ledger was created; "

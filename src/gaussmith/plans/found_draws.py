@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from gaussmith.domains import FoundGroups
 from gaussmith.errors import GuaranteeError, PlanError
@@ -24,7 +25,8 @@ from gaussmith.numerics.exact import fraction_down, smaller_reading, sqrt_downwa
 from gaussmith.numerics.found_keys import Found, keeps, largest_kappa, mu_beside
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import Draw
-from gaussmith.plans.threshold import Threshold
+from gaussmith.plans.row_rule import RowRule
+from gaussmith.plans.threshold import LARGEST_KAPPA, Threshold
 from gaussmith.problem import Problem
 from gaussmith.shapes.people_first import people_first
 from gaussmith.statistics import Answers
@@ -57,10 +59,17 @@ def check_threshold(draw: Draw) -> None:
     threshold = threshold_of(draw)
     if threshold is None:
         return
+    if not 0 < threshold.kappa <= LARGEST_KAPPA:
+        raise PlanError(
+            "found keys that are shown too easily",
+            f"the probability spent on keys is above 0 and at most {float(LARGEST_KAPPA):g}",
+            "plan again",
+            code="kappa-out-of-range",
+        )
     lift = draw.block.grid.lift
     last = lift.row(lift.shape[0] - 1)
     counts_people = lift.shape[1] > draw.block.codes.width and last[-1] > 0 and not last[:-1].any()
-    if not (counts_people and threshold.holds() and 0 < threshold.kappa < 1 and threshold.people(1) > 0):
+    if not (counts_people and threshold.holds() and threshold.people(1) > 0):
         raise PlanError(
             "found keys whose threshold does not hold",
             "the last lifted number counts people and nothing else, and spare numbers stay within the guarantee",
@@ -88,6 +97,36 @@ def found_of(draws: Sequence[Draw]) -> list[Found]:
     return [Found(sqrt_upward(square), kappas[which][0]) for which, square in squares.items()]
 
 
+def check_alike(draws: Sequence[Draw]) -> None:
+    """Refuse draws of one question about found keys that do not count the same people in the same groups.
+
+    The person who makes a key must be, in every draw, in no other groups than those that were decided about. Only rows
+    with missing values may be left out, and not by the draw that decides. No such draw shares its noise with others.
+    """
+    found = [(draw, draw.groups) for draw in draws if isinstance(draw.groups, FoundGroups)]
+    deciding = {groups.which: (groups, draw.row_rule) for draw, groups in found if groups.kappa is not None}
+    for draw, groups in found:
+        rule = draw.row_rule
+        leaves_out = groups.kappa is not None and rule is not None and bool(rule.present)
+        alike = _counted(groups, rule) == _counted(*deciding[groups.which])
+        if draw.tie is not None or leaves_out or not alike:
+            raise PlanError(
+                "draws of found keys that count other people than the one that decides",
+                "all of them read the same rows and keep the same groups of a person",
+                "plan again",
+                code="found-draws-differ",
+            )
+
+
+def _counted(groups: FoundGroups, rule: RowRule | None) -> Any:
+    """What says who is counted in which group."""
+    own = (groups.columns, groups.declared, groups.at_most, groups.at_least, groups.top)
+    if rule is None:
+        return own
+    kept = (rule.unit, rule.by, rule.groups_per_unit, rule.columns, rule.where)
+    return (*own, *kept, rule.person_columns, rule.person_where, rule.form)
+
+
 def keys_delta_of(draws: Sequence[Draw]) -> Fraction:
     """Σ κ: what a ledger is charged for keys."""
     return sum((each.kappa for each in found_of(draws)), NO_KEYS)
@@ -109,6 +148,7 @@ def check_keys(draws: Sequence[Draw], guarantee: Guarantee) -> None:
     found = found_of(draws)
     if not found:
         return
+    check_alike(draws)
     if any(draw.neighbours != ADD_REMOVE for draw in draws):
         raise PlanError(
             "found keys under replace-one",

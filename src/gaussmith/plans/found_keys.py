@@ -30,9 +30,9 @@ class FindsKeys:
         if self.finds_keys:
             from gaussmith.plans.found_draws import check_keys, check_threshold
 
+            check_keys(self.draws, self.guarantee)
             for draw in self.draws:
                 check_threshold(draw)
-            check_keys(self.draws, self.guarantee)
 
     @property
     def finds_keys(self) -> bool:

@@ -27,7 +27,7 @@ from gaussmith.plans.draw import Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
 from gaussmith.plans.found_keys import FindsKeys
 from gaussmith.plans.noises import HasNoises
-from gaussmith.plans.saved_plan import FORMAT, check_saved
+from gaussmith.plans.saved_plan import FORMAT, check_saved, parse_saved
 from gaussmith.plans.slot import Piece, Slot, check_slots
 from gaussmith.problem import Domain
 from gaussmith.statistics import Answers
@@ -330,13 +330,7 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
         """The plan written by `to_json`, certified again."""
-        try:
-            fields = json.loads(text)
-        except (ValueError, RecursionError):
-            raise PlanError(
-                "a plan that is not JSON", "plans are saved by plan.to_json()", "check the file", code="plan-not-json"
-            ) from None
-        return cls.from_dict(fields)
+        return cls.from_dict(parse_saved(text))
 
     @cached_property
     def hash(self) -> str:

@@ -36,9 +36,13 @@ _PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of o
 
 _SPARED = (
     "present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form", "person_columns", "person_where",
-    "cuts", "keys", "by_cuts", "zoned",
+    "cuts", "keys", "by_cuts", "zoned", "found",
 )  # fmt: skip
 """Fields that are saved only where they say something."""
+
+
+LONGEST_KEY = 1000
+"""Characters of a found key that is text; rows with longer ones are left out."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ class RowRule:
     keys:            the declared groups, where a person is compared with the limits of all groups together
     by_cuts:         the cells that are groups, by column
     zoned:           once a source was opened, the columns of times with a time zone, which are read in UTC
+    found:           those of the columns in `by` whose keys are found in the data
     form:            the form of plain data; "" for a table of which the rest of the rule says what a person adds
 
     >>> print(RowRule(((TOTAL, "visits"),), unit="person", where="age >= 18"))
@@ -93,6 +98,7 @@ class RowRule:
     keys: tuple[tuple[Any, ...], ...] = ()
     by_cuts: tuple[tuple[str, Cut], ...] = ()
     zoned: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
 
     @property
     def histogram(self) -> str | None:
@@ -184,13 +190,20 @@ class RowRule:
             within = " in each group" if self.by else ""
             k = "1 row per person counts" if self.rows_per_unit == 1 else f"{self.rows_per_unit} rows per person count"
             lines.append(f"at most {k}{within}; people with more are scaled down")
-        if self.by:
+        if self.found:
+            names = ", ".join(self.found)
+            lines.append(
+                f"groups are the keys found in {names}; rows where {_listed(self.found)} missing or longer than "
+                f"{LONGEST_KEY:,} characters are dropped"
+            )
+        if len(self.by) > len(self.found):
             lines.append("rows with keys that are not declared are dropped")
         several = self.unit is not None and not self.person_columns
         if self.by and several:
             m = self.groups_per_unit
             more = "1 group keeps the one" if m == 1 else f"{m} groups keeps the {m}"
-            lines.append(f"a person in more than {more} with the most rows; ties go to the group declared first")
+            ties = "are broken by a hash of the person and the key" if self.found else "go to the group declared first"
+            lines.append(f"a person in more than {more} with the most rows; ties {ties}")
         lines += self._counted()
         if self.histogram is not None and self.cut_of(self.histogram) is not None:
             lines.append(f"a row without a value of {self.histogram} is in no cell")
@@ -269,7 +282,7 @@ class RowRule:
         for name in _SPARED:
             if not fields[name]:
                 del fields[name]
-        for name in ("present", "complete", "zoned"):
+        for name in ("present", "complete", "zoned", "found"):
             if name in fields:
                 fields[name] = list(fields[name])
         if self.cuts:
@@ -290,6 +303,7 @@ class RowRule:
         empty: dict[str, Any] = {
             "present": (),
             "complete": (),
+            "found": (),
             "stand_ins": (),
             "cuts": {},
             "keys": (),
@@ -310,6 +324,7 @@ class RowRule:
                 "present": tuple(map(str, given["present"])),
                 "complete": tuple(map(str, given["complete"])),
                 "zoned": tuple(map(str, given["zoned"])),
+                "found": tuple(map(str, given["found"])),
                 "groups_per_unit": int(given["groups_per_unit"]),
                 "columns": tuple((str(name), str(text)) for name, text in given["columns"].items()),
                 "values_per_unit": int(given["values_per_unit"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gaussmith.domains import Cells, People
+from gaussmith.domains import Cells, FoundGroups, People
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans.limit_cells import cells_of
@@ -41,6 +41,9 @@ def check_rule(draw: Draw) -> None:
     if rule.unit is not None and draw.groups is not None and rule.groups_per_unit > draw.groups.at_most:
         what, why = "people in more groups than planned", "the noise is made for a fixed number of groups per person"
         raise _unfit(what, why, code="rule-of-more-groups")
+    if rule.found != _found(draw):
+        what, why = "other found keys than planned", "it says in which columns keys are found"
+        raise _unfit(what, why, code="rule-of-other-keys")
     if not _fits(draw, rule, [kind for kind, _ in rule.features]):
         what, why = "other numbers of a person than planned", "each coordinate must be made as the plan says"
         raise _unfit(what, why, code="rule-of-other-numbers")
@@ -48,6 +51,15 @@ def check_rule(draw: Draw) -> None:
     if public and rule.is_filtered and (draw.block.answers.count or draw.block.domain.marks_at_most is None):
         what, why = "a public number of those who pass a filter", "only the number of all people is public"
         raise _unfit(what, why, code="rule-of-public-filter")
+
+
+def _found(draw: Draw) -> tuple[str, ...]:
+    """The columns whose keys are found."""
+    groups = draw.groups
+    if not isinstance(groups, FoundGroups):
+        return ()
+    declared = dict(groups.declared)
+    return tuple(name for name in groups.columns if name not in declared)
 
 
 def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:

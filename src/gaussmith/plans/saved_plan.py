@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from gaussmith.errors import PlanError
@@ -29,3 +30,13 @@ def check_saved(fields: Any) -> None:
         odd = sorted(set(fields) ^ FIELDS)
         rule = "a plan must have exactly the fields it was saved with"
         raise PlanError(f"plan fields {odd}", rule, "plan again", code="plan-fields-differ", fields=odd)
+
+
+def parse_saved(text: str | bytes) -> Any:
+    """The JSON of a plan; refuses what is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise PlanError(
+            "a plan that is not JSON", "plans are saved by plan.to_json()", "check the file", code="plan-not-json"
+        ) from None

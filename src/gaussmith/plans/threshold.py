@@ -46,6 +46,13 @@ MAX_GROUPS_WITH_SPARE = 1000
 """With more groups per person only the plain look is used: the spare numbers are told to the engine one by one."""
 
 
+FAR = 1 << 61
+"""An integer of people this far above the floor is shown whatever the noise is, which stays below 2^60."""
+
+LARGEST_KAPPA = Fraction(1, 4)
+"""More than this is never spent on keys: it would protect nobody, and thresholds would lie at the floor itself."""
+
+
 @dataclass(frozen=True)
 class Threshold:
     """What shows a group of a block whose last lifted coordinate counts people.
@@ -111,25 +118,47 @@ class Threshold:
         return -(-look_threshold(self.kappa, LOOK, persons, 2, NOISE_BITS) // (1 << BITS))
 
     @cached_property
-    def _surely(self) -> int:
-        """So many people are shown whatever the noise is, which stays below 2^60."""
-        return 1 + (self.bar + (1 << 60)) // self.people(1)
+    def _origin(self) -> tuple[int, int]:
+        """What is taken off the integers of people, and off the spare numbers in steps, before 64 bits hold the rest.
+
+        A floor of many people may not fit there; what decides is how far above it a group lies.
+        """
+        spare = (self.at_least - 1) * self.spares[0] if self.has_spare else 0
+        return self.people(self.at_least) >> BITS << BITS, spare
+
+    @cached_property
+    def _bars(self) -> tuple[int, int]:
+        """Both bars above the origin; of the second look in units of 2^BITS, rounded up."""
+        people, spare = self._origin
+        if not self.has_spare:
+            return self.bar - people, 0
+        a, b = LOOK
+        return self.bar - people, self.second_bar - a * (people >> BITS) - b * (spare * self.step >> BITS)
+
+    def _counts(self, people: Words) -> Words:
+        """The integers of so many people above the origin, at most FAR: that is shown whatever the noise is."""
+        surely = self.at_least + 2 + (self._bars[0] + FAR) // self.people(1)
+        levels, places = np.unique(np.minimum(people, surely), return_inverse=True)
+        origin = self._origin[0]
+        lifted = [min(max(self.people(int(n)) - origin, -FAR), FAR) for n in levels]
+        return np.array(lifted, np.int64)[places]
+
+    def _spares(self, spare: Words, noise: Words) -> Words:
+        """The noisy spare numbers above the origin, without their last BITS bits."""
+        most = (FAR >> 1) // self.step
+        return (np.clip(spare - self._origin[1], -most, most) * self.step + noise) >> BITS
 
     def shows(
         self, people: Words, noise: Words, spare: Words | None, spare_noise: Words | None
     ) -> npt.NDArray[np.bool_]:
         """Which groups are shown: of each the exact number of people, the spare number in steps, and their noises."""
-        few = np.minimum(people, self._surely)
-        levels, places = np.unique(few, return_inverse=True)
-        lifted = np.array([self.people(int(n)) for n in levels], np.int64)[places]
-        counts = lifted + noise
-        shown = counts >= self.bar
+        counts = self._counts(people) + noise
+        bar, second = self._bars
+        shown = counts >= bar
         if self.has_spare:
             assert spare is not None and spare_noise is not None
-            most = (1 << 60) // self.step
-            spares = np.minimum(spare, most) * self.step + spare_noise
             a, b = LOOK
-            shown |= a * (counts >> BITS) + b * (spares >> BITS) >= self.second_bar
+            shown |= a * (counts >> BITS) + b * self._spares(spare, spare_noise) >= second
         return np.asarray(shown)
 
     def bars(self, spare: Words | None, spare_noise: Words | None) -> Array:
@@ -139,9 +168,9 @@ class Threshold:
             return np.full(0 if spare is None else len(spare), self.bar / unit)
         assert spare is not None and spare_noise is not None
         a, b = LOOK
-        spares = np.minimum(spare, (1 << 60) // self.step) * self.step + spare_noise
-        rest = (self.second_bar - b * (spares >> BITS)).astype(float) / a * 2.0**BITS
-        return np.asarray(np.minimum(self.bar, rest) / unit)
+        bar, second = self._bars
+        rest = (second - b * self._spares(spare, spare_noise)).astype(float) / a * 2.0**BITS
+        return np.asarray((self._origin[0] + np.minimum(bar, rest)) / unit)
 
     @cached_property
     def noise(self) -> float:

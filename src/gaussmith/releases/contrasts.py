@@ -253,6 +253,13 @@ def against(release: Release, reference: Any, answer: str | None) -> Contrasts:
 def shares(release: Release, answer: str | None) -> Contrasts:
     """Of every group, or every value of a histogram, its share of all of them together."""
     noise, found = NoiseCovariances(release.plan), []
+    if release.in_groups and release.plan.groups is not None and release.plan.groups.is_found:
+        raise PlanError(
+            "shares of found groups",
+            "groups that were not shown are missing from what they are shares of",
+            "ask for the total in a question of its own, without by",
+            code="shares-of-found-groups",
+        )
     if release.labels:
         groups = _all_groups(release, answer)
         columns = groups.plan.groups.columns if groups.plan.groups is not None else ()

@@ -188,13 +188,13 @@ def _scales(release: Release) -> Array:
     mean = np.array([kind == "mean" for kind in kinds_of(release)])
     low, high = release.limits
     half = np.where(mean & np.isfinite(high - low), (high - low) / 2, np.nan)
-    return np.broadcast_to(half, (max(1, len(release.labels)), len(release.names)))
+    return np.broadcast_to(half, (len(release.labels) if release.in_groups else 1, len(release.names)))
 
 
 def _whole(release: Release) -> Array:
     """Which answers are numbers of people or rows."""
     kinds = np.array([kind == "count" or STATISTICS[kind].counts_values for kind in kinds_of(release)])
-    return np.broadcast_to(kinds, (max(1, len(release.labels)), len(release.names)))
+    return np.broadcast_to(kinds, (len(release.labels) if release.in_groups else 1, len(release.names)))
 
 
 def _step(error: float, whole: bool) -> float:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from gaussmith.releases.distribution import CellReadings
 from gaussmith.releases.piece_readout import read_piece
 from gaussmith.releases.readings import Readings
 from gaussmith.releases.readout import Readout, ReadoutByWeight, block_diagonal, side_by_side
+from gaussmith.releases.recorded import Recorded
 from gaussmith.releases.shares_in_view import share_in_view, share_names
 from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.statistics.mean import check_method
@@ -38,8 +37,8 @@ class View:
     answer: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Release(Readings, CellReadings):
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Recorded, Readings, CellReadings):
     """The result of `plan.release` and `gaussmith.release`. Values are not clipped: a small count can be below 0.
     Intervals are cut to what is public.
 
@@ -129,6 +128,11 @@ class Release(Readings, CellReadings):
         return () if groups is None or self.view.groups is not None else groups.labels
 
     @property
+    def in_groups(self) -> bool:
+        """Whether answers are by group, and none is chosen; of found groups none may have been shown."""
+        return self.plan.groups is not None and self.view.groups is None
+
+    @property
     def names(self) -> Sequence[str]:
         """The names of the answers in order, the count last if asked for."""
         return self.plan.names if self.view.answer is None else (self.view.answer,)
@@ -145,7 +149,9 @@ class Release(Readings, CellReadings):
             if wanted not in self.labels and key not in (*self.names, *share_names(self)):
                 known = [" · ".join(map(str, each)) for each in self.labels]
                 remedy = nearest(" · ".join(map(str, wanted)), known)
-                raise PlanError(f"group {key!r}", "it was not declared", remedy, code="no-such-group", group=key)
+                finds = self.groups is not None and self.groups.is_found
+                rule = "it was not shown" if finds else "it was not declared"
+                raise PlanError(f"group {key!r}", rule, remedy, code="no-such-group", group=key)
             if wanted in self.labels:
                 return replace(self, view=View((self.labels.index(wanted),), answer=self.view.answer))
         names = self.names if is_whole(key) else [*self.names, *share_names(self)]
@@ -303,6 +309,9 @@ class Release(Readings, CellReadings):
             shown = ", ".join(" · ".join(map(str, label)) for label in self.labels[:6])
             what, rule, remedy = f"{len(self.labels)} groups", f"they are: {shown}", "choose one: release[group]"
             raise PlanError(what, rule, remedy, code="release-of-several-groups", groups=len(self.labels))
+        if self.in_groups:
+            rule = "no group has so many people that it is shown, or noise hid it"
+            raise PlanError("no groups", rule, "see plan.threshold", code="release-of-no-groups")
         if len(self.names) != 1:
             shown = ", ".join(map(repr, self.names[:6])) + (", …" if len(self.names) > 6 else "")
             what, remedy = f"{len(self.names)} answers", f"choose one: release[{self.names[0]!r}]"
@@ -343,7 +352,7 @@ class Release(Readings, CellReadings):
 
     def covariance(self) -> Array:
         """Of the released answers (of one group), the count last if asked; of means to first order."""
-        if self.labels:
+        if self.in_groups:
             rule, remedy = "each group has its own noise", "choose one: release[group]"
             raise PlanError("the covariance of groups", rule, remedy, code="covariance-of-groups")
         readouts = [each for each in self.readouts if isinstance(each, Readout)]  # of one group each is
@@ -351,49 +360,3 @@ class Release(Readings, CellReadings):
             return readouts[0].covariance()
         slopes = block_diagonal([each.gradient() for each in readouts])
         return np.asarray(slopes @ Together(self.plan, self.view.groups).feature_covariance() @ slopes.T)
-
-    # -- saved form -------------------------------------------------------------------------------------------------
-
-    def to_dict(self) -> dict[str, Any]:
-        from gaussmith.releases.saved import release_to_dict
-
-        return release_to_dict(self)
-
-    def to_json(self) -> str:
-        """The whole record as JSON: released values, errors, guarantee, plan. Nothing else depends on the data."""
-        from gaussmith.releases.saved import write_json
-
-        return write_json(self.to_dict())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Release) and self.to_json() == other.to_json()
-
-    def __hash__(self) -> int:
-        return hash(self.to_json())
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Release:
-        """The release written by `to_json`."""
-        from gaussmith.releases.saved import read_release
-
-        return read_release(text)
-
-    # -- words and pages --------------------------------------------------------------------------------------------
-
-    def __str__(self) -> str:
-        from gaussmith.words.releases import release_text
-
-        return release_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from gaussmith.words.releases import release_html
-
-        return release_html(self)
-
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write one self-contained page about this release."""
-        from gaussmith.report import write_page
-
-        return write_page(self, path)

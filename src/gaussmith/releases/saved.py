@@ -11,6 +11,7 @@ import numpy as np
 
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import GaussmithError, PlanError, RequestError
+from gaussmith.numerics.exact import fraction_up
 from gaussmith.plans import Plan
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.release import Release, View
@@ -29,7 +30,7 @@ def release_to_dict(release: Release) -> dict[str, Any]:
     """All of a release, also where it is narrowed; then the view says to what."""
     from gaussmith import __version__
 
-    g, view, plan = release.guarantee, release.view, release.plan
+    view, plan = release.view, release.plan
     none = (None,) * len(plan.draws)
     return {
         "format": FORMAT,
@@ -37,7 +38,7 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "gaussmith": release.software or __version__,
         "plan_hash": plan.hash,
         "protects": plan.protects,
-        "guarantee": {"epsilon": g.epsilon, "delta": g.delta, "mu": g.mu, "rho": g.rho},
+        "guarantee": _guarantee(plan),
         "shares": {name: share for name, share in plan.shares().items() if name},
         "answers": [
             {k: (v if not isinstance(v, float) or np.isfinite(v) else None) for k, v in row.items()}
@@ -67,6 +68,15 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "plan": plan.to_dict(),
         **({"made_up": True} if release.made_up else {}),
     }
+
+
+def _guarantee(plan: Plan) -> dict[str, Any]:
+    """What a release satisfies; with found keys μ is that of its noise, and κ stands beside it."""
+    g = plan.guarantee
+    if not plan.finds_keys:
+        return {"epsilon": g.epsilon, "delta": g.delta, "mu": g.mu, "rho": g.rho}
+    kept = {"mu_of_noise": plan.spends.mu, "keys_delta": fraction_up(plan.keys_delta)}
+    return {"epsilon": g.epsilon, "delta": g.delta, **kept, "statement": "κ-approximately μ-GDP"}
 
 
 def write_json(fields: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.domains import FoundGroups
 from gaussmith.errors import PlanError, nearest
 from gaussmith.releases.quantities import Quantity, quantities_of
 
@@ -103,13 +104,23 @@ def _has(question: Release, key: Any) -> bool:
 
 def cells(release: Release) -> dict[Cell, Quantity]:
     """The answers in view, by group and name; a chosen group has an empty key, so that groups can be compared."""
-    if not release.labels:
-        known = quantities_of(release)
-        return {((), str(name)): known[name] for name in release.names}
     found: dict[Cell, Quantity] = {}
+    if not release.in_groups:
+        known = quantities_of(release)
+        found = {((), str(name)): known[name] for name in release.names}
     for label in release.labels:
         known = quantities_of(release.of_group(label))
         found |= {(label, str(name)): known[name] for name in release.names}
+    for quantity in found.values():
+        groups = quantity.release.plan.draw.groups
+        if isinstance(groups, FoundGroups) and groups.kappa is not None:
+            raise PlanError(
+                f"a contrast of {quantity.name!r} in found groups",
+                "the same noise decided which groups are shown, and the intervals of contrasts would forget it",
+                "compare the groups' own intervals: release[group][answer].interval()",
+                code="contrast-of-found-groups",
+                answer=quantity.name,
+            )
     return found
 
 

@@ -27,7 +27,7 @@ def cell_pictures(release: Release) -> Iterator[tuple[Spec, str]]:
         for each in piece.block.answers.statistics:
             if isinstance(each, Histograms) and 1 < len(each.names) <= MAX_CELLS:
                 yield histogram_spec(piece), "How many people are in each cell, with 95 % intervals."
-            if isinstance(each, Quantiles) and not piece.labels:
+            if isinstance(each, Quantiles) and not piece.in_groups:
                 yield distribution_spec(piece, each), "The share of people below each value, with 95 % intervals."
             if isinstance(each, Quantiles) and 1 < len(piece.labels) <= MAX_GROUPS:
                 yield fan_spec(piece), "The quantiles of each group, with their 95 % intervals."

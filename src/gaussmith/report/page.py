@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError
-from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.standard_gaussian import compare_block, compare_release, standard_scale
@@ -24,9 +23,11 @@ from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
 from gaussmith.releases.diagnosis import diagnosis_sentences, is_diagnosis
 from gaussmith.report.cell_charts import cell_pictures
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
+from gaussmith.report.citation import adding_up, sentence_of, version_of
 from gaussmith.report.coefficients import CAPTION as COEFFICIENTS
 from gaussmith.report.coefficients import coefficient_spec
 from gaussmith.report.drawing import draw
+from gaussmith.report.found_keys import shown_chart
 from gaussmith.report.reasons import reasons
 from gaussmith.report.sharing import sharing_spec
 from gaussmith.report.spectra import errors_spec, spectrum_spec
@@ -37,8 +38,8 @@ from gaussmith.words.blocks import (
     describe_optimality,
     describe_shape,
     describe_spectrum,
-    guarantee_notes,
 )
+from gaussmith.words.keys import kappa_of, promise, statement_notes
 from gaussmith.words.numbers import decimals, figure
 from gaussmith.words.plans import noise_names
 from gaussmith.words.releases import MADE_UP, shown_rows
@@ -105,7 +106,7 @@ def page(release: Release, columns: Sequence[str] | None = None) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{_text(_title(release))} · Gaussmith {_text(_version(release))}</title>\n"
+        f"<title>{_text(_title(release))} · Gaussmith {_text(version_of(release))}</title>\n"
         f"<style>\n{style}</style>\n</head>\n<body>\n"
         f"{_header(release)}\n<main>\n" + "\n".join(sections) + f"\n</main>\n{_footer(release)}\n</body>\n</html>\n"
     )
@@ -118,13 +119,6 @@ def _title(release: Release) -> str:
     if release.made_up:
         return "Made up: a rehearsal"
     return f"{named} · a private release" if named else "A private release"
-
-
-def _version(release: Release) -> str:
-    """The version of Gaussmith that made the release."""
-    from gaussmith import __version__
-
-    return release.software or __version__
 
 
 def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
@@ -143,6 +137,7 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
         *told,
         answers,
         people,
+        *_keys(release.plan),
         *([("pictures", "Pictures of the answers", f'<div class="fit">{pictures}</div>')] if pictures else []),
         ("noise", "Noise compared with the standard Gaussian", _compared(release)),
         ("shape", "The shape of the noise", _shape(drawn.block, columns)),
@@ -150,6 +145,17 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
         ("why", "Why this noise", "".join(dict.fromkeys(reasons(piece.block) for piece in pieces))),
         ("bounds", "Bounds and missing values", "".join(bounds)),
     ]
+
+
+def _keys(plan: Plan) -> list[tuple[str, str, str]]:
+    """Of found keys, how often a group is shown."""
+    chart = shown_chart(plan)
+    if chart is None:
+        return []
+    spec, caption, lines = chart
+    told = "".join(f"<p>{_prose(line)}.</p>" for line in lines)
+    body = f'<div class="fit"><div>{told}</div>{_figure(draw(spec, caption), caption)}</div>'
+    return [("keys", "Which groups are shown", body)]
 
 
 def _listed(notes: Sequence[str]) -> str:
@@ -163,7 +169,7 @@ def _compared(release: Release) -> str:
     if len(pieces) > 1 and (len(ties) > 1 or plan.pieces[0].draw.tie is None):
         return "\n".join(_compared(piece) for piece in pieces if not piece.plan.draw.is_public)
     block, scale = pieces[0].block, standard_scale(plan.pieces[0])
-    if not release.labels:
+    if plan.groups is None or release.view.groups is not None:
         return _noise(block, compare_release(release, MAX_ROWS), several, scale)
     compared = [  # all groups have the same noise, or this is the largest
         each
@@ -217,15 +223,17 @@ def _section(name: str, title: str, body: str) -> str:
 
 
 def _header(release: Release) -> str:
-    g = release.guarantee
-    promise, _, rest = g.describe().partition(". ")
-    more = "".join(f"<p>{_prose(line)}</p>\n" for line in (rest, *guarantee_notes(g)[1:]) if line)
+    g, plan = release.guarantee, release.plan
+    told, _, rest = promise(plan).partition(". ")
+    more = "".join(f"<p>{_prose(line)}</p>\n" for line in (rest, *statement_notes(plan)[1:]) if line)
     stated = [("ε", g.epsilon), ("δ", g.delta)] if g.epsilon is not None else []
     facts = [*((name, f"{value:g}") for name, value in stated), ("μ", f"{g.mu:.4g}"), ("ρ", f"{g.rho:.4g}")]
+    if plan.finds_keys:
+        facts[-2:] = [("μ of the noise", f"{plan.spends.mu:.4g}"), ("κ of keys", f"{kappa_of(plan):.4g}")]
     items = "".join(f"<div><dt>{name}</dt><dd>{_prose(value)}</dd></div>" for name, value in facts)
     made_up = f"<p><b>{_text(MADE_UP)}</b></p>\n" if release.made_up else ""
     return (
-        f'<header>\n{made_up}<p class="brand">{_text(_title(release))}</p>\n<h1>{_prose(promise.rstrip("."))}.</h1>\n'
+        f'<header>\n{made_up}<p class="brand">{_text(_title(release))}</p>\n<h1>{_prose(told.rstrip("."))}.</h1>\n'
         f"{more}<p>Protected: {_text(release.plan.protects)}.</p>\n<dl>{items}</dl>\n</header>"
     )
 
@@ -367,29 +375,15 @@ def _bounds(block: Block, row_rule: RowRule | None) -> str:
 
 
 def _cite(release: Release) -> str:
-    plan, g = release.plan, release.guarantee
-    if g.epsilon is not None:
-        claim = f"(ε, δ)-differential privacy with ε = {g.epsilon:g} and δ = {g.delta:g}"
-    elif g.stated_rho is not None:
-        claim = f"ρ-zero-concentrated differential privacy with ρ = {g.rho:g}"
-    else:
-        claim = f"μ-Gaussian differential privacy with μ = {g.mu:g}"
-    unit = f"{'adding or removing' if plan.neighbours == ADD_REMOVE else 'changing'} one person’s record"
-    sentence = (
-        f"These statistics satisfy {claim}, with respect to {unit}. The noise is Gaussian, exact on integers "
-        f"(μ = {g.mu:.6g}), and was added by Gaussmith {_version(release)}."
-    )
     return (
-        f"<blockquote>{_prose(sentence)}</blockquote>\n"
-        "<p>Always state ε and δ together, and what they protect: one without the other says little. Several releases "
-        "about the same people add up: add the squares of their μ and take the square root.</p>\n"
-        f'<p class="quiet">Plan <code>{plan.hash}</code></p>'
+        f"<blockquote>{_prose(sentence_of(release))}</blockquote>\n<p>{_prose(adding_up(release))}</p>\n"
+        f'<p class="quiet">Plan <code>{release.plan.hash}</code></p>'
     )
 
 
 def _footer(release: Release) -> str:
     words = "This page contains only released values and public choices."
-    return f"<footer>Gaussmith {_text(_version(release))}. {words}</footer>"
+    return f"<footer>Gaussmith {_text(version_of(release))}. {words}</footer>"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gaussmith.checks import is_number
+from gaussmith.domains import FOUND
 from gaussmith.errors import DomainError, RequestError
 from gaussmith.requests.bins import is_binned, read_all_bins, read_bins
 from gaussmith.requests.marginals import read_marginals
@@ -145,15 +146,25 @@ def read_values(which: str, columns: Any) -> dict[str, list[Any]]:
 
 
 def read_counted(which: str, columns: Any) -> dict[str, Any]:
-    """Columns with their declared values or bins; names alone (or None) where these are in `values` or `bins`."""
+    """Columns with their declared values or bins; names alone (or None) where these are in `values` or `bins`.
+
+    The values of a histogram may be found in the data.
+    """
     if isinstance(columns, Mapping):
         cells = {str(name): read_bins(str(name), given) for name, given in columns.items() if is_binned(given)}
-        listed = {name: given for name, given in columns.items() if given is not None and not is_binned(given)}
-        found: dict[str, Any] = {**read_values(which, listed), **cells}
+        keys = {str(name): given for name, given in columns.items() if which == "histograms" and is_found(given)}
+        known = (*cells, *keys)
+        listed = {name: given for name, given in columns.items() if given is not None and str(name) not in known}
+        found: dict[str, Any] = {**read_values(which, listed), **cells, **keys}
         return {str(name): found.get(str(name)) for name in columns}
     if not _is_list(columns):
         read_values(which, columns)  # refuses it
     return dict.fromkeys(_names(which, columns, f'{which} = {{ health = ["good", "poor"] }}', "values"))
+
+
+def is_found(keys: Any) -> bool:
+    """Whether this stands for keys that are found in the data."""
+    return isinstance(keys, str) and keys == FOUND
 
 
 def read_keys(which: str, by: Any) -> Any:

@@ -7,9 +7,10 @@ counts people, with all answers that are read from the same rows. The others tel
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from gaussmith.domains import FOUND, Domain, FoundGroups
 from gaussmith.errors import RequestError
@@ -17,10 +18,14 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans import Draw
 from gaussmith.plans.found_draws import split_with_keys
+from gaussmith.plans.threshold import LARGEST_KAPPA
 from gaussmith.requests.bins import Bins
-from gaussmith.requests.parts import Part, parts_of
+from gaussmith.requests.fields import is_found, is_plain
+from gaussmith.requests.parts import Part, count_alone, parts_of
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
+from gaussmith.statistics.registry import STATISTICS, asked_by_field
+from gaussmith.statistics.statistic import NUMBERS
 
 
 def check_found(questions: Sequence[Question], neighbours: str, keys_delta: float | None) -> None:
@@ -39,6 +44,14 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
             "it is the part of δ that is spent on finding keys",
             'leave it out, or ask for found keys: by = { airport = "found" }',
             code="keys-delta-without-found-keys",
+        )
+    if keys_delta is not None and not (is_plain(keys_delta) and 0 < keys_delta <= LARGEST_KAPPA):
+        raise RequestError(
+            f"keys_delta={keys_delta!r}",
+            f"it is a probability above 0, and at most {float(LARGEST_KAPPA):g}",
+            "write keys_delta = 1e-7: far below 1 / (number of people)",
+            code="keys-delta-not-a-probability",
+            keys_delta=keys_delta,
         )
     for question in questions:
         for name, usual in (("keys_at_least", 1), ("top", None)):
@@ -65,7 +78,7 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
                 'derive a column of the cells, such as columns = { decade = "floor(age / 10)" }',
                 code="bins-beside-found-keys",
             )
-        cells = ("quantiles", "medians", "histograms", "proportions", "marginals")
+        cells = ("histograms", "proportions", "marginals")
         asked = next((name for name in cells if getattr(question, name)), None)
         if asked is not None:
             raise RequestError(
@@ -84,13 +97,52 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
             )
 
 
-def found_parts(question: Question) -> list[Part]:
-    """The parts of a question about found keys; the one that decides comes first, and counts people."""
+def ask_found_values(fields: dict[str, Any], unit: str | None) -> dict[str, Any]:
+    """A question with its histogram of found values as what it is: people counted in groups whose keys are found."""
+    counted = fields.get("histograms")
+    found = [name for name, keys in counted.items() if is_found(keys)] if isinstance(counted, Mapping) else []
+    if not found:
+        return fields
+    others = [name for name in (*asked_by_field(), "medians", "by", "count") if name != "histograms" and fields[name]]
+    if others or len(counted or ()) > 1:
+        raise RequestError(
+            f"a histogram of found values beside {others[0] if others else 'another'} in one question",
+            "it counts people in groups of its own, and each is a question",
+            "write a [[question]] for each, or ask for them outside the questions",
+            code="found-histogram-beside-other-answers",
+        )
+    limit = fields["values_per_unit"]
+    if unit is not None and not fields["person_columns"] and limit is None:
+        raise RequestError(
+            "a histogram of found values with a unit, without values_per_unit",
+            "a person may have several values, and counts in at most so many: those with the most of their rows",
+            "write values_per_unit = 1, or more: errors and the threshold grow with its square root",
+            code="found-limit-not-given",
+        )
+    by = {found[0]: FOUND}
+    return {**fields, "histograms": {}, "by": by, "count": True, "groups_per_unit": limit, "values_per_unit": None}
+
+
+def found_parts(question: Question, unit: str | None) -> list[Part]:
+    """The parts of a question about found keys; the one that decides comes first, and counts people.
+
+    Sums and means over people ride along with the count in one noise. Other answers have noise of their own: what
+    would serve both would count people twice, and intervals would have to know of the choice.
+    """
     counting = question if question.count is True else replace(question, count=True)
     parts = parts_of(question) if question.count else parts_of(counting)
     first = next((i for i, part in enumerate(parts) if not part.present and part.count), None)
     assert first is not None, "the count is in a part that leaves out no rows"
+    if parts[first].over != NUMBERS or (unit is not None and _is_over_rows(parts[first])):
+        others = [part if part.count == "rows" else replace(part, count=False) for part in parts]
+        return [count_alone(counting, True), *others]
     return [parts[first], *parts[:first], *parts[first + 1 :]]
+
+
+def _is_over_rows(part: Part) -> bool:
+    """Whether the rows of people are counted or divided by."""
+    means = any(STATISTICS[asked.kind].divided for asked in part.asked)
+    return not part.person_columns and (part.count == "rows" or (means and part.mean_of == "rows"))
 
 
 def split_found(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.domains import FoundGroups
 from gaussmith.errors import ExpressionError, RequestError
 from gaussmith.expressions import columns_used, parse, plan_derivation
 from gaussmith.expressions.cuts import DATE, Cut
@@ -34,6 +35,9 @@ MAX_TRIED = 6
 USUAL_ROWS_PER_PERSON = 3
 MAX_ROWS = 5_000_000
 """Limit on the rows that are made up."""
+
+MADE_UP_KEYS = [f"key {i}" for i in range(1, 6)]
+"""Keys where they are found in the data."""
 
 FIRST_DAY = datetime.date(2020, 1, 1)
 DAYS = 1461
@@ -113,6 +117,12 @@ def _check_rows(rows: Any) -> None:
 def _declare_groups(draw: Draw, found: dict[str, Any], spread: _Spread) -> None:
     """Columns of keys, with every declared combination; a column that another draw declared stays as it is."""
     if draw.groups is None:
+        return
+    if isinstance(draw.groups, FoundGroups):
+        declared = dict(draw.groups.declared)
+        for column in draw.groups.columns:
+            if column not in found:
+                found[column] = spread.picked(declared.get(column, MADE_UP_KEYS))
         return
     labels = spread.picked(draw.groups.labels)
     cuts = dict(draw.row_rule.by_cuts) if draw.row_rule is not None else {}

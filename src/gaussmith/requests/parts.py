@@ -115,9 +115,12 @@ def parts_of(question: Question) -> list[Part]:
         counts = not key[2] and beside and counted
         found.append(_part(question, key, [asked[i] for i in at], _some(weights, at), counts or False))
         counted = False if counts else counted
-    if counted:
-        found.append(_part(question, (NUMBERS, None, ()), [], _some(weights, []), counted))
-    return found
+    return [*found, count_alone(question, counted)] if counted else found
+
+
+def count_alone(question: Question, count: bool | str) -> Part:
+    """A part with nothing but the number of people or rows."""
+    return _part(question, (NUMBERS, None, ()), [], _some(_weights_of(question, asked_of(question)), []), count)
 
 
 def _domain_of(asked: AskedAnswer, question: Question) -> tuple[str, Any, tuple[str, ...]]:
@@ -233,6 +236,6 @@ def slot_of(question: Question, own: Sequence[Part], parts: Sequence[tuple[int, 
         k = next(k for k, part in enumerate(own) if asked in part.asked)
         places += [(parts[k][0], place) for place in parts[k][1].place_of(asked)]
     if question.count:
-        k = next(k for k, part in enumerate(own) if part.count)
+        k = next(k for k, part in enumerate(own) if part.count == question.count)
         places.append((parts[k][0], parts[k][1].count_place))
     return Slot.of(question.name, places)

@@ -9,12 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from gaussmith.checks import check_whole
-from gaussmith.domains import FOUND
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
 from gaussmith.requests.bins import Bins
 from gaussmith.requests.bounds import settle_rows, settle_totals, settle_values
-from gaussmith.requests.fields import OF_BOUNDED, READERS, Fields, is_plain, read_counted, read_keys
+from gaussmith.requests.fields import OF_BOUNDED, READERS, Fields, is_found, is_plain, read_counted, read_keys
 from gaussmith.requests.given import fill_absent, refuse_unknown
 from gaussmith.requests.marginals import settle_marginals
 from gaussmith.requests.quantiles import settle_quantiles
@@ -52,7 +51,8 @@ class Question(Fields):
                       column. In a sum a missing value adds 0
     complete:         columns that have a value in every row: a promise, by which their means need less noise
     weights:          "relative" (to what one person can change), "equal", or one number per sum, then per mean
-    histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]}
+    histograms:       how many people have each of the declared values of a column: {"health": ["good", "poor"]};
+                      or each value that is found in the data: {"diagnosis": "found"}
     proportions:      the same, with the share of each value in all of them: ["region"]
                       or each of its bins: {"delay": {"bins": [-60, 0, 60]}}
     quantiles:        quantiles of columns that have bounds or bins: {"income": [0.1, 0.5, 0.9]}
@@ -164,9 +164,7 @@ class Question(Fields):
     @property
     def finds(self) -> bool:
         """Whether keys of its groups are found in the data."""
-        return isinstance(self.by, Mapping) and any(
-            isinstance(keys, str) and keys == FOUND for keys in self.by.values()
-        )
+        return isinstance(self.by, Mapping) and any(map(is_found, self.by.values()))
 
     def _check_found(self) -> None:
         """Limits on found keys are whole numbers."""
@@ -205,7 +203,7 @@ class Question(Fields):
     def _check_histogram(self) -> None:
         """A histogram is a question of its own; beside it only the number of people may be asked."""
         counted = [*self.histograms.values(), *self.proportions.values()]
-        if None not in counted:
+        if None not in counted and not any(map(is_found, counted)):
             _check_fits("values_per_unit", self.values_per_unit or 1, max(map(len, counted)), "values")
         if len(counted) > 1 or self.columns_of_numbers or self.marginals:
             raise RequestError(

@@ -23,8 +23,8 @@ from gaussmith.requests.bins import read_all_bins
 from gaussmith.requests.bounds import settle_values
 from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
 from gaussmith.requests.diagnosis import beside, check_parts, read_diagnose, slot_places, split_sliver
-from gaussmith.requests.fields import READERS, Fields, read_complete, read_counted, read_missing, read_values
-from gaussmith.requests.finding import check_found, found_parts, plan_found, split_found
+from gaussmith.requests.fields import READERS, Fields, is_found, read_complete, read_counted, read_missing, read_values
+from gaussmith.requests.finding import ask_found_values, check_found, found_parts, plan_found, split_found
 from gaussmith.requests.given import fill_absent, joined_columns, misnamed, refuse_paths, refuse_unknown
 from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
@@ -137,7 +137,7 @@ class Request(AccuracyFirst, Fields):
             shared = getattr(self, name)
             if isinstance(shared, Mapping) and isinstance(own.get(name), Mapping):
                 fields[name] = {**shared, **own[name]}
-        question = Question(**fields)
+        question = Question(**ask_found_values(fields, self.unit))
         return question.settled(None if question.person_columns else self.unit)
 
     def _apart(self) -> list[dict[str, Any]]:
@@ -150,12 +150,13 @@ class Request(AccuracyFirst, Fields):
             name: settle_values(name, read_counted(name, getattr(self, name)), declared) for name in counted_fields
         }
         counted_columns = [(name, *pair) for name, columns in settled.items() for pair in columns.items()]
-        longest = max(len(values) for _, _, values in counted_columns)
+        declared_ones = [len(values) for _, _, values in counted_columns if not is_found(values)]
+        longest = max(declared_ones, default=0)
         none: dict[str, Any] = {name: {} for name in ANSWERS} | {"count": False, "values_per_unit": None}
         apart: list[dict[str, Any]] = []
         own: dict[str, Any]
         others = {name: getattr(self, name) for name in ANSWERS if name not in (*counted_fields, "count")}
-        if any(others.values()):
+        if any(others.values()) or (self.count and not declared_ones):
             apart.append({**none, **others, "count": self.count, "name": TOGETHER})
         counted = bool(apart)  # else the first histogram brings the number of people
         for field_name, column, values in counted_columns:
@@ -163,6 +164,9 @@ class Request(AccuracyFirst, Fields):
             title = f"{column} shares" if again else str(column)
             own = {field_name: {column: values}, "count": self.count and not counted, "name": title}
             given = self.values_per_unit
+            if is_found(values):
+                apart.append({**none, **own, "count": False, "values_per_unit": given})
+                continue
             few = min(given, len(values)) if isinstance(given, int) and given <= longest else given
             apart.append({**none, **own, "values_per_unit": few, "weights": "equal"})
             counted = True
@@ -205,7 +209,7 @@ class Request(AccuracyFirst, Fields):
         places = {i: [at[k] for k, (owner, _) in enumerate(owners) if owner == i] for i in range(len(questions))}
         parts_in = {i: [part for owner, part in owners if owner == i] for i in range(len(questions))}
         for which, (i, share, kappa) in enumerate(spent):
-            found = found_parts(questions[i])
+            found = found_parts(questions[i], self.unit)
             places[i], parts_in[i] = [(len(draws) + k, part) for k, part in enumerate(found)], found
             draws += plan_found(questions[i], found, self.unit, share, kappa, which)
         slots = [slot_of(question, parts_in[i], places[i]) for i, question in enumerate(questions)]

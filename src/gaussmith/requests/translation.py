@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gaussmith.checks import is_number
-from gaussmith.domains import Domain, FoundGroups, Groups
+from gaussmith.domains import FOUND, Domain, FoundGroups, Groups
 from gaussmith.errors import RequestError
 from gaussmith.expressions import split_filter
 from gaussmith.guarantee import Guarantee
@@ -79,6 +79,7 @@ def plan_part(
         person_columns=part.person_columns,
         person_where=person_where,
         by_cuts=part.by_cuts,
+        found=() if find is None else tuple(name for name, keys in part.by.items() if keys == FOUND),
     )
     row_rule = replace(row_rule, **made.rule)
     missing = {}

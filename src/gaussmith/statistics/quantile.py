@@ -166,7 +166,8 @@ class Quantiles(Statistic):
         """
         return self._inverted(noisy, width, True)
 
-    def _inverted(self, noisy: Noisy, width: float | Array, sampled: bool) -> tuple[Array, Array]:
+    def _inverted(self, noisy: Noisy, widths: float | Array, sampled: bool) -> tuple[Array, Array]:
+        width = float(np.max(widths))  # the widest is right for all
         y, variances = self._below(noisy)[..., None, :], self._variances(noisy)
         n, q = y[..., -1:], self.levels[:, None]
         spread = np.sqrt(variances + np.maximum(n, 0.0) * q * (1 - q) * sampled)

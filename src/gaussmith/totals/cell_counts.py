@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussmith.domains import Domain
+from gaussmith.domains import Domain, FoundGroups
 from gaussmith.engines.engine import Engine, Progress, Totals
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.source import Source, check_columns, check_once
@@ -40,9 +40,10 @@ from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem.codes import BoxCodes, Codes
 from gaussmith.problem.features import OWN_TOTAL, OWN_VALUE
 from gaussmith.totals.features import Coding, Contribution, PersonMean, PersonTotal
+from gaussmith.totals.found_keys import KeyColumns, keyed_rows, no_keys, rows_of_kept
 from gaussmith.totals.groups import keep_groups, keep_values
 from gaussmith.totals.limbs import code_people, code_rows, combine_rows, select_rows
-from gaussmith.totals.people import check_people, prepare
+from gaussmith.totals.people import check_people, open_keys, prepare
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -68,12 +69,12 @@ class NumberCells:
         return attempt(lambda: self._total(source, codes))
 
     def _total(self, source: Source, codes: Codes) -> list[Totals]:
-        import narwhals as nw
-
         engine = source.engine
         frame, added = prepare(source, self.added, self.derivation, self.keys, (self.column,))
         kinds = kinds_of(frame.collect_schema())
         keyed = {} if self.keys is None else match_keys(self.keys, kinds)
+        rows = select_rows(frame, added, {**keyed, **self.places(kinds, added)})
+        rows = grouped(self.with_values(rows, added), self.keys, keyed, engine)
         if added.features:
             rows = select_rows(frame, added, keyed)
             if self.stand_in is None:
@@ -82,19 +83,38 @@ class NumberCells:
             limbs = combine_rows(code_rows(rows, added, ("g",)), added, ("u", "g"))
             if self.keys is not None and self.groups_per_unit < len(self.keys.keys):
                 limbs = keep_groups(limbs, self.groups_per_unit, len(self.keys.keys))
-            people = code_people(limbs, added, ("g",))
+            rows = limbs
+        return self.counted(rows, added, engine, codes, 1 if self.keys is None else len(self.keys.keys))
+
+    def places(self, kinds: Mapping[str, str], added: Contribution) -> dict[str, nw.Expr]:
+        """Where a row is a person: the place p of its value among the cells, or null."""
+        if added.features:
+            return {}
+        cells = declare_cells(self.column, self.cut, range(self.cut.cells), kinds)
+        return {"p": match_keys(cells, kinds)["k0"]}
+
+    def with_values(self, rows: Frame, added: Contribution) -> Frame:
+        """The rows that have a value; all where something stands in for it."""
+        import narwhals as nw
+
+        if self.stand_in is not None:
+            return rows
+        value = nw.col("x0") if added.features else nw.col("p")
+        return rows.filter(~value.is_null() & ~value.is_nan())
+
+    def counted(self, people: Frame, added: Contribution, engine: Engine, codes: Codes, groups: int) -> list[Totals]:
+        """How many people are in each cell of each group g, from the limbs of people or the places of rows."""
+        import narwhals as nw
+
+        if added.features:
+            people = code_people(people, added, ("g",))
             place = place_among(nw.col("c0"), edge_codes(added.features[0], self.cut))
         else:
-            (own,) = match_keys(declare_cells(self.column, self.cut, range(self.cut.cells), kinds), kinds).values()
-            people = grouped(select_rows(frame, added, {**keyed, "p": own}), self.keys, keyed, engine)
             place = nw.col("p")
-            if self.stand_in is None:
-                people = people.filter(~nw.col("p").is_null())
-            else:
+            if self.stand_in is not None:
                 place = nw.when(~place.is_null()).then(place).otherwise(nw.lit(float(self.cut.place(self.stand_in))))
         one = nw.lit(1).cast(nw.Int64).alias("n")
         counted = people.select("g", place.cast(nw.Int64).alias("p"), one).group_by("g", "p").agg(nw.col("n").sum())
-        groups = 1 if self.keys is None else len(self.keys.keys)
         places: list[list[tuple[int, int]]] = [[] for _ in range(groups)]
         for g, p, n in engine.fetch(counted.select("g", "p", "n")):
             places[int(g)].append((int(p), int(n)))
@@ -103,6 +123,43 @@ class NumberCells:
     def rehearsed(self, source: Source) -> NumberCells:
         """With few cells: more of the same would be asked in the same way."""
         return replace(self, cut=replace(self.cut, edges=self.cut.edges[:2]))
+
+
+@dataclass(frozen=True, eq=False)
+class FoundCells:
+    """People in the cells of one number each, in every group of found keys that was shown.
+
+    A person is in no other groups than those it keeps by all of its rows: the ones by which it was decided.
+    """
+
+    cells: NumberCells
+    keys: KeyColumns
+
+    def shown(self, source: Source, codes: Codes, shown: GroupKeys) -> list[Totals]:
+        """The totals of each key that was shown, in order."""
+        return attempt(lambda: self._shown(source, codes, shown)) if shown.keys else []
+
+    def _shown(self, source: Source, codes: Codes, shown: GroupKeys) -> list[Totals]:
+        engine, keys, cells = source.engine, self.keys, self.cells
+        names = GroupKeys(keys.names, (), (), ())
+        everything, derivation = replace(cells.derivation, present=()), cells.derivation
+        frame, added = prepare(source, cells.added, everything, names, (cells.column,))
+        some = prepare(source, cells.added, derivation, names, (cells.column,))[0] if derivation.present else frame
+        rows = keyed_rows(some, added, keys, engine, cells.places(kinds_of(some.collect_schema()), added))
+        rows = cells.with_values(rows, added)
+        if added.unit is not None:
+            rows = rows_of_kept(rows, frame, added, keys, engine, cells.groups_per_unit)
+            rows = combine_rows(code_rows(rows, added, keys.columns), added, ("u", *keys.columns))
+        rows = rows.join(engine.key_table(rows, shown), on=list(keys.columns), how="inner")
+        return cells.counted(rows, added, engine, codes, len(shown.keys))
+
+    def total(self, source: Source, codes: Codes, progress: Progress | None = None) -> list[Totals]:
+        """Those of no key: which are shown is decided by noise; a rehearsal asks all that a release will."""
+        self._shown(source, codes, no_keys(self.keys))
+        return []
+
+    def rehearsed(self, source: Source) -> FoundCells:
+        return replace(self, cells=self.cells.rehearsed(source))
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +255,7 @@ def edge_codes(feature: Any, cut: Cut) -> list[int]:
     return [math.floor((edge - coding.low) * coding.scale + 0.5) for edge in clipped]
 
 
-def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> NumberCells:
+def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> NumberCells | FoundCells:
     """People in the cells of one number, checked without a look at the data."""
     _refuse_array(source)
     ((kind, column),) = rule.features
@@ -214,9 +271,13 @@ def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
         coding = Coding.of(BoxCodes.for_bounds([cut.ends[0]], [cut.ends[1]], [instead]))
         feature = PersonTotal(column, coding, instead) if kind == OWN_TOTAL else PersonMean(column, coding)
         added = Contribution((feature,), rule.unit)
+    check_cut(column, cut, derivation.kinds)
+    if isinstance(groups, FoundGroups):
+        found = open_keys(source, groups, rule, derivation, added, (column,))
+        check_once(source, 1)
+        return FoundCells(NumberCells(added, column, cut, derivation, None, rule.groups_per_unit, stand_in), found)
     keys = None if groups is None else declare_keys(groups.columns, groups.labels, derivation.kinds, rule.by_cuts)
     check_people(source, added, derivation, keys, rule.groups_per_unit, (column,))
-    check_cut(column, cut, derivation.kinds)
     check_once(source, 1)
     return NumberCells(added, column, cut, derivation, keys, rule.groups_per_unit, stand_in)
 

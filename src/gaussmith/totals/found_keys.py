@@ -4,8 +4,8 @@
                                                              └──▶ shown keys alone: features ──▶ Totals
 
 Rules, each of which looks at the rows of one person alone:
-- A row with a missing key, one of more than `LONGEST` characters, or one outside the declared values of its column is
-  left out; so is a row without a person.
+- A row with a missing key, one of more than `LONGEST_KEY` characters, or one outside the declared values of its column
+  is left out; so is a row without a person.
 - A person with more than m keys keeps the m with most rows. Ties go by the md5 of the person and the key, both written
   with their length, then by the key itself: never by what other people have, and not by the alphabet.
 - With j keys kept, a person adds `spares[j − 1]` to the spare number of each, so that no part of its norm lies idle.
@@ -24,6 +24,7 @@ from gaussmith.engines.engine import Engine, Totals
 from gaussmith.errors import RequestError, nearest_column
 from gaussmith.expressions import GroupKeys, kinds_of, match_keys
 from gaussmith.expressions.identity import spoken_object
+from gaussmith.plans.row_rule import LONGEST_KEY
 from gaussmith.totals.features import Contribution
 from gaussmith.totals.limbs import add_up, blocks_of, check_steady, code_rows, combine_rows, feature_limbs, select_rows
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     Frame = nw.LazyFrame[Any]
-
-LONGEST = 1000
-"""Characters of a key that is text; rows with longer ones are left out."""
 
 BATCH_KEYS = 500_000
 """Keys that an engine hands over at a time."""
@@ -75,7 +73,7 @@ def find_keys(
             raise RequestError(
                 f"by: column {name!r} as found keys",
                 "found keys are text, whole numbers, booleans or dates",
-                "derive a column of one of these first, such as floor(…) in columns, or declare its keys",
+                "declare its keys, or store them as text or as whole numbers",
                 code="found-keys-of-unknown-type",
                 column=name,
             )
@@ -161,24 +159,31 @@ def kept_keys(
 ) -> Frame:
     """One row for each person and kept key: u, the key, n its rows and the limbs of its features."""
     if some is None or added.unit is None:
-        rows = _keyed(frame if some is None else some, added, keys, engine)
+        rows = keyed_rows(frame if some is None else some, added, keys, engine)
         limbs = code_rows(rows, added, keys.columns)
         if added.unit is None:
             return limbs
         return _keep(combine_rows(limbs, added, ("u", *keys.columns)), keys, engine, groups_per_unit)
-    everything = kept_keys(frame, replace(added, features=()), keys, engine, groups_per_unit)
-    rows = _keyed(some, added, keys, engine).join(
-        everything.select("u", *keys.columns), on=["u", *keys.columns], how="inner"
-    )
+    rows = rows_of_kept(keyed_rows(some, added, keys, engine), frame, added, keys, engine, groups_per_unit)
     return combine_rows(code_rows(rows, added, keys.columns), added, ("u", *keys.columns))
 
 
-def _keyed(frame: Frame, added: Contribution, keys: KeyColumns, engine: Engine) -> Frame:
-    """The rows that have a person and a key."""
+def rows_of_kept(
+    rows: Frame, frame: Frame, added: Contribution, keys: KeyColumns, engine: Engine, groups_per_unit: int
+) -> Frame:
+    """Those of some rows that are in a group which the person keeps, chosen by all rows of `frame`."""
+    everything = kept_keys(frame, replace(added, features=()), keys, engine, groups_per_unit)
+    return rows.join(everything.select("u", *keys.columns), on=["u", *keys.columns], how="inner")
+
+
+def keyed_rows(
+    frame: Frame, added: Contribution, keys: KeyColumns, engine: Engine, others: Mapping[str, nw.Expr] | None = None
+) -> Frame:
+    """The rows that have a person and a key; `others` are further columns under their names."""
     import narwhals as nw
 
     kinds = kinds_of(frame.collect_schema())
-    rows = select_rows(frame.lazy(), added, _key_expressions(keys, kinds))
+    rows = select_rows(frame.lazy(), added, {**_key_expressions(keys, kinds), **(others or {})})
     for name, kind, declared in zip(keys.columns, keys.kinds, keys.declared, strict=True):
         if declared is not None:
             table = engine.key_table(rows, declared).select(nw.col("k0").alias(name))
@@ -186,7 +191,7 @@ def _keyed(frame: Frame, added: Contribution, keys: KeyColumns, engine: Engine) 
         else:
             rows = rows.filter(~nw.col(name).is_null())
             if kind in ("text", "object"):
-                rows = rows.filter(nw.col(name).str.len_chars() <= LONGEST)
+                rows = rows.filter(nw.col(name).str.len_chars() <= LONGEST_KEY)
     return rows
 
 
@@ -211,6 +216,13 @@ def codes_of(batch: pl.DataFrame, keys: KeyColumns) -> GroupKeys:
         kinds.append({"digits": "text", "truth": "number", "date": "number"}.get(known, known))
     codes = tuple(batch.select(keys.columns).rows())
     return GroupKeys(keys.names, tuple(keys_of(batch, keys)), tuple(kinds), codes)
+
+
+def no_keys(keys: KeyColumns) -> GroupKeys:
+    """None of the keys, for a rehearsal: as many types as `codes_of` tells."""
+    import polars as pl
+
+    return codes_of(pl.DataFrame({name: [] for name in keys.columns}), keys)
 
 
 def _spoken(value: Any, kind: str) -> Key:
@@ -250,7 +262,11 @@ def _spelled(frame: Frame, keys: KeyColumns) -> list[nw.Expr]:
     unit = ["u"] if schema["u"] == nw.String or schema["u"].is_integer() else []
     parts: list[nw.Expr] = []
     for name in [*unit, *keys.columns]:
-        text = nw.col(name).cast(nw.Int64).cast(nw.String) if schema[name].is_float() else nw.col(name).cast(nw.String)
+        value = nw.col(name)
+        if schema[name].is_float():  # a whole number, as engines write doubles differently; equal digests go by the key
+            small = nw.when((value < 2.0**53) & (value > -(2.0**53))).then(value).otherwise(nw.lit(0.0))
+            value = small.floor().cast(nw.Int64)
+        text = value.cast(nw.String)
         parts += [text.str.len_chars().cast(nw.String), nw.lit(":"), text]
     return parts
 

@@ -20,7 +20,6 @@ from gaussmith.engines.source import Source, check_columns, check_once, narrowed
 from gaussmith.errors import PlanError, SourceError, nearest_column
 from gaussmith.expressions import (
     Derivation,
-    GroupKeys,
     check_ids,
     columns_used,
     declare_cells,
@@ -53,10 +52,9 @@ from gaussmith.totals.features import (
     RowCount,
     RowSum,
 )
-from gaussmith.totals.found_keys import find_keys
 from gaussmith.totals.limbs import blocks_of
 from gaussmith.totals.limit_checks import open_check
-from gaussmith.totals.people import FoundPeople, Histogram, People, check_people
+from gaussmith.totals.people import FoundPeople, Histogram, People, check_people, open_keys
 from gaussmith.totals.person_rows import open_person_rows
 from gaussmith.totals.records import Records
 
@@ -183,7 +181,10 @@ def plain_rule(draw: Draw, columns: Sequence[str] | None = None, form: str | Non
         return RowRule(tuple((TOTAL, name) for name in columns or ()), form=chosen)
     own = domain.columns or [domain.name(j) for j in range(domain.dimension)]
     names = own if columns is None else columns
-    return RowRule(tuple((TOTAL, name) for name in names), by=draw.groups.columns)
+    found = draw.groups.columns if isinstance(draw.groups, FoundGroups) else ()
+    declared = dict(draw.groups.declared) if isinstance(draw.groups, FoundGroups) else {}
+    kept = tuple(name for name in found if name not in declared)
+    return RowRule(tuple((TOTAL, name) for name in names), by=draw.groups.columns, found=kept)
 
 
 def columns_read(rule: RowRule) -> tuple[str, ...]:
@@ -236,7 +237,9 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
     features += tuple(PersonProduct(*(_factor(features[i]) for i in pair)) for pair in pairs)
     added = Contribution(features, rule.unit, rule.rows_per_unit or 1)
     if isinstance(groups, FoundGroups):
-        return _open_found(source, groups, rule, derivation, added)
+        found = open_keys(source, groups, rule, derivation, added)
+        check_once(source, 1 + len(list(blocks_of(added, source.engine.max_features))))
+        return FoundPeople(added, derivation, found, rule.groups_per_unit)
     keys = None if groups is None else declare_keys(groups.columns, groups.labels, derivation.kinds, rule.by_cuts)
     check_people(source, added, derivation, keys, rule.groups_per_unit)
     if keys is None and rule.unit is None and all(kind == TOTAL for kind, _ in rule.features):
@@ -244,19 +247,6 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
         return Records(tuple(name for _, name in rule.features), derivation)
     check_once(source, len(list(blocks_of(added, source.engine.max_features))))
     return People(added, derivation, keys, rule.groups_per_unit)
-
-
-def _open_found(
-    source: Source, groups: FoundGroups, rule: RowRule, derivation: Derivation, added: Contribution
-) -> FoundPeople:
-    declared = {
-        name: declare_groups([name], [(key,) for key in keys], derivation.kinds) for name, keys in groups.declared
-    }
-    schema = {name: source.schema[name] for name in groups.columns if name in source.schema}
-    keys = find_keys(groups.columns, schema, derivation.kinds, declared)
-    check_people(source, added, derivation, GroupKeys(groups.columns, (), (), ()), rule.groups_per_unit)
-    check_once(source, 1 + len(list(blocks_of(added, source.engine.max_features))))
-    return FoundPeople(added, derivation, keys, rule.groups_per_unit)
 
 
 def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Histogram:

@@ -9,14 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.domains import FoundGroups
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.failures import attempt, streamed
 from gaussmith.engines.source import Source, check_identity
 from gaussmith.errors import SourceError
-from gaussmith.expressions import CODED_INTEGER, INTEGER, Derivation, GroupKeys, derive
+from gaussmith.expressions import CODED_INTEGER, INTEGER, Derivation, GroupKeys, declare_groups, derive
+from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem.codes import Codes
 from gaussmith.totals.features import Contribution, check_contribution
-from gaussmith.totals.found_keys import KeyColumns, codes_of, stream_people, sum_shown
+from gaussmith.totals.found_keys import KeyColumns, find_keys, no_keys, stream_people, sum_shown
 from gaussmith.totals.groups import check_groups_per_unit, sum_groups
 from gaussmith.totals.limbs import sum_people
 
@@ -102,7 +104,7 @@ class FoundPeople:
             lambda: stream_people(frame, added, self.keys, source.engine, self.groups_per_unit, spares, at_least)
         )
 
-    def shown(self, source: Source, shown: GroupKeys) -> list[Totals]:
+    def shown(self, source: Source, codes: Codes, shown: GroupKeys) -> list[Totals]:
         """The totals of each key that was shown, in order."""
         return attempt(lambda: self._shown(source, shown)) if shown.keys else []
 
@@ -116,12 +118,30 @@ class FoundPeople:
 
     def total(self, source: Source, codes: Codes, progress: Progress | None = None) -> list[Totals]:
         """Those of no key, for which are shown is decided by noise; a rehearsal asks all that a release will."""
-        for batch in self.stream(source, (1,) * min(self.groups_per_unit, 4), 2):
-            self._shown(source, codes_of(batch, self.keys))
+        list(self.stream(source, (1,) * min(self.groups_per_unit, 4), 2))
+        self._shown(source, no_keys(self.keys))
         return []
 
     def rehearsed(self, source: Source) -> FoundPeople:
         return self
+
+
+def open_keys(
+    source: Source,
+    groups: FoundGroups,
+    rule: RowRule,
+    derivation: Derivation,
+    added: Contribution,
+    others: Sequence[str] = (),
+) -> KeyColumns:
+    """The columns of keys that are found, checked without a look at the data; `others` are further columns read."""
+    declared = {
+        name: declare_groups([name], [(key,) for key in keys], derivation.kinds) for name, keys in groups.declared
+    }
+    schema = {name: source.schema[name] for name in groups.columns if name in source.schema}
+    keys = find_keys(groups.columns, schema, derivation.kinds, declared)
+    check_people(source, added, derivation, GroupKeys(groups.columns, (), (), ()), rule.groups_per_unit, others)
+    return keys
 
 
 def check_people(

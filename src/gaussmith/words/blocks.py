@@ -40,6 +40,8 @@ _SHAPES = {
     "clipped": "columns scaled by how much they are expected to vary, records clipped, noise of the same shape",
     "people": "noise on sums over rows, on the number of rows and on the number of people, in proportion to what one "
     "person can change in each",
+    "people first": "noise on the number of people in each group, by which it is shown or not, and on each column's "
+    "distance from the middle of its bounds",
     "two-level": "one noise size on the sum of all counts, and another on their differences",
     "water-filled": "independent noise, more on coordinates that one record can change more",
     "even": "the same noise on every cell",
@@ -235,7 +237,10 @@ def _marginal_rows(block: Block, work: Marginals, most: int) -> list[tuple[str, 
     return found
 
 
-def block_notes(block: Block, rows: int | None, lead: str = "", protected: str | None = None) -> list[str]:
+def block_notes(
+    block: Block, rows: int | None, lead: str = "", protected: str | None = None, finds: bool = False
+) -> list[str]:
+    """What stands below the errors of a block; where it `finds` keys, the noise alone is not the guarantee."""
     notes, of = [], counted_in(block)
     if block.answers.any_divided and rows:
         notes = [f"means over {rows:,} {of}", *describe_means(block)]
@@ -249,7 +254,8 @@ def block_notes(block: Block, rows: int | None, lead: str = "", protected: str |
     lead += "planned together, " if block.whole is not None and block.tie is None else ""
     optimal = f"{block.shape.name}: {lead}{describe_optimality(block)}"
     undeclared = [text for text in (block.domain.undeclared,) if text]
-    return [*notes, optimal, *guarantee_notes(block.guarantee), f"protects {protected or block.protects}", *undeclared]
+    kept = [f"noise in each group: μ={block.guarantee.mu:.4g}"] if finds else guarantee_notes(block.guarantee)
+    return [*notes, optimal, *kept, f"protects {protected or block.protects}", *undeclared]
 
 
 def _shares(block: Block, rows: int) -> list[tuple[str, float]]:

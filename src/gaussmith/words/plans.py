@@ -21,6 +21,7 @@ from gaussmith.words.blocks import (
     explain_choice,
     guarantee_notes,
 )
+from gaussmith.words.keys import describe_groups, describe_shown, statement, statement_notes
 from gaussmith.words.tables import html_table, text_table
 
 if TYPE_CHECKING:
@@ -62,11 +63,14 @@ def _told(plan: Plan, rows: int | None) -> tuple[list[str], list[tuple[str, ...]
     """
     table: list[tuple[str, ...]] = []
     told: list[list[str]] = []
+    finds = plan.groups is not None and plan.groups.is_found
     for piece in plan.pieces:
         before, lead, after = _about(piece)
         found = block_rows(piece.block, rows, max(1, MAX_ROWS - len(table)), standard_scale(piece))
         table += found
-        told.append(_notes(piece, rows, lead))
+        told.append(_notes(piece, rows, lead, finds))
+    if finds:
+        before, after = _about_found(plan)
     if len(plan.pieces) == 1:
         return before, table, [*_left_out(plan.block), *told[0]], after
     left = len(plan.names) - len(table)
@@ -83,11 +87,11 @@ def _said_once(told: Sequence[Sequence[str]]) -> list[str]:
     return [*(line for line in own if not line.startswith("relative to")), *shares, *common]
 
 
-def _notes(plan: Plan, rows: int | None, lead: str) -> list[str]:
+def _notes(plan: Plan, rows: int | None, lead: str, finds: bool) -> list[str]:
     """What stands below the errors of a question of one draw."""
     if plan.draw.is_public:
         return ["the number of all people is public: it gets no noise, and takes nothing of the guarantee"]
-    return block_notes(plan.block, rows, lead, plan.protects)
+    return block_notes(plan.block, rows, lead, plan.protects, finds)
 
 
 def _whole(plan: Plan) -> list[str]:
@@ -117,6 +121,13 @@ def _about(plan: Plan) -> tuple[list[str], str, list[str]]:
         return before, lead, []
     after = [f"all groups together: {draw.guarantee}", *guarantee_notes(draw.guarantee)[1:]]
     return before, "at its share of μ, ", after
+
+
+def _about_found(plan: Plan) -> tuple[list[str], list[str]]:
+    """What stands above and below the errors of a question whose keys are found."""
+    draws = [plan.draws[i] for i in plan.slot.draws]
+    before = [f"{describe_groups(draws[0])}, each person in {held(draws[0])}; in each group:", *describe_shown(plan)]
+    return before, statement_notes(plan) if len(plan.slots) == 1 else []
 
 
 def held(draw: Draw) -> str:
@@ -165,8 +176,8 @@ def sharing(plan: Plan) -> list[str]:
     """What applies to all questions together."""
     return [
         *(printable(line) for line in describe_shares(plan)),
-        f"all questions together: {plan.guarantee}",
-        *guarantee_notes(plan.guarantee)[1:],
+        f"all questions together: {statement(plan)}",
+        *statement_notes(plan)[1:],
         f"protects {plan.protects}",
     ]
 
@@ -179,7 +190,7 @@ def note_lines(notes: Sequence[str]) -> str:
 def explain(plan: Plan) -> str:
     """What is protected, what was chosen, what the alternatives would have cost, and why."""
     if len(plan) == 1:
-        return _explain_question(plan)
+        return "\n".join([_explain_question(plan), *_explain_keys(plan)])
     texts = [*describe_shares(plan)]
     for i, draw in enumerate(plan.draws):
         named = [slot.name for slot in plan.slots if i in slot.draws]
@@ -188,6 +199,7 @@ def explain(plan: Plan) -> str:
     for tie in plan.ties:
         named = [slot.name for slot in plan.slots if not set(slot.draws).isdisjoint(tie.members)]
         texts.append(f"\n{', '.join(named)}\n{_explain_tie(tie, plan.protects)}")
+    texts += _explain_keys(plan)
     texts.append("\nWhat each question costs the others, in their total squared error:")
     texts += [f"  {name}: + {100 * (factor - 1):.3g} %" for name, factor in plan.costs().items()]
     if len(plan.provable) > 1:
@@ -212,6 +224,23 @@ def _explain_question(plan: Plan) -> str:
     return "\n\n".join(texts)
 
 
+def _explain_keys(plan: Plan) -> list[str]:
+    """How keys are found, and what that costs; nothing where none are."""
+    if not plan.finds_keys:
+        return []
+    return [
+        "\nFound keys: every key that somebody has gets noise, and a group is shown if its noisy number of people "
+        "passes a threshold.",
+        *(f"{line}." for q in plan if q.groups is not None and q.groups.is_found for line in _shown_of(q, plan)),
+        f"All together: {'; '.join(statement_notes(plan))}.",
+    ]
+
+
+def _shown_of(question: Plan, plan: Plan) -> list[str]:
+    lead = f"{question.questions[0]}: " if len(plan) > 1 else ""
+    return [lead + line for line in describe_shown(question)]
+
+
 def _explain_tie(tie: AnyTie, protects: str) -> str:
     """One noise for several questions, or for groups that a person can be in several of."""
     return (
@@ -232,9 +261,17 @@ def _explain_draw(draw: Draw) -> str:
         if draw.groups is None:
             return text
         return f"{draw.groups.size} declared groups, a person in {held(draw)}; their errors are correlated.\n{text}"
-    text = f"Protected: {block.protects}. How well: {block.guarantee}.\n{explain_choice(block)}"
+    finds = draw.groups is not None and draw.groups.is_found
+    how = f"Noise: μ={block.guarantee.mu:.4g}" if finds else f"How well: {block.guarantee}"
+    text = f"Protected: {block.protects}. {how}.\n{explain_choice(block)}"
     if draw.groups is None:
         return text
+    if finds:
+        return (
+            f"{describe_groups(draw)}, each person in {held(draw)}: each group has noise of "
+            f"μ={block.guarantee.mu:.4g}, all groups of a person together μ={draw.guarantee.mu:.4g}.\n"
+            f"In each group:\n{text}"
+        )
     whole = ""
     if draw.is_shared:
         what = "total" if block.problem.features.targets is None else "largest relative to its squared target"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from gaussmith.releases.diagnosis import diagnosis_sentences
 from gaussmith.releases.table import EXACT, FIXED, UNKNOWN
 from gaussmith.texts import printable
-from gaussmith.words.blocks import MAX_ROWS, guarantee_notes
+from gaussmith.words.blocks import MAX_ROWS
+from gaussmith.words.keys import statement_notes
 from gaussmith.words.numbers import decimals, figure
 from gaussmith.words.plans import note_lines, sharing
 from gaussmith.words.tables import html_table, text_table, wrap_notes
@@ -77,7 +78,7 @@ def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[
     keys = [name for name in columns if name not in FIXED]
     answers = len(release.names)
     if keys:
-        shown = list(range(answers * max(1, most // answers)))[:size]
+        shown = list(range(min(size, answers * max(1, most // answers))))
     else:
         counted = release.plan.pieces[-1].answers.count and release.view.answer is None
         shown = [*range(min(most, size - counted)), *([size - 1] if counted else [])]
@@ -107,7 +108,7 @@ def release_notes(release: Release) -> list[str]:
     notes = [printable(note) for note in release.notes()]
     undeclared = dict.fromkeys(piece.domain.undeclared for piece in release.plan.pieces)
     notes += [text for text in undeclared if text]
-    return [*guarantee_notes(release.guarantee), f"protects {release.plan.protects}", *notes, *_charged(release)]
+    return [*statement_notes(release.plan), f"protects {release.plan.protects}", *notes, *_charged(release)]
 
 
 def _charged(release: Release) -> list[str]:

@@ -192,6 +192,25 @@ def ask_moments(generator: random.Random) -> Ask:
     return _person(**own, **fields)
 
 
+def ask_found(generator: random.Random) -> Ask:
+    """Groups whose keys are found; a person keeps few of its own, and a spare number uses what they leave."""
+    keys: dict[str, Any] = generator.choice(
+        [{"region": "found"}, {"region": "found", "sex": list(SEXES)}, {"region": "found", "sex": "found"}]
+    )
+    fields: dict[str, Any] = generator.choice(
+        [
+            {"count": True},
+            {"count": True, "sums": {"x": X, "y": Y}},
+            {"means": {"y": Y}, "mean_of": "units"},
+            {"means": {"x": X}, "count": "rows", "rows_per_unit": 2},
+            {"variances": {"x": X}, "sums": {"y": Y}, "mean_of": "units", "complete": ["x"]},
+            {"medians": {"x": X}, "bins": {"x": [-10, 0, 20]}, "count": True},
+            {"count": True, "where": "x > 0 or is_null(x)", "keys_at_least": 2},
+        ]
+    )
+    return _person(by=keys, groups_per_unit=generator.choice([1, 2, 4, 6]), **fields)
+
+
 def ask_rows(generator: random.Random) -> Ask:
     means = generator.choice([{}, {"means": {"x": X}}, {"means": {"y": Y, "x": X}}])
     return Ask({"sums": {"x": X, "y": Y}, "count": True, **means})
@@ -214,5 +233,6 @@ ASKS: dict[str, Callable[[random.Random], Ask]] = {
     "rows": ask_rows,
     "quantiles": ask_quantiles,
     "tables": ask_tables,
+    "found keys": ask_found,
 }
 """The kinds of requests."""

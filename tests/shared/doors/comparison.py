@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from doors.asks import GUARANTEE
-from doors.noise import Draw
+from doors.noise import Draw, FoundDraw
 from doors.runs import CRASHED, FAILED, RELEASED, Outcome
 
 INVALID_TEXT = "invalid UTF-8 in a text column of a typed format"
@@ -35,7 +35,7 @@ class Finding:
         return math.sqrt(self.square)
 
 
-def square_of(one: tuple[Draw, ...], other: tuple[Draw, ...]) -> Fraction:
+def square_of(one: tuple[Draw | FoundDraw, ...], other: tuple[Draw | FoundDraw, ...]) -> Fraction:
     """(‖ΔY‖ / charge)² over all draws of two releases, exactly.
 
         Σ ‖Y − Y′‖² / 2^2p  ≤  μ²
@@ -44,9 +44,23 @@ def square_of(one: tuple[Draw, ...], other: tuple[Draw, ...]) -> Fraction:
     """
     total = Fraction(0)
     for a, b in zip(one, other, strict=True):
+        if isinstance(a, FoundDraw):
+            total += Fraction(_square_by_key(a, b), min(a.deviation, b.deviation) ** 2)
+            continue
         square = sum((y - z) ** 2 for y, z in zip(a.lifted, b.lifted, strict=True))
         total += Fraction(square, min(a.deviation, b.deviation) ** 2) if square else 0
     return total / Fraction(GUARANTEE.mu) ** 2
+
+
+def _square_by_key(one: FoundDraw, other: FoundDraw) -> int:
+    """‖ΔY‖² over all keys; a key that one of them has not is a key of nobody there."""
+    total = 0
+    for key in {*one.by_key, *other.by_key}:
+        found = one.by_key.get(key), other.by_key.get(key)
+        zeros = (0,) * len(next(each for each in found if each is not None))
+        a, b = (zeros if each is None else each for each in found)
+        total += sum((y - z) ** 2 for y, z in zip(a, b, strict=True))
+    return total
 
 
 def compare(one: Outcome, other: Outcome, same: bool = False) -> Finding:
@@ -83,11 +97,15 @@ def compare(one: Outcome, other: Outcome, same: bool = False) -> Finding:
 def compare_engines(one: Outcome, other: Outcome) -> tuple[str, ...]:
     """Problems of two engines or formats that read the same table: their integers are equal, if both accept it."""
     if one.status == other.status == RELEASED:
-        if [draw.lifted for draw in one.draws] != [draw.lifted for draw in other.draws]:
+        if [_exact(draw) for draw in one.draws] != [_exact(draw) for draw in other.draws]:
             return ("other integers",)
         return ()
     broken = [each for each in (one, other) if each.status in (CRASHED, FAILED)]
     return tuple(f"{each.status}: {each.said}" for each in broken)
+
+
+def _exact(draw: Draw | FoundDraw) -> object:
+    return draw.by_key if isinstance(draw, FoundDraw) else draw.lifted
 
 
 def forgive(finding: Finding, limit: str | None) -> Finding:
@@ -98,10 +116,11 @@ def forgive(finding: Finding, limit: str | None) -> Finding:
     return Finding(finding.status, finding.square, tuple(kept))
 
 
-def noise_problems(draws: tuple[Draw, ...]) -> list[str]:
+def noise_problems(draws: tuple[Draw | FoundDraw, ...]) -> list[str]:
     """What is wrong with the noise of one release: none at all, or some of it used twice."""
     noise = [z for draw in draws for z in draw.noise]
-    if not noise or not all(draw.deviation for draw in draws):
+    found = any(isinstance(draw, FoundDraw) for draw in draws)  # groups that are not shown tell no noise
+    if not (noise or found) or not all(draw.deviation for draw in draws):
         return ["integers are released without noise"]
     return [] if len(set(noise)) == len(noise) else ["noise is used twice"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from doors.asks import Ask
-from doors.noise import Draw, known_noise
+from doors.noise import Draw, FoundDraw, known_noise
 from gaussmith.cli import main
 from gaussmith.errors import DataError, GaussmithError
 
@@ -34,7 +34,7 @@ class Outcome:
     exit_code: int
     printed: str = ""
     warned: tuple[str, ...] = ()
-    draws: tuple[Draw, ...] = field(default=(), repr=False)
+    draws: tuple[Draw | FoundDraw, ...] = field(default=(), repr=False)
 
 
 def run(ask: Ask, source: Any, folder: Path, engine: str | None = None, by_command: bool = False) -> Outcome:
