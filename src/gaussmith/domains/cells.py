@@ -220,7 +220,7 @@ class Cells(Uncentred):
 
     def answer_ranges(self, matrix: Array) -> Array:
         """The largest change of each linear answer by one record: a record is in one cell."""
-        return np.abs(matrix).max(axis=1)
+        return np.asarray(np.abs(matrix).max(axis=1))
 
     def farthest(self, direction: Array) -> Array:
         """The farthest cell in a direction, as a record."""

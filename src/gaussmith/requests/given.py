@@ -8,6 +8,13 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from gaussmith.errors import RequestError, nearest
+from gaussmith.guarantee import Guarantee
+
+STATED = ("epsilon", "delta", "mu", "rho")
+"""The fields of a guarantee."""
+
+OF_A_RELEASE = ("ledger", "id", "engine", "master")
+"""Arguments of a release, not of a request."""
 
 _SINGULAR = {"average": "means", "mean": "means", "sum": "sums", "total": "sums", "counts": "count", "where_": "where"}
 _OF_A_NUMBER = ("median", "quantile", "percentile", "variance", "std", "correlation", "covariance", "regression")
@@ -70,3 +77,32 @@ def refuse_paths(source: Any) -> None:
 
 def _all_paths(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str | os.PathLike) for value in values)
+
+
+def misplaced(key: str, fields: Mapping[str, Any], names: Sequence[str]) -> tuple[str, str]:
+    """The rule that a key breaks which no request has, and where it belongs."""
+    if key in STATED:
+        given = {name: fields[name] for name in STATED if name in fields}
+        given |= {"delta": 1e-6} if "epsilon" in given and "delta" not in given else {}
+        shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
+        return "the guarantee is stated in one table", f"write guarantee = {{ {shown} }}"
+    if key in OF_A_RELEASE:
+        return (
+            "it is not part of a request; give it when you release",
+            f"write gaussmith release REQUEST.toml --{key} …, or gaussmith.release(request, {key}=…)",
+        )
+    return misnamed(key, names)
+
+
+def read_guarantee(given: Any) -> Any:
+    """The guarantee that a table states."""
+    if given is None or isinstance(given, Guarantee):
+        return given
+    if not isinstance(given, Mapping):
+        what, remedy = f"guarantee={given!r}", "write guarantee = { epsilon = 1, delta = 1e-6 }"
+        raise RequestError(what, "it must be a table", remedy, code="request-guarantee-not-a-table", guarantee=given)
+    for key in given:
+        if key not in STATED:
+            what, rule = f"unknown key {key!r} in guarantee", "it has no such key"
+            raise RequestError(what, rule, nearest(key, STATED), code="unknown-key-in-guarantee", key=key)
+    return Guarantee(**given)

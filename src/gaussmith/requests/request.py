@@ -25,7 +25,14 @@ from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
 from gaussmith.requests.diagnosis import beside, check_parts, read_diagnose, slot_places, split_sliver
 from gaussmith.requests.fields import READERS, Fields, is_found, read_complete, read_counted, read_missing, read_values
 from gaussmith.requests.finding import ask_found_values, check_found, found_parts, plan_found, split_found
-from gaussmith.requests.given import fill_absent, joined_columns, misnamed, refuse_paths, refuse_unknown
+from gaussmith.requests.given import (
+    fill_absent,
+    joined_columns,
+    misplaced,
+    read_guarantee,
+    refuse_paths,
+    refuse_unknown,
+)
 from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
 from gaussmith.requests.question import Question
@@ -37,12 +44,6 @@ SHARED = tuple(name for name in Question.field_names() if name not in ("name", "
 
 KEYS = ("source", *SHARED, "unit", "keys_delta", "diagnose", "guarantee", "neighbours", "question")
 """The fields of a TOML request."""
-
-STATED = ("epsilon", "delta", "mu", "rho")
-"""The fields of a guarantee."""
-
-OF_A_RELEASE = ("ledger", "id", "engine", "master")
-"""Arguments of a release, not of a request."""
 
 ANSWERS = (*asked_by_field(), "medians", "count")
 """The fields that ask for answers."""
@@ -357,7 +358,7 @@ class Request(AccuracyFirst, Fields):
         for key in fields:
             if key not in (*KEYS, "neighbors"):
                 raise RequestError(
-                    f"unknown key {key!r}", *_misplaced(str(key), fields), code="unknown-key-in-request", key=key
+                    f"unknown key {key!r}", *misplaced(str(key), fields, KEYS), code="unknown-key-in-request", key=key
                 )
         if "neighbors" in fields and "neighbours" in fields:
             what, rule = "both neighbours and neighbors", "these are two spellings of one field"
@@ -378,33 +379,4 @@ class Request(AccuracyFirst, Fields):
         if isinstance(questions, Mapping) or not isinstance(questions, list | tuple):
             remedy = "write [[question]] with two brackets"
             raise RequestError("question is not a list", "there may be several", remedy, code="question-not-a-list")
-        return cls(source, guarantee=_guarantee(fields.get("guarantee")), questions=questions, **known)
-
-
-def _misplaced(key: str, fields: Mapping[str, Any]) -> tuple[str, str]:
-    """The rule that a key breaks which no request has, and where it belongs."""
-    if key in STATED:
-        given = {name: fields[name] for name in STATED if name in fields}
-        given |= {"delta": 1e-6} if "epsilon" in given and "delta" not in given else {}
-        shown = ", ".join(f"{name} = {value!r}" for name, value in given.items())
-        return "the guarantee is stated in one table", f"write guarantee = {{ {shown} }}"
-    if key in OF_A_RELEASE:
-        return (
-            "it is not part of a request; give it when you release",
-            f"write gaussmith release REQUEST.toml --{key} …, or gaussmith.release(request, {key}=…)",
-        )
-    return misnamed(key, KEYS)
-
-
-def _guarantee(fields: Any) -> Any:
-    if fields is None or isinstance(fields, Guarantee):
-        return fields
-    allowed = STATED
-    if not isinstance(fields, Mapping):
-        what, remedy = f"guarantee={fields!r}", "write guarantee = { epsilon = 1, delta = 1e-6 }"
-        raise RequestError(what, "it must be a table", remedy, code="request-guarantee-not-a-table", guarantee=fields)
-    for key in fields:
-        if key not in allowed:
-            what, rule = f"unknown key {key!r} in guarantee", "it has no such key"
-            raise RequestError(what, rule, nearest(key, allowed), code="unknown-key-in-guarantee", key=key)
-    return Guarantee(**fields)
+        return cls(source, guarantee=read_guarantee(fields.get("guarantee")), questions=questions, **known)
