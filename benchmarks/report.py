@@ -146,13 +146,13 @@ def readme_jobs(results: Results) -> str:
 def readme_statistics(results: Results) -> str:
     """The README's sentences on single statistics: Gaussian noise against Gaussian noise, then what is better."""
     ratios = results["statistics"]["ratios"]
-    Gaussian = {job: [ratio for way, ratio in row.items() if not way.endswith(PURE)] for job, row in ratios.items()}
-    shown = {job: row for job, row in Gaussian.items() if row}
+    gaussian = {job: [ratio for way, ratio in row.items() if not way.endswith(PURE)] for job, row in ratios.items()}
+    shown = {job: row for job, row in gaussian.items() if row}
     smaller = {job: min(row.values()) for job, row in ratios.items() if row and min(row.values()) < 0.9}
     most = [f"{min(row):.1f} to {max(row):.1f} times ours for {job}" for job, row in shown.items() if min(row) >= 1.1]
     return (
         "One statistic at a time, on the same people and bounds, the Gaussian noise of OpenDP, Tumult and PipelineDP"
-        f" leaves root mean square errors of\n{'; '.join(most)}; elsewhere about ours, or less where it is said below.\n"
+        f" leaves root mean square errors of\n{'; '.join(most)}; elsewhere about ours, or less where said below.\n"
         "**Where one number, one quantile or one histogram is all that is ever asked, other mechanisms are better**"
         " (Laplace noise for pure ε, the exponential mechanism):\n"
         f"the best of their errors are {listed([f'{r:.2f} times ours for {job}' for job, r in smaller.items()])}."
