@@ -33,6 +33,9 @@ WIDTHS = {SMALL: 16, WIDE: 128}
 FIGURES = ("jobs", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
 """Benchmarks that find figures, each beside its claim."""
 
+PURE = "pure ε"
+"""How the ways of `statistics.py` end that promise δ = 0."""
+
 LIBRARIES = {"OpenDP's Context": ("OpenDP Context",), "PipelineDP": ("PipelineDP", "PipelineDP with PLD")}
 """The peers of `jobs.py` by library: its default accounting first."""
 
@@ -42,7 +45,7 @@ Results = dict[str, Any]
 
 def collect() -> Results:
     """The last runs, put together; what was never run is left out."""
-    found = {name: CACHE / f"{name}.json" for name in ("peers", "growth", *FIGURES)}
+    found = {name: CACHE / f"{name}.json" for name in ("peers", "growth", "statistics", *FIGURES)}
     return {name: json.loads(path.read_text("utf-8")) for name, path in found.items() if path.exists()}
 
 
@@ -140,6 +143,24 @@ def readme_jobs(results: Results) -> str:
     )
 
 
+def readme_statistics(results: Results) -> str:
+    """The README's sentences on single statistics: Gaussian noise against Gaussian noise, then what is better."""
+    ratios = results["statistics"]["ratios"]
+    gaussian = {job: [ratio for way, ratio in row.items() if not way.endswith(PURE)] for job, row in ratios.items()}
+    shown = {job: row for job, row in gaussian.items() if row}
+    smaller = {job: min(row.values()) for job, row in ratios.items() if row and min(row.values()) < 0.9}
+    most = [f"{min(row):.1f} to {max(row):.1f} times ours for {job}" for job, row in shown.items() if min(row) >= 1.1]
+    return (
+        "One statistic at a time, on the same people and bounds, the Gaussian noise of OpenDP, Tumult and PipelineDP"
+        f" leaves root mean square errors of\n{'; '.join(most)}; elsewhere about ours, or less where said below.\n"
+        "**Where one number, one quantile or one histogram is all that is ever asked, other mechanisms are better**"
+        " (Laplace noise for pure ε, the exponential mechanism):\n"
+        f"the best of their errors are {listed([f'{r:.2f} times ours for {job}' for job, r in smaller.items()])}."
+        f"\nGaussian noise gains with the number of answers and of releases. ({results['statistics']['date']};"
+        " `./run bench statistics` measures this on your machine, [all ratios](benchmarks/results/results.md).)"
+    )
+
+
 def place(text: str, name: str, content: str) -> str:
     """The text with what stands between the marks of this name replaced."""
     pattern = rf"(<!-- {name}: made by benchmarks/report.py -->\n).*?(\n<!-- end -->)"
@@ -152,6 +173,7 @@ def place(text: str, name: str, content: str) -> str:
 def with_tables(readme: str, results: Results) -> str:
     """The README with its measured parts made anew."""
     made = {"peers": readme_table(results), "jobs": readme_jobs(results), "speed": readme_speed(results)}
+    made |= {"statistics": readme_statistics(results)} if "statistics" in results else {}
     for name, content in made.items():
         readme = place(readme, name, content)
     return readme
@@ -256,9 +278,27 @@ def figures_section(part: Results) -> list[str]:
     return lines
 
 
+def statistics_section(part: Results) -> list[str]:
+    """A row for each job and a column for each tool and kind of noise; then where theirs is better, and why."""
+    ways = list(dict.fromkeys(way for row in part["ratios"].values() for way in row))
+    lines = [f"## {part['title']}", "", describe(part), "", f"| | {' | '.join(ways)} |", "|---|" + "---:|" * len(ways)]
+    for job, row in part["ratios"].items():
+        lines.append(f"| {job} | {' | '.join(f'{row[way]:.2f}' if way in row else '–' for way in ways)} |")
+    lines += [
+        "",
+        "Errors of quantiles are in ranks. diffprivlib takes the number of people for public in means, variances",
+    ]
+    lines += ["and regressions; ours beside it do, too. Below 1 theirs is better:", ""]
+    lines += [f"- {reason}: {listed([what for what, why in part['better'].items() if why == reason])}"
+              for reason in dict.fromkeys(part["better"].values())]  # fmt: skip
+    lines += [f"- {what} left out: {reason}" for what, reason in part.get("left_out", {}).items()]
+    return [*lines, "", "Versions: " + ", ".join(f"{name} {number}" for name, number in part["versions"].items()) + "."]
+
+
 def markdown(results: Results) -> str:
     """Everything that was measured, as one page."""
-    makers = {"peers": peers_section, "growth": growth_section, **dict.fromkeys(FIGURES, figures_section)}
+    makers = {"peers": peers_section, "growth": growth_section, "statistics": statistics_section}
+    makers |= dict.fromkeys(FIGURES, figures_section)
     sections = ["\n".join(make(results[name])) for name, make in makers.items() if name in results]
     return "\n\n".join(["# What was measured", "Made by `benchmarks/report.py` from results.json.", *sections]) + "\n"
 
@@ -332,7 +372,7 @@ def main() -> int:
         return 0
     print(markdown(results))
     if options.publish:
-        missing = {"peers", "growth", *FIGURES} - set(results)
+        missing = {"peers", "growth", "statistics", *FIGURES} - set(results)
         if missing:
             print(f"not published: first run ./run bench {' '.join(sorted(missing))}")
             return 1

@@ -19,8 +19,8 @@ FIRST = "wage"
 AREAS = tuple(range(10))
 VALUES = tuple(range(5))
 DECILES = tuple(k / 10 for k in range(1, 10))
-CELLS = 256
-"""Cells between the bounds for those who need candidates for a quantile."""
+CANDIDATES = 4096
+"""Equal parts of the bounds for those who need candidates for a quantile: so many that rounding to one is no matter."""
 SPREAD = ("wage", "school", "age")
 """The columns of the three variances; the first is regressed on the others."""
 
@@ -46,7 +46,7 @@ Ask = Callable[[str], Answers | None]
 a tool does not have such a thing."""
 
 
-def between(column: str, parts: int = CELLS) -> list[float]:
+def between(column: str, parts: int = CANDIDATES) -> list[float]:
     """Candidates for a quantile: equally far from each other."""
     low, high = COLUMNS[column]
     return [low + (high - low) * k / parts for k in range(parts + 1)]

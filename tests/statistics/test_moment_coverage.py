@@ -83,7 +83,6 @@ def test_the_joint_region_of_coefficients_is_exact(n: int) -> None:
 
 def test_cases_of_the_proof_can_be_run() -> None:
     found = proof.cases()
-    assert (
-        len({case.name for case in found}) == len(found) == 2 * 3 * (6 + 12 + 3) + 2 * 3 * (6 + 6 + 3)
-    )  # then by group
+    alone, by_group = 2 * 3 * (6 + 12 + 3), 2 * 3 * (6 + 6 + 3)
+    assert len({case.name for case in found}) == len(found) == alone + by_group
     assert 150 < found[0].covered(200) <= 200
