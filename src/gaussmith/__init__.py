@@ -98,9 +98,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ball", "BallMoments", "Box", "BudgetError", "Cells", "Counts", "DataError", "DomainError", "ExpressionError",
-    "GaussianData", "GaussmithError", "Groups", "Guarantee", "GuaranteeError", "InternalError", "Ledger", "LedgerError", "Moments",
-    "Plan", "PlanError", "Points", "Question", "Records", "Release", "Request", "RequestError", "SourceError",
-    "SparseSum", "Votes", "compare", "plan", "read", "rehearse",
+    "GaussianData", "GaussmithError", "Groups", "Guarantee", "GuaranteeError", "InternalError", "Ledger", "LedgerError",
+    "Moments", "Plan", "PlanError", "Points", "Question", "Records", "Release", "Request", "RequestError",
+    "SourceError", "SparseSum", "Votes", "compare", "plan", "read", "rehearse",
     "release",
 ]  # fmt: skip
 
