@@ -88,6 +88,12 @@ class BallMoments(Domain):
         return np.array([i == j for i, j in self.pairs])
 
     @property
+    def basis(self) -> tuple[Array, Array]:
+        """By what coordinates are multiplied to be orthonormal among matrices, and the unit vector of the trace."""
+        d = self.columns_count
+        return np.where(self.is_square, 1.0, math.sqrt(2)), np.where(self.is_square, 1 / math.sqrt(d), 0.0)
+
+    @property
     def dimension(self) -> int:
         return len(self.pairs)
 

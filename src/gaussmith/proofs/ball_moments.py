@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussmith.problem import Problem
-from gaussmith.shapes.ball_moments import basis_of
 
 if TYPE_CHECKING:
     from gaussmith.domains.ball_moments import BallMoments
@@ -25,7 +24,7 @@ TRIED = 401
 def ball_moment_bound(problem: Problem[BallMoments]) -> float:
     """No Gaussian noise at μ = 1 has a smaller weighted total; rounded down by 1e-9 of it."""
     domain = problem.domain
-    unit, trace = basis_of(domain)
+    unit, trace = domain.basis
     part, across = 1.0 / domain.columns_count, domain.dimension - 1
     rows = problem.features.rows(domain.dimension) * domain.radius / unit
     W = np.sqrt(problem.features.weights)[:, None] * rows

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussmith.numerics.linear import Array, Dense
+from gaussmith.numerics.linear import Dense
 from gaussmith.problem import Problem
 from gaussmith.shapes import Shape
 
@@ -22,15 +22,9 @@ if TYPE_CHECKING:
     from gaussmith.domains.ball_moments import BallMoments
 
 
-def basis_of(domain: BallMoments) -> tuple[Array, Array]:
-    """By what coordinates are multiplied to be orthonormal, and the unit vector of the trace."""
-    d = domain.columns_count
-    return np.where(domain.is_square, 1.0, math.sqrt(2)), np.where(domain.is_square, 1 / math.sqrt(d), 0.0)
-
-
 def worths_of(problem: Problem[BallMoments]) -> tuple[float, float]:
     """A and B: what noise along the trace, and across it, is worth in each direction together."""
-    unit, trace = basis_of(problem.domain)
+    unit, trace = problem.domain.basis
     rows = problem.features.rows(problem.domain.dimension) * problem.domain.radius / unit
     weighted = np.sqrt(problem.features.weights)[:, None] * rows
     along = float(((weighted @ trace) ** 2).sum())
@@ -63,7 +57,7 @@ def isotropic_invariant(problem: Problem[BallMoments]) -> Shape:
 
 
 def _shape(problem: Problem[BallMoments], name: str, a: float, b: float) -> Shape:
-    domain, (unit, trace) = problem.domain, basis_of(problem.domain)
+    domain, (unit, trace) = problem.domain, problem.domain.basis
     eye, outer = np.eye(domain.dimension), np.outer(trace, trace)
     root = eye / math.sqrt(b) + outer * (1 / math.sqrt(a) - 1 / math.sqrt(b))
     inverse = eye * math.sqrt(b) + outer * (math.sqrt(a) - math.sqrt(b))
