@@ -220,7 +220,8 @@ class Cells(Uncentred):
 
     def answer_ranges(self, matrix: Array) -> Array:
         """The largest change of each linear answer by one record: a record is in one cell."""
-        return np.abs(matrix).max(axis=1)
+        largest: Array = np.abs(matrix).max(axis=1)
+        return largest
 
     def farthest(self, direction: Array) -> Array:
         """The farthest cell in a direction, as a record."""

@@ -35,8 +35,8 @@ _COMPARED = {
 _PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of one person only"}
 
 _SPARED = (
-    "present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form", "person_columns", "person_where",
-    "cuts",
+    "present", "complete", "complete_by_type", "stand_ins", "source", "is_text", "ids", "query", "form",
+    "person_columns", "person_where", "cuts",
 )  # fmt: skip
 """Fields that are saved only where they say something."""
 
@@ -53,6 +53,7 @@ class RowRule:
     columns, where:  derived columns and the filter, in the language of docs/expressions.md
     present:         columns in which a row must have a value; null, NaN and text that is no number are none
     complete:        columns that are promised to have a value in every row
+    complete_by_type: columns of the source whose type cannot hold a missing value, which a plan relied on
     values_per_unit: how many declared values of a histogram's column a person counts in
     stand_ins:       what a missing value counts as, by column, where that was said or may surprise: in text
     source, is_text: once a source was opened, its name without folders and secrets, and whether its numbers are text
@@ -87,6 +88,7 @@ class RowRule:
     person_columns: tuple[tuple[str, str], ...] = ()
     person_where: str | None = None
     cuts: tuple[tuple[str, Cut], ...] = ()
+    complete_by_type: tuple[str, ...] = ()
 
     @property
     def histogram(self) -> str | None:
@@ -197,6 +199,9 @@ class RowRule:
             lines.append(f"only {which} where {_listed(self.present)} not missing{text}")
         if self.complete:
             lines.append(f"{_listed(self.complete)} promised to have a value in every row")
+        if self.complete_by_type:
+            types = "its type" if len(self.complete_by_type) == 1 else "their types"
+            lines.append(f"{_some(self.complete_by_type)} cannot be missing by {types}")
         if self.stand_ins:
             what = "a missing value"
             what += ", or text that is not a plain number (45%, $5, 1,5)," if self.is_text else ""
@@ -218,6 +223,8 @@ class RowRule:
             return f"missing counts as {told[column]:,.12g}"
         if column in self.complete:
             return "no value missing, by promise"
+        if column in self.complete_by_type:
+            return "cannot be missing by its type"
         return "missing adds 0" if kind == TOTAL else ""
 
     def _counted(self) -> list[str]:
@@ -249,7 +256,7 @@ class RowRule:
         for name in _SPARED:
             if not fields[name]:
                 del fields[name]
-        for name in ("present", "complete"):
+        for name in ("present", "complete", "complete_by_type"):
             if name in fields:
                 fields[name] = list(fields[name])
         if self.cuts:
@@ -266,6 +273,7 @@ class RowRule:
         empty: dict[str, Any] = {
             "present": (),
             "complete": (),
+            "complete_by_type": (),
             "stand_ins": (),
             "cuts": {},
             "source": None,
@@ -282,6 +290,7 @@ class RowRule:
                 "by": tuple(given["by"]),
                 "present": tuple(map(str, given["present"])),
                 "complete": tuple(map(str, given["complete"])),
+                "complete_by_type": tuple(map(str, given["complete_by_type"])),
                 "groups_per_unit": int(given["groups_per_unit"]),
                 "columns": tuple((str(name), str(text)) for name, text in given["columns"].items()),
                 "values_per_unit": int(given["values_per_unit"]),
@@ -298,8 +307,11 @@ class RowRule:
 
 def _listed(names: tuple[str, ...]) -> str:
     """Names with their verb."""
-    some = ", ".join(names[:MAX_LISTED]) + (", …" if names[MAX_LISTED:] else "")
-    return f"{some} {'is' if len(names) == 1 else 'are'}"
+    return f"{_some(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:MAX_LISTED]) + (", …" if names[MAX_LISTED:] else "")
 
 
 def notes_on(pieces: Sequence[tuple[int, Sequence[str], RowRule | None]]) -> list[str]:

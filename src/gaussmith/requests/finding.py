@@ -7,7 +7,7 @@ counts people, with all answers that are read from the same rows. The others tel
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -66,10 +66,10 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
             )
 
 
-def found_parts(question: Question) -> list[Part]:
+def found_parts(question: Question, never_missing: Container[str] = ()) -> list[Part]:
     """The parts of a question about found keys; the one that decides comes first, and counts people."""
     counting = question if question.count is True else replace(question, count=True)
-    parts = parts_of(question) if question.count else parts_of(counting)
+    parts = parts_of(question if question.count else counting, never_missing)
     first = next((i for i, part in enumerate(parts) if not part.present and part.count), None)
     assert first is not None, "the count is in a part that leaves out no rows"
     return [parts[first], *parts[:first], *parts[first + 1 :]]
