@@ -69,7 +69,7 @@ def rehearse(request: Request | str | os.PathLike[str], rows: int = 10_000) -> R
     here = not isinstance(data, str | os.PathLike) or is_here(os.fspath(data))
     kinds = mechanism.prepare_request(request.plan, request.source).sources[0].source.kinds if here else None
     table = made_up_table(request.plan, rows, kinds)
-    made = mechanism.release(mechanism.prepare_request(request.plan, table))
+    made = mechanism.release(mechanism.prepare_request(request.plan, table, is_made_up=True))
     return replace(made, made_up=True)
 
 

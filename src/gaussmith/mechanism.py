@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from gaussmith.domains import FoundGroups
 from gaussmith.engines.addresses import short_name
+from gaussmith.engines.complete_columns import never_missing
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.failures import data_error
 from gaussmith.engines.registry import name_columns, open_source
 from gaussmith.engines.source import check_once
 from gaussmith.engines.source_description import read_source
-from gaussmith.errors import PlanError
+from gaussmith.errors import PlanError, SourceError
 from gaussmith.expressions import GroupKeys
 from gaussmith.noise import normal_integers
 from gaussmith.numerics.linear import Array, Integers, Words
@@ -76,13 +77,18 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
     return Prepared(plan, tuple(_open(data, replace(d, row_rule=r)) for d, r in zip(plan.draws, rules, strict=True)))
 
 
-def prepare_request(plan: Plan, data: Any, engine: str | None = None, master: str | None = None) -> Prepared:
+def prepare_request(
+    plan: Plan, data: Any, engine: str | None = None, master: str | None = None, is_made_up: bool = False
+) -> Prepared:
     """Open the table of a request once for all draws of its plan; refuses what does not fit. No data value is read.
 
-    Files are read by `engine`, with Spark at `master`.
+    Files are read by `engine`, with Spark at `master`. Columns whose types the plan relied on must still have them,
+    unless the data `is_made_up` for the plan.
     """
     plan.certify()  # before anything is opened
     rules = [draw.row_rule for draw in plan.draws if draw.row_rule is not None]
+    if not is_made_up:
+        _check_types(rules, data)
     columns = dict.fromkeys(name for rule in rules for name in columns_read(rule))
     source = open_source(data, engine, master, tuple(columns))
     if source.names is None and any(rule.present for rule in rules):
@@ -91,6 +97,21 @@ def prepare_request(plan: Plan, data: Any, engine: str | None = None, master: st
     opened = tuple(_open(named, draw) for draw in plan.draws)
     check_once(source, len(scans_of(opened)))
     return Prepared(plan, opened)
+
+
+def _check_types(rules: Sequence[RowRule], data: Any) -> None:
+    """Refuse a source whose types have changed since the plan: what could not be missing then must be so still."""
+    relied_on = dict.fromkeys(name for rule in rules for name in rule.complete_by_type)
+    kept = never_missing(data, relied_on) if relied_on else ()
+    changed = [name for name in relied_on if name not in kept]
+    if changed:
+        raise SourceError(
+            f"column {changed[0]!r}",
+            "its type could not hold a missing value when the request was planned, and now it can",
+            "make the request again, and it is planned for the table as it is",
+            code="column-may-be-missing-now",
+            column=changed[0],
+        )
 
 
 def _open(data: Any, draw: Draw) -> Opened:

@@ -50,15 +50,18 @@ BOXES = [
 
 @pytest.mark.parametrize(("lower", "upper", "closed", "least", "most", "isotropic", "replace"), BOXES)
 def test_totals_lie_between_the_certified_limits(lower, upper, closed, least, most, isotropic, replace):
-    plan = gm.plan(gm.Box(lower, upper), UNIT)
+    plan = gm.plan(gm.Box(lower, upper), UNIT, weights="equal")
     assert least <= plan.total_variance <= closed * (1 + 1e-10)
     assert plan.total_variance <= most * 1.0001
     assert 1 <= plan.optimality <= 1.0002
     assert plan.lower_bound <= most
-    named = {name: gm.plan(gm.Box(lower, upper), UNIT, shape=name).total_variance for name in ("lifted", "isotropic")}
+    named = {
+        name: gm.plan(gm.Box(lower, upper), UNIT, shape=name, weights="equal").total_variance
+        for name in ("lifted", "isotropic")
+    }
     assert named["lifted"] == pytest.approx(closed, rel=1e-9)
     assert named["isotropic"] == pytest.approx(isotropic, rel=1e-9)
-    public = gm.plan(gm.Box(lower, upper), UNIT, neighbours="replace-one")
+    public = gm.plan(gm.Box(lower, upper), UNIT, neighbours="replace-one", weights="equal")
     assert public.total_variance == pytest.approx(replace, rel=1e-9)
     assert public.optimality == pytest.approx(1, abs=1e-6)
 
@@ -74,10 +77,10 @@ def test_unit_cube_figures(dimension, count, most):
 
 
 def test_means_do_not_care_where_the_box_lies():
-    years = gm.plan(gm.Box({"year": (1990, 2020)}), UNIT, answers="means")
-    shifted = gm.plan(gm.Box({"year": (0, 30)}), UNIT, answers="means")
+    years = gm.plan(gm.Box({"year": (1990, 2020)}), UNIT, answers="means", weights="equal")
+    shifted = gm.plan(gm.Box({"year": (0, 30)}), UNIT, answers="means", weights="equal")
     assert years.standard_errors == pytest.approx(shifted.standard_errors, rel=1e-12)
-    sums = gm.plan(gm.Box({"year": (1990, 2020)}), UNIT)
+    sums = gm.plan(gm.Box({"year": (1990, 2020)}), UNIT, weights="equal")
     assert sums.standard_errors[0] > 50 * years.standard_errors[0]
 
 
@@ -129,7 +132,7 @@ def test_no_difference_exceeds_the_guarantee_in_exact_arithmetic(d, neighbours, 
 def test_ball(neighbours, centre):
     """Isotropic noise dC² (4dC² under replace-one); a centre and the count are lifted, at the optimum."""
     C, d = 2.0, 3
-    plan = gm.plan(gm.Ball(d, C, centre), UNIT, neighbours=neighbours, count=True)
+    plan = gm.plan(gm.Ball(d, C, centre), UNIT, neighbours=neighbours, count=True, weights="equal")
     if neighbours == "replace-one":
         assert plan.total_variance == pytest.approx(4 * d * C * C, rel=1e-9)
     else:
@@ -159,12 +162,12 @@ def test_weights_move_noise_where_it_matters_less():
 def test_linear_answers_beat_adding_up_sums():
     W = np.array([[1.0, 1, 1, 1], [1, -1, 0, 0], [0, 0, 1, -1]])
     domain = gm.Box(np.zeros(4), np.ones(4))
-    plan = gm.plan(domain, UNIT, answers=W)
+    plan = gm.plan(domain, UNIT, answers=W, weights="equal")
     sums = gm.plan(domain, UNIT)
     from_sums = np.sqrt(np.diag(W @ sums.covariance() @ W.T))
     assert plan.total_variance <= (from_sums**2).sum() * (1 + 1e-9)
     assert plan.optimality < 1.001
-    closed = gm.plan(domain, UNIT, answers=W, shape="lifted")
+    closed = gm.plan(domain, UNIT, answers=W, shape="lifted", weights="equal")
     assert plan.total_variance <= closed.total_variance
     assert closed.total_variance <= math.pi / 2 * plan.total_variance
 
@@ -175,8 +178,8 @@ def test_linear_answers_of_replaced_records_are_solved_where_small_and_closed_be
     for k, d in ((4, 3), (4, 6), (12, 40)):
         W = rng.normal(size=(k, d))
         domain = gm.Box(-rng.random(d), 1 + rng.random(d))
-        plan = gm.plan(domain, UNIT, answers=W, neighbours="replace-one")
-        closed = gm.plan(domain, UNIT, answers=W, neighbours="replace-one", shape="lifted")
+        plan = gm.plan(domain, UNIT, answers=W, neighbours="replace-one", weights="equal")
+        closed = gm.plan(domain, UNIT, answers=W, neighbours="replace-one", shape="lifted", weights="equal")
         omega = (W * W).sum(axis=0)
         T = float(np.sqrt(omega) @ (domain.upper - domain.lower))
         assert closed.total_variance == pytest.approx(T * T, rel=1e-9)
@@ -195,7 +198,7 @@ def test_linear_answers_use_the_master_formula():
     rng = np.random.default_rng(10)
     W = rng.normal(size=(12, 40))
     domain = gm.Box(-rng.random(40), 1 + rng.random(40))
-    plan = gm.plan(domain, UNIT, answers=W, count=True)
+    plan = gm.plan(domain, UNIT, answers=W, count=True, weights="equal")
     omega, c = (W * W).sum(axis=0), domain.centre
     T = float(np.sqrt(omega) @ domain.radius) + math.sqrt(float((W @ c) @ (W @ c)) + 1)
     assert plan.total_variance == pytest.approx(T * T, rel=1e-9)
@@ -208,5 +211,5 @@ def test_linear_answers_use_the_master_formula():
 def test_many_answers_of_one_column_do_not_lift_the_bound_above_the_price(size: int, neighbours: str) -> None:
     """All but one or two eigenvalues of the moment are zero, and their rounding is no part of the bound."""
     answers = np.linspace(1, 2, size)[:, None]
-    plan = gm.plan(gm.Box([2], [5]), UNIT, answers=answers, neighbours=neighbours)
+    plan = gm.plan(gm.Box([2], [5]), UNIT, answers=answers, neighbours=neighbours, weights="equal")
     assert 1 <= plan.price / plan.lower_bound < 1 + 1e-7

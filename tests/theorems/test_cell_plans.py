@@ -88,7 +88,9 @@ def matrix_of(options: dict, cells: int) -> np.ndarray:
 def test_every_question_is_solved_hidden_and_read_back(asked, neighbours, or_none):
     options, d = QUESTIONS[asked], 5
     domain, g = gm.Cells(d, or_none=or_none), gm.Guarantee(epsilon=1, delta=1e-6)
-    plan = gm.plan(domain, g, neighbours=neighbours, **options)
+    plan = gm.plan(
+        domain, g, neighbours=neighbours, **(options if "objective" in options else {"weights": "equal"} | options)
+    )
     private, count = neighbours == "add-remove", bool(options.get("count"))
     A = matrix_of(options, d)
     X = np.eye(d) if not or_none else np.vstack([np.eye(d), np.zeros((1, d))])
@@ -174,9 +176,9 @@ def test_points_of_any_scale_keep_every_point_noisy(scales, neighbours):
 
 def test_points_and_the_solver_agree():
     P = np.random.default_rng(5).normal(size=(60, 4))
-    plan = gm.plan(gm.Points(P), UNIT, gap=1e-6)
+    plan = gm.plan(gm.Points(P), UNIT, gap=1e-6, weights="equal")
     assert plan.total_variance == pytest.approx(solve(P, gap=1e-6).upper, rel=2e-6)
-    linear = gm.plan(gm.Points(P), UNIT, answers=[[1, 1, 0, 0], [0, 0, 1, -1]], gap=1e-6)
+    linear = gm.plan(gm.Points(P), UNIT, answers=[[1, 1, 0, 0], [0, 0, 1, -1]], gap=1e-6, weights="equal")
     assert linear.total_variance == pytest.approx(
         solve(P @ np.array([[1, 1, 0, 0], [0, 0, 1, -1]]).T, gap=1e-6).upper, rel=2e-6
     )

@@ -58,7 +58,9 @@ def test_people_with_many_rows_have_certificates_too():
 @pytest.mark.parametrize("name", PLANS)
 def test_every_certificate_holds_and_is_close(name, neighbours):
     domain, options = PLANS[name]
-    plan = gm.plan(domain, G, neighbours=neighbours, **options)
+    plan = gm.plan(
+        domain, G, neighbours=neighbours, **(options if "objective" in options else {"weights": "equal"} | options)
+    )
     certificate = Certificate.from_json(plan.certificate.to_json())
     proof = certificate.proof
     found = verify(gm.Plan.from_json(plan.to_json()), certificate)
@@ -107,7 +109,7 @@ def forged(certificate: Certificate, change) -> Certificate:
 )
 def test_forged_certificates_fall(name, change, words):
     domain, options = PLANS[name]
-    plan = gm.plan(domain, G, **options)
+    plan = gm.plan(domain, G, **(options if "objective" in options else {"weights": "equal"} | options))
     found = verify(plan, forged(plan.certificate, change))
     assert any(words in problem for problem in found.problems), found.problems
 

@@ -16,21 +16,27 @@ from gaussmith.plans.error_distribution import MAX_DISTINCT, ErrorLaw, rows_need
 G = gm.Guarantee(epsilon=1, delta=1e-5)
 
 PLANS = {
-    "lifted box": lambda: gm.plan(gm.Box([0] * 12, range(1, 13)), G, shape="lifted"),
-    "solved box": lambda: gm.plan(gm.Box([0, 1, 2], [1, 3, 2.5]), G),
+    "lifted box": lambda: gm.plan(gm.Box([0] * 12, range(1, 13)), G, shape="lifted", weights="equal"),
+    "solved box": lambda: gm.plan(gm.Box([0, 1, 2], [1, 3, 2.5]), G, weights="equal"),
     "isotropic": lambda: gm.plan(gm.Box([0] * 5, [1] * 5), G, shape="isotropic", count=True),
-    "replaced": lambda: gm.plan(gm.Box([0, 1, 2], [1, 3, 2.5]), G, neighbours="replace-one"),
-    "ball around a centre": lambda: gm.plan(gm.Ball(4, 1, [3, 0, 0, 1]), G, count=True),
+    "replaced": lambda: gm.plan(gm.Box([0, 1, 2], [1, 3, 2.5]), G, neighbours="replace-one", weights="equal"),
+    "ball around a centre": lambda: gm.plan(gm.Ball(4, 1, [3, 0, 0, 1]), G, count=True, weights="equal"),
     "means replaced": lambda: gm.plan(
-        gm.Box([0, 1, 2], [1, 3, 2.5]), G, answers="means", neighbours="replace-one"
+        gm.Box([0, 1, 2], [1, 3, 2.5]),
+        G,
+        answers="means",
+        neighbours="replace-one",
+        weights="equal",
     ),  # with a secret number their law is that of the worst means: tests/statistics/test_promised_means.py
-    "linear": lambda: gm.plan(gm.Box([0, 1, 2], [1, 3, 2.5]), G, answers=[[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1]]),
+    "linear": lambda: gm.plan(
+        gm.Box([0, 1, 2], [1, 3, 2.5]), G, answers=[[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1]], weights="equal"
+    ),
     "counts": lambda: gm.plan(gm.Counts(9, at_most=2), G),
     "counts replaced": lambda: gm.plan(gm.Counts(9, at_most=3), G, neighbours="replace-one"),
-    "votes": lambda: gm.plan(gm.Votes(5), G),
-    "votes replaced": lambda: gm.plan(gm.Votes(5), G, neighbours="replace-one"),
-    "sparse sums": lambda: gm.plan(gm.SparseSum(6, at_most=2, bound=[1, 2, 3, 4, 5, 6]), G),
-    "gaussian": lambda: gm.plan(gm.GaussianData([5, 0, 1], [1, 2, 0.1]), G),
+    "votes": lambda: gm.plan(gm.Votes(5), G, weights="equal"),
+    "votes replaced": lambda: gm.plan(gm.Votes(5), G, neighbours="replace-one", weights="equal"),
+    "sparse sums": lambda: gm.plan(gm.SparseSum(6, at_most=2, bound=[1, 2, 3, 4, 5, 6]), G, weights="equal"),
+    "gaussian": lambda: gm.plan(gm.GaussianData([5, 0, 1], [1, 2, 0.1]), G, weights="equal"),
 }
 
 
@@ -96,7 +102,7 @@ def test_eigenvalues_of_many_variances_are_bounded_from_above() -> None:
 
 
 def test_wide_plans_answer_quickly() -> None:
-    plan = gm.plan(gm.Box(np.zeros(5000), np.random.default_rng().uniform(1, 2, 5000)), G)
+    plan = gm.plan(gm.Box(np.zeros(5000), np.random.default_rng().uniform(1, 2, 5000)), G, weights="equal")
     start = time.perf_counter()
     assert plan.squared_error_quantile(0.95) > plan.expected_squared_error
     assert plan.maximum_error(0.95) > plan.standard_errors.max()

@@ -109,8 +109,8 @@ def drawn_answers():
 @pytest.mark.parametrize(("W", "ratio"), drawn_answers())
 def test_the_closed_form_loses_what_vertices_win(W, ratio):
     domain = gm.Box(np.zeros(W.shape[1]), np.ones(W.shape[1]))
-    plan = gm.plan(domain, UNIT, answers=W)
-    closed = gm.plan(domain, UNIT, answers=W, shape="lifted")
+    plan = gm.plan(domain, UNIT, answers=W, weights="equal")
+    closed = gm.plan(domain, UNIT, answers=W, shape="lifted", weights="equal")
     assert plan.block.shape.name == "solved" and 1 <= plan.optimality <= 1.0002
     assert closed.total_variance / plan.total_variance == pytest.approx(ratio, abs=1e-3)
 
@@ -177,7 +177,7 @@ def test_releases_read_back_what_was_summed():
     data = lower + rng.random((50, 15)) * 3
     for neighbours, count in (("add-remove", True), ("add-remove", False), ("replace-one", False)):
         domain = gm.Box(lower, lower + 3)
-        plan = gm.plan(domain, gm.Guarantee(mu=1e9), answers=W, count=count, neighbours=neighbours)
+        plan = gm.plan(domain, gm.Guarantee(mu=1e9), answers=W, count=count, neighbours=neighbours, weights="equal")
         assert plan.block.shape.name == "solved"
         release = plan.release(data)
         expected = [*(W @ data.sum(axis=0)), *([50] if count else [])]
@@ -187,7 +187,7 @@ def test_releases_read_back_what_was_summed():
 def test_many_answers_or_columns_keep_the_closed_form():
     rng = np.random.default_rng(9)
     for k, d in ((5, 60), (70, 12), (20, 20)):
-        plan = gm.plan(gm.Box([0] * d, [1] * d), UNIT, answers=rng.normal(size=(k, d)))
+        plan = gm.plan(gm.Box([0] * d, [1] * d), UNIT, answers=rng.normal(size=(k, d)), weights="equal")
         assert plan.block.shape.name == "lifted box"
 
 
@@ -195,6 +195,6 @@ def test_groups_hold_boxes_with_few_answers():
     W = np.random.default_rng(1).normal(size=(2, 12))
     for neighbours in ("add-remove", "replace-one"):
         groups = gm.Groups({"k": [1, 2, 3]}, gm.Box([0] * 12, [1] * 12), at_most=2)
-        plan = gm.plan(groups, UNIT, answers=W, neighbours=neighbours)
+        plan = gm.plan(groups, UNIT, answers=W, neighbours=neighbours, weights="equal")
         assert plan.block.shape.name == "solved"
         assert verify(plan, plan.certificate).problems == ()

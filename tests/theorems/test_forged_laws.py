@@ -45,7 +45,10 @@ PLANS: dict[str, tuple[Any, dict[str, Any]]] = {
         gm.Cells(shape=(3, 2, 4)), {"answers": W.marginals([3, 2, 4], 2), "neighbours": "replace-one"},
     ),
 }  # fmt: skip
-MADE = {name: gm.plan(domain, UNIT, **options) for name, (domain, options) in PLANS.items()}
+MADE = {
+    name: gm.plan(domain, UNIT, **(options if "objective" in options else {"weights": "equal"} | options))
+    for name, (domain, options) in PLANS.items()
+}
 CORNERS = gm.Box([0] * 3, [1] * 3).corners()
 LAWS = [
     *(plan.block.bounding_law for plan in MADE.values()),

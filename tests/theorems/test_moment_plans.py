@@ -27,14 +27,14 @@ OPTIMA = [(1, 6.4, 6.4), (2, 24.336, 16.19), (3, 68.235, 30.2256), (5, 316.4, 70
 @pytest.mark.parametrize(("columns", "every", "squares"), OPTIMA)
 def test_reference_values(columns: int, every: float, squares: float) -> None:
     for products, expected in (("all", every), ("squares", squares)):
-        plan = gm.plan(gm.Moments(box(columns), products), ONE, count=True)
+        plan = gm.plan(gm.Moments(box(columns), products), ONE, count=True, weights="equal")
         assert plan.block.price == pytest.approx(expected, rel=1e-3)
         assert plan.optimality < 1.0001
         assert plan.block.lower_bound <= plan.block.price
 
 
 def test_fifty_columns() -> None:
-    plan = gm.plan(gm.Moments(box(50)), ONE, count=True)
+    plan = gm.plan(gm.Moments(box(50)), ONE, count=True, weights="equal")
     assert plan.block.price == pytest.approx(1_646_030, rel=1e-3)
     assert dict(plan.block.alternatives)["isotropic"] == pytest.approx(1_758_276, rel=1e-6)
 
@@ -46,7 +46,7 @@ def test_points_of_a_grid_give_the_same_optimum(columns: int) -> None:
     first, second = np.triu_indices(columns)
     points = np.hstack([grid, grid[:, first] * grid[:, second]])
     listed = gm.plan(gm.Points(points), ONE, count=True, gap=1e-3)
-    ours = gm.plan(gm.Moments(box(columns)), ONE, count=True)
+    ours = gm.plan(gm.Moments(box(columns)), ONE, count=True, weights="equal")
     assert listed.block.lower_bound <= ours.block.price * (1 + 1e-9)
     assert listed.block.price == pytest.approx(ours.block.price, rel=2e-3)
 
@@ -83,7 +83,7 @@ def test_many_columns_that_weigh_differently_have_an_honest_bound() -> None:
 
 
 def test_replacing_a_record_of_one_column() -> None:
-    plan = gm.plan(gm.Moments(box(1)), ONE, neighbours=REPLACE_ONE)
+    plan = gm.plan(gm.Moments(box(1)), ONE, neighbours=REPLACE_ONE, weights="equal")
     assert plan.block.price == pytest.approx(40 * math.sqrt(5) - 84, rel=1e-9)
     assert plan.optimality < 1 + 1e-9
 
@@ -91,7 +91,7 @@ def test_replacing_a_record_of_one_column() -> None:
 @pytest.mark.parametrize(("columns", "at_least"), [(2, 31.2), (3, 109.08)])
 def test_replacing_a_record_of_several_columns(columns: int, at_least: float) -> None:
     """The price is above what cutting planes found to be needed, and so is the law's bound, nearly."""
-    plan = gm.plan(gm.Moments(box(columns)), ONE, neighbours=REPLACE_ONE)
+    plan = gm.plan(gm.Moments(box(columns)), ONE, neighbours=REPLACE_ONE, weights="equal")
     assert at_least <= plan.block.lower_bound <= plan.block.price
 
 
@@ -106,7 +106,7 @@ def test_every_certificate_holds_and_is_read_back(neighbours: str, products: obj
 
 
 def test_a_law_that_is_none_is_refused() -> None:
-    plan = gm.plan(gm.Moments(box(2)), ONE, count=True)
+    plan = gm.plan(gm.Moments(box(2)), ONE, count=True, weights="equal")
     law = plan.block.bounding_law
     changed = type(law)("moments", law.lower, {**law.numbers, "levels": law.numbers["levels"] + 1})
     with pytest.raises(gm.PlanError, match="not a law of differences"):

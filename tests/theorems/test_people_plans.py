@@ -202,7 +202,7 @@ def test_lifts_that_do_not_fit_are_refused() -> None:
 def test_a_matrix_of_answers_is_read_from_the_coordinates_that_it_names() -> None:
     """Each answer takes from every coordinate what its row says; where that cannot be planned it is refused."""
     domain, rows = People(Box([0], [1]), Box([0], [2]), 3), np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
-    plan = gm.plan(domain, UNIT, answers=rows, count=True)
+    plan = gm.plan(domain, UNIT, answers=rows, count=True, weights="equal")
     shape = plan.block.shape
     wanted = np.column_stack([rows * domain.radius, rows @ domain.centre])
     assert (shape.features.dense() @ shape.lift.dense())[:2] == pytest.approx(wanted, abs=1e-9)

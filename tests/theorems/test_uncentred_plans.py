@@ -66,23 +66,23 @@ def test_replaced_counts_are_at_their_optimum(d, k, optimum):
 
 @pytest.mark.parametrize(("d", "optimum", "isotropic"), VOTES)
 def test_votes_are_at_their_optimum(d, optimum, isotropic):
-    plan = gm.plan(gm.Votes(d), UNIT)
+    plan = gm.plan(gm.Votes(d), UNIT, weights="equal")
     assert plan.total_variance == pytest.approx(optimum, rel=1e-9)
     assert plan.optimality < 1 + 1e-9
     assert dict(plan.block.alternatives)["isotropic"] == pytest.approx(isotropic, rel=1e-9)
-    public = gm.plan(gm.Votes(d), UNIT, neighbours="replace-one")
+    public = gm.plan(gm.Votes(d), UNIT, neighbours="replace-one", weights="equal")
     assert public.total_variance == pytest.approx(d * (d * d - 1) / 3 * (d - 1), rel=1e-9)
 
 
 def test_sparse_sums_are_at_their_optimum():
     for d, k, b in ((10, 3, 2.0), (1000, 7, 0.5)):
-        plan = gm.plan(gm.SparseSum(d, at_most=k, bound=b), UNIT)
+        plan = gm.plan(gm.SparseSum(d, at_most=k, bound=b), UNIT, weights="equal")
         assert plan.total_variance == pytest.approx(d * k * b * b, rel=1e-9)
-        public = gm.plan(gm.SparseSum(d, at_most=k, bound=b), UNIT, neighbours="replace-one")
+        public = gm.plan(gm.SparseSum(d, at_most=k, bound=b), UNIT, neighbours="replace-one", weights="equal")
         assert public.total_variance == pytest.approx(4 * plan.total_variance, rel=1e-9)
         assert max(plan.optimality, public.optimality) < 1 + 1e-9
     # one large bound: it gets a whole unit of attention, the rest share the other
-    plan = gm.plan(gm.SparseSum(3, at_most=2, bound=[10, 1, 1]), UNIT)
+    plan = gm.plan(gm.SparseSum(3, at_most=2, bound=[10, 1, 1]), UNIT, weights="equal")
     assert plan.total_variance == pytest.approx(130.28427124746, rel=1e-9)
     assert plan.total_variance < dict(plan.block.alternatives)["isotropic"]
 
@@ -130,7 +130,7 @@ def test_solver_agrees_and_no_difference_exceeds_the_guarantee(name, asked, neig
     """Each question at the optimum of a solver that sees all records; ‖C s‖ + √m ≤ μ 2^52 in rationals at the worst."""
     domain, options = DOMAINS[name], fitted(QUESTIONS[asked], DOMAINS[name].dimension)
     g = gm.Guarantee(epsilon=1, delta=1e-6)
-    plan = gm.plan(domain, g, neighbours=neighbours, **options)
+    plan = gm.plan(domain, g, neighbours=neighbours, **({"weights": "equal"} | options))
     d = domain.dimension
     S = differences_of(domain, neighbours)
     W = np.array(options.get("answers", np.eye(d))) * domain.radius
@@ -218,7 +218,12 @@ def test_a_certified_bound_holds_where_records_cannot_be_listed():
     for domain in (gm.Counts(40, at_most=20), gm.Votes(12), gm.SparseSum(40, at_most=9, bound=1.0)):
         for neighbours in BOTH:
             plan = gm.plan(
-                domain, UNIT, neighbours=neighbours, answers=rng.normal(size=(5, domain.dimension)), count=True
+                domain,
+                UNIT,
+                neighbours=neighbours,
+                answers=rng.normal(size=(5, domain.dimension)),
+                count=True,
+                weights="equal",
             )
             assert 0 < plan.lower_bound <= plan.total_variance  # valid, and far apart: such answers have no closed form
             weighted = gm.plan(domain, UNIT, neighbours=neighbours, weights=np.geomspace(1, 2, domain.dimension))

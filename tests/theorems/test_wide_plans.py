@@ -28,16 +28,16 @@ FIGURES = [([1, 1], [0.03] * 9, 3.1724, 3.3986), ([1, 1], [0.001] * 9, 2.6828, 2
 
 @pytest.mark.parametrize(("wide", "narrow", "most", "closed"), FIGURES)
 def test_reference_values(wide, narrow, most, closed):
-    plan = gm.plan(box(wide, narrow), UNIT)
+    plan = gm.plan(box(wide, narrow), UNIT, weights="equal")
     assert plan.block.shape.name == "wide" and plan.total_variance <= most
-    lifted = gm.plan(box(wide, narrow), UNIT, shape="lifted")
+    lifted = gm.plan(box(wide, narrow), UNIT, shape="lifted", weights="equal")
     assert lifted.total_variance == pytest.approx(closed, abs=1e-4)
     assert 1 <= plan.optimality <= 1.001
 
 
 @pytest.mark.parametrize(("wide", "narrow", "most", "closed"), FIGURES)
 def test_all_corners_together_are_hardly_better(wide, narrow, most, closed):
-    plan = gm.plan(box(wide, narrow), UNIT)
+    plan = gm.plan(box(wide, narrow), UNIT, weights="equal")
     corners = np.array(list(itertools.product(*[(0.0, w) for w in (*wide, *narrow)])))[1:]
     best = solve(corners, gap=5e-4, max_rounds=400)
     assert best.lower <= plan.total_variance * (1 + 1e-9)
@@ -56,7 +56,7 @@ def test_never_worse_than_the_closed_form_and_verified(seed, count):
     lower = widths * rng.choice([0.0, -0.5, 0.3, -1.0], len(widths))
     order = rng.permutation(len(widths))
     domain = gm.Box(lower[order], (lower + widths)[order])
-    plan, closed = (gm.plan(domain, UNIT, count=count, shape=shape) for shape in ("best", "lifted"))
+    plan, closed = (gm.plan(domain, UNIT, count=count, shape=shape, weights="equal") for shape in ("best", "lifted"))
     assert plan.total_variance <= closed.total_variance
     assert 1 <= plan.optimality <= 1.02
     found = verify(gm.read(plan.to_json()), gm.read(plan.certificate.to_json()))
@@ -82,7 +82,7 @@ def test_no_corner_exceeds_the_guarantee_in_exact_arithmetic():
     widths = np.append([1.0, 3.0, 2.0], rng.random(9) * 0.05)
     lower = widths * rng.choice([0.0, -0.25, 0.3], 12)
     domain, g = gm.Box(lower, lower + widths), gm.Guarantee(epsilon=1, delta=1e-6)
-    plan = gm.plan(domain, g)
+    plan = gm.plan(domain, g, weights="equal")
     assert plan.block.shape.name == "wide"
     lift, extents = plan.block.grid.lift, [int(e) for e in plan.block.codes.extents]
     rows = [[Fraction(x) for x in lift.row(i)] for i in range(lift.shape[0])]

@@ -16,6 +16,8 @@ from gaussmith.errors import SourceError, nearest
 
 INSTALL = "pip install gaussmith[duckdb]"
 
+_INTEGERS = "BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT".split()
+
 
 def require_duckdb(said: str) -> None:
     """Refuse where DuckDB, or PyArrow, in which it hands numbers over, is not installed."""
@@ -139,6 +141,25 @@ def _open_table(connection: Any, table: str, said: str) -> Any:
             table=table,
         )
     return attempt(lambda: connection.table(table), problem)
+
+
+def not_null_columns(database: Database) -> frozenset[str]:
+    """The integers and booleans of a table that are declared NOT NULL; none of a view or a query.
+
+    Raises what DuckDB raises. Floats may be NaN. The declaration is part of the schema: no data value is read.
+    """
+    if database.table is None:
+        return frozenset()
+    with _connect(os.path.expanduser(database.path)) as connection:
+        found = connection.execute(
+            "select column_name from information_schema.columns join information_schema.tables "
+            "using (table_catalog, table_schema, table_name) "
+            "where table_type = 'BASE TABLE' and is_nullable = 'NO' and list_contains($kinds, data_type) "
+            "and table_catalog = current_database() and table_schema = current_schema() "
+            "and lower(table_name) = lower($table)",
+            {"table": database.table, "kinds": _INTEGERS},
+        ).fetchall()
+    return frozenset(name for (name,) in found)
 
 
 def quote(name: str) -> str:

@@ -36,7 +36,7 @@ _PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of o
 
 _SPARED = (
     "present", "complete", "stand_ins", "source", "is_text", "ids", "query", "form", "person_columns", "person_where",
-    "cuts", "keys", "by_cuts", "zoned", "found",
+    "cuts", "keys", "by_cuts", "zoned", "found", "complete_by_type",
 )  # fmt: skip
 """Fields that are saved only where they say something."""
 
@@ -57,6 +57,7 @@ class RowRule:
     columns, where:  derived columns and the filter, in the language of docs/expressions.md
     present:         columns in which a row must have a value; null, NaN and text that is no number are none
     complete:        columns that are promised to have a value in every row
+    complete_by_type: columns of the source whose type cannot hold a missing value, which a plan relied on
     values_per_unit: how many declared values of a histogram's column a person counts in
     stand_ins:       what a missing value counts as, by column, where that was said or may surprise: in text
     source, is_text: once a source was opened, its name without folders and secrets, and whether its numbers are text
@@ -99,6 +100,7 @@ class RowRule:
     by_cuts: tuple[tuple[str, Cut], ...] = ()
     zoned: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
+    complete_by_type: tuple[str, ...] = ()
 
     @property
     def histogram(self) -> str | None:
@@ -226,6 +228,9 @@ class RowRule:
             lines.append(f"only {which} where {_listed(self.present)} not missing{text}")
         if self.complete:
             lines.append(f"{_listed(self.complete)} promised to have a value in every row")
+        if self.complete_by_type:
+            types = "its type" if len(self.complete_by_type) == 1 else "their types"
+            lines.append(f"{_some(self.complete_by_type)} cannot be missing by {types}")
         if self.stand_ins:
             what = "a missing value"
             what += ", or text that is not a plain number (45%, $5, 1,5)," if self.is_text else ""
@@ -249,6 +254,8 @@ class RowRule:
             return f"missing counts as {told[column]:,.12g}"
         if column in self.complete:
             return "no value missing, by promise"
+        if column in self.complete_by_type:
+            return "cannot be missing by its type"
         if kind in (OWN_VALUE, OWN_MEAN, OWN_TOTAL):
             return "missing values left out"
         return "missing adds 0" if kind == TOTAL else ""
@@ -282,7 +289,7 @@ class RowRule:
         for name in _SPARED:
             if not fields[name]:
                 del fields[name]
-        for name in ("present", "complete", "zoned", "found"):
+        for name in ("present", "complete", "complete_by_type", "zoned", "found"):
             if name in fields:
                 fields[name] = list(fields[name])
         if self.cuts:
@@ -304,6 +311,7 @@ class RowRule:
             "present": (),
             "complete": (),
             "found": (),
+            "complete_by_type": (),
             "stand_ins": (),
             "cuts": {},
             "keys": (),
@@ -325,6 +333,7 @@ class RowRule:
                 "complete": tuple(map(str, given["complete"])),
                 "zoned": tuple(map(str, given["zoned"])),
                 "found": tuple(map(str, given["found"])),
+                "complete_by_type": tuple(map(str, given["complete_by_type"])),
                 "groups_per_unit": int(given["groups_per_unit"]),
                 "columns": tuple((str(name), str(text)) for name, text in given["columns"].items()),
                 "values_per_unit": int(given["values_per_unit"]),
@@ -343,8 +352,11 @@ class RowRule:
 
 def _listed(names: tuple[str, ...]) -> str:
     """Names with their verb."""
-    some = ", ".join(names[:MAX_LISTED]) + (", …" if names[MAX_LISTED:] else "")
-    return f"{some} {'is' if len(names) == 1 else 'are'}"
+    return f"{_some(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:MAX_LISTED]) + (", …" if names[MAX_LISTED:] else "")
 
 
 def notes_on(pieces: Sequence[tuple[int, Sequence[str], RowRule | None]]) -> list[str]:

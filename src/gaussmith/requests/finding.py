@@ -7,7 +7,7 @@ counts people, with all answers that are read from the same rows. The others tel
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -123,14 +123,14 @@ def ask_found_values(fields: dict[str, Any], unit: str | None) -> dict[str, Any]
     return {**fields, "histograms": {}, "by": by, "count": True, "groups_per_unit": limit, "values_per_unit": None}
 
 
-def found_parts(question: Question, unit: str | None) -> list[Part]:
+def found_parts(question: Question, unit: str | None, never_missing: Container[str] = ()) -> list[Part]:
     """The parts of a question about found keys; the one that decides comes first, and counts people.
 
     Sums and means over people ride along with the count in one noise. Other answers have noise of their own: what
     would serve both would count people twice, and intervals would have to know of the choice.
     """
     counting = question if question.count is True else replace(question, count=True)
-    parts = parts_of(question) if question.count else parts_of(counting)
+    parts = parts_of(question if question.count else counting, never_missing)
     first = next((i for i, part in enumerate(parts) if not part.present and part.count), None)
     assert first is not None, "the count is in a part that leaves out no rows"
     if parts[first].over != NUMBERS or (unit is not None and _is_over_rows(parts[first])):

@@ -8,7 +8,7 @@ must be `present`. All other answers over numbers are one part; each histogram i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ class Part:
     asked:    what is asked, in the order of the draw's answers
     over:     which of `plans.assembly.ASSEMBLIES` makes the domain
     present:  columns in which a row must have a value
+    complete_by_type: columns that cannot be missing by their type, of those that would else have to be present
     within:   where means are stated to lie
     """
 
@@ -50,6 +51,7 @@ class Part:
     columns: tuple[tuple[str, str], ...]
     missing: Mapping[str, float]
     complete: tuple[str, ...] = ()
+    complete_by_type: tuple[str, ...] = ()
     person_columns: tuple[tuple[str, str], ...] = ()
     within: Within = ()
     error_at_most: float | None = None
@@ -102,10 +104,13 @@ def asked_of(question: Question) -> list[AskedAnswer]:
     ]
 
 
-def parts_of(question: Question) -> list[Part]:
-    """The parts of a question. The count is in the first one that leaves out no rows for missing values."""
+def parts_of(question: Question, never_missing: Container[str] = ()) -> list[Part]:
+    """The parts of a question. The count is in the first one that leaves out no rows for missing values.
+
+    `never_missing` are columns of the source that cannot be missing by their type.
+    """
     asked = asked_of(question)
-    keys = [_domain_of(each, question) for each in asked]
+    keys = [_domain_of(each, question, never_missing) for each in asked]
     weights = _weights_of(question, asked)
     found = []
     counted = question.count
@@ -113,7 +118,9 @@ def parts_of(question: Question) -> list[Part]:
         at = [i for i, other in enumerate(keys) if other == key]
         beside = all(STATISTICS[asked[i].kind].counts_beside for i in at)
         counts = not key[2] and beside and counted
-        found.append(_part(question, key, [asked[i] for i in at], _some(weights, at), counts or False))
+        part = _part(question, key, [asked[i] for i in at], _some(weights, at), counts or False)
+        skipped = dict.fromkeys(name for i in at for name in present_for(asked[i], question))
+        found.append(replace(part, complete_by_type=tuple(name for name in skipped if name not in key[2])))
         counted = False if counts else counted
     return [*found, count_alone(question, counted)] if counted else found
 
@@ -123,17 +130,33 @@ def count_alone(question: Question, count: bool | str) -> Part:
     return _part(question, (NUMBERS, None, ()), [], _some(_weights_of(question, asked_of(question)), []), count)
 
 
-def _domain_of(asked: AskedAnswer, question: Question) -> tuple[str, Any, tuple[str, ...]]:
+def _domain_of(
+    asked: AskedAnswer, question: Question, never_missing: Container[str]
+) -> tuple[str, Any, tuple[str, ...]]:
     known = STATISTICS[asked.kind]
-    return known.over, known.shares_domain(asked), present_for(asked, question)
+    present = tuple(name for name in present_for(asked, question) if name not in never_missing)
+    return known.over, known.shares_domain(asked), present
 
 
 def present_for(asked: AskedAnswer, question: Question) -> tuple[str, ...]:
-    """The columns in which a row must have a value to be read for this."""
+    """The columns in which a row must have a value to be read for this, unless their type says that it has one."""
     known = STATISTICS[asked.kind]
     if not known.leaves_out(asked):
         return ()
     return tuple(sorted({name for name in known.columns_present(asked) if question.skips(name)}))
+
+
+def never_missing_in(question: Question, source: Any) -> frozenset[str]:
+    """The columns that cannot be missing by their type, of those of the source whose missing values are left out.
+
+    The schema of a source that is at hand is read; no data value is. Of any other source none are known.
+    """
+    asked = {name for part in parts_of(question) for name in part.present} - {*question.columns}
+    if not asked or question.person_columns:
+        return frozenset()
+    from gaussmith.engines.complete_columns import never_missing
+
+    return never_missing(source, asked)
 
 
 def _part(question: Question, key: tuple[Any, ...], asked: Sequence[AskedAnswer], weights: Any, count: Any) -> Part:
@@ -156,6 +179,7 @@ def _part(question: Question, key: tuple[Any, ...], asked: Sequence[AskedAnswer]
         tuple(question.columns.items()),
         {column: value for column, value in question.missing.items() if column in columns},
         tuple(column for column in question.complete if column in columns),
+        (),
         tuple(question.person_columns.items()),
         tuple((each, where) for each, where in within if where is not None),
         question.error_at_most,
@@ -197,7 +221,7 @@ def _alike(one: Part, other: Part) -> bool:
     if one.reading != other.reading or len({one.count, other.count} - {False}) > 1:
         return False
     shared = set.intersection(*({c.name for each in part.asked for c in each.columns} for part in (one, other)))
-    promised = [{name for name in part.complete if name in shared} for part in (one, other)]
+    promised = [{*part.complete, *part.complete_by_type} & shared for part in (one, other)]
     return all(one.missing.get(c) == other.missing.get(c) for c in shared) and promised[0] == promised[1]
 
 
@@ -207,12 +231,15 @@ def unite(parts: Sequence[Part]) -> Part:
         return parts[0]
     kinds = list(STATISTICS)
     asked = dict.fromkeys(each for part in parts for each in part.asked)
+    promised = tuple(dict.fromkeys(column for part in parts for column in part.complete))
+    by_type = [column for part in parts for column in part.complete_by_type]
     return replace(
         parts[0],
         asked=tuple(sorted(asked, key=lambda each: kinds.index(each.kind))),
         count=next((part.count for part in parts if part.count), False),
         missing={column: value for part in parts for column, value in part.missing.items()},
-        complete=tuple(dict.fromkeys(column for part in parts for column in part.complete)),
+        complete=promised,
+        complete_by_type=tuple(dict.fromkeys(name for name in by_type if name not in promised)),
         within=_widest(parts),
     )
 

@@ -34,7 +34,7 @@ from gaussmith.requests.given import (
     refuse_unknown,
 )
 from gaussmith.requests.limits import check_limits
-from gaussmith.requests.parts import Part, merge, parts_of, slot_of, unite
+from gaussmith.requests.parts import Part, merge, never_missing_in, parts_of, slot_of, unite
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
 from gaussmith.statistics.registry import asked_by_field
@@ -79,7 +79,7 @@ class Request(AccuracyFirst, Fields):
     neighbors: InitVar[str | None] = None  # the same as neighbours, which holds what was said
 
     plan: Plan = field(init=False, repr=False)
-    """The plan of this request; made without data."""
+    """The plan of this request; made without data, from names, bounds and what the types of columns can hold."""
 
     def __new__(cls, *values: Any, **given: Any) -> Request:
         refuse_unknown(given, [each.name for each in fields(cls) if each.init] + ["neighbors"])
@@ -187,7 +187,9 @@ class Request(AccuracyFirst, Fields):
         check_found(questions, self.neighbours, self.keys_delta)
         shared = any(question.share is not None for question in questions)
         finding = [i for i, question in enumerate(questions) if question.finds]
-        owners = [(i, part) for i, question in enumerate(questions) for part in parts_of(question) if i not in finding]
+        filled = [never_missing_in(question, self.source) for question in questions]
+        plain = [(i, question) for i, question in enumerate(questions) if i not in finding]
+        owners = [(i, part) for i, question in plain for part in parts_of(question, filled[i])]
         sets = merge([part for _, part in owners], apart=shared)
         parts = [unite([owners[k][1] for k in members]) for members in sets]
         at = {k: (j, parts[j]) for j, members in enumerate(sets) for k in members}
@@ -201,7 +203,6 @@ class Request(AccuracyFirst, Fields):
             others = sum(question.share or 1.0 for question in questions if not question.finds)
             own, rest, kappas = split_found(self.guarantee, shares, others, self.keys_delta)
             guarantee, spent = rest or self.guarantee, list(zip(finding, own, kappas, strict=True))
-        plain = [question for question in questions if not question.finds]
         draws: list[Draw] = []
         if plain:
             draws = (
@@ -210,7 +211,7 @@ class Request(AccuracyFirst, Fields):
         places = {i: [at[k] for k, (owner, _) in enumerate(owners) if owner == i] for i in range(len(questions))}
         parts_in = {i: [part for owner, part in owners if owner == i] for i in range(len(questions))}
         for which, (i, share, kappa) in enumerate(spent):
-            found = found_parts(questions[i], self.unit)
+            found = found_parts(questions[i], self.unit, filled[i])
             places[i], parts_in[i] = [(len(draws) + k, part) for k, part in enumerate(found)], found
             draws += plan_found(questions[i], found, self.unit, share, kappa, which)
         slots = [slot_of(question, parts_in[i], places[i]) for i, question in enumerate(questions)]

@@ -74,6 +74,7 @@ def plan_part(
         part.present,
         min(part.values_per_unit, made.domain.dimension) if is_marks else 1,
         complete=part.complete,
+        complete_by_type=part.complete_by_type,
         cuts=made.cuts,
         stand_ins=tuple((column, float(value)) for column, value in part.missing.items() if is_number(value)),
         person_columns=part.person_columns,
