@@ -48,8 +48,10 @@ OF_PEOPLE: dict[str, Question] = {
 
 def plan(questions: list[Question], neighbours: str, unit: str | None) -> gm.Plan:
     named = [{"name": f"q{i}", **question} for i, question in enumerate(questions)]
-    guarantee = gm.Guarantee(mu=1)
-    return gm.Request("x.csv", questions=named, guarantee=guarantee, neighbours=neighbours, unit=unit).plan
+    limits = {"groups_per_unit": 1, "values_per_unit": 1}
+    return gm.Request(
+        "x.csv", questions=named, guarantee=gm.Guarantee(mu=1), neighbours=neighbours, unit=unit, **limits
+    ).plan
 
 
 def refusals(asked: dict[str, Question], neighbours: str, unit: str | None) -> set[str]:
@@ -82,7 +84,7 @@ def test_the_number_of_people_is_exact_and_free_where_it_is_public(unit: str | N
     table = pl.DataFrame({"person": ["u", "v", "v", "w"], "a": ["k", "l", "z", "k"], "x": [0.5, 1.5, 2.0, 3.0]})
     people = 4 if unit is None else 3
     beside: list[Question] = [
-        {"name": "a", "count": True, "by": {"a": KEYS}},
+        {"name": "a", "count": True, "by": {"a": KEYS}, "groups_per_unit": 1},
         {"name": "f", "count": True, "where": "x > 1"},
     ]
     fields: dict[str, Any] = {"guarantee": gm.Guarantee(mu=1), "neighbours": "replace-one", "unit": unit}
