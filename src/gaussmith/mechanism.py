@@ -205,7 +205,9 @@ def _pass(draw: Draw, threshold: Threshold, opened: Opened) -> _Passed:
     keys, kept = opened.summation.keys, []
     for batch in opened.summation.stream(opened.source, threshold.spares, threshold.at_least):
         people, spare = batch["n"].to_numpy(), batch["s"].to_numpy()
-        noise, spare_noise = normal_integers(2 * len(people), NOISE_BITS).reshape(2, len(people))
+        looked_at = 2 if threshold.has_spare else 1
+        draws = normal_integers(looked_at * len(people), NOISE_BITS).reshape(looked_at, len(people))
+        noise, spare_noise = draws[0], draws[-1]  # without a spare number nothing looks at the second
         shows = threshold.shows(people, noise, spare, spare_noise)
         bars = threshold.bars(spare[shows], spare_noise[shows])
         passed = batch.filter(pl.Series(shows, dtype=pl.Boolean))

@@ -29,6 +29,12 @@ def write_found(file: Path, claim: str, seed: str, seconds: float, found: dict[s
     file.write_text(json.dumps(fields, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
+def kept_found(file: Path, *names: str) -> dict[str, Any]:
+    """Fields that were written by hand, or by another proof, and stay."""
+    fields = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    return {name: fields[name] for name in names if name in fields}
+
+
 def commit() -> str:
     """The commit that was proved, marked where the tree has changes of its own."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]

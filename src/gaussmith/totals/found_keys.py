@@ -106,17 +106,18 @@ def stream_people(
     import narwhals as nw
 
     kept = kept_keys(frame, replace(added, features=()), keys, engine, groups_per_unit)
-    if added.unit is None or not spares:
-        kept = kept.with_columns(nw.lit(spares[0] if spares else 0).cast(nw.Int64).alias("s"))
+    kept = kept.with_columns(nw.lit(1).cast(nw.Int64).alias("n"))
+    if added.unit is None or not spares:  # everybody adds the same
+        each = nw.lit(spares[0] if spares else 0).cast(nw.Int64)
+        summed = kept.group_by(*keys.columns).agg(nw.col("n").sum()).with_columns(nw.col("n").cast(nw.Int64))
+        summed = summed.with_columns((nw.col("n") * each).alias("s"))
     else:
-        many = nw.col("n").len().over("u")
         spare = nw.lit(spares[0]).cast(nw.Int64)
-        for j, value in enumerate(spares[1:], start=2):
-            spare = nw.when(nw.col("j") >= j).then(nw.lit(value).cast(nw.Int64)).otherwise(spare)
-        kept = kept.with_columns(many.cast(nw.Int64).alias("j")).with_columns(spare.alias("s"))
-    counted = kept.with_columns(nw.lit(1).cast(nw.Int64).alias("n"))
-    summed = counted.group_by(*keys.columns).agg(nw.col("n").sum(), nw.col("s").sum())
-    summed = summed.with_columns(nw.col("n").cast(nw.Int64), nw.col("s").cast(nw.Int64))
+        for j, value in enumerate(spares[1:], start=2):  # with more than m keys m are kept
+            spare = nw.when(nw.col("held") >= j).then(nw.lit(value).cast(nw.Int64)).otherwise(spare)
+        kept = kept.with_columns(spare.alias("s"))
+        summed = kept.group_by(*keys.columns).agg(nw.col("n").sum(), nw.col("s").sum())
+        summed = summed.with_columns(nw.col("n").cast(nw.Int64), nw.col("s").cast(nw.Int64))
     if at_least > 1:
         summed = summed.filter(nw.col("n") >= at_least)
     return engine.batches(summed.select(*keys.columns, "n", "s"), BATCH_KEYS)
@@ -157,7 +158,10 @@ def kept_keys(
     groups_per_unit: int,
     some: Frame | None = None,
 ) -> Frame:
-    """One row for each person and kept key: u, the key, n its rows and the limbs of its features."""
+    """One row for each person and kept key: u, the key, n its rows and the limbs of its features.
+
+    Without `some` also `held`: of how many keys the person has rows.
+    """
     if some is None or added.unit is None:
         rows = keyed_rows(frame if some is None else some, added, keys, engine)
         limbs = code_rows(rows, added, keys.columns)
@@ -240,7 +244,7 @@ def _keep(combined: Frame, keys: KeyColumns, engine: Engine, groups_per_unit: in
     """Of each person the m keys with most rows, ties by digest; only people with more than m are ranked."""
     import narwhals as nw
 
-    columns = list(combined.collect_schema().names())
+    columns = [*combined.collect_schema().names(), "held"]
     counted = combined.with_columns(nw.col("n").len().over("u").cast(nw.Int64).alias("held"))
     few = counted.filter(nw.col("held") <= groups_per_unit).select(*columns)
     many = counted.filter(nw.col("held") > groups_per_unit)
