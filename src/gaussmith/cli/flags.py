@@ -54,11 +54,12 @@ class Flag:
         return "--" + self.name.replace("_", "-")
 
     def add_to(self, group: Any) -> None:
+        told = self.help.replace("%", "%%")  # argparse formats it
         if self.metavar is None:
-            group.add_argument(self.words, action="store_true", help=self.help)
+            group.add_argument(self.words, action="store_true", help=told)
         else:
             action = "append" if self.often else "store"
-            group.add_argument(self.words, action=action, metavar=self.metavar, help=self.help)
+            group.add_argument(self.words, action=action, metavar=self.metavar, help=told)
 
 
 FLAGS = (
