@@ -30,7 +30,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
 SMALL, WIDE, LARGE = "1M×16", "100k×128", "20M×16"
 WIDTHS = {SMALL: 16, WIDE: 128}
-FIGURES = ("jobs", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
+FIGURES = ("jobs", "keys", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
 """Benchmarks that find figures, each beside its claim."""
 
 LIBRARIES = {"OpenDP's Context": ("OpenDP Context",), "PipelineDP": ("PipelineDP", "PipelineDP with PLD")}
@@ -138,6 +138,22 @@ def readme_jobs(results: Results) -> str:
         f"{without} Each error is relative to what one person can change,\nand totals are those of the noise scales"
         f" that the tools state ({results['jobs']['date']}). `./run bench jobs` measures this on your machine."
     )
+
+
+def keys_table(results: Results) -> str:
+    """Keys shown and the error of their counts, of every tool and m: for docs/keys.md."""
+    tables = results["keys"]["tables"]
+    titles = dict.fromkeys(title for found in tables.values() for title in found)
+    lines = ["| keys shown / error of their counts | " + " | ".join(f"m = {most}" for most in tables) + " |"]
+    lines.append("|---" * (len(tables) + 1) + "|")
+    for title in titles:
+        cells = []
+        for found in tables.values():
+            one = found.get(title)
+            error = "–" if one is None or one["error"] is None else f"{one['error']:.3g}"
+            cells.append("–" if one is None else f"{one['keys']:.0f} / {error}")
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def place(text: str, name: str, content: str) -> str:
