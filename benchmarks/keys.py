@@ -13,6 +13,7 @@ that the rules were chosen by, within a part that random tables differ by.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -117,30 +118,37 @@ def main() -> int:
         pythons[tool.script], reason = prepare(tool)
         if reason:
             found.leave_out(tool.title, reason)
-    tables: dict[str, dict[str, Any]] = {}
+    tables: dict[str, dict[str, Any]] = {str(most): {} for most in options.most}
     versions: dict[str, str] = {}
+    status = 0
     with tempfile.TemporaryDirectory() as folder:
+        truths = {}
         for most in options.most:
-            table, path = make_table(most), Path(folder) / f"{most}.parquet"
-            table.write_parquet(path)
-            truth = dict(table.group_by("key").len().rows())
-            results = tables[str(most)] = {}
-            for rule in RULES:
-                if not pythons[rule.tool.script]:
-                    continue
-                result = run(pythons[rule.tool.script], rule, path, most, options)
-                if "skipped" in result:
-                    found.leave_out(f"m = {most}: {rule.title}", result["skipped"])
-                    continue
+            table = make_table(most)
+            table.write_parquet(Path(folder) / f"{most}.parquet")
+            truths[most] = dict(table.group_by("key").len().rows())
+        for rule, most in itertools.product(RULES, options.most):
+            if not pythons[rule.tool.script]:
+                continue
+            result = run(pythons[rule.tool.script], rule, Path(folder) / f"{most}.parquet", most, options)
+            if "skipped" in result:
+                found.leave_out(f"m = {most}: {rule.title}", result["skipped"])
+            else:
                 versions |= result["versions"]
-                one = results[rule.title] = summarise(result, truth)
-                keys, error = SIMULATED[most] if rule.title == OURS else (None, None)
-                least = {} if keys is None else {"at_least": keys * (1 - SPREAD)}
-                limit = {} if error is None else {"at_most": error * (1 + SPREAD)}
-                found.say(f"m = {most}: {rule.title}, keys shown", one["keys"], f"{one['runs']} runs", **least)
-                if one["error"] is not None:
-                    found.say(f"m = {most}: {rule.title}, error of their counts", one["error"], **limit)
-    return found.keep(tables=tables, versions=versions)
+                one = tables[str(most)][rule.title] = summarise(result, truths[most])
+                say(found, rule, most, one)
+            status = found.keep(tables=tables, versions=versions)  # what is known so far
+    return status
+
+
+def say(found: Findings, rule: Rule, most: int, one: dict[str, Any]) -> None:
+    """The figures of one rule and table; claims are made of ours alone."""
+    keys, error = SIMULATED[most]
+    least = {"at_least": keys * (1 - SPREAD)} if rule.title == OURS else {}
+    limit = {"at_most": error * (1 + SPREAD)} if rule.title == OURS else {}
+    found.say(f"m = {most}: {rule.title}, keys shown", one["keys"], f"{one['runs']} runs", **least)
+    if one["error"] is not None:
+        found.say(f"m = {most}: {rule.title}, error of their counts", one["error"], **limit)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
 SMALL, WIDE, LARGE = "1M×16", "100k×128", "20M×16"
 WIDTHS = {SMALL: 16, WIDE: 128}
-FIGURES = ("jobs", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
+FIGURES = ("jobs", "keys", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
 """Benchmarks that find figures, each beside its claim."""
 
 PURE = "pure ε"
@@ -159,6 +159,22 @@ def readme_statistics(results: Results) -> str:
         f"\nGaussian noise gains with the number of answers and of releases. ({results['statistics']['date']};"
         " `./run bench statistics` measures this on your machine, [all ratios](benchmarks/results/results.md).)"
     )
+
+
+def keys_table(results: Results) -> str:
+    """Keys shown and the error of their counts, of every tool and m: for docs/keys.md."""
+    tables = results["keys"]["tables"]
+    titles = dict.fromkeys(title for found in tables.values() for title in found)
+    lines = ["| keys shown / error of their counts | " + " | ".join(f"m = {most}" for most in tables) + " |"]
+    lines.append("|---" * (len(tables) + 1) + "|")
+    for title in titles:
+        cells = []
+        for found in tables.values():
+            one = found.get(title)
+            error = "–" if one is None or one["error"] is None else f"{one['error']:.3g}"
+            cells.append("–" if one is None else f"{one['keys']:.0f} / {error}")
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def place(text: str, name: str, content: str) -> str:

@@ -216,7 +216,7 @@ def test_a_proof_is_chosen_by_its_name_and_takes_arguments(tree: Tree) -> None:
     for name in ["doors", "keys"]:
         (tree.root / "proofs" / f"{name}.py").touch()
     assert tree.run("prove").stdout.splitlines() == ["doors", "keys"]
-    assert tree.run("prove", "doors", "--again", "a b/c").stdout == f"{tree.root}|proofs/doors.py --again a b/c\n"
+    assert tree.run("prove", "doors", "--again", "a b/c").stdout == f"{tree.root}|-P proofs/doors.py --again a b/c\n"
     missing = tree.run("prove", "dors")
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "no proof 'dors' · one of: doors keys" in missing.stderr

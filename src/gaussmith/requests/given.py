@@ -94,6 +94,11 @@ def misplaced(key: str, fields: Mapping[str, Any], names: Sequence[str]) -> tupl
     return misnamed(key, names)
 
 
+def unknown_key(key: str, fields: Mapping[str, Any], names: Sequence[str]) -> RequestError:
+    """The reason for refusing a key that no request has."""
+    return RequestError(f"unknown key {key!r}", *misplaced(key, fields, names), code="unknown-key-in-request", key=key)
+
+
 def read_guarantee(given: Any) -> Any:
     """The guarantee that a table states."""
     if given is None or isinstance(given, Guarantee):

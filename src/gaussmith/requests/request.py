@@ -28,10 +28,10 @@ from gaussmith.requests.finding import ask_found_values, check_found, found_part
 from gaussmith.requests.given import (
     fill_absent,
     joined_columns,
-    misplaced,
     read_guarantee,
     refuse_paths,
     refuse_unknown,
+    unknown_key,
 )
 from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, never_missing_in, parts_of, slot_of, unite
@@ -358,9 +358,7 @@ class Request(AccuracyFirst, Fields):
         """The request in a mapping with the keys of a TOML request."""
         for key in fields:
             if key not in (*KEYS, "neighbors"):
-                raise RequestError(
-                    f"unknown key {key!r}", *misplaced(str(key), fields, KEYS), code="unknown-key-in-request", key=key
-                )
+                raise unknown_key(str(key), fields, KEYS)
         if "neighbors" in fields and "neighbours" in fields:
             what, rule = "both neighbours and neighbors", "these are two spellings of one field"
             raise RequestError(what, rule, "leave one out", code="request-neighbours-spelled-twice")
