@@ -30,7 +30,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
 SMALL, WIDE, LARGE = "1M×16", "100k×128", "20M×16"
 WIDTHS = {SMALL: 16, WIDE: 128}
-FIGURES = ("jobs", "keys", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
+FIGURES = ("jobs", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
 """Benchmarks that find figures, each beside its claim."""
 
 PURE = "pure ε"
