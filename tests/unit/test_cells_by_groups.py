@@ -165,7 +165,7 @@ def test_a_share_is_found_by_its_name() -> None:
         ({"marginals": [["h"]], "values": {"h": ["a", "b"]}, "values_per_unit": 2}, "marginals-with-several-values"),
         ({"histograms": {"h": ["a", "b"]}, "count": "rows"}, "histogram-with-rows"),
         ({"histograms": {"h": ["a", "b"]}, "by": {"g": "found"}}, "cells-of-found-groups"),
-        ({"medians": {"x": (0, 1)}, "by": {"g": "found"}}, "cells-of-found-groups"),
+        ({"marginals": [["h"]], "values": {"h": ["a"]}, "by": {"g": "found"}}, "cells-of-found-groups"),
     ],
 )
 def test_what_cannot_be_counted_in_groups_is_refused(fields: dict[str, Any], code: str) -> None:

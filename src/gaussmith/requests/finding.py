@@ -83,7 +83,7 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
         if asked is not None:
             raise RequestError(
                 f"{asked} of found groups",
-                "people are counted in cells only in groups that are declared",
+                "people are counted by their values only in groups that are declared",
                 "declare the groups, or ask in a question without by",
                 code="cells-of-found-groups",
                 asked=asked,

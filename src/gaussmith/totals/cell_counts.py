@@ -76,10 +76,6 @@ class NumberCells:
         rows = select_rows(frame, added, {**keyed, **self.places(kinds, added)})
         rows = grouped(self.with_values(rows, added), self.keys, keyed, engine)
         if added.features:
-            rows = select_rows(frame, added, keyed)
-            if self.stand_in is None:
-                rows = rows.filter(~nw.col("x0").is_null() & ~nw.col("x0").is_nan())
-            rows = grouped(rows, self.keys, keyed, engine)
             limbs = combine_rows(code_rows(rows, added, ("g",)), added, ("u", "g"))
             if self.keys is not None and self.groups_per_unit < len(self.keys.keys):
                 limbs = keep_groups(limbs, self.groups_per_unit, len(self.keys.keys))
