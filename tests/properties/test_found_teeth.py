@@ -94,7 +94,12 @@ def test_ties_by_how_common_a_key_is_are_caught(monkeypatch: pytest.MonkeyPatch)
 
 def test_groups_counted_for_the_spare_number_are_all_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """j counts every kept group; counting those of one declared key alone spends more than is charged."""
-    plant(monkeypatch, found_keys.stream_people, 'len().over("u")', 'len().over("u", "k0")')
+    plant(
+        monkeypatch,
+        found_keys.stream_people,
+        "kept = kept.with_columns(nw.lit(1)",
+        'kept = kept.with_columns(nw.col("n").len().over("u", "k0").cast(nw.Int64).alias("held")).with_columns(nw.lit(1)',
+    )
     assert largest(ASKED["mixed"], 4, 60) > 1
 
 

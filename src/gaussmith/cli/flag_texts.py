@@ -195,5 +195,5 @@ def with_found(by: dict[str, Any], found: Sequence[str]) -> dict[str, Any]:
             )
         if name in by or list(found).count(name) > 1:
             what, rule = f"{name} in --by-found and again", "the keys of a column are found, or declared, once"
-            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag="--by-found", name=name)
+            raise RequestError(what, rule, "leave one out", code="by-found-column-twice", name=name)
     return {**by, **dict.fromkeys(found, "found")}

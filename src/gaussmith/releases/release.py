@@ -149,9 +149,9 @@ class Release(Recorded, Readings, CellReadings):
             if wanted not in self.labels and key not in (*self.names, *share_names(self)):
                 known = [" · ".join(map(str, each)) for each in self.labels]
                 remedy = nearest(" · ".join(map(str, wanted)), known)
-                finds = self.groups is not None and self.groups.is_found
-                rule = "it was not shown" if finds else "it was not declared"
-                raise PlanError(f"group {key!r}", rule, remedy, code="no-such-group", group=key)
+                if self.groups is not None and self.groups.is_found:
+                    raise PlanError(f"group {key!r}", "it was not shown", remedy, code="group-not-shown", group=key)
+                raise PlanError(f"group {key!r}", "it was not declared", remedy, code="no-such-group", group=key)
             if wanted in self.labels:
                 return replace(self, view=View((self.labels.index(wanted),), answer=self.view.answer))
         names = self.names if is_whole(key) else [*self.names, *share_names(self)]

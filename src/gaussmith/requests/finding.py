@@ -117,7 +117,7 @@ def ask_found_values(fields: dict[str, Any], unit: str | None) -> dict[str, Any]
             "a histogram of found values with a unit, without values_per_unit",
             "a person may have several values, and counts in at most so many: those with the most of their rows",
             "write values_per_unit = 1, or more: errors and the threshold grow with its square root",
-            code="found-limit-not-given",
+            code="found-values-limit-not-given",
         )
     by = {found[0]: FOUND}
     return {**fields, "histograms": {}, "by": by, "count": True, "groups_per_unit": limit, "values_per_unit": None}
