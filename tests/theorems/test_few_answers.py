@@ -51,7 +51,7 @@ SOLVED = [
 
 def few(domain, W, neighbours="add-remove", count=False, gap=None):
     """The problem and its shape by vertices, also where corners are few enough to be visited."""
-    problem = Problem(domain, ask(domain, W, count).features, neighbours)
+    problem = Problem(domain, ask(domain, W, count, "equal").features, neighbours)
     return problem, solved_few(problem, gap)
 
 

@@ -72,7 +72,7 @@ def test_sums_and_means_beside_each_other(count):
         "a.csv", sums=sums, means={"c2": columns["c2"]}, count=count, weights="equal", guarantee=UNIT, complete=["c2"]
     )
     plan = request.plan
-    closed = gm.plan(plan.block.domain, UNIT, shape="lifted")
+    closed = gm.plan(plan.block.domain, UNIT, shape="lifted", weights="equal")
     assert verify(plan, plan.certificate).problems == ()
     assert plan.optimality <= 1.02 and closed.optimality >= 1
 
@@ -103,24 +103,24 @@ def test_releases_read_back_what_was_summed():
     data = widths * (0.2 + rng.random((40, 14)))
     domain = gm.Box(widths * 0.2, widths * 1.2)
     for count in (False, True):
-        plan = gm.plan(domain, gm.Guarantee(mu=1e9), count=count, shape="wide")
+        plan = gm.plan(domain, gm.Guarantee(mu=1e9), count=count, shape="wide", weights="equal")
         release = plan.release(data)
         assert release.values == pytest.approx([*data.sum(axis=0), *([40] if count else [])], abs=1e-6)
 
 
 def test_where_there_is_nothing_to_win_the_closed_form_stays():
     even = gm.plan(gm.Box([0] * 20, [1] * 20), UNIT)
-    around_zero = gm.plan(gm.Box([-1, -1] + [-0.01] * 12, [1, 1] + [0.01] * 12), UNIT)
-    means = gm.plan(box([1, 1], [0.01] * 12), UNIT, answers="means")
-    public = gm.plan(box([1, 1], [0.01] * 12), UNIT, neighbours="replace-one")
+    around_zero = gm.plan(gm.Box([-1, -1] + [-0.01] * 12, [1, 1] + [0.01] * 12), UNIT, weights="equal")
+    means = gm.plan(box([1, 1], [0.01] * 12), UNIT, answers="means", weights="equal")
+    public = gm.plan(box([1, 1], [0.01] * 12), UNIT, neighbours="replace-one", weights="equal")
     assert {plan.block.shape.name for plan in (even, around_zero, means, public)} <= {"lifted box", "elliptical"}
     with pytest.raises(gm.PlanError, match="much wider than the others"):
         gm.plan(gm.Box([0] * 20, [1] * 20), UNIT, shape="wide")
 
 
 def test_a_thousand_narrow_columns_are_planned_and_saved():
-    plan = gm.plan(box([1, 1], [0.001] * 1000), UNIT)
-    closed = gm.plan(box([1, 1], [0.001] * 1000), UNIT, shape="lifted")
+    plan = gm.plan(box([1, 1], [0.001] * 1000), UNIT, weights="equal")
+    closed = gm.plan(box([1, 1], [0.001] * 1000), UNIT, shape="lifted", weights="equal")
     assert plan.block.shape.name == "wide"
     assert plan.total_variance < 0.99 * closed.total_variance
     assert gm.read(plan.to_json()) == plan

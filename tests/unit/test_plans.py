@@ -289,3 +289,23 @@ def test_the_weights_of_a_workload_are_read_back(work, weights):
     again = gm.Plan.from_json(plan.to_json())
     assert again.hash == plan.hash and again.answers.weighting == plan.answers.weighting
     assert (again.answers.weights == plan.answers.weights).all()
+
+
+def test_a_plan_and_a_request_have_the_same_default_weights() -> None:
+    bounds = {"age": (0.0, 100.0), "income": (0.0, 200_000.0)}
+    unit = gm.Guarantee(mu=1)
+    plan = gm.plan(gm.Box(bounds), unit, count=True)
+    request = gm.Request("people.parquet", sums=bounds, count=True, guarantee=unit)
+    assert plan.standard_errors == pytest.approx(request.plan.standard_errors, rel=1e-12)
+    assert plan.hash == gm.plan(gm.Box(bounds), unit, count=True, weights="relative").hash
+    assert plan.hash != gm.plan(gm.Box(bounds), unit, count=True, weights="equal").hash
+
+
+def test_targets_take_the_place_of_weights() -> None:
+    unit, prefix = gm.Guarantee(mu=1), gm.workloads.prefix(4)
+    worst = gm.plan(gm.Cells(4), unit, answers=prefix, objective="worst")
+    assert worst.block.answers.weighting == "equal" and worst.block.problem.features.targets is not None
+    for weights in ("equal", [1, 2, 3, 4]):
+        with pytest.raises(PlanError, match="give targets= instead") as caught:
+            gm.plan(gm.Cells(4), unit, answers=prefix, objective="worst", weights=weights)
+        assert caught.value.code == "weights-with-objective-worst"

@@ -218,10 +218,6 @@ class Cells(Uncentred):
     def workload_names(self, workload: Runs | Marginals) -> Sequence[str]:
         return workload.answer_names(self)
 
-    def answer_ranges(self, matrix: Array) -> Array:
-        """The largest change of each linear answer by one record: a record is in one cell."""
-        return np.asarray(np.abs(matrix).max(axis=1))
-
     def farthest(self, direction: Array) -> Array:
         """The farthest cell in a direction, as a record."""
         found = np.zeros(len(direction))

@@ -126,10 +126,6 @@ class Domain(ABC):
         """The largest change of each coordinate by one record, to which relative weights refer."""
         return 2 * self.radius
 
-    def answer_ranges(self, matrix: Array) -> Array:
-        """The largest change of each linear answer by one record, or more: each coordinate may change by its most."""
-        return np.abs(matrix) @ self.ranges
-
     @property
     def product_pairs(self) -> Sequence[tuple[int, int]] | None:
         """The pairs of columns whose products are coordinates, after the columns; None where there are no products."""

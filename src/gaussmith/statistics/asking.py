@@ -62,7 +62,7 @@ def _ask(domain: Domain, answers: Any, count: bool, weights: Any) -> Answers:
     if not isinstance(answers, str):
         matrix = _matrix(answers, domain.dimension)
         size = len(matrix)
-        numbers, label = read_weights(weights, domain.answer_ranges(matrix), size)
+        numbers, label = read_weights(weights, np.abs(matrix) @ domain.ranges, size)
         linear = Linear(tuple(map(str, range(size))), np.arange(size)[:, None], numbers)
         return Answers.of(of_matrix(matrix), [linear, *counted], label)
     kinds = asked_of_coordinates()
