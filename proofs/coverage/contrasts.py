@@ -19,7 +19,7 @@ from gaussmith.noise import normal_integers
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Plan
 from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.joint_noise import Combination
+from gaussmith.plans.noise_covariances import Combination
 from gaussmith.releases import Release
 from gaussmith.releases.contrast import Contrast
 from gaussmith.releases.contrast_intervals import recovered_interval, recovered_ratio

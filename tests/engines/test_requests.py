@@ -57,6 +57,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "diagnosed rows": {"means": {"x": (0, 40), "half": (5, 50)}, "columns": {"half": "x / 2"}, "missing": {"half": 7},
                        "diagnose": True, "where": "x > -10 or is_null(x)"},
     "diagnosed people": {"sums": {"x": (0, 300)}, "medians": {"year": (2020, 2021)}, "means": {"x": (0, 60)},
+                         "complete": ["year"],
                          "unit": "person", "rows_per_unit": 8, "groups_per_unit": 2, "diagnose": True,
                          "by": {"region": ["south", "north", "west"], "year": [2020, 2021]}},
 }  # fmt: skip

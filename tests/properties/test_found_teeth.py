@@ -98,7 +98,8 @@ def test_groups_counted_for_the_spare_number_are_all_groups(monkeypatch: pytest.
         monkeypatch,
         found_keys.stream_people,
         "kept = kept.with_columns(nw.lit(1)",
-        'kept = kept.with_columns(nw.col("n").len().over("u", "k0").cast(nw.Int64).alias("held")).with_columns(nw.lit(1)',
+        'kept = kept.with_columns(nw.col("n").len().over("u", "k0").cast(nw.Int64).alias("held"))'
+        ".with_columns(nw.lit(1)",
     )
     assert largest(ASKED["mixed"], 4, 60) > 1
 

@@ -37,6 +37,7 @@ from refusals import refused
 from gaussmith.domains import (
     _KINDS,
     Ball,
+    BallMoments,
     Box,
     Cells,
     Counts,
@@ -239,7 +240,7 @@ def test_the_bound_of_a_change_is_the_largest_change(name: str) -> None:
 
 
 def test_every_domain_is_tried() -> None:
-    curved = {Ball, GaussianData, Moments}  # see test_largest_unlisted and test_largest_moments
+    curved = {Ball, BallMoments, GaussianData, Moments}  # see test_largest_unlisted, …_moments and test_ball_moments
     assert {type(case.domain) for case in CASES.values()} | curved == set(_KINDS.values())
 
 

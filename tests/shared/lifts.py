@@ -16,7 +16,7 @@ from gaussmith.numerics.linear import Bordered, Dense, Diagonal, Exchangeable, M
 Vector = list[Fraction]
 
 TIGHT = 1 + 1e-9
-TINY = Fraction(1e-150) ** 2
+TINY = Fraction(1e-140) ** 2
 """Where nothing differs at all, a bound is rounded up to one of the smallest doubles."""
 
 

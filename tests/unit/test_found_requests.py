@@ -130,7 +130,7 @@ def test_a_question_of_its_own_has_a_histogram_of_found_values() -> None:
         ({"keys_at_least": 0}, "whole-number-out-of-range"),
         ({"top": 0}, "whole-number-out-of-range"),
         ({"by": {}, "histograms": {"airport": "found"}, "groups_per_unit": None, "count": False},
-         "found-limit-not-given"),
+         "found-values-limit-not-given"),
         ({"questions": [{"by": {"sex": "found"}, "histograms": {"airport": "found"}, "values_per_unit": 1}],
           "by": {}, "count": False, "groups_per_unit": None}, "found-histogram-beside-other-answers"),
         ({"by": {}, "proportions": {"airport": "found"}, "groups_per_unit": None, "values_per_unit": 1},

@@ -189,6 +189,8 @@ def ask_moments(generator: random.Random) -> Ask:
             {"variances": {"x": X}, "neighbours": "replace-one"},
         ]
     )
+    if "neighbours" in fields:
+        own["count"] = False  # that of all people is public there
     return _person(**own, **fields)
 
 
