@@ -40,8 +40,8 @@ source = open_source(frame)
 assert type(frame).__module__.startswith("pyspark.sql.connect") and source.engine.name == "spark"
 box = total_records(source, BoxCodes.for_bounds([0, 0], [100, 9], [50, 1]), ["a", "b"])
 ball = total_records(source, BallCodes(np.array([50.0, 4.0]), 30.0), ["a", "b"])
-request = gm.Request(frame, unit="person", sums={"a": (0, 300)}, count=True, by={"b": [1, 2]}, groups_per_unit=1, where="a > 3",
-                     guarantee=gm.Guarantee(mu=1e6))
+request = gm.Request(frame, unit="person", sums={"a": (0, 300)}, count=True, by={"b": [1, 2]}, where="a > 3",
+                     groups_per_unit=1, guarantee=gm.Guarantee(mu=1e6))
 print(json.dumps([box.sums, ball.sums, box.records, gm.release(request).values.tolist()]))
 """
 
