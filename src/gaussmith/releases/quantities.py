@@ -52,14 +52,11 @@ class Quantity:
 
     @cached_property
     def gradient(self) -> Combination | None:
-        """Its noise to first order as a combination of features; None where the statistic does not say it."""
+        """Its noise to first order as a combination of features; None where it has no slope that doubles can hold."""
         statistic, at = self.statistic
         noisy = self.release.readout.noisy
-        try:
-            every = statistic.whole_gradient(noisy)
-            factors = np.asarray(statistic.gradient(noisy) if every is None else every)[at]
-        except NotImplementedError:
-            return None
+        every = statistic.whole_gradient(noisy)
+        factors = np.asarray(statistic.gradient(noisy) if every is None else every)[at]
         places = statistic.places[at] if every is None else np.arange(len(factors))
         return self._combination(places, factors) if np.isfinite(factors).all() else None
 
