@@ -23,6 +23,7 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array
 from gaussmith.releases.quantities import kinds_of
 from gaussmith.releases.table import EXACT, UNKNOWN
+from gaussmith.releases.tabled import Tabled
 from gaussmith.statistics.registry import STATISTICS
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ VIEW = "A view of the release, not the released numbers: moved inside the bounds
 
 
 @dataclass(frozen=True, eq=False)
-class Presentation:
+class Presentation(Tabled):
     """A view of a release, question by question; `release` is what it is a view of."""
 
     release: Release
@@ -83,21 +84,6 @@ class Presentation:
             found["upper"][i] = _round(found["upper"][i], step, math.ceil)
             found["standard_error"][i] = float(f"{error:.2g}")
         return found
-
-    def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
-        """The same table, one row per question, group and answer."""
-        columns = self.columns(confidence)
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def to_polars(self, confidence: float = 0.95) -> pl.DataFrame:
-        """The same table as a Polars frame."""
-        import polars as pl
-
-        texts = dict.fromkeys(("question", "answer", "status", "note"), pl.String)
-        numbers = dict.fromkeys(("value", "standard_error", "lower", "upper"), pl.Float64)
-        columns = self.columns(confidence)
-        kinds = {name: kind for name, kind in {**texts, **numbers}.items() if name in columns}
-        return pl.DataFrame(columns, schema_overrides=kinds, strict=False)
 
     def wide(self) -> pl.DataFrame:
         """One row per group, one column per answer; empty where a cell is left out."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from gaussmith.releases.table import answer_columns, marginal
+from gaussmith.releases.tabled import Tabled
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from gaussmith.releases.release import Release
 
 
-class Readings:
+class Readings(Tabled):
     """The doors of a release to what can be read from it."""
 
     def difference(self, first: Any, second: Any, answer: str | None = None) -> Contrasts:
@@ -82,21 +83,6 @@ class Readings:
         for a question without such keys, where there are several questions.
         """
         return answer_columns(cast("Release", self), confidence)
-
-    def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
-        """The same table, one row per question, group and answer."""
-        columns = self.columns(confidence)
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def to_polars(self, confidence: float = 0.95) -> pl.DataFrame:
-        """The same table as a Polars frame."""
-        import polars as pl
-
-        texts = dict.fromkeys(("question", "answer", "status", "note"), pl.String)
-        numbers = dict.fromkeys(("value", "standard_error", "lower", "upper"), pl.Float64)
-        columns = self.columns(confidence)
-        kinds = {name: kind for name, kind in {**texts, **numbers}.items() if name in columns}
-        return pl.DataFrame(columns, schema_overrides=kinds, strict=False)
 
     def marginal(self, *attributes: str | int) -> Array:
         """The table of one released marginal, an axis per attribute (by name or number), in the order given.
