@@ -144,16 +144,19 @@ def test_what_cannot_be_told_is_unknown() -> None:
 
 def test_unknown_answers_say_so_in_every_table() -> None:
     plan = gm.plan(gm.Moments(BOUNDS, around=0.15), gm.Guarantee(mu=0.01), answers="variances", weights="relative")
-    release = plan.release(people(2))
-    rows = {row["answer"]: row for row in release.rows()}
-    unknown = [row for row in rows.values() if row["status"] == "unknown"]
     allowed = {
         f"{name}_{kind}": (0.0, ((high - low) / 2) ** power)
         for name, (low, high) in BOUNDS.items()
         for kind, power in (("variance", 2), ("sd", 1))
     }
-    assert unknown and all((row["lower"], row["upper"]) == allowed[row["answer"]] for row in unknown)
-    assert gm.read(release.to_json()) == release
+    seen = 0
+    for _ in range(60):  # more than half of such releases hold an unknown answer: none in 60 is less likely than 1e-18
+        release = plan.release(people(2))
+        unknown = [row for row in release.rows() if row["status"] == "unknown"]
+        assert all((row["lower"], row["upper"]) == allowed[row["answer"]] for row in unknown)
+        assert gm.read(release.to_json()) == release
+        seen += bool(unknown)
+    assert seen
 
 
 def test_intervals_are_cut_to_what_the_bounds_allow() -> None:
