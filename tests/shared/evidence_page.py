@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "evidence.md"
 HEAD = """# What was measured
 
-Figures that take too long for the tests come from proofs: `./run prove` lists them, `./run prove NAME` runs one and writes `docs/evidence/NAME.json`. This page is made from those files, and a test compares them. Each file names the commit that was proved, and its seed where there is one.
+Figures that take too long for the tests come from proofs: `./run prove` lists them, `./run prove NAME` runs one and \
+writes `docs/evidence/NAME.json`. This page is made from those files, and a test compares them. Each file names the \
+commit that was proved, and its seed where there is one.
 """
 APART = ("claim", "commit", "date", "seed", "seconds", "versions", "missed", "cases")
 """Fields of a file that are told above its tables, or are lists too long for a page."""
