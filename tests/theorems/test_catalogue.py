@@ -251,13 +251,46 @@ def test_rank_one_calibrated_to_the_truth_is_millions_of_times_worse(M: int, tim
     assert true.total_variance / gaussian.total_variance == pytest.approx(times, rel=0.05)
 
 
-def test_rank_one_claims_hold_in_three_dimensions_alone() -> None:
-    """For M = 3 the true δ stays below a fifth of the claimed one; from 4 on it exceeds it once δ is small."""
-    for epsilon in (0.01, 0.1, 1, 3, 10):
-        for delta in (0.1, 1e-3, 1e-6, 1e-9):
+def far_delta(M: int, epsilon: float, sigma: float) -> mpmath.mpf:
+    """E[(1 − e^{ε−L})₊] in 40 digits where ε is large: only lengths r count that are so short that L = h(1) − h(r).
+
+    The direction changes L by less than 2Mr, which is what the result is off by, relatively: 1e-8 in the cases below.
+    """
+    with mpmath.workdps(40):
+        sigma, epsilon = mpmath.mpf(sigma), mpmath.mpf(epsilon)
+        last = mpmath.exp((1 / (2 * sigma**2) - epsilon) / (M - 1))  # where L = ε
+
+        def ring(x: mpmath.mpf) -> mpmath.mpf:
+            r = last * mpmath.exp(x)
+            return mpmath.exp(x - r * r / (2 * sigma**2)) * -mpmath.expm1((M - 1) * x)
+
+        assert 2 * M * last < 1e-8
+        return mpmath.sqrt(2 / mpmath.pi) / sigma * last * mpmath.quad(ring, [-90, -30, -10, -3, 0])
+
+
+@pytest.mark.parametrize(("M", "epsilon", "sigma"), [(5, 90.0, None), (5, 90.0, 1.0), (4, 90.0, None), (3, 200.0, 1e4)])
+def test_rank_one_true_delta_keeps_its_digits_at_large_epsilon(M: int, epsilon: float, sigma: float | None) -> None:
+    """The difference of two tails was 0 at M = 5 and ε = 90; the truth is 1.2e-11."""
+    sigma = sigma or math.sqrt(claimed_factor(M, epsilon, 1e-5))
+    truth = far_delta(M, epsilon, sigma)
+    assert mpmath.almosteq(truth, singular.true_delta(M, epsilon, sigma), rel_eps=1e-8, abs_eps=0)
+
+
+def test_rank_one_claims_that_hold_and_that_do_not() -> None:
+    """For M = 3 the true δ stays below a fifth of the claimed one; from 4 on it exceeds it, but for extreme (ε, δ)."""
+    for epsilon in (0.01, 0.1, 1, 3, 10, 100):
+        for delta in (0.5, 0.1, 1e-3, 1e-6, 1e-9):
             assert c.rank_one(dimension=3, epsilon=epsilon, delta=delta).true_delta(epsilon) < 0.2 * delta
             if delta <= 1e-6 and epsilon <= 3:
                 assert not c.rank_one(dimension=4, epsilon=epsilon, delta=delta).holds
+    assert not c.rank_one(dimension=10, epsilon=100, delta=1e-5).holds
+    for M, first in ((4, 18), (5, 34)):  # as the docstring of rank_one says, at δ = 1e-5
+        assert c.rank_one(dimension=M, epsilon=first, delta=1e-5).holds
+        assert not c.rank_one(dimension=M, epsilon=first - 1, delta=1e-5).holds
+        assert not c.rank_one(dimension=M, epsilon=1e-5, delta=1e-5).holds
+    assert c.rank_one(dimension=4, epsilon=1e-7, delta=1e-5).holds
+    assert all(c.rank_one(dimension=4, epsilon=e, delta=0.09).holds for e in (0.01, 0.1, 0.3, 1, 3, 10, 30))
+    assert not c.rank_one(dimension=4, epsilon=1, delta=0.05).holds
 
 
 def test_rank_one_claimed_factor_in_fifty_digits() -> None:

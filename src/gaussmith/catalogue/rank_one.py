@@ -21,15 +21,21 @@ from gaussmith.numerics import singular
 
 
 def rank_one(*, dimension: int, epsilon: float, delta: float, sensitivity: float = 1.0) -> RankOne:
-    """Noise z·u of the claimed variance, with its true δ; the claim is false except for three coordinates.
+    """Noise z·u of the claimed variance, with its true δ; the claim is false at the usual (ε, δ) from M = 4 on.
 
         z ~ N(0, σ²), u uniform on the sphere,  σ² = 2Δ²/(εψ),  ψ = (δ Γ((M−1)/2) / (√π Γ(M/2)))^{2/(M−2)}
 
-    Requires (checked): M > 2, as the formula does.
+    With M = 3 the claim held wherever it was tried. With M ≥ 4 it holds at guarantees that protect nobody, or that no
+    release can use: at δ = 1e-5 from ε = 18 on for M = 4, from 34 for M = 5, and not up to 100 for M = 10; for M = 4
+    also at any ε if δ ≥ 0.09, and at δ = 1e-5 below ε = 1e-7. `holds` tells for given numbers.
+
+    Requires (checked): M > 2.
 
     >>> entry = rank_one(dimension=10, epsilon=1, delta=1e-5)
     >>> round(entry.total_variance, 4), round(entry.true_delta(1), 4), entry.holds
     (49.1831, 0.1814, False)
+    >>> rank_one(dimension=4, epsilon=30, delta=1e-5).holds, rank_one(dimension=4, epsilon=3, delta=1e-5).holds
+    (True, False)
     """
     M = check_dimension(dimension)
     if M <= 2:
@@ -103,7 +109,7 @@ class RankOne:
         return np.eye(self.dimension) * self.variance / self.dimension
 
     def true_delta(self, epsilon: float) -> float:
-        """The smallest δ that truly holds at ε, by quadrature, to a relative error near 1e-9 (theory, statement 17).
+        """The smallest δ that truly holds at ε, by quadrature, to a relative error below 1e-9 (theory, statement 17).
 
         δ(ε) = E[(1 − e^{ε−L})₊],   L = (‖y−s‖² − ‖y‖²)/2σ² + (M−1) ln(‖y−s‖/‖y‖)
         """
@@ -115,7 +121,7 @@ class RankOne:
 
     @cached_property
     def holds(self) -> bool:
-        """Whether the claim is true with these numbers: only with three coordinates."""
+        """Whether the claim is true with these numbers: with three coordinates, and at extreme ε or δ with more."""
         return claim_holds(self)
 
     def sample(self, size: int) -> Array:

@@ -4,14 +4,15 @@ Averaged over u it has the density p(y) ∝ e^{−‖y‖²/2σ²} / ‖y‖^{M�
 
     L(y) = ln p(y)/p(y−s) = h(‖y−s‖) − h(‖y‖),      h(r) = r²/2σ² + (M−1) ln r,
 
-and δ(ε) = P_p(L > ε) − e^ε P_q(L > ε), q the shifted law. Given the length r of y, L > ε holds exactly where the cosine
-of its angle with s is below a threshold, because h increases; the same from the other centre. So each probability is a
-single integral over the half-normal length of the distribution function of a cosine,
+and δ(ε) = E[(1 − e^{ε−L})₊]. Given the length r of y the loss falls with the cosine of the angle between y and s, so
+V = 1 − e^{ε−L} exceeds v exactly where the cosine is below a threshold c(r, v), and
 
-    F(c) = P(cosine ≤ c) = I_{(1+c)/2}((M−1)/2, (M−1)/2).
+    E[V₊ | r] = ∫₀^1 F(c(r, v)) dv,      F(c) = P(cosine ≤ c) = I_{(1+c)/2}((M−1)/2, (M−1)/2).
 
-Solving h(r′) = h(r) ± ε takes Wright's ω. Lengths run over many powers of ten, so the integral is taken over ln r, in
-pieces that end where a threshold leaves [−1, 1].
+Nothing is subtracted, so that δ keeps its digits at every ε (the difference of two tails, P(L > ε) − e^ε Q(L > ε), does
+not: at M = 5 and ε = 90 the second lives in a ball of radius 1e-10 around the other centre). Solving h(r′) = h(r) + t
+for the threshold takes Wright's ω. Lengths run over many powers of ten, so the integral over the half-normal length is
+taken over ln r, in pieces that end where a threshold leaves [−1, 1].
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-_PIECES = 48
+_PIECES = 20
 _NODES = 16
+_LEVELS = 48
 
 
 def true_delta(dimension: int, epsilon: float, sigma: float, shift: float = 1.0) -> float:
@@ -38,10 +40,18 @@ def true_delta(dimension: int, epsilon: float, sigma: float, shift: float = 1.0)
     >>> round(true_delta(10, 1.0, 49.183052236101155**0.5), 5)
     0.18141
     """
-    scale = sigma / shift
-    kept = _probability(dimension, epsilon, scale, toward=+1)
-    shifted = _probability(dimension, epsilon, scale, toward=-1)
-    return min(1.0, max(0.0, kept - math.exp(epsilon) * shifted))
+    M, scale = dimension, sigma / shift
+    # Below the first length the loss is so large that nothing is left out; beyond the last the density is 0.
+    ends = min(0.0, math.log(scale)) - epsilon / (M - 1) - 60.0, math.log(40 * scale + 40)
+    with np.errstate(divide="ignore", over="ignore"):
+        cuts = [*ends, *_crossings(ends, M, epsilon, scale)]
+        u, weights = _crowded(_PIECES, _NODES)
+        total = 0.0
+        for low, high in itertools.pairwise(sorted(cuts)):
+            r = np.exp(low + (high - low) * u)
+            density = r * np.exp(-((r / scale) ** 2) / 2) * math.sqrt(2 / math.pi) / scale
+            total += float((high - low) * (weights @ (density * _excess(r, M, epsilon, scale))))
+    return min(1.0, total)
 
 
 def nearest_centre_success(dimension: int, sigma: float, shift: float = 1.0) -> float:
@@ -51,6 +61,29 @@ def nearest_centre_success(dimension: int, sigma: float, shift: float = 1.0) -> 
     0.991
     """
     return (1 + true_delta(dimension, 0.0, sigma, shift)) / 2
+
+
+def _excess(r: Array, M: int, epsilon: float, scale: float) -> Array:
+    """E[(1 − e^{ε−L})₊ | r]: the part that every direction has, and ∫ F(c(r, v)) dv over the rest."""
+    from scipy.special import betainc
+
+    own = _height(r, M, scale)
+    least, most = (-np.expm1(np.minimum(epsilon + own - _height(far, M, scale), 0.0)) for far in (np.abs(1 - r), 1 + r))
+    some = most > 0
+    r, least, most = r[some, None], least[some, None], most[some, None]
+    u, weights = _crowded(1, _LEVELS)
+    v = least + (most - least) * u
+    F = betainc((M - 1) / 2, (M - 1) / 2, np.clip((1 + _threshold(r, M, epsilon - np.log1p(-v), scale)) / 2, 0.0, 1.0))
+    excess = np.zeros_like(own)
+    excess[some] = least[:, 0] + (most - least)[:, 0] * (F @ weights)
+    return excess
+
+
+def _crowded(pieces: int, nodes: int) -> tuple[Array, Array]:
+    """Nodes and weights on [0, 1] that crowd towards the ends, where F may leave 0 or 1 like a half-integer power."""
+    x, w = np.polynomial.legendre.leggauss(nodes)
+    u = (np.arange(pieces)[:, None] / pieces + (x + 1) / 2 / pieces).ravel()
+    return u**3 * (10 - 15 * u + 6 * u * u), np.tile(w / 2 / pieces, pieces) * 30 * (u * (1 - u)) ** 2
 
 
 def _height(r: Array, M: int, scale: float) -> Array:
@@ -65,52 +98,24 @@ def _length(height: Array, M: int, scale: float) -> Array:
     return np.asarray(scale * np.sqrt(k * wrightomega(2 * height / k - math.log(k * scale * scale))))
 
 
-def _threshold(r: Array, M: int, epsilon: float, scale: float, toward: int) -> Array:
-    """The cosine below which the loss exceeds ε, for a point at distance r from its own centre (the shift is 1)."""
-    other = _length(_height(r, M, scale) + toward * epsilon, M, scale)
-    apart = toward * (r - other) * (r + other)  # ±(r² − r′²), without cancelling squares
-    return np.asarray((apart + toward) / (2 * r))
+def _threshold(r: Array, M: int, loss: float | Array, scale: float) -> Array:
+    """The cosine below which a point at distance r from its own centre loses more than `loss` (the shift is 1)."""
+    other = _length(_height(r, M, scale) + loss, M, scale)
+    return np.asarray(((r - other) * (r + other) + 1) / (2 * r))  # r² − r′², without cancelling squares
 
 
-def _probability(M: int, epsilon: float, scale: float, toward: int) -> float:
-    """P(L > ε) under the law of its own centre: ∫ 2φ(r/σ)/σ · F(threshold(r)) dr."""
-    from scipy.special import betainc
-
-    half = (M - 1) / 2
-    # Below the first length every direction counts (or, from the other centre, none); the rest is beyond the doubles.
-    ends = np.array([-60.0, math.log(40 * scale + 40)]) + np.array([min(0.0, math.log(scale)), 0.0])
-    # Seen from the other centre only lengths close to the shift count where ε is large: look closely around them.
-    near = np.geomspace(1e-14, 1e-2, 61)
-    grid = np.unique(np.concatenate([np.linspace(ends[0], ends[1], 2001), -near, [0.0], near]))
-    inside = _threshold(np.exp(grid), M, epsilon, scale, toward)
-    cuts = [ends[0], ends[1]]
+def _crossings(ends: tuple[float, float], M: int, epsilon: float, scale: float) -> list[float]:
+    """The ln r where the threshold of ε crosses −1 or 1."""
+    grid = np.linspace(*ends, 2001)
+    inside = _threshold(np.exp(grid), M, epsilon, scale)
+    found = []
     for edge in (-1.0, 1.0):
         side = inside > edge
         for i in np.flatnonzero(side[1:] != side[:-1]):
-            cuts.append(_crossing(grid[i], grid[i + 1], edge, M, epsilon, scale, toward))
-    cuts = sorted(cuts)
-    x, w = np.polynomial.legendre.leggauss(_NODES)
-    total = 0.0
-    for low, high in itertools.pairwise(cuts):
-        # Nodes crowd towards the ends, where F may leave 0 or 1 like a half-integer power.
-        u = np.linspace(0.0, 1.0, _PIECES + 1)
-        nodes = (u[:-1, None] + (x + 1) / 2 / _PIECES).ravel()
-        weights = np.tile(w / 2 / _PIECES, _PIECES) * 6 * nodes * (1 - nodes)
-        t = low + (high - low) * nodes * nodes * (3 - 2 * nodes)
-        r = np.exp(t)
-        F = betainc(half, half, np.clip((1 + _threshold(r, M, epsilon, scale, toward)) / 2, 0.0, 1.0))
-        density = r * np.exp(-((r / scale) ** 2) / 2) * math.sqrt(2 / math.pi) / scale
-        total += float((high - low) * (weights @ (F * density)))
-    return total
-
-
-def _crossing(low: float, high: float, edge: float, M: int, epsilon: float, scale: float, toward: int) -> float:
-    """The ln r between two neighbours of the grid where the threshold crosses an edge, by bisection."""
-    above = bool(_threshold(np.exp(np.array([low])), M, epsilon, scale, toward)[0] > edge)
-    for _ in range(60):
-        middle = (low + high) / 2
-        if bool(_threshold(np.exp(np.array([middle])), M, epsilon, scale, toward)[0] > edge) == above:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+            low, high = float(grid[i]), float(grid[i + 1])
+            for _ in range(60):
+                middle = (low + high) / 2
+                crossed = _threshold(np.exp(np.array([middle])), M, epsilon, scale)[0] > edge
+                low, high = (middle, high) if crossed == side[i] else (low, middle)
+            found.append((low + high) / 2)
+    return found
