@@ -21,6 +21,7 @@ LEVELS = {
     "exact": quadratic_forms.quantile,
     "bernstein": tail_bounds.bernstein,
     "laurent-massart": tail_bounds.laurent_massart,
+    "hanson-wright": tail_bounds.hanson_wright,
     "chebyshev": tail_bounds.chebyshev,
     "truncated-bernstein": tail_bounds.truncated_bernstein,
 }
@@ -79,7 +80,7 @@ def gaussian_data(
 
     scaling: "report" (theorem 4), "chebyshev" (its alternative), "improved" (least true noise), "round" (none).
     bound:   how α is found: "exact", or by a published bound, "bernstein" (refused outside its range),
-             "laurent-massart", "chebyshev", "truncated-bernstein".
+             "laurent-massart", "hanson-wright", "chebyshev", "truncated-bernstein".
     as_published: the report's noise for its own neighbours, replacement: half of what is needed (errata, 1).
 
     >>> entry = gaussian_data(sd=[1, 0.5], epsilon=1, delta=1e-5, rows=10_000, neighbours="add-remove")

@@ -40,18 +40,57 @@ def expected_quadratic_form(form: npt.ArrayLike, covariance: npt.ArrayLike, mean
     return float(np.trace(A @ Sigma) + m @ A @ m)
 
 
-def workload_sensitivity(workload: npt.ArrayLike, box: Box, neighbours: str = "add-remove") -> float:
-    """Δ₂ of linear answers W·(sum of records) in a box, exactly up to 12 coordinates, from above beyond.
+def workload_sensitivity(workload: npt.ArrayLike, box: Box, neighbours: str = "add-remove", order: float = 2) -> float:
+    """Δ_p of linear answers W·(sum of records) in a box, p = `order`; exactly up to 12 coordinates, from above beyond.
 
-        max over records x, y of ‖W x‖ (add-remove) or ‖W (x − y)‖ (replace-one)
+        max over records x, y of ‖W x‖_p (add-remove) or ‖W (x − y)‖_p (replace-one)
+
+    Δ_q ≤ Δ_p for p ≤ q; in particular Δ₂ ≤ Δ₁ (theory, statement 61). Requires (checked): p ≥ 1; `math.inf` is allowed.
 
     >>> workload_sensitivity(np.ones((1, 3)), Box([0] * 3, [1] * 3))
     3.0
+    >>> [workload_sensitivity(np.eye(4), Box([0] * 4, [1] * 4), order=p) for p in (1, 2, math.inf)]
+    [4.0, 2.0, 1.0]
     """
     W = np.asarray(workload, float)
+    if not order >= 1:
+        rule = "the order of a norm must be 1 or more"
+        raise DomainError(f"order={order!r}", rule, "write order=2", code="order-of-no-norm", order=order)
     away = check(neighbours) == ADD_REMOVE
     reach = box.radius if away else 2 * box.radius
     start = W @ box.centre if away else np.zeros(len(W))
     if box.dimension <= 12:
-        return float(np.linalg.norm(start + box.corners() * reach @ W.T, axis=1).max())
-    return float(np.linalg.norm(np.abs(start) + np.abs(W) @ reach))
+        return float(np.linalg.norm(start + box.corners() * reach @ W.T, ord=order, axis=1).max())
+    return float(np.linalg.norm(np.abs(start) + np.abs(W) @ reach, ord=order))
+
+
+def sensitivity(differences: npt.ArrayLike, order: float = 2) -> float:
+    """Δ_p = max ‖f(X) − f(X′)‖_p over listed differences, one per row; p ≥ 1, `math.inf` is allowed.
+
+    >>> [round(sensitivity([[3.0, 4.0], [0.0, -5.5]], order=p), 9) for p in (1, 2, math.inf)]
+    [7.0, 5.5, 5.5]
+    """
+    s = np.atleast_2d(np.asarray(differences, float))
+    return float(np.linalg.norm(s, ord=order, axis=1).max())
+
+
+def bad_set_probability(epsilon: float, mu: float) -> float:
+    """P(L > ε) for Gaussian noise: Φ(μ/2 − ε/μ), which the slides bound by e^{−(ε − μ²/2)²/2μ²} and take for δ.
+
+    At least the true δ = P(L > ε) − e^ε Q(L > ε), and above 0 for every ε (theory, statement 62).
+
+    >>> round(bad_set_probability(1.0, 1.0), 6)
+    0.308538
+    """
+    return math.erfc((epsilon / mu - mu / 2) / math.sqrt(2)) / 2
+
+
+def name_and_shame(rows: float, delta: float) -> float:
+    """The probability that somebody is exposed by publishing each record with probability δ: 1 − (1 − δ)^n.
+
+    That is (0, δ)-DP when a record is replaced, so that δ has to be far below 1/n (theory, statement 63).
+
+    >>> round(name_and_shame(10_000, 1e-4), 3), round(name_and_shame(10_000, 1e-9), 7)
+    (0.632, 1e-05)
+    """
+    return -math.expm1(rows * math.log1p(-delta))

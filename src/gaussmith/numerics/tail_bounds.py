@@ -6,7 +6,9 @@ m = Σ λ_j, V = Var Q = 2 Σ λ_j², Λ = max λ_j and L = ln(1/tail):
     chebyshev             m + √(V/tail)                          any tail
     bernstein             m + 2√(V L)                            L ≤ V/(16 Λ²)            (lemma 3.2 of the report)
     laurent_massart       m + √(2 V L) + 2 Λ L                   any tail
+    hanson_wright         m + max(√(4 V L), 8 Λ L)               any tail
     truncated_bernstein   m + (C L' + √(C² L'² + 18 V L'))/3     any tail (see there); C = 16 Λ, L' = ln(2/tail)
+    uncentred_bernstein   4√(V L)                                false in general (see there); L ≤ 2V/m²
     square_tail           the law of a single λZ² itself         (lemma 3.1 of the report)
 
 They are computed in doubles and rounded to nearest, not to a side.
@@ -70,6 +72,22 @@ def laurent_massart(weights: npt.ArrayLike, tail: float) -> float:
     return m + math.sqrt(2 * V * x) + 2 * top * x
 
 
+def hanson_wright(weights: npt.ArrayLike, tail: float) -> float:
+    """A value that Q exceeds with probability at most `tail`, in the form of Hanson and Wright (1971), constant ⅛.
+
+        P(Q − m > t) ≤ exp(−⅛ min(t²/‖λ‖₂², t/‖λ‖_∞))
+
+    Guarantee: P(Q > result) ≤ tail for any weights and any tail. The paper leaves its constants open; ⅛ is proved in
+    theory, statement 64.
+
+    >>> round(hanson_wright([1.0], math.exp(-1)), 9)
+    9.0
+    """
+    m, V, top = _moments(weights)
+    L = -math.log(quadratic_forms.check_tail(tail))
+    return m + max(math.sqrt(4 * V * L), 8 * top * L)
+
+
 def truncated_bernstein(weights: npt.ArrayLike, tail: float) -> float:
     """The report's m + t with 2 exp(−(t²/2)/(V + C t/3)) = tail: Bernstein's inequality as if the terms were bounded.
 
@@ -83,6 +101,30 @@ def truncated_bernstein(weights: npt.ArrayLike, tail: float) -> float:
     m, V, top = _moments(weights)
     C, L = 16 * top, math.log(2 / quadratic_forms.check_tail(tail))
     return m + (C * L + math.sqrt((C * L) ** 2 + 18 * V * L)) / 3
+
+
+def uncentred_bernstein(weights: npt.ArrayLike, tail: float) -> float:
+    """The level that the report's rule after theorem 5 clips at: 2t√(8Σλ²) with e^{−t²} = tail. Not a bound in general.
+
+    Bernstein's inequality is for terms with mean 0, and these have mean λ_j: with many equal weights the level lies
+    below the mean of Q, and nearly everything is clipped. Requires (checked): t ≤ 2√(Σλ²)/Σλ, the condition as printed.
+    That allows tails from e^{−4} only; those of ¹⁄₁₀ and less kept to it wherever they were tried (errata, 12).
+
+    >>> round(uncentred_bernstein([1.0], 0.1), 6)
+    8.583864
+    """
+    m, V, _ = _moments(weights)
+    L = -math.log(quadratic_forms.check_tail(tail))
+    limit = 2 * V / (m * m)
+    if L > limit:
+        raise DomainError(
+            f"tail={tail:g} for the uncentred rule",
+            f"with these weights the condition printed in the report asks for tails from {math.exp(-limit):.3g}",
+            "use bernstein, laurent_massart, or the exact quantile",
+            code="tail-below-uncentred-rule",
+            tail=tail,
+        )
+    return 4 * math.sqrt(V * L)
 
 
 def square_tail(variance: float, value: float) -> float:

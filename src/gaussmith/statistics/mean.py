@@ -116,10 +116,16 @@ class Means(Statistic):
             return ratio_errors(*self._ratio(noisy))
 
     def intervals(self, noisy: Noisy, width: float | Array, method: str) -> tuple[Array, Array]:
-        """Exact intervals by Fieller's method, or approximate ones by the delta method."""
+        """Exact intervals by Fieller's method, or approximate ones by the delta method.
+
+        A noisy number of records far below 0 is no more a number to divide by than one near 0: the whole line.
+        """
         ends = fieller_intervals if method == "fieller" else delta_intervals
+        ratio = self._ratio(noisy)
         with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = ends(width, *self._ratio(noisy))
+            low, high = ends(width, *ratio)
+        if method == "fieller":
+            low, high = np.where(ratio[1] > 0, low, -np.inf), np.where(ratio[1] > 0, high, np.inf)
         return self.middles + low, self.middles + high
 
     def gradient(self, noisy: Noisy) -> Array:
