@@ -9,11 +9,12 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
+from refusals import refused
 
 import gaussmith as gm
 from gaussmith.catalogue.bounded_contribution import joseph_yu_total
 from gaussmith.catalogue.slides import approximate_rho, epsilon_of, rho_for, rows_needed
-from gaussmith.numerics import quadratic_forms, two_level
+from gaussmith.numerics import quadratic_forms, tail_bounds, two_level
 
 c = gm.catalogue
 PAGE = Path(__file__).parents[2] / "docs" / "errata.md"
@@ -136,6 +137,92 @@ def test_erratum_9_the_rank_one_error_is_less_stable() -> None:
     assert ours.quantiles[0.001] / ours.mean > 10 > 2 > gaussian.quantiles[0.001] / gaussian.mean
     assert (ours.skewness, ours.kurtosis) == (pytest.approx(math.sqrt(8)), 12)
     assert ours.mean == entry.total_variance  # an equality, not a bound
+
+
+def test_erratum_10_the_variance_of_the_loss() -> None:
+    rho, delta = 0.3, 5.0
+    s = np.array([3.0, 4.0])  # as long as Δ
+    loss = rho / delta**2 * s  # ⟨Z, loss⟩ is the random part of ln p/p′
+    variance = delta**2 / rho
+    assert float(loss @ loss) * variance == pytest.approx(rho)
+    assert rho**2 / delta**2 * float(s @ s) * delta**2 / rho == pytest.approx(rho * delta**2)  # as printed: Δ² too much
+
+
+def test_erratum_11_noise_in_one_direction_hides_one_difference() -> None:
+    one = np.diag([1.0, 0.0])
+    assert float(np.array([1.0, 0]) @ np.linalg.pinv(one) @ np.array([1.0, 0])) == 1  # hidden at μ = 1
+    across = np.array([0.0, 1.0])
+    assert np.abs(one @ np.linalg.pinv(one) @ across - across).max() == 1  # outside the range: released as it is
+    for M in (2, 10):
+        plan = gm.plan(gm.Ball(M, 3.0), gm.Guarantee(mu=1), weights="equal")
+        assert plan.total_variance == pytest.approx(9 * M) and plan.optimality == pytest.approx(1)
+    for domain in (gm.Votes(4), gm.Cells(4)):
+        covariance = gm.plan(domain, gm.Guarantee(mu=1), neighbours="replace-one").block.covariance()
+        assert np.linalg.matrix_rank(covariance, tol=1e-9) == 3
+        assert np.abs(covariance @ np.ones(4)).max() < 1e-9
+
+
+def test_erratum_12_clipping_a_fraction_by_uncentred_squares() -> None:
+    def level(lam: np.ndarray, p: float) -> float:
+        return 2 * math.sqrt(p * math.log(10)) * math.sqrt(8 * float(lam @ lam))
+
+    many = np.full(200, 1 / 200)
+    assert level(many, 1) == pytest.approx(0.607, abs=1e-3) and quadratic_forms.tail(many, level(many, 1)) > 0.999
+    # The condition that its own L = 2 and E X⁴ = 8σ⁴ give: t ≤ √(Σλ²/2) ≤ √½, so that p ln 10 ≤ ½
+    assert 0.5 / math.log(10) == pytest.approx(0.217, abs=1e-3)
+    # As printed: t ≤ 2√Σλ² ≤ 2, so that p = 1 at most
+    assert 4 / math.log(10) < 2
+    for top in (0.76, 0.8, 0.9, 0.97, 1.0):
+        for others in (1, 3, 50):
+            lam = np.array([top, *[(1 - top) / others] * others])
+            assert math.log(10) <= 4 * float(lam @ lam)
+            bound = tail_bounds.uncentred_bernstein(lam, 0.1)
+            assert bound == pytest.approx(level(lam, 1))
+            assert quadratic_forms.tail(lam, bound) < 0.02 and bound > 2 * quadratic_forms.quantile(lam, 0.1)
+    few = np.full(30, 1 / 30)
+    assert quadratic_forms.tail(few, tail_bounds.uncentred_bernstein(few, 0.88)) > 0.999 > 0.88
+    with refused("tail-below-uncentred-rule"):
+        tail_bounds.uncentred_bernstein(many, 0.1)
+    # What survives: lemma 3.2 at n = 10^p
+    assert math.log(10) <= 200 / 8
+    sd = np.ones(200)
+    alpha = 1 + math.sqrt(8 * math.log(10) * float(sd @ sd)) / float(sd.sum())
+    assert tail_bounds.bernstein(many, 0.1) == pytest.approx(alpha)
+    assert quadratic_forms.tail(many, alpha) < 0.1
+
+
+def test_erratum_13_alpha_is_the_square_already() -> None:
+    entry = c.gaussian_data(sd=[1.0, 2.0], rows=1000, epsilon=1, delta=1e-5, neighbours="add-remove")
+    assert entry.total_variance == pytest.approx(entry.level * 9 / entry.claimed.mu**2)
+    # A record at the level, in scaled coordinates, has norm √α, and exactly uses the guarantee
+    at_level = np.array([math.sqrt(entry.level), 0.0]) / entry.multipliers
+    assert np.sqrt(at_level**2 @ (1 / entry.standard_errors**2)) == pytest.approx(entry.claimed.mu)
+
+
+def test_erratum_14_a_clip_is_private_for_any_guess_of_the_rows() -> None:
+    # For any guess of n the true μ is the claimed one: the guess moves the level, not the privacy
+    for rows in (2, 100, 1e9):
+        entry = c.gaussian_data(sd=[1.0, 2.0], rows=rows, epsilon=1, delta=1e-5, neighbours="add-remove")
+        assert entry.true_mu == pytest.approx(entry.claimed.mu)
+        assert quadratic_forms.tail(entry.shares, entry.level) == pytest.approx(1 / rows)
+    # Without the clip a record beyond the level is told apart: with chance 1/n it costs more than was claimed
+    beyond = 4 * entry.level
+    assert math.sqrt(beyond / entry.level) * entry.claimed.mu == pytest.approx(2 * entry.claimed.mu)
+    assert gm.Guarantee(mu=2 * entry.claimed.mu).delta_at(1) > 100 * 1e-5
+
+
+def test_erratum_15_a_bound_on_squares_that_may_fail() -> None:
+    one = tail_bounds.square_tail(1.0, 16.0)
+    assert one < 1e-4 and tail_bounds.square_tail(1.0, 4.0) > 0.04  # of X² > 16σ², not of X > 16σ² or X² > 4σ²
+    assert 1 - (1 - one) ** 100 > 60 * one
+    for lam in (np.ones(1), np.full(50, 0.02)):
+        assert tail_bounds.truncated_bernstein(lam, 1e-4) > tail_bounds.laurent_massart(lam, 1e-4)
+
+
+def test_erratum_16_a_ball_is_enough_for_round_noise() -> None:
+    for neighbours, total in (("add-remove", 3 * 4.0), ("replace-one", 4 * 3 * 4.0)):
+        plan = gm.plan(gm.Ball(3, 2.0), gm.Guarantee(mu=1), neighbours=neighbours, weights="equal")
+        assert plan.total_variance == pytest.approx(total)
 
 
 def test_every_erratum_has_its_test_and_every_test_its_erratum() -> None:

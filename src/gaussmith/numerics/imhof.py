@@ -15,7 +15,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.checks import check_number
 from gaussmith.errors import DomainError
 from gaussmith.numerics import quadratic_forms, tail_bounds
 
@@ -26,7 +25,7 @@ _CHUNK = 1 << 14
 def imhof_tail(weights: npt.ArrayLike, value: float, error: float = 1e-6) -> float:
     """P(Σ λ_j Z_j² > value) by Imhof's integral, to an absolute error of `error` (and of rounding, about 1e-13).
 
-    Requires (checked): weights finite, 0 or more, one above 0; `value` above 0; 1e-12 ≤ error < 1. Refused where the
+    Requires (checked): weights finite, 0 or more, one above 0; `value` above 0; 1e-12 ≤ error ≤ 1. Refused where the
     integrand falls too slowly, as it does for one, two or three weights.
 
     >>> round(imhof_tail([1.0, 1.0, 1.0, 1.0], 9.487729036781154), 5)
@@ -34,10 +33,10 @@ def imhof_tail(weights: npt.ArrayLike, value: float, error: float = 1e-6) -> flo
     """
     lam = quadratic_forms.check_weights(weights)
     lam = lam[lam > 0]
-    rule, remedy = "the value must be a finite number above 0", "give the threshold"
-    q = check_number("value", value, above=0, rule=rule, remedy=remedy, error=DomainError)
-    rule, remedy = "the absolute error must be from 1e-12 to 1", "write error=1e-6"
-    error = check_number("error", error, low=1e-12, high=1, rule=rule, remedy=remedy, error=DomainError)
+    if not (0 < value < math.inf and 1e-12 <= error <= 1):
+        what, rule = f"value={value:g} and error={error:g}", "the value must be above 0, the error from 1e-12 to 1"
+        raise DomainError(what, rule, "give the threshold, and say error=1e-6", code="imhof-out-of-range")
+    q = float(value)
     k = len(lam) / 2
     log_end = (math.log(2 / (math.pi * k * error)) - float(np.log(lam).sum()) / 2) / k
     step = 4 * math.pi / max(q, tail_bounds.laurent_massart(lam, error / 2))
