@@ -312,6 +312,23 @@ def test_gaussian_data_as_the_report_has_it() -> None:
     assert chebyshev.clipping_loss > 100 * report.clipping_loss
 
 
+def test_clipped_sums_with_the_classic_noise() -> None:
+    """The report's own: C√(2 ln(1.25/δ))/ε, private where records are added, not where they are replaced."""
+    g = {"dimension": 3, "radius": 2.0, "epsilon": 0.5, "delta": 1e-5, "calibration": "classic"}
+    added, replaced = (gm.catalogue.clipped(neighbours=n, **g) for n in ("add-remove", "replace-one"))
+    published = gm.catalogue.clipped(as_published=True, **g)
+    assert added.standard_errors == pytest.approx(np.full(3, 2 * math.sqrt(2 * math.log(1.25e5)) / 0.5))
+    assert replaced.standard_errors == pytest.approx(2 * added.standard_errors)
+    assert published.standard_errors == pytest.approx(added.standard_errors)
+    assert (added.holds, replaced.holds, published.holds) == (True, True, False)
+    assert (added.sound, replaced.sound, published.sound) == ("yes", "corrected", "no")
+    assert added.total_variance > gm.catalogue.clipped(dimension=3, radius=2.0, epsilon=0.5, delta=1e-5).total_variance
+    with refused("epsilon-beyond-classic-theorem"):
+        gm.catalogue.clipped(dimension=3, radius=2.0, epsilon=1, delta=1e-5, calibration="classic")
+    with refused("unknown-calibration", calibration="clasic"):
+        gm.catalogue.clipped(dimension=3, radius=2.0, epsilon=0.5, delta=1e-5, calibration="clasic")
+
+
 def test_published_levels_lie_above_the_exact_one() -> None:
     g = {"epsilon": 1, "delta": 1e-5, "rows": 100, "neighbours": "add-remove"}
     levels = {name: gm.catalogue.gaussian_data(sd=[1.0] * 200, bound=name, **g).level for name in LEVELS}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from functools import cache
-from importlib import import_module
 from pathlib import Path
+
+from cited import find, functions_of
 
 import gaussmith as gm
 
@@ -15,28 +14,9 @@ PAGE = (ROOT / "docs" / "theory.md").read_text("utf-8")
 STATEMENTS = dict(re.findall(r"^\*\*(\d+)\. (.*?)(?=^\*\*\d+\. |^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL))
 
 
-@cache
-def functions_of(path: str) -> set[str]:
-    return {n.name for n in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))) if isinstance(n, ast.FunctionDef)}
-
-
 def named(statement: str, word: str) -> list[str]:
     line = re.search(rf"\*{word}:\*(.*?)(?: · \*|$)", statement, flags=re.MULTILINE)
     return re.findall(r"`([^`]+)`", line[1]) if line else []
-
-
-def find(name: str) -> object:
-    """What a dotted name stands for: a function, a class or a method."""
-    parts = name.split(".")
-    for cut in range(len(parts) - 1, 0, -1):
-        try:
-            found: object = import_module(".".join(parts[:cut]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[cut:]:
-            found = getattr(found, part)
-        return found
-    raise AssertionError(name)
 
 
 def test_statements_are_numbered_without_gaps() -> None:
