@@ -14,6 +14,7 @@ from visits import G, ask
 import gaussmith as gm
 from gaussmith.domains import Box
 from gaussmith.plans import Plan
+from gaussmith.words.blocks import describe_factor
 
 
 def three_questions(**fields: Any) -> Plan:
@@ -220,3 +221,14 @@ def test_one_question_is_not_told_as_planned_together(tmp_path: Path) -> None:
         frame, guarantee=G, unit="p", groups_per_unit=1, rows_per_unit=4, means={"age": (0, 100)}, by={"r": ["n", "s"]}
     )
     assert "planned together" not in released.report(tmp_path / "page.html").read_text("utf-8")
+
+
+def test_one_question_with_several_noises_says_how_good_they_are_together() -> None:
+    """Each noise is the best at its share of μ, which says nothing of one noise for all."""
+    plan = gm.Request("a.csv", sums={"a": (0, 5)}, medians={"c": (0, 1)}, count=True, guarantee=G).plan
+    assert len(plan) == 1 and len(plan.provable) > 1
+    said = f"all answers together are {describe_factor(plan.optimality)}"
+    assert str(plan).endswith(said) and said in plan._repr_html_()
+    assert f"within a factor {plan.optimality:.3g} of this bound" in plan.explain()
+    alone = gm.Request("a.csv", sums={"a": (0, 5)}, count=True, guarantee=G).plan
+    assert "all answers together" not in str(alone) and "All answers together" not in alone.explain()

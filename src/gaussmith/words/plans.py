@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def plan_text(plan: Plan, rows: int | None = None) -> str:
     """The errors of a plan, question by question; `rows` is an estimate of the number of rows that means are over."""
     if len(plan) == 1:
-        return _question_text(plan, rows)
+        return "\n".join([_question_text(plan, rows), *_several(plan)])
     texts = [f"{printable(q.questions[0])}\n{textwrap.indent(_question_text(q, rows), '  ')}\n" for q in plan]
     return "\n".join([*texts, *sharing(plan), *_whole(plan)])
 
@@ -41,7 +41,7 @@ def plan_text(plan: Plan, rows: int | None = None) -> str:
 def plan_html(plan: Plan) -> str:
     """The same for a notebook."""
     if len(plan) == 1:
-        return _question_html(plan)
+        return _question_html(plan) + (note_lines(several) if (several := _several(plan)) else "")
     tables = [f"<h4>{escape(printable(q.questions[0]))}</h4>{_question_html(q)}" for q in plan]
     return "".join(tables) + note_lines([*sharing(plan), *_whole(plan)])
 
@@ -104,6 +104,11 @@ def _whole(plan: Plan) -> list[str]:
             f"all answers together are {describe_optimality(plan.draws[tie.members[0]].block)}{describe_saving(tie)}"
         ]
     return [f"all answers together are {describe_factor(plan.optimality)}"]
+
+
+def _several(plan: Plan) -> list[str]:
+    """Of one question with several noises, each the best at its share: how close they are together."""
+    return _whole(plan) if len(plan.provable) > 1 else []
 
 
 def _about(plan: Plan) -> tuple[list[str], str, list[str]]:
@@ -190,7 +195,7 @@ def note_lines(notes: Sequence[str]) -> str:
 def explain(plan: Plan) -> str:
     """What is protected, what was chosen, what the alternatives would have cost, and why."""
     if len(plan) == 1:
-        return "\n".join([_explain_question(plan), *_explain_keys(plan)])
+        return "\n".join([_explain_question(plan), *_explain_keys(plan), *_explain_whole(plan, "answers")])
     texts = [*describe_shares(plan)]
     for i, draw in enumerate(plan.draws):
         named = [slot.name for slot in plan.slots if i in slot.draws]
@@ -202,12 +207,17 @@ def explain(plan: Plan) -> str:
     texts += _explain_keys(plan)
     texts.append("\nWhat each question costs the others, in their total squared error:")
     texts += [f"  {name}: + {100 * (factor - 1):.3g} %" for name, factor in plan.costs().items()]
-    if len(plan.provable) > 1:
-        texts.append(
-            f"\nAll questions together: the total is {plan.total_variance:.6g}, and no Gaussian noise with the "
-            f"whole guarantee can go below {plan.lower_bound:.6g}: within a factor {plan.optimality:.3g} of this bound."
-        )
-    return "\n".join(texts)
+    return "\n".join([*texts, *_explain_whole(plan, "questions")])
+
+
+def _explain_whole(plan: Plan, of: str) -> list[str]:
+    """How close several noises together are to one noise for all; nothing where there is one."""
+    if len(plan.provable) == 1:
+        return []
+    return [
+        f"\nAll {of} together: the total is {plan.total_variance:.6g}, and no Gaussian noise with the "
+        f"whole guarantee can go below {plan.lower_bound:.6g}: within a factor {plan.optimality:.3g} of this bound."
+    ]
 
 
 def _explain_question(plan: Plan) -> str:
