@@ -49,8 +49,7 @@ class Passes:
 
     @property
     def number(self) -> int:
-        """At least two of an empty table, so that a rehearsal asks what a release will."""
-        return _parts(self.rows, MOST_PASSES) if self.rows else 2
+        return _parts(self.rows, MOST_PASSES)
 
     def cut(self, rows: Frame, i: int) -> Frame:
         """The rows of one pass: all rows of a person are in one of them."""
@@ -72,12 +71,16 @@ def cuts_of(passes: Passes | None) -> list[Cut]:
 
 
 def plan_passes(rows: Frame, engine: Engine) -> Passes | None:
-    """The passes over rows of people u; None where the engine makes none. Counts the rows."""
+    """The passes over rows of people u; None where the engine makes none. Counts the rows.
+
+    All are one part of one: so that a rehearsal sees whether people can be divided.
+    """
     import narwhals as nw
 
-    if engine.part(rows, "u", 0, 1) is None:
+    whole = engine.part(rows, "u", 0, 1)
+    if whole is None:
         return None
-    ((counted,),) = engine.fetch(rows.select(nw.col("n").sum()))
+    ((counted,),) = engine.fetch(whole.select(nw.col("n").sum()))
     return Passes(int(counted or 0), engine)
 
 
