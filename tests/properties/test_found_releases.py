@@ -76,6 +76,12 @@ def test_a_floor_without_a_higher_threshold_is_caught(monkeypatch: pytest.Monkey
     assert binom.sf(shown[1] - 1, 20_000, 0.2) < 1e-6
 
 
+def test_a_floor_that_a_threshold_forgets_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Threshold, "bar", _threshold(3, "0.2", 1).bar)
+    with pytest.raises(AssertionError):
+        test_a_person_alone_is_shown_no_more_often_than_stated(3, 5)
+
+
 def _released(data: pl.DataFrame, monkeypatch: pytest.MonkeyPatch, size: int, **more: Any) -> gm.Release:
     """A release whose noise is the same for the same key, whatever other keys there are."""
     monkeypatch.setattr(mechanism, "normal_integers", lambda n, bits: np.full(n, size, np.int64))
