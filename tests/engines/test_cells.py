@@ -149,7 +149,8 @@ def test_every_engine_counts_the_same_people(name: str, tmp_path: Path) -> None:
     wanted = gm.Request(data, guarantee=gm.Guarantee(mu=1), **REQUESTS[name])
     expected = sums_of(wanted, data)
     assert sum(map(sum, expected[0])) > ROWS / 20
-    for engine in ("polars lazy", "polars shuffled", "pandas", "pandas arrow", "duckdb", "parts", "csv"):
+    own = list(REQUESTS).index(name)
+    for engine in ("duckdb", "csv", ("polars lazy", "polars shuffled", "pandas", "pandas arrow", "parts")[own % 5]):
         folder = tmp_path / engine
         folder.mkdir()
         assert sums_of(wanted, ENGINES[engine](data, folder, lambda: None)) == expected, engine

@@ -111,7 +111,7 @@ def formulas(count: int, generator: random.Random, deepest: int = 3) -> list[For
 def test_random_formulas(engine: Callable[[pl.DataFrame], Any], rows: int) -> None:
     generator = random.Random()
     frame = table(rows, generator)
-    for _ in range(4):
+    for _ in range(2):
         compare(engine(frame), frame.to_dicts(), formulas(12, generator))
 
 

@@ -14,7 +14,7 @@ from whole.pairs import distances, spent, total_alone
 
 import gaussmith as gm
 
-PAIRS = 40
+PAIRS, CLOSE = 20, Fraction(8, 10)
 REGIONS = ["north", "south", "east"]
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 BINS = {"x": [-20, 0, 7, 30, 60]}
@@ -88,7 +88,9 @@ def test_neighbours_stay_within_what_is_charged(name: str) -> None:
     generator = random.Random()
     request = gm.Request("table", guarantee=G, **REQUESTS[name])
     plan, single, worst = request.plan, request.unit is None, Fraction(0)
-    for _ in range(PAIRS):
+    for pair in range(50 * PAIRS):
+        if pair >= PAIRS and worst > CLOSE:
+            break
         others = [row for j in range(generator.randint(0, 2)) for row in random_rows(f"other {j}", generator, single)]
         before = [] if request.neighbours == "add-remove" else random_rows("person", generator, single)
         after = random_rows("person", generator, single)
@@ -97,7 +99,7 @@ def test_neighbours_stay_within_what_is_charged(name: str) -> None:
         assert max(found) <= 1
         assert spent(plan, found) <= 1
         worst = max(worst, *found)
-    assert worst > Fraction(8, 10)  # not vacuous: somebody comes close to what is charged
+    assert worst > CLOSE  # not vacuous: somebody comes close to what is charged
 
 
 def test_a_rule_that_is_not_of_its_check_is_refused() -> None:

@@ -11,22 +11,31 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from evidence_page import write_page
+
 ROOT = Path(__file__).parents[2]
 
 
-def write_found(file: Path, claim: str, seed: str, seconds: float, found: dict[str, Any], names: Sequence[str]) -> None:
-    """Write what a proof found, with the versions of the packages named."""
+def write_found(
+    file: Path, claim: str, seed: str | None, seconds: float, found: dict[str, Any], names: Sequence[str]
+) -> None:
+    """Write what a proof found, with the versions of the packages named, and make docs/evidence.md anew.
+
+    `seed` is None where nothing can be made again: releases draw their noise from the operating system.
+    """
     fields = {
         "claim": claim,
         "commit": commit(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "seed": seed,
+        **({} if seed is None else {"seed": seed}),
         "seconds": round(seconds, 1),
         **found,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in names}},
     }
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(fields, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    if file.parent == ROOT / "docs" / "evidence":
+        write_page()
 
 
 def kept_found(file: Path, *names: str) -> dict[str, Any]:

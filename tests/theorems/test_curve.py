@@ -89,11 +89,12 @@ def test_published_deltas_are_met_to_all_their_digits(epsilon: str, mu: str, del
         assert curve.log_delta(e, m) == pytest.approx(float(mpmath.log(mpmath.mpf(delta))), rel=1e-15, abs=0)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_ten_thousand_random_calibrations_are_safe_and_tight(part: int) -> None:
+@pytest.mark.parametrize("part", range(2))
+def test_random_calibrations_are_safe_and_tight(part: int) -> None:
+    """Fresh ones each time: a few thousand a day."""
     generator = np.random.default_rng()
     unsafe = loose = 0
-    for _ in range(2_500):
+    for _ in range(2_000):
         epsilon = math.exp(generator.uniform(math.log(1e-6), math.log(100)))
         usual, tiny, any_delta = (
             10 ** -generator.uniform(0, 30),

@@ -1,0 +1,89 @@
+"""The page docs/evidence.md, made from what proofs left in docs/evidence: one section each, all of its numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "evidence.md"
+HEAD = """# What was measured
+
+Figures that take too long for the tests come from proofs: `./run prove` lists them, `./run prove NAME` runs one and \
+writes `docs/evidence/NAME.json`. This page is made from those files, and a test compares them. Each file names the \
+commit that was proved, and its seed where there is one.
+"""
+APART = ("claim", "commit", "date", "seed", "seconds", "versions", "missed", "cases")
+"""Fields of a file that are told above its tables, or are lists too long for a page."""
+
+
+def made_page() -> str:
+    """The page as the files have it now."""
+    files = sorted((ROOT / "docs" / "evidence").glob("*.json"))
+    return HEAD + "".join(f"\n{made_section(file)}" for file in files)
+
+
+def write_page() -> None:
+    PAGE.write_text(made_page(), "utf-8")
+
+
+def made_section(file: Path) -> str:
+    """What one proof found: its claim, how it was run, its numbers, then a table of each part that has names."""
+    found = json.loads(file.read_text("utf-8"))
+    seed = f", seed {found['seed']}" if found.get("seed") else ""
+    run = f"`./run prove {file.stem}`: {found['date']}, commit {found['commit'][:12]}{seed}, {found['seconds']:.0f} s."
+    lines = [f"## {file.stem}", "", f"{found['claim'][0].upper()}{found['claim'][1:]}.", "", run, ""]
+    lines += ["| found | |", "|---|---|", *(f"| {name} | {value} |" for name, value in numbers(found)), ""]
+    for title, table in tables(found):
+        columns = list(dict.fromkeys(name for row in table.values() for name in row))
+        lines += [f"| {title} | {' | '.join(map(spoken, columns))} |", "|---" * (len(columns) + 1) + "|"]
+        lines += [
+            f"| {name} | {' | '.join(told(row.get(each, '')) for each in columns)} |" for name, row in table.items()
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def numbers(found: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Every number and word, those of parts with the name of the part before them."""
+    for name, value in found.items():
+        if name in APART or _is_table(value):
+            continue
+        if isinstance(value, dict):
+            yield from numbers(value, f"{before}{spoken(name)}: ")
+        elif not isinstance(value, list):
+            yield f"{before}{spoken(name)}", told(value)
+
+
+def tables(found: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
+    for name, value in found.items():
+        if name not in APART and _is_table(value):
+            yield f"{before}{spoken(name)}", value
+        elif name not in APART and isinstance(value, dict):
+            yield from tables(value, f"{spoken(name)}: ")
+
+
+def _is_table(value: Any) -> bool:
+    """A dictionary of rows: dictionaries of plain values."""
+    if not isinstance(value, dict) or not value:
+        return False
+    rows = value.values()
+    return all(isinstance(row, dict) and not any(isinstance(v, dict | list) for v in row.values()) for row in rows)
+
+
+def spoken(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def told(value: Any) -> str:
+    """A number with the digits that matter; counts in full."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", " ")
+    if isinstance(value, float):
+        near_one = 0 < abs(value - 1) < 1e-3
+        return f"1 {'+' if value > 1 else '−'} {abs(value - 1):.1e}" if near_one else f"{value:.6g}"
+    return str(value)
