@@ -19,7 +19,6 @@ from gaussmith.engines.declared_values import frame_places, matched_columns
 from gaussmith.engines.engine import (
     BATCH_ROWS,
     AddUp,
-    Columns,
     Progress,
     Totals,
     Words,
@@ -33,6 +32,7 @@ from gaussmith.engines.partitions import check_keys, find_with_polars, list_stor
 from gaussmith.engines.schemas import uneven_columns
 from gaussmith.engines.source import Source, check_names, unknown_source, unreadable_source
 from gaussmith.engines.versions import check_packed, check_views, collect_batches
+from gaussmith.engines.whole_columns import AS_THEY_ARE, columns_of
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, GroupKeys, as_number, derive, kind_of
 from gaussmith.problem.codes import Codes
@@ -83,7 +83,7 @@ class Polars:
     ) -> Totals:
         if not columns:
             return Totals([], _count(source))
-        return add_up(_batches(source, columns, progress), _columns_of, codes)
+        return add_up(_batches(source, columns, progress), columns_of, codes)
 
     def places(
         self, source: Source, columns: Sequence[str] | None, keys: Sequence[GroupKeys]
@@ -197,20 +197,23 @@ def _batches(source: Source, columns: Sequence[str], progress: Progress | None) 
 def _numbers(source: Source, lazy: pl.LazyFrame, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     """The columns as doubles, in batches of any order."""
     import narwhals as nw
-    import polars as pl
 
     kinds = {kind_of(source.schema[name]) for name in columns}
     numbers: pl.LazyFrame
     if kinds <= {"number", "truth"}:  # the cast that `as_number` spells, told to Polars itself: wide tables plan faster
-        numbers = lazy.select(pl.col(name).cast(pl.Float64).alias(f"x{j}") for j, name in enumerate(columns))
+        numbers = lazy.select(_number(name, source.schema[name]).alias(f"x{j}") for j, name in enumerate(columns))
     else:
         exprs = (as_number(name, kind_of(source.schema[name])).alias(f"x{j}") for j, name in enumerate(columns))
         numbers = nw.from_native(lazy).select(*exprs).to_native()
     yield from collect_batches(numbers, rows_per_batch(len(columns)))
 
 
-def _columns_of(batch: pl.DataFrame) -> Columns:
-    return [column.to_numpy() for column in batch]
+def _number(name: str, dtype: Any) -> pl.Expr:
+    """A column of numbers as kernels take it: as it is where numpy has its type, else as doubles."""
+    import polars as pl
+
+    as_it_is = str(dtype) in AS_THEY_ARE
+    return pl.col(name) if as_it_is else pl.col(name).cast(pl.Float64)
 
 
 def _polars_type(dtype: Any) -> Any:

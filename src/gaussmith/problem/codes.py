@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,9 @@ Array = npt.NDArray[np.float64]
 
 BITS = 41
 """At least 2^BITS steps lie between the bounds of a column."""
+
+MAX_WHOLE = float(1 << 22)
+"""Limit on the bounds of a column whose integers are added up as they are: 2^41 of them fit into 64 bits."""
 
 BLOCK_ROWS = 1 << 20
 """Limit on the codes that add up in a signed 64-bit integer without overflow: 2^20 · 2^42 < 2^63."""
@@ -89,6 +92,19 @@ class Codes:
         return None
 
 
+class Whole(Protocol):
+    """A column of integers, or of truths as 0 and 1. A slice of it is an array of doubles."""
+
+    @property
+    def missing(self) -> int:
+        """How many values are missing."""
+
+    def __len__(self) -> int: ...
+
+    def clamped_sum(self, low: int, top: int) -> int:
+        """The sum of the values that are there, each clamped; bounds are below 2^23."""
+
+
 @dataclass(frozen=True, eq=False)
 class BoxCodes(Codes):
     """The coding of the columns of a box: `floor((clamp(x, low, top) − low)·scale + ½)`, each `scale` a power of two.
@@ -112,6 +128,32 @@ class BoxCodes(Codes):
         if self.substitute.shape != self.low.shape or not np.isfinite(self.substitute).all():
             what, rule = "values that replace missing ones", "there must be one finite number per coordinate"
             raise DomainError(what, rule, "give one number per coordinate", code="missing-not-finite")
+
+    @cached_property
+    def whole(self) -> npt.NDArray[np.bool_]:
+        """Columns whose integers have codes (clamp(x) − low)·scale without rounding: their bounds are whole, and near.
+
+        Below 2^41 rows their clamped values add up in 64 bits.
+        """
+        ends = np.array([self.low, self.top])
+        near = (np.abs(ends) <= MAX_WHOLE).all(axis=0)
+        return np.asarray(near & (ends == np.floor(ends)).all(axis=0) & (self.scale >= 1.0))
+
+    def of_whole(self, j: int, column: Whole, skips: bool = False) -> int:
+        """The sum of the codes of a whole column; missing values are coded too, unless it `skips` them."""
+        low, present = int(self.low[j]), len(column) - column.missing
+        own = int(self.scale[j]) * (column.clamped_sum(low, int(self.top[j])) - present * low)
+        return own if skips else own + column.missing * int(self.of_missing[j])
+
+    @cached_property
+    def of_missing(self) -> Array:
+        """The code of a missing value."""
+        return np.floor((np.clip(self.substitute, self.low, self.top) - self.low) * self.scale + 0.5)
+
+    def chosen(self, places: Sequence[int]) -> BoxCodes:
+        """The codes of some columns."""
+        at = list(places)
+        return BoxCodes(self.low[at], self.top[at], self.scale[at], self.steps[at], self.substitute[at])
 
     @classmethod
     def for_bounds(cls, lower: Any, upper: Any, substitute: Any, names: Sequence[str] | None = None) -> BoxCodes:

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.engines.engine import PIECE_ROWS, Columns, Totals
+from gaussmith.engines.whole_columns import is_whole
 from gaussmith.problem.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
 
 PIECE_COLUMNS = 16
@@ -57,22 +58,42 @@ class BoxKernel:
 
     def __init__(self, codes: BoxCodes) -> None:
         self.codes, self.sums, self.records = codes, [0] * len(codes.low), 0
-        self._of_missing = np.floor((np.clip(codes.substitute, codes.low, codes.top) - codes.low) * codes.scale + 0.5)
         self._buffer = np.empty((min(len(codes.low), PIECE_COLUMNS), PIECE_ROWS))
+        self._others: BoxKernel | None = None
 
     def add(self, columns: Columns) -> None:
         """Add the records whose coordinates these columns hold."""
+        rows = len(columns[0])
+        whole = {j: each for j, each in enumerate(columns) if is_whole(each) and self.codes.whole[j]}
+        for j, column in whole.items():
+            self.sums[j] += self.codes.of_whole(j, column)
+        if whole:
+            self._add_others(columns, [j for j in range(len(columns)) if j not in whole])
+        else:
+            self._add_doubles(columns)
+        self.records += rows
+
+    def _add_others(self, columns: Columns, places: Sequence[int]) -> None:
+        """Add some of the columns, by a kernel for them alone."""
+        if places:
+            if self._others is None:
+                self._others = BoxKernel(self.codes.chosen(places))
+            self._others.sums = [self.sums[j] for j in places]
+            self._others.add([columns[j] for j in places])
+            for j, found in zip(places, self._others.sums, strict=True):
+                self.sums[j] = found
+
+    def _add_doubles(self, columns: Columns) -> None:
         rows = len(columns[0])
         with np.errstate(all="ignore"):
             for first in range(0, len(columns), PIECE_COLUMNS):
                 for start in range(0, rows, PIECE_ROWS):
                     self._add_piece(columns, first, start, min(start + PIECE_ROWS, rows))
-        self.records += rows
 
     def _add_piece(self, columns: Columns, first: int, start: int, stop: int) -> None:
         c = slice(first, min(first + PIECE_COLUMNS, len(columns)))
         low, top, scale, of_missing = (
-            a[c, None] for a in (self.codes.low, self.codes.top, self.codes.scale, self._of_missing)
+            a[c, None] for a in (self.codes.low, self.codes.top, self.codes.scale, self.codes.of_missing)
         )
         padded = self._buffer[: c.stop - first, : -(-(stop - start) // EXACT_ROWS) * EXACT_ROWS]
         x = self._buffer[: c.stop - first, : stop - start]
@@ -213,6 +234,7 @@ class MaskedKernel:
         self._missing = of_missing
         widest = max((stop - start for _, start, stop in self._chunks), default=0)
         self._buffer = np.empty((widest, PIECE_ROWS))
+        self._others: MaskedKernel | None = None
 
     @property
     def sums(self) -> list[int]:
@@ -221,11 +243,36 @@ class MaskedKernel:
     def add(self, columns: Columns) -> None:
         """Add the records whose numbers these columns hold."""
         rows = len(columns[0])
+        whole = set()
+        for k, (box, places, present) in enumerate(self._codes.parts):
+            column: Any = columns[places[0]] if len(places) == 1 else None
+            if is_whole(column) and box.whole[0]:  # its codes follow from its clamped sum
+                self._found[k][0] += box.of_whole(0, column, skips=bool(present))
+                self._records[k] += rows - (column.missing if present else 0)
+                whole.add(k)
+        if whole:
+            self._add_others(columns, [k for k in range(len(self._codes.parts)) if k not in whole])
+        else:
+            self._add_doubles(columns)
+        self.records += rows
+
+    def _add_others(self, columns: Columns, which: Sequence[int]) -> None:
+        """Add some of the codings, by a kernel for them alone."""
+        if which:
+            if self._others is None:
+                self._others = MaskedKernel(MaskedCodes(tuple(self._codes.parts[k] for k in which)))
+            self._others._found = [self._found[k] for k in which]
+            self._others._records = [self._records[k] for k in which]
+            self._others.add(columns)
+            for k, records in zip(which, self._others._records, strict=True):
+                self._records[k] = records
+
+    def _add_doubles(self, columns: Columns) -> None:
+        rows = len(columns[0])
         with np.errstate(all="ignore"):
             for which, first, last in self._chunks:
                 for start in range(0, rows, PIECE_ROWS):
                     self._add_piece(columns, which, slice(first, last), start, min(start + PIECE_ROWS, rows))
-        self.records += rows
 
     def _add_piece(self, columns: Columns, which: range, c: slice, start: int, stop: int) -> None:
         rows = stop - start

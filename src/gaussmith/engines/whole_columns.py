@@ -1,0 +1,103 @@
+"""Columns of integers and truths as they are: their clamped sums are found without a double on the way.
+
+A slice of one is an array of doubles with NaN where a value is missing, as of any other column; so whoever does not
+know about integers reads them like all numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import polars as pl
+
+AS_THEY_ARE = {"Boolean", "Float32", "Float64", *(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))}
+"""Types of columns that kernels take as they are."""
+
+PIECE = 1 << 15
+"""Integers clamped at a time: they stay in the processor's cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Integers:
+    """Integers of one type; those that are missing hold 0 and are marked."""
+
+    values: npt.NDArray[Any]
+    gone: npt.NDArray[np.bool_] | None
+    missing: int
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice) -> npt.NDArray[np.float64]:
+        found = self.values[rows].astype(float)
+        if self.gone is not None:
+            found[self.gone[rows]] = np.nan
+        return found
+
+    def clamped_sum(self, low: int, top: int) -> int:
+        """
+        >>> Integers(np.array([-5, 0, 7, 120], np.int8), np.array([False, True, False, False]), 1).clamped_sum(1, 1000)
+        128
+        """
+        limits = np.iinfo(self.values.dtype)
+        own_low, own_top = max(low, int(limits.min)), min(top, int(limits.max))
+        if own_low > own_top:  # no value of this type lies within the bounds
+            return (low if low > limits.max else top) * (len(self) - self.missing)
+        total, held = 0, np.empty(min(PIECE, len(self)), self.values.dtype)
+        for start in range(0, len(self), PIECE):
+            piece = self.values[start : start + PIECE]
+            total += int(np.clip(piece, own_low, own_top, out=held[: len(piece)]).sum(dtype=np.int64))
+        return total - self.missing * min(max(0, own_low), own_top)
+
+
+@dataclass(frozen=True, eq=False)
+class Truths:
+    """Truths, a bit each."""
+
+    values: pl.Series
+    missing: int
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice) -> npt.NDArray[np.float64]:
+        import polars as pl
+
+        found: npt.NDArray[np.float64] = self.values[rows].cast(pl.Float64).to_numpy()
+        return found
+
+    def clamped_sum(self, low: int, top: int) -> int:
+        """
+        >>> import polars as pl
+        >>> Truths(pl.Series([True, False, None, True]), 1).clamped_sum(0, 1)
+        2
+        """
+        true = int(self.values.sum())
+        return true * min(max(1, low), top) + (len(self) - self.missing - true) * min(max(0, low), top)
+
+
+def is_whole(column: Any) -> TypeGuard[Integers | Truths]:
+    """Whether a column that a kernel is given holds integers or truths as they are."""
+    return isinstance(column, Integers | Truths)
+
+
+def columns_of(batch: pl.DataFrame) -> list[Any]:
+    """The columns of a batch for the kernels: integers and truths as they are, other numbers as arrays."""
+    import polars as pl
+
+    found: list[Any] = []
+    for column in batch:
+        missing = column.null_count()
+        if column.dtype == pl.Boolean:
+            found.append(Truths(column, missing))
+        elif column.dtype.is_integer():
+            gone = column.is_null().to_numpy() if missing else None
+            found.append(Integers((column.fill_null(0) if missing else column).to_numpy(), gone, missing))
+        else:
+            found.append(column.to_numpy())
+    return found

@@ -1,0 +1,65 @@
+"""Integers and truths are added up as they are, with the integers that doubles would give."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from gaussmith.engines.polars import POLARS
+from gaussmith.engines.whole_columns import AS_THEY_ARE, columns_of, is_whole
+from gaussmith.problem.codes import BoxCodes
+from gaussmith.totals.kernels import BoxKernel, MaskedCodes, MaskedKernel
+from gaussmith.totals.records import Records
+
+TYPES = [getattr(pl, name) for name in sorted(AS_THEY_ARE)]
+BOUNDS = [(0, 1), (0, 100), (-5, 5), (1, 3), (-300, -200), (200, 300), (0, 70_000), (-(1 << 22), 1 << 22), (0.5, 9.25)]
+
+
+def column(dtype: Any, rows: int, generator: random.Random) -> pl.Series:
+    """Values all over the type, its ends among them, some of them missing."""
+    if dtype == pl.Boolean:
+        return pl.Series([generator.choice([True, False, None]) for _ in range(rows)], dtype=dtype)
+    if dtype.is_float():
+        return pl.Series(
+            [generator.choice([None, float("nan"), generator.gauss(0, 99)]) for _ in range(rows)], dtype=dtype
+        )
+    ends = np.iinfo(str(dtype).lower())
+    near = [max(int(ends.min), -7), 0, 3, 100, int(ends.min), int(ends.max), int(ends.max) // 2]
+    return pl.Series([generator.choice([*near, None]) for _ in range(rows)], dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("bounds", BOUNDS, ids=str)
+def test_sums_are_those_of_doubles(dtype: Any, bounds: tuple[float, float]) -> None:
+    codes = BoxCodes.for_bounds([bounds[0]] * 2, [bounds[1]] * 2, [bounds[0], 2.25])
+    frame = pl.DataFrame({name: column(dtype, 400, random.Random()) for name in "xy"})
+    doubles = frame.select(pl.all().cast(pl.Float64))
+    as_is, plain = BoxKernel(codes), BoxKernel(codes)
+    for start in (0, 150):
+        as_is.add(columns_of(frame[start : start + 150]))
+        plain.add([each.to_numpy() for each in doubles[start : start + 150]])
+    assert (as_is.sums, as_is.records) == (plain.sums, plain.records)
+    own = BoxCodes.for_bounds([bounds[0]], [bounds[1]], [bounds[1]])
+    parts = MaskedCodes(((own, (0,), (0,)), (own, (1,), ()), (codes, (0, 1), (1,))))
+    masked, expected = MaskedKernel(parts), MaskedKernel(parts)
+    for start in (0, 150):
+        masked.add(columns_of(frame[start : start + 150]))
+        expected.add([each.to_numpy() for each in doubles[start : start + 150]])
+    assert (masked.sums, masked.records) == (expected.sums, expected.records)
+
+
+def test_integers_are_not_made_doubles() -> None:
+    frame = pl.DataFrame({"a": [1, None], "b": [True, False], "c": [0.5, 1.0]})
+    assert [is_whole(each) for each in columns_of(frame)] == [True, True, False]
+    codes = BoxCodes.for_bounds([0] * 3, [10] * 3, [0] * 3)
+    assert codes.whole.all() and not BoxCodes.for_bounds([0.5], [10], [1]).whole.any()
+    (found,) = Records(("a", "b", "c")).total(POLARS.open(frame), codes, None)
+    assert [s / scale for s, scale in zip(found.sums, codes.scale, strict=True)] == [1, 1, 1.5]
+
+
+def test_bounds_too_wide_for_64_bits_go_through_doubles() -> None:
+    assert not BoxCodes.for_bounds([0], [2**23], [0]).whole.any()
