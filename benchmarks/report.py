@@ -28,9 +28,10 @@ from findings import CACHE, claim, holds
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
+KEYS = ROOT / "docs" / "keys.md"
 SMALL, WIDE, LARGE = "1M×16", "100k×128", "20M×16"
 WIDTHS = {SMALL: 16, WIDE: 128}
-FIGURES = ("jobs", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
+FIGURES = ("jobs", "keys", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
 """Benchmarks that find figures, each beside its claim."""
 
 PURE = "pure ε"
@@ -369,13 +370,14 @@ def styled(chart: Any) -> Any:
 
 
 def publish(results: Results) -> None:
-    """Write results.json, results.md, the charts, and the README's own parts."""
+    """Write results.json, results.md, the charts, the README's own parts and the table of docs/keys.md."""
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
     (RESULTS / "results.md").write_text(markdown(results), "utf-8")
     peers_chart(results["peers"]).save(str(RESULTS / "peers.svg"))
     growth_chart(results["growth"]).save(str(RESULTS / "growth.svg"))
     README.write_text(with_tables(README.read_text("utf-8"), results), "utf-8")
+    KEYS.write_text(place(KEYS.read_text("utf-8"), "keys", keys_table(results)), "utf-8")
 
 
 def main() -> int:

@@ -7,11 +7,17 @@
 - alone: how often a person alone is shown, counted at κ = 0.2 and by importance sampling at κ = 1e-5.
 - neighbours: random tables with and without a person through the streamed path, on Polars and DuckDB; and releases
   that a person with keys of its own must not alter by a byte, as noise is forced.
+- tests: the reference values, the rules, and every planted fault, which must be caught.
+- large: a table of 24 million rows and ten million keys on Polars and DuckDB. Time is at most three times the engine's
+  plain count of the same (of rows by key, or of people by key), in seconds of processors; memory is below 2 GB.
+- spark: five million rows with no noise release the same on Polars, DuckDB and Spark.
 
 Writes docs/evidence/keys.json, and leaves with 1 where anything missed. Two processes.
 
     ./run prove keys                                          20 000 releases a cell, 2 000 pairs, a fresh seed
     ./run prove keys --repeats 2000 --pairs 100 --seed 1f2e3d4c     fewer, the same again
+    ./run prove keys --large 0 --spark 0                      without the large tables
+    ./run prove keys --only neighbours                        one part; the others stay as they were found
 """
 
 from __future__ import annotations
@@ -19,11 +25,14 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import resource
 import secrets
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
 from pathlib import Path
@@ -32,16 +41,17 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
-from evidence import kept_found, write_found
+from evidence import commit, kept_found, write_found
 from scipy.stats import binom
 from shown.curves import largest_delta, random_request, simulate
 from shown.intervals import Cell, covered, every_cell
 from shown.neighbours import random_pair, try_alone, try_pairs
 from shown.persons import count_alone, every_person, weigh_alone
+from shown.tables import make_table, measure
 
 ROOT = Path(__file__).parents[1]
 EVIDENCE = ROOT / "docs" / "evidence" / "keys.json"
-PACKAGES = ("gaussmith", "numpy", "scipy", "polars", "narwhals", "duckdb")
+PACKAGES = ("gaussmith", "numpy", "scipy", "polars", "narwhals", "duckdb", "pyspark")
 NOMINAL, ALLOWED, ALARM = 0.95, 0.01, 1e-6
 CLOSE = 1e-9
 """How far above the stated δ quadrature may come out, relatively: its own error."""
@@ -49,6 +59,15 @@ TIGHT = 0.99
 """Of a request of one question alone δ(ε) is at least this part of what is stated: no noise is wasted."""
 EACH = 4
 """Newcomers, each of whom makes a pair with the same table."""
+TESTS = (
+    "tests/theorems/test_found_keys.py",
+    "tests/properties/test_found_teeth.py",
+    "tests/properties/test_found_rules.py",
+    "tests/properties/test_found_releases.py",
+    "tests/unit/test_ledger_keys.py",
+    "tests/unit/test_forged_keys.py",
+)
+MOST_TIME, MOST_MEGABYTES = 3.0, 2000
 SIMULATED = [
     (m, new, people, epsilon)
     for m, new in ((1, 0), (1, 1), (2, 1), (3, 0), (3, 1), (3, 3))
@@ -62,28 +81,39 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=20_000, help="releases of each cell (20000)")
     parser.add_argument("--settings", type=int, default=50, help="random requests whose curve is computed (50)")
     parser.add_argument("--pairs", type=int, default=2000, help="pairs of neighbours (2000)")
+    parser.add_argument("--large", type=int, default=24_000_000, help="rows of the large table (24 million); 0: none")
+    parser.add_argument("--spark", type=int, default=5_000_000, help="rows that Spark reads too (5 million); 0: none")
+    parser.add_argument(
+        "--only", nargs="*", choices=list(PARTS), default=list(PARTS), help="parts; others stay as found"
+    )
     parser.add_argument("--seed", default=secrets.token_hex(4), help="makes the same again")
     chosen = parser.parse_args(words)
     os.environ["GAUSSMITH_CACHE"] = "off"  # what another run solved must not be found
     start = time.perf_counter()
     print(f"seed {chosen.seed}", flush=True)
-    with ProcessPoolExecutor(2) as pool:
-        parts = {
-            "intervals": prove_intervals(pool, chosen.repeats, chosen.seed),
-            "curve": prove_curve(pool, chosen.settings, chosen.seed),
-            "alone": prove_alone(pool, chosen.repeats, chosen.seed),
-            "neighbours": prove_neighbours(pool, chosen.pairs, chosen.seed),
-        }
+    parts = {name: prove_part(name, chosen) for name in PARTS if name in chosen.only}
     missed = [f"{name}: {what}" for name, part in parts.items() for what in part["missed"]]
     print(*missed, sep="\n")
     seconds = time.perf_counter() - start
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    processor = round(sum(each.ru_utime + each.ru_stime for each in used), 1)
     claim = "keys found in the data cost what is stated, and intervals of groups that were shown hold"
-    found = {"processor_seconds": processor, **parts, **kept_found(EVIDENCE, "by_hand")}
+    found = {**kept_found(EVIDENCE, *PARTS, "by_hand"), **parts}
     write_found(EVIDENCE, claim, chosen.seed, seconds, found, PACKAGES)
-    print(f"{len(missed)} missed, {seconds:.0f} s, {processor:.0f} s of processors; written to {EVIDENCE}")
+    print(f"{len(missed)} missed, {seconds:.0f} s; written to {EVIDENCE}")
     return 1 if missed else 0
+
+
+def prove_part(name: str, chosen: argparse.Namespace) -> dict[str, Any]:
+    """One part, with the commit that it proved, its seed, and the seconds it took."""
+    start, before = time.perf_counter(), _processor()
+    with ProcessPoolExecutor(2) as pool:
+        found = PARTS[name](pool, chosen)
+    seconds = {"seconds": round(time.perf_counter() - start, 1), "processor_seconds": round(_processor() - before, 1)}
+    return {"commit": commit(), "seed": chosen.seed, **seconds, **found}
+
+
+def _processor() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 # -- intervals ----------------------------------------------------------------------------------------------------
@@ -213,6 +243,67 @@ def _try(task: tuple[str, str]) -> tuple[int, list[str]]:
         problems += try_alone(random_pair(chance, shared=False), task[1], chance)
     return int(alone), problems
 
+
+# -- tests and large tables ---------------------------------------------------------------------------------------
+
+
+def prove_tests() -> dict[str, Any]:
+    """Reference values, rules and planted faults: how many tests passed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    passed = re.search(r"(\d+) passed", done.stdout)
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    count = int(passed.group(1)) if passed else 0
+    print(f"{count} tests passed, {len(failed)} failed", flush=True)
+    return {
+        "files": TESTS,
+        "passed": count,
+        "missed": failed or ([] if done.returncode == 0 else ["tests did not run"]),
+    }
+
+
+def prove_large(rows: int, seed: str) -> dict[str, Any]:
+    """Time and memory beside the plain counts of each engine, each in a process of its own."""
+    if not rows:
+        return {"ran": False, "missed": []}
+    missed, found = [], {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "large.parquet"
+        make_table(file, rows, rows * 5 // 8, seed)
+        for engine in ("polars", "duckdb"):
+            one = {what: measure(file, engine, what) for what in ("keys", "people", "rows", "10")}
+            for what, plain in (("rows", "keys"), ("10", "people")):
+                ratio = one[what]["ratio"] = round(one[what]["processor"] / one[plain]["processor"], 2)
+                if ratio > MOST_TIME or one[what]["megabytes"] > MOST_MEGABYTES:
+                    missed.append(f"{engine}, {what}: {ratio} × the plain count, {one[what]['megabytes']} MB")
+            one["10"]["ratio_to_keys"] = round(one["10"]["processor"] / one["keys"]["processor"], 2)
+            found[engine] = one
+            print(engine, one, flush=True)
+    return {"ran": True, "rows": rows, "keys": found["polars"]["keys"]["found"], **found, "missed": missed}
+
+
+def prove_spark(rows: int, seed: str) -> dict[str, Any]:
+    """The same answers, to the last bit, on three engines."""
+    if not rows:
+        return {"ran": False, "missed": []}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rows.parquet"
+        make_table(file, rows, rows * 5 // 8, seed)
+        found = {engine: measure(file, engine, "10", "forced") for engine in ("polars", "duckdb", "spark")}
+    print(found, flush=True)
+    alike = len({one["found"] for one in found.values()}) == 1
+    return {"ran": True, "rows": rows, **found, "missed": [] if alike else ["engines release different answers"]}
+
+
+PARTS: dict[str, Callable[[ProcessPoolExecutor, argparse.Namespace], dict[str, Any]]] = {
+    "intervals": lambda pool, chosen: prove_intervals(pool, chosen.repeats, chosen.seed),
+    "curve": lambda pool, chosen: prove_curve(pool, chosen.settings, chosen.seed),
+    "alone": lambda pool, chosen: prove_alone(pool, chosen.repeats, chosen.seed),
+    "neighbours": lambda pool, chosen: prove_neighbours(pool, chosen.pairs, chosen.seed),
+    "tests": lambda pool, chosen: prove_tests(),
+    "large": lambda pool, chosen: prove_large(chosen.large, chosen.seed),
+    "spark": lambda pool, chosen: prove_spark(chosen.spark, chosen.seed),
+}
 
 if __name__ == "__main__":
     sys.exit(main())

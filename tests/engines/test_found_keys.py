@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
 from doors.noise import found_draws
 from engines import ENGINES
+from planting import plant
 
 import gaussmith as gm
 from gaussmith import mechanism
+from gaussmith.totals import key_passes
 
 ROWS = 900
 KEPT = 4
@@ -27,6 +32,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "quantiles": {"by": {"key": "found"}, "medians": {"x": (-9, 9)}},
     "moments": {"by": {"key": "found"}, "variances": {"x": (-9, 9)}, "mean_of": "units"},
 }
+COUNTED: dict[str, Any] = {"by": {"key": "found"}, "count": True}
 
 
 def table() -> pl.DataFrame:
@@ -87,3 +93,115 @@ def test_people_are_those_that_python_finds() -> None:
     opened = mechanism.prepare_request(request.plan, data).sources[0]
     batches = opened.summation.stream(opened.source, (), 1)
     assert {(row[0],): row[1] for batch in batches for row in batch.rows()} == expected_people(data)
+
+
+# -- passes over the people -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["polars eager", "duckdb"])
+def test_passes_change_no_integer(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = table()
+    some = ASKED if engine == "polars eager" else {"texts": ASKED["texts"]}  # DuckDB plans long
+    wanted = {name: _found(data, asked) for name, asked in some.items()}
+    monkeypatch.setattr(key_passes, "PASS_ROWS", 300)
+    read, real = [], key_passes.Passes.cut
+    monkeypatch.setattr(key_passes.Passes, "cut", lambda self, rows, i: read.append(i) or real(self, rows, i))
+    source = ENGINES[engine](data, tmp_path, None)
+    for name, asked in some.items():
+        assert _found(source, asked) == wanted[name], name
+    assert set(read) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("sample", [1, 10**6])
+def test_keys_that_repeat_may_be_added_up_at_once(sample: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One key in a sample of one is as many keys as rows; among all rows keys repeat."""
+    data = table()
+    wanted = _found(data, ASKED["texts"])
+    monkeypatch.setattr(key_passes, "PASS_ROWS", 200)
+    monkeypatch.setattr(key_passes, "SAMPLE", sample)
+    assert _found(data, ASKED["texts"]) == wanted
+
+
+IDS: dict[str, Any] = {
+    "integers": list(range(-9, 9)),
+    "long integers": pl.Series([(1 << 63) + i for i in range(18)], dtype=pl.UInt64),
+    "texts": [f"p{i}" for i in range(18)],
+    "fractions": [i / 4 for i in range(-9, 9)],
+    "zeros": [0.0, -0.0] * 9,
+    "days": [date(2020, 1, 1 + i) for i in range(18)],
+    "times": [datetime(2020, 1, 1, i) for i in range(18)],
+    "decimals": [Decimal(i) / 4 for i in range(18)],
+    "truths": [True, False] * 9,
+}
+
+
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("engine", ["polars eager", "duckdb"])
+def test_a_person_is_in_one_pass(engine: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids of every type: nobody is missed, and nobody keeps more groups than are allowed."""
+    monkeypatch.setattr(key_passes, "PASS_ROWS", 10)
+    ids = pl.Series("person", IDS[name])
+    people = len(set(IDS[name]))
+    data = pl.concat([ids.to_frame().with_columns(key=pl.lit(f"k{j}")) for j in range(5)])
+    source = ENGINES[engine](data, tmp_path, None)
+    request = gm.Request(
+        source,
+        unit="person",
+        by={"key": "found"},
+        groups_per_unit=2,
+        count=True,
+        guarantee=gm.Guarantee(epsilon=1, delta=1e-6),
+    )
+    (opened,) = mechanism.prepare_request(request.plan, source).sources
+    found = pl.concat(opened.summation.stream(opened.source, (), 1))
+    assert found["n"].sum() == 2 * people
+    assert found["n"].max() <= people
+
+
+@pytest.mark.parametrize("engine", ["polars eager", "duckdb"])
+def test_long_integers_of_people_are_told_apart(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Integers of 128 bits, which Arrow does not know: ties go as they do on Polars."""
+    monkeypatch.setattr(key_passes, "PASS_ROWS", 40)
+    names = [10**30 + i for i in range(60)]
+    data = pl.DataFrame({"person": pl.Series(names * 7, dtype=pl.Int128), "key": [f"k{i // 60}" for i in range(420)]})
+    source: Any = data
+    if engine == "duckdb":
+        texts = data.with_columns(pl.col("person").cast(pl.String)).to_arrow()
+        source = duckdb.connect().from_arrow(texts).project("cast(person as hugeint) as person, key")
+    request = gm.Request(
+        source, unit="person", groups_per_unit=KEPT, guarantee=gm.Guarantee(epsilon=1, delta=1e-6), **COUNTED
+    )
+    (opened,) = mechanism.prepare_request(request.plan, source).sources
+    found = {(row[0],): row[1] for batch in opened.summation.stream(opened.source, (), 1) for row in batch.rows()}
+    assert found == expected_people(data.with_columns(pl.col("person").cast(pl.String)))
+
+
+def test_a_source_that_changes_between_passes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that are there in some passes only: nothing is released, and the error says nothing about them."""
+    monkeypatch.setattr(key_passes, "PASS_ROWS", 100)
+    data, reads = table(), []
+
+    def some(frame: pl.DataFrame) -> pl.DataFrame:
+        reads.append(len(frame))
+        return frame.head(0 if len(reads) == 3 else len(frame))
+
+    source = data.lazy().map_batches(some)
+    request = gm.Request(
+        source, unit="person", groups_per_unit=KEPT, guarantee=gm.Guarantee(epsilon=1, delta=1e-6), **COUNTED
+    )
+    with pytest.raises(gm.DataError):
+        gm.release(request)
+    assert len(reads) > 3
+
+
+def test_people_divided_by_their_rows_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person in several passes would keep m groups in each."""
+    monkeypatch.setattr(key_passes, "PASS_ROWS", 100)
+    plant(monkeypatch, key_passes.Passes.cut, 'part(rows, "u", i', 'part(rows, "k0", i')
+    data = table()
+    request = gm.Request(
+        data, unit="person", groups_per_unit=KEPT, guarantee=gm.Guarantee(epsilon=1, delta=1e-6), **COUNTED
+    )
+    (opened,) = mechanism.prepare_request(request.plan, data).sources
+    found = {(row[0],): row[1] for batch in opened.summation.stream(opened.source, (), 1) for row in batch.rows()}
+    assert found != expected_people(data)

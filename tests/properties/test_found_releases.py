@@ -19,7 +19,7 @@ from gaussmith.noise import normal_integers
 from gaussmith.numerics import found_keys
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.found_draws import threshold_of
-from gaussmith.plans.threshold import LOOK, Threshold
+from gaussmith.plans.threshold import FAR, LOOK, Threshold
 from gaussmith.releases.shown_groups import shown_intervals
 
 GUARANTEE = gm.Guarantee(epsilon=1, delta=1e-5)
@@ -65,6 +65,19 @@ def test_a_person_alone_is_shown_no_more_often_than_stated(m: int, at_least: int
             assert binom.cdf(shown, repeats, 0.2) > 1e-6  # attained, not only kept
 
 
+@pytest.mark.parametrize("at_least", [1, 40_000])
+def test_few_people_are_looked_up_and_many_are_lifted(at_least: int) -> None:
+    """Small numbers go by a table, others one by one: with the same integers."""
+    threshold = _threshold(2, "1e-5", at_least)
+    people = np.array([0, 1, 7, 7, 39_999, 40_000, 40_001, 50_000, (1 << 20) - 1], np.int64)
+    origin = threshold._origin[0]
+    lifted = [min(max(threshold.people(int(n)) - origin, -FAR), FAR) for n in people]
+    assert threshold._counts(people).tolist() == lifted
+    more = threshold._counts(np.append(people, 1 << 20))
+    assert more[:-1].tolist() == lifted and more[-1] > FAR // 2
+    assert threshold._counts(people[:0]).tolist() == []
+
+
 def test_a_floor_without_a_higher_threshold_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """`HAVING n >= 5` with the threshold of one person: too many groups of five would be shown."""
     right = _threshold(3, "0.2", 5)
@@ -74,6 +87,12 @@ def test_a_floor_without_a_higher_threshold_is_caught(monkeypatch: pytest.Monkey
     shown = [each.shows(people, noise, people, noise).reshape(-1, 3).any(axis=1).sum() for each in (right, wrong)]
     assert binom.sf(shown[0] - 1, 20_000, 0.2) > 1e-6
     assert binom.sf(shown[1] - 1, 20_000, 0.2) < 1e-6
+
+
+def test_a_floor_that_a_threshold_forgets_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Threshold, "bar", _threshold(3, "0.2", 1).bar)
+    with pytest.raises(AssertionError):
+        test_a_person_alone_is_shown_no_more_often_than_stated(3, 5)
 
 
 def _released(data: pl.DataFrame, monkeypatch: pytest.MonkeyPatch, size: int, **more: Any) -> gm.Release:

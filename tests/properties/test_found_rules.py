@@ -58,6 +58,26 @@ def test_missing_and_long_keys_are_left_out() -> None:
     }
 
 
+def test_a_missing_key_is_a_group_if_it_is_derived_as_one() -> None:
+    columns = {"place": "coalesce(key, 'none')"}
+    assert _counts(_request(_table(["a", None, None]), columns=columns, by={"place": "found"})) == {
+        ("a",): (1, 0),
+        ("none",): (2, 0),
+    }
+
+
+def test_a_key_with_a_found_part_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole tuple is thresholded: a declared value beside a rare key is not shown. There is no total."""
+    _quiet(monkeypatch)
+    data = pl.DataFrame(
+        {"person": range(202), "key": ["a"] * 200 + ["b"] * 2, "sex": ["f", "m"] * 50 + ["f"] * 100 + ["m", "x"]}
+    )
+    release = gm.release(_request(data, by={"key": "found", "sex": ["f", "m"]}))
+    assert release.labels == (("a", "f"), ("a", "m"))
+    with refused("total-over-found-groups"):
+        release.total()
+
+
 @pytest.mark.parametrize("kind", [pl.Float64, pl.Float32, pl.Decimal(9, 2), pl.Datetime, pl.Duration, pl.Binary])
 def test_keys_that_engines_may_write_in_many_ways_are_refused(kind: Any) -> None:
     data = pl.DataFrame({"person": ["ada"], "key": pl.Series([None], dtype=kind)})

@@ -96,10 +96,9 @@ def test_groups_counted_for_the_spare_number_are_all_groups(monkeypatch: pytest.
     """j counts every kept group; counting those of one declared key alone spends more than is charged."""
     plant(
         monkeypatch,
-        found_keys.stream_people,
-        "kept = kept.with_columns(nw.lit(1)",
-        'kept = kept.with_columns(nw.col("n").len().over("u", "k0").cast(nw.Int64).alias("held"))'
-        ".with_columns(nw.lit(1)",
+        found_keys._put_kept,
+        "sums.put(",
+        'kept = kept.with_columns(nw.col("n").len().over("u", "k0").cast(nw.Int64).alias("held"))\n    sums.put(',
     )
     assert largest(ASKED["mixed"], 4, 60) > 1
 

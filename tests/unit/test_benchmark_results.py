@@ -64,6 +64,14 @@ def test_the_page_of_results_is_made_from_them(report: Any, results: Any) -> Non
         assert (RESULTS / chart).read_text("utf-8").startswith("<svg")
 
 
+def test_the_page_of_keys_shows_what_was_measured(report: Any, results: Any) -> None:
+    page = (ROOT / "docs" / "keys.md").read_text("utf-8")
+    assert report.place(page, "keys", report.keys_table(results)) == page
+    changed = page.replace("| Gaussmith | ", "| Gaussmith | 9", 1)
+    assert changed != page
+    assert report.place(changed, "keys", report.keys_table(results)) == page
+
+
 def test_our_errors_are_the_planned_ones_and_the_measured_ones(report: Any, results: Any) -> None:
     for case, columns in report.WIDTHS.items():
         ours = results["peers"]["cases"][case][report.OURS]

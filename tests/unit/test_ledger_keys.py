@@ -11,6 +11,7 @@ import mpmath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from planting import plant
 from refusals import refused
 
 from gaussmith.errors import BudgetError
@@ -68,6 +69,29 @@ def test_what_is_left_of_one_cap_does_not_help_the_other(tmp_path: Path) -> None
     with refused("keys-budget-exceeded", says="no release that finds keys"):
         rest.reserve("b", "h", SPEND, keys_delta=K)
     assert (keys.keys_spent, rest.spent) == (0, keys.spent)
+
+
+def _pays_keys_with_noise(place: Path) -> bool:
+    """Whether a ledger whose κ is spent takes keys for what is left of μ²: twice the δ for whoever looks in between."""
+    ledger = Ledger.create(place, Guarantee(mu=1), keys_delta=K)
+    ledger.reserve("all of κ", "h", SPEND, keys_delta=K)
+    try:
+        ledger.reserve("more", "h", SPEND, keys_delta=K)
+    except BudgetError:
+        return False
+    return True
+
+
+def test_a_rest_that_moves_between_the_caps_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not _pays_keys_with_noise(tmp_path / "right")
+    right = "charge <= self.budget - last.spent and keys_charge <= self.keys_budget - last.keys_spent"
+    plant(
+        monkeypatch,
+        Ledger.reserve,
+        right,
+        "charge + keys_charge <= self.budget - last.spent + self.keys_budget - last.keys_spent",
+    )
+    assert _pays_keys_with_noise(tmp_path / "planted")  # what the first line would have missed
 
 
 def test_a_store_carries_the_totals_on(ledger: Ledger) -> None:

@@ -148,6 +148,13 @@ class DuckDB:
         found: Frame = nw.from_native(native.select(duckdb.StarExpression(), digest))
         return found
 
+    def part(self, frame: Frame, column: str, part: int, parts: int) -> Frame | None:
+        import narwhals as nw
+
+        native: Any = frame.to_native()
+        found: Frame = nw.from_native(native.filter(f"hash({quote(column)}) % {parts} = {part}"))
+        return found
+
     def without_rows(self, source: Source) -> Source | None:
         return replace(source, native=_empty_relation(source.native))
 

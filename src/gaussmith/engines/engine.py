@@ -139,6 +139,12 @@ class Engine(Protocol):
     def digested(self, frame: Frame, text: str, name: str) -> Frame:
         """The frame with one more column: the md5 of a column of texts, as 32 hexadecimal digits."""
 
+    def part(self, frame: Frame, column: str, part: int, parts: int) -> Frame | None:
+        """The rows of one of so many parts, by a hash of a column: equal values are in the same part.
+
+        None where the engine divides its work by itself, outside the memory of this process.
+        """
+
     def without_rows(self, source: Source) -> Source | None:
         """A source with the same columns and no rows, for a rehearsal; None where there is none. Touches no rows."""
 

@@ -92,6 +92,9 @@ class Numpy:
     def digested(self, frame: Frame, text: str, name: str) -> Frame:
         raise _nameless()
 
+    def part(self, frame: Frame, column: str, part: int, parts: int) -> Frame | None:
+        raise _nameless()
+
 
 NUMPY = Numpy()
 

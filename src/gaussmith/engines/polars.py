@@ -117,12 +117,20 @@ class Polars:
 
         def digest(texts: pl.Series) -> pl.Series:
             # As bytes: text that is no UTF-8 fails in words of ours later, and not in a callback that prints.
-            found = [md5(each, usedforsecurity=False).hexdigest() for each in texts.cast(pl.Binary)]
+            found = [md5(each, usedforsecurity=False).hexdigest() for each in texts.cast(pl.Binary).to_list()]
             return pl.Series(found, dtype=pl.String)
 
         native: Any = frame.to_native()
         digests = pl.col(text).map_batches(digest, return_dtype=pl.String, is_elementwise=True)
         found: Frame = nw.from_native(native.with_columns(digests.alias(name)))
+        return found
+
+    def part(self, frame: Frame, column: str, part: int, parts: int) -> Frame | None:
+        import narwhals as nw
+        import polars as pl
+
+        native: Any = frame.to_native()
+        found: Frame = nw.from_native(native.filter(pl.col(column).hash() % parts == part))
         return found
 
     def without_rows(self, source: Source) -> Source | None:

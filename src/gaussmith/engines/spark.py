@@ -133,6 +133,10 @@ class Spark:
         found: Frame = nw.from_native(native.withColumn(name, functions.md5(functions.encode(text, "UTF-8"))))
         return found
 
+    def part(self, frame: Frame, column: str, part: int, parts: int) -> Frame | None:
+        """None: Spark divides its work by itself."""
+        return None
+
     def without_rows(self, source: Source) -> Source | None:
         """None: a query without rows costs Spark as much as one with a few."""
         return None

@@ -21,11 +21,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.engine import Engine, Totals
+from gaussmith.engines.polars import POLARS
 from gaussmith.errors import RequestError, nearest_column
 from gaussmith.expressions import GroupKeys, kinds_of, match_keys
 from gaussmith.expressions.identity import spoken_object
 from gaussmith.plans.row_rule import LONGEST_KEY
 from gaussmith.totals.features import Contribution
+from gaussmith.totals.key_passes import Cut, KeySums, Passes, check_passes, cuts_of, everybody, fetch_pairs, plan_passes
 from gaussmith.totals.limbs import add_up, blocks_of, check_steady, code_rows, combine_rows, feature_limbs, select_rows
 
 if TYPE_CHECKING:
@@ -105,8 +107,13 @@ def stream_people(
     """
     import narwhals as nw
 
-    kept = kept_keys(frame, replace(added, features=()), keys, engine, groups_per_unit)
-    kept = kept.with_columns(nw.lit(1).cast(nw.Int64).alias("n"))
+    added = replace(added, features=())
+    if added.unit is not None:
+        rows = keyed_rows(frame, added, keys, engine)
+        if (passes := plan_passes(rows, engine)) is not None:
+            sums = _keep_in_passes(rows, passes, added, keys, groups_per_unit, spares)
+            return sums.batches(BATCH_KEYS, at_least)
+    kept = kept_keys(frame, added, keys, engine, groups_per_unit).with_columns(nw.lit(1).cast(nw.Int64).alias("n"))
     if added.unit is None or not spares:  # everybody adds the same
         each = nw.lit(spares[0] if spares else 0).cast(nw.Int64)
         summed = kept.group_by(*keys.columns).agg(nw.col("n").sum()).with_columns(nw.col("n").cast(nw.Int64))
@@ -139,12 +146,16 @@ def sum_shown(
     of each key are those that `stream_people` counted.
     """
     answers = [Totals([], 0) for _ in shown.keys]
+    rows = None if added.unit is None else keyed_rows(frame, replace(added, features=()), keys, engine)
+    cuts = cuts_of(None if rows is None else plan_passes(rows, engine))
     for block in blocks_of(added, engine.max_features):
-        kept = kept_keys(frame, block, keys, engine, groups_per_unit, some)
-        kept = kept.join(engine.key_table(kept, shown), on=list(keys.columns), how="inner")
-        found = add_up(*feature_limbs(kept, block, ("g",)), engine)
-        empty = Totals([0] * len(block.features), 0)
-        blocks = [found.get((g,), empty) for g in range(len(shown.keys))]
+        blocks = [Totals([0] * len(block.features), 0) for _ in shown.keys]
+        for cut in cuts:
+            kept = kept_keys(frame, block, keys, engine, groups_per_unit, some, cut)
+            kept = kept.join(engine.key_table(kept, shown), on=list(keys.columns), how="inner")
+            for (g,), more in add_up(*feature_limbs(kept, block, ("g",)), engine).items():
+                sums = [a + b for a, b in zip(blocks[g].sums, more.sums, strict=True)]
+                blocks[g] = Totals(sums, blocks[g].records + more.records)
         check_steady([b.records for b in blocks], [a.records for a in answers] if answers and answers[0].sums else None)
         answers = [Totals(a.sums + b.sums, b.records) for a, b in zip(answers, blocks, strict=True)]
     return answers
@@ -157,26 +168,33 @@ def kept_keys(
     engine: Engine,
     groups_per_unit: int,
     some: Frame | None = None,
+    cut: Cut = everybody,
 ) -> Frame:
     """One row for each person and kept key: u, the key, n its rows and the limbs of its features.
 
-    Without `some` also `held`: of how many keys the person has rows.
+    Without `some` also `held`: of how many keys the person has rows. `cut` takes the rows of some of the people.
     """
     if some is None or added.unit is None:
-        rows = keyed_rows(frame if some is None else some, added, keys, engine)
+        rows = cut(keyed_rows(frame if some is None else some, added, keys, engine))
         limbs = code_rows(rows, added, keys.columns)
         if added.unit is None:
             return limbs
         return _keep(combine_rows(limbs, added, ("u", *keys.columns)), keys, engine, groups_per_unit)
-    rows = rows_of_kept(keyed_rows(some, added, keys, engine), frame, added, keys, engine, groups_per_unit)
+    rows = rows_of_kept(cut(keyed_rows(some, added, keys, engine)), frame, added, keys, engine, groups_per_unit, cut)
     return combine_rows(code_rows(rows, added, keys.columns), added, ("u", *keys.columns))
 
 
 def rows_of_kept(
-    rows: Frame, frame: Frame, added: Contribution, keys: KeyColumns, engine: Engine, groups_per_unit: int
+    rows: Frame,
+    frame: Frame,
+    added: Contribution,
+    keys: KeyColumns,
+    engine: Engine,
+    groups_per_unit: int,
+    cut: Cut = everybody,
 ) -> Frame:
     """Those of some rows that are in a group which the person keeps, chosen by all rows of `frame`."""
-    everything = kept_keys(frame, replace(added, features=()), keys, engine, groups_per_unit)
+    everything = kept_keys(frame, replace(added, features=()), keys, engine, groups_per_unit, cut=cut)
     return rows.join(everything.select("u", *keys.columns), on=["u", *keys.columns], how="inner")
 
 
@@ -253,6 +271,29 @@ def _keep(combined: Frame, keys: KeyColumns, engine: Engine, groups_per_unit: in
     place = nw.col("one").cum_sum().over("u", order_by=["fewest", "digest", *keys.columns])
     best = ranked.with_columns(place.alias("place")).filter(nw.col("place") <= groups_per_unit)
     return nw.concat([few, best.select(*columns)])
+
+
+def _keep_in_passes(
+    rows: Frame, passes: Passes, added: Contribution, keys: KeyColumns, groups_per_unit: int, spares: Sequence[int]
+) -> KeySums:
+    """What people add to the keys that they keep; pairs of a person and a key come here, one part of them at a time."""
+    sums, seen = KeySums(keys.columns, spares), 0
+    for cut in cuts_of(passes):
+        combined = combine_rows(code_rows(cut(rows), added, keys.columns), added, ("u", *keys.columns))
+        seen += _put_kept(sums, fetch_pairs(combined, passes.engine, BATCH_KEYS), keys, groups_per_unit)
+    check_passes(passes, seen)
+    return sums
+
+
+def _put_kept(sums: KeySums, pairs: pl.DataFrame | None, keys: KeyColumns, groups_per_unit: int) -> int:
+    """Puts down the pairs that people keep; returns how many rows there were."""
+    import narwhals as nw
+
+    if pairs is None:
+        return 0
+    kept: Any = _keep(nw.from_native(pairs.lazy()), keys, POLARS, groups_per_unit)
+    sums.put(kept.to_native().select(*keys.columns, "held").collect(engine="streaming"))
+    return int(pairs["n"].sum())
 
 
 def _spelled(frame: Frame, keys: KeyColumns) -> list[nw.Expr]:
