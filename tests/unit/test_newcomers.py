@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from noisy import noisy_release
 from refusals import refused
 
 import gaussmith as gm
 from gaussmith.cli import main
+
+G = gm.Guarantee(epsilon=1, delta=1e-6)
 
 MU = gm.Guarantee(mu=1e6)
 
@@ -119,3 +122,39 @@ def test_all_answers_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "more answers: in " in printed
     assert "answers.csv" in printed
     assert len((tmp_path / "out" / "answers.csv").read_text().splitlines()) == 301
+
+
+def test_a_regression_by_other_names_is_told_how_to_be_written() -> None:
+    with refused("request-regression-malformed"):
+        gm.Request("a.csv", regression={"y": "wage", "x": ["age"]}, guarantee=G)
+    with refused("column-without-bounds") as error:
+        gm.Request("a.csv", regression={"of": "wage", "on": ["age"]}, bounds={"wage": (0, 9)}, guarantee=G)
+    assert str(error.value).endswith("write bounds = { age = [0, 100] }")  # a regression has no place for bounds
+
+
+def test_one_column_of_groups_by_its_name() -> None:
+    fields: dict[str, Any] = {"count": True, "values": {"sex": ["f", "m"]}, "guarantee": G}
+    assert gm.Request("a.csv", by="sex", **fields).plan.groups == gm.Request("a.csv", by=["sex"], **fields).plan.groups
+
+
+def test_bins_are_written_as_flags_where_flags_are_used(capsys: pytest.CaptureFixture[str]) -> None:
+    for flags, says in (
+        (["--median", "wage"], "write --bounds wage:0:100, or --bins wage=0,10,20"),
+        (["--histogram", "wage", "--bins", "wage=30,20"], "write --bins wage=20,30"),
+    ):
+        assert main(["plan", *flags, "--epsilon", "1", "--delta", "1e-6"]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_each_noise_of_a_question_is_named_by_its_answers() -> None:
+    request = gm.Request(
+        "a.csv", medians={"wage": (0, 9)}, variances={"age": (0, 99)}, histograms={"sex": ["f", "m"]}, guarantee=G
+    )
+    told = str(request.plan)
+    assert "\nanswers (age_variance, age_sd): " in told and "\nanswers (wage_median): " in told
+
+
+def test_nothing_is_printed_as_minus_zero() -> None:
+    plan = gm.Request("a.csv", histograms={"sex": ["f", "m"]}, guarantee=G).plan
+    text = str(noisy_release(plan, [-0.001, 10.0]))
+    assert "sex=f     0.0 " in text and " -0" not in text

@@ -193,6 +193,8 @@ def counted_in(block: Block) -> str:
     return "rows" if block.answers.over_rows else "records"
 
 
+RANKS = "errors of quantiles are in ranks: so many people lie between an estimate and the quantile"
+
 PLAN_HEADER = ("answer", "± error", "standard Gaussian", "ratio")
 
 
@@ -246,6 +248,8 @@ def block_notes(
         notes = [f"means over {rows:,} {of}", *describe_means(block)]
     elif block.answers.any_divided:
         notes = describe_divided(block)
+    if any(statistic.inverted for statistic in block.answers.statistics):
+        notes.append(RANKS)
     shares = [] if rows is None else [f"{printable(name)} ± {share:.3g} %" for name, share in _shares(block, rows)]
     if shares:
         told = f"{', '.join(shares[:4])}{', …' if shares[4:] else ''}"
