@@ -161,8 +161,8 @@ def _projected(release: Release) -> Array:
         else:
             values[:, i] = np.clip(column, low[i], high[i])
     for start, stop in _tables(release):
-        for row, own in zip(values, release.values.reshape(-1, len(release.names)), strict=True):
-            row[start:stop] = project(own[start:stop])
+        for shown, own in zip(values, release.values.reshape(-1, len(release.names)), strict=True):
+            shown[start:stop] = project(own[start:stop])
     if cells and release.view.answer is None:
         raw = release.values.reshape(-1, len(release.names))
         for row in range(len(values)):

@@ -190,7 +190,7 @@ def guarantee_notes(guarantee: Guarantee) -> list[str]:
 
 def counted_in(block: Block) -> str:
     """What the means of a plan are over: records (people), or rows."""
-    return "rows" if block.answers.over_rows else "records"
+    return "rows" if block.answers.over_rows or block.domain.records_are_rows else "records"
 
 
 RANKS = "errors of quantiles are in ranks: so many people lie between an estimate and the quantile"
