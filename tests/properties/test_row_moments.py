@@ -29,7 +29,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "variance": {"variances": {"x": BOUNDS["x"]}, "rows_per_unit": 4},
     "promised": {"covariance": BOUNDS, "rows_per_unit": 3, "complete": ["x", "y"], "count": True},
     "beside others": {
-        "variances": ["y"], "means": ["x"], "sums": {"y": (0, 90)}, "bounds": BOUNDS, "rows_per_unit": 2, "count": "rows",
+        "variances": ["y"], "means": ["x"], "sums": {"y": (0, 90)}, "bounds": BOUNDS, "rows_per_unit": 2,
+        "count": "rows",
     },
     "regression by group": {
         "regression": {"of": "y", "on": ["x"]}, "bounds": BOUNDS, "rows_per_unit": 2, "by": {"region": REGIONS},
@@ -113,7 +114,7 @@ def worst_ratio(steps: tuple[int, ...], k: int, most: int, rng: np.random.Genera
         bound = Fraction(domain.largest(lift, ADD_REMOVE, extent))
         exact = entries(lift)
         for person in people:
-            square = sum((sum((e * p for e, p in zip(row, person, strict=True)), Fraction(0)) ** 2 for row in exact))
+            square = sum(sum((e * p for e, p in zip(row, person, strict=True)), Fraction(0)) ** 2 for row in exact)
             worst = max(worst, square / bound**2 if bound else Fraction(0))
     return worst
 

@@ -279,7 +279,7 @@ class ProductInput:
 
 @dataclass(frozen=True)
 class RowProduct:
-    """The sum over a person's rows of the products of two columns' codes, scaled to `max_rows` rows if there are more."""
+    """The sum over a person's rows of products of two columns' codes, scaled to `max_rows` rows if there are more."""
 
     first: RowSum
     second: RowSum
