@@ -78,6 +78,11 @@ class Answers:
         return any(each.divided for each in self.statistics)
 
     @property
+    def any_inverted(self) -> bool:
+        """Whether some answer is a quantile, whose errors are in ranks."""
+        return any(each.inverted for each in self.statistics)
+
+    @property
     def over_rows(self) -> bool:
         """Whether some answer is over a number of rows, and not of records."""
         return any(each.divided and bool((each.places[:, -1] != ONE).any()) for each in self.statistics)

@@ -248,7 +248,7 @@ def block_notes(
         notes = [f"means over {rows:,} {of}", *describe_means(block)]
     elif block.answers.any_divided:
         notes = describe_divided(block)
-    if any(statistic.inverted for statistic in block.answers.statistics):
+    if block.answers.any_inverted:
         notes.append(RANKS)
     shares = [] if rows is None else [f"{printable(name)} ± {share:.3g} %" for name, share in _shares(block, rows)]
     if shares:
