@@ -1,7 +1,8 @@
 """Proof: whole requests have the best noise there is, and nobody changes what it is added to by more than was charged.
 
 Random requests beside cvxpy's optimum over all vertices of their bodies; random pairs of neighbours, and people at the
-bounds, from rows to exact integers; the same of statistics over cells and moments; the realistic requests of benchmarks/requests.py beside their lower bounds. Writes
+bounds, from rows to exact integers; the same of statistics over cells and moments; the realistic requests of
+benchmarks/requests.py beside their lower bounds. Writes
 docs/evidence/requests.json, and leaves with 1 where anything missed.
 
     ./run prove requests                                     200 requests, 10 000 pairs, a fresh seed

@@ -158,3 +158,16 @@ def test_nothing_is_printed_as_minus_zero() -> None:
     plan = gm.Request("a.csv", histograms={"sex": ["f", "m"]}, guarantee=G).plan
     text = str(noisy_release(plan, [-0.001, 10.0]))
     assert "sex=f     0.0 " in text and " -0" not in text
+
+
+def test_more_coefficients_than_people_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    bounds = dict.fromkeys("yabc", (0, 1))
+    request = gm.Request("t.csv", regression={"of": "y", "on": ["a", "b", "c"]}, bounds=bounds, guarantee=G)
+    assert request.plan.errors(rows=4)["y_on_a"] > 1
+    with refused("fewer-rows-than-coefficients", rows=3, coefficients=4):
+        request.plan.errors(rows=3)
+    with refused("fewer-rows-than-coefficients"):
+        request.guarantee_for({"y_on_a": 0.1}, rows=2)
+    flags = [f"--bounds={name}:0:1" for name in "yabc"]
+    assert main(["plan", "--regression", "y~a+b+c", *flags, "--epsilon=1", "--delta=1e-6", "--rows=3"]) == 2
+    assert "a regression with 4 coefficients over rows=3" in capsys.readouterr().err
