@@ -1,7 +1,8 @@
 """Proof: whole requests have the best noise there is, and nobody changes what it is added to by more than was charged.
 
 Random requests beside cvxpy's optimum over all vertices of their bodies; random pairs of neighbours, and people at the
-bounds, from rows to exact integers; the realistic requests of benchmarks/requests.py beside their lower bounds. Writes
+bounds, from rows to exact integers; the same of statistics over cells and moments; the realistic requests of
+benchmarks/requests.py beside their lower bounds. Writes
 docs/evidence/requests.json, and leaves with 1 where anything missed.
 
     ./run prove requests                                     200 requests, 10 000 pairs, a fresh seed
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
 from evidence import write_found
 from whole.asks import SMALL, WIDE, random_ask
 from whole.people import count_types
+from whole.statistics import random_request, try_neighbours
 from whole.trials import try_corners, try_optimum, try_pairs
 
 ROOT = Path(__file__).parents[1]
@@ -50,6 +52,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parts = {
         "optimum": prove_optimum(chosen.requests, chosen.seed),
         "neighbours": prove_neighbours(chosen.pairs, chosen.seed),
+        "statistics": prove_statistics(chosen.pairs // 5, chosen.seed),
         "at_the_bounds": prove_attained(chosen.requests, chosen.seed),
         "realistic": prove_realistic(),
     }
@@ -103,6 +106,30 @@ def prove_neighbours(pairs: int, seed: str) -> dict[str, Any]:
         "tables_that_differ_alone": differ,
         "largest_ratio": root(largest),
         "largest_ratio_of_all_noises": root(together),
+        "missed": missed,
+    }
+
+
+def prove_statistics(pairs: int, seed: str) -> dict[str, Any]:
+    """The same of quantiles, tables, variances, covariances, regressions and a person's own numbers."""
+    largest, violations, missed = Fraction(0), 0, []
+    asked: dict[str, int] = {}
+    each = 10
+    for i in range(-(-pairs // each)):
+        generator = random.Random(f"{seed}:statistics:{i}")
+        name, request = random_request(generator)
+        asked[name] = asked.get(name, 0) + 1
+        found, together = try_neighbours(request, generator, each)
+        largest = max(largest, found)
+        if max(found, together) > 1:
+            violations += 1
+            missed.append(f"{seed}:statistics:{i} {name}: {root(found)!r}, {root(together)!r} together")
+    print(f"{pairs} pairs of statistics: {violations} violations, largest ratio {root(largest)}", flush=True)
+    return {
+        "pairs": pairs,
+        "requests": asked,
+        "violations": violations,
+        "largest_ratio": root(largest),
         "missed": missed,
     }
 

@@ -19,7 +19,7 @@ from scipy.stats import norm
 import gaussmith as gm
 from gaussmith import mechanism
 from gaussmith.plans.error_distribution import normal_width
-from gaussmith.releases.contrast_intervals import recovered_interval
+from gaussmith.releases.contrast_intervals import recovered_interval, shared_width
 from gaussmith.statistics import Noisy, Quantiles
 from gaussmith.totals.opened import total
 
@@ -147,9 +147,9 @@ def of_difference(n: int, missing: float) -> Callable[[np.random.Generator], Hit
 
         def hits(repeats: int, random: np.random.Generator) -> npt.NDArray[np.bool_]:
             noisy = released(request, np.broadcast_to(counts, (repeats, *counts.shape)), random)
-            told = read.values(noisy), *read.intervals(noisy, normal_width(NOMINAL))
+            told = read.values(noisy), *read.intervals(noisy, shared_width(normal_width(NOMINAL), 2))
             sides = (np.swapaxes(each, 1, 2) for each in told)
-            low, high = recovered_interval(np.array([1.0, -1.0]), *sides, np.eye(2))
+            low, high = recovered_interval(np.array([1.0, -1.0]), *sides, None)
             return np.asarray((low <= one - other) & (one - other <= high))
 
         return hits

@@ -140,6 +140,11 @@ REQUESTS: dict[str, dict[str, Any]] = {
                "bins": {"f64": EDGES, "day": {"by": "month", "between": ["2024-01", "2024-02"]}}},
     "people's tables": {"marginals": [["f64", "region"]], "values": {"region": ["north", "south"]},
                         "bins": {"f64": EDGES}, "unit": "person"},
+    "bins by group": {"histograms": {"f64": {"bins": EDGES}}, "count": True, "unit": "person", "groups_per_unit": 2,
+                      "by": {"region": ["south", "north"]}},
+    "tables by group": {"marginals": [["f64", "day"], ["day"]], "by": {"region": ["south", "north"]}, "unit": "person",
+                        "bins": {"f64": EDGES, "day": {"by": "month", "between": ["2024-01", "2024-02"]}},
+                        "groups_per_unit": 1},
 }  # fmt: skip
 
 
@@ -156,7 +161,7 @@ def test_every_engine_counts_the_same_people(name: str, tmp_path: Path) -> None:
         assert sums_of(wanted, ENGINES[engine](data, folder, lambda: None)) == expected, engine
 
 
-@pytest.mark.parametrize("name", ["both", "totals", "people's tables"])
+@pytest.mark.parametrize("name", ["by group", "both", "totals", "people's tables", "bins by group", "tables by group"])
 def test_spark_counts_the_same_people(name: str, tmp_path: Path, spark: Any) -> None:
     data = table(400).with_columns(pl.col("f64").clip(-1e6, 1e6))
     wanted = gm.Request(data, guarantee=gm.Guarantee(mu=1), **REQUESTS[name])

@@ -74,3 +74,32 @@ def test_people_and_groups(
             if key is None or row["sex"] == key:
                 mine.setdefault(i if unit is None else row["person"], []).append(row)
         assert (list(totals.sums), totals.records) == wanted(draw.block.codes, list(mine.values()))
+
+
+@pytest.mark.parametrize("by", [None, "sex"])
+@pytest.mark.parametrize("engine", NAMED)
+def test_rows_of_people(engine: str, by: str | None, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """At most two rows of a person count; those of people with more as twice their mean row."""
+    data, k = table(), 2
+    held = ENGINES[engine](data, tmp_path, lambda: request.getfixturevalue("spark"))
+    groups: dict[str, Any] = {} if by is None else {"by": {by: ["f", "m"]}, "groups_per_unit": 2}
+    asked = gm.Request(
+        held, covariance=BOUNDS, unit="person", rows_per_unit=k, guarantee=gm.Guarantee(mu=1), **groups
+    )  # fmt: skip
+    (draw,) = asked.plan.draws
+    codes = draw.block.codes
+    found = total(open_data(open_source(held, columns=data.columns), draw))
+    rows = [row for row in data.iter_rows(named=True) if present(row)]
+    for totals, key in zip(found, ["f", "m"] if by else [None], strict=True):
+        mine: dict[Any, list[list[int]]] = {}
+        for row in rows:
+            if key is None or row["sex"] == key:
+                c = [coded(codes, j, row[name]) for j, name in enumerate(BOUNDS)]
+                mine.setdefault(row["person"], []).append([*c, *(c[i] * c[j] for i, j in codes.pairs)])
+        sums = [0] * codes.width
+        for own in mine.values():
+            n, added = len(own), [sum(column) for column in zip(*own, strict=True)]
+            added = added if n <= k else [k * ((each + n // 2) // n) for each in added]
+            sums = [a + b for a, b in zip(sums, added, strict=True)]
+        assert (list(totals.sums), totals.records) == (sums, sum(min(len(own), k) for own in mine.values()))
+        assert by or max(map(len, mine.values())) > k

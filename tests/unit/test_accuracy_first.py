@@ -143,3 +143,33 @@ def test_the_command_rehearses_a_request_file(tmp_path: Path, capsys: pytest.Cap
     assert "made up" in (tmp_path / "out" / "answers.csv").read_text("utf-8")
     assert main(["rehearse", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["made_up"] is True
+
+
+CELLS = {"quantiles": {"wage": [0.25, 0.75]}, "bounds": {"wage": (0, 100)}}
+TABLES = {"marginals": [["age", "sex"], ["sex"]], "bins": {"age": [30, 50]}, "values": {"sex": ["f", "m"]}}
+OWN = {"person_columns": {"trips": "count()", "km_sum": "sum(km)"}, "means": {"trips": (0, 10), "km_sum": (0, 1000)}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (CELLS, {"wage": (0, 100)}),
+        ({"unit": "person", "medians": ["km"], "total_bounds": {"km": (0, 300)}}, {"km": (0, 100)}),
+        ({"medians": ["km"], "bins": {"km": [0, 10, 20]}}, {"km": (-1, 20)}),
+        (TABLES, {"age": (29, 50)}),
+        ({"unit": "person", **OWN}, {"km": (1, 100)}),
+    ],
+)
+def test_rehearsals_have_values_in_all_cells(asked: dict[str, object], found: dict[str, tuple[float, float]]) -> None:
+    request = gm.Request("nowhere.csv", guarantee=gm.Guarantee(mu=1e6), **asked)
+    table = made_up_table(request.plan, 900)
+    for column, (low, high) in found.items():
+        values = table[column].to_numpy()
+        assert low - 1e-9 <= values.min() < low + (high - low) / 3 < high - (high - low) / 3 < values.max() <= high
+    made = gm.rehearse(request, rows=900)
+    assert all(row["status"] == "noisy" for row in made.rows())
+
+
+def test_targets_of_quantiles_are_in_ranks_and_the_plan_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--median", "age:0:100", "--delta", "1e-6", "--target", "age_median=20"]) == 0
+    assert "errors of quantiles are in ranks" in capsys.readouterr().out

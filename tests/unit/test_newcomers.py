@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from noisy import noisy_release
 from refusals import refused
 
 import gaussmith as gm
 from gaussmith.cli import main
+
+G = gm.Guarantee(epsilon=1, delta=1e-6)
 
 MU = gm.Guarantee(mu=1e6)
 
@@ -119,3 +122,52 @@ def test_all_answers_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "more answers: in " in printed
     assert "answers.csv" in printed
     assert len((tmp_path / "out" / "answers.csv").read_text().splitlines()) == 301
+
+
+def test_a_regression_by_other_names_is_told_how_to_be_written() -> None:
+    with refused("request-regression-malformed"):
+        gm.Request("a.csv", regression={"y": "wage", "x": ["age"]}, guarantee=G)
+    with refused("column-without-bounds") as error:
+        gm.Request("a.csv", regression={"of": "wage", "on": ["age"]}, bounds={"wage": (0, 9)}, guarantee=G)
+    assert str(error.value).endswith("write bounds = { age = [0, 100] }")  # a regression has no place for bounds
+
+
+def test_one_column_of_groups_by_its_name() -> None:
+    fields: dict[str, Any] = {"count": True, "values": {"sex": ["f", "m"]}, "guarantee": G}
+    assert gm.Request("a.csv", by="sex", **fields).plan.groups == gm.Request("a.csv", by=["sex"], **fields).plan.groups
+
+
+def test_bins_are_written_as_flags_where_flags_are_used(capsys: pytest.CaptureFixture[str]) -> None:
+    for flags, says in (
+        (["--median", "wage"], "write --bounds wage:0:100, or --bins wage=0,10,20"),
+        (["--histogram", "wage", "--bins", "wage=30,20"], "write --bins wage=20,30"),
+    ):
+        assert main(["plan", *flags, "--epsilon", "1", "--delta", "1e-6"]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_each_noise_of_a_question_is_named_by_its_answers() -> None:
+    request = gm.Request(
+        "a.csv", medians={"wage": (0, 9)}, variances={"age": (0, 99)}, histograms={"sex": ["f", "m"]}, guarantee=G
+    )
+    told = str(request.plan)
+    assert "\nanswers (age_variance, age_sd): " in told and "\nanswers (wage_median): " in told
+
+
+def test_nothing_is_printed_as_minus_zero() -> None:
+    plan = gm.Request("a.csv", histograms={"sex": ["f", "m"]}, guarantee=G).plan
+    text = str(noisy_release(plan, [-0.001, 10.0]))
+    assert "sex=f     0.0 " in text and " -0" not in text
+
+
+def test_more_coefficients_than_people_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    bounds = dict.fromkeys("yabc", (0, 1))
+    request = gm.Request("t.csv", regression={"of": "y", "on": ["a", "b", "c"]}, bounds=bounds, guarantee=G)
+    assert request.plan.errors(rows=4)["y_on_a"] > 1
+    with refused("fewer-rows-than-coefficients", rows=3, coefficients=4):
+        request.plan.errors(rows=3)
+    with refused("fewer-rows-than-coefficients"):
+        request.guarantee_for({"y_on_a": 0.1}, rows=2)
+    flags = [f"--bounds={name}:0:1" for name in "yabc"]
+    assert main(["plan", "--regression", "y~a+b+c", *flags, "--epsilon=1", "--delta=1e-6", "--rows=3"]) == 2
+    assert "a regression with 4 coefficients over rows=3" in capsys.readouterr().err

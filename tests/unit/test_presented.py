@@ -192,3 +192,25 @@ def test_proportions_beside_other_answers_are_questions_of_their_own() -> None:
     shown = {(row["question"], row["answer"]): row["value"] for row in release.presented(None).rows()}
     assert shown["b", "b=2_share"] == pytest.approx(0.5) and shown["b", "b=1"] == 50
     assert release.presented(None).wide()["b: b=1"].to_list() == [50]
+
+
+def test_counts_of_tables_are_not_negative_and_tables_keep_their_total() -> None:
+    people = pl.DataFrame({"sex": ["f", "m"] * 500, "age": [i % 70 for i in range(1000)]})
+    request = gm.Request(
+        people, marginals=[["sex", "age"], ["sex"]], values={"sex": ["f", "m"]}, bins={"age": [35]}, guarantee=G
+    )
+    release = gm.release(request)
+    lower, _ = release.intervals(0.95)
+    assert lower.min() >= 0.0
+    shown = release.presented(suppress_above=None).columns()["value"]
+    raw = release.values
+    for start, stop in ((0, 9), (9, 12)):
+        assert min(shown[start:stop]) >= 0
+        assert sum(shown[start:stop]) == pytest.approx(raw[start:stop].sum(), abs=8)  # rounded to people
+
+
+def test_all_numbers_of_a_row_have_the_same_decimals() -> None:
+    from gaussmith.words.presentations import _alike
+
+    assert _alike([21.0, 20.82, 21.17]) == ["21.00", "20.82", "21.17"]
+    assert _alike([-0.0, 0.0, 1250.0]) == ["0", "0", "1,250"]

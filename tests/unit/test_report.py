@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import polars as pl
 import pytest
 from noisy import noisy_release
 from refusals import Expected, refusal, refused
@@ -16,6 +17,7 @@ import gaussmith as gm
 from gaussmith.domains.outlines import ellipse, zonotope
 from gaussmith.plans.standard_gaussian import compare_block, compare_release, share_of_standard, standard_block
 from gaussmith.report import charts
+from gaussmith.report.cell_charts import cell_pictures
 from gaussmith.report.drawing import draw
 from gaussmith.report.geometry import differences, noise_covariance, pair
 from gaussmith.words.plans import plan_text
@@ -266,3 +268,20 @@ def test_the_page_of_a_plan_for_the_worst_answer_compares_worst_answers() -> Non
     told = page(plan.release([0, 1, 2]))
     assert "minimise the squared error of the worst answer" in told and "sum of squared errors" not in told
     assert f"{1 / plan.optimality:.2f} ×" in told and "<th>largest squared error</th>" in told
+
+
+def test_pictures_of_quantiles_name_their_column_and_ticks_do_not_meet() -> None:
+    people = pl.DataFrame({"wage": [i % 90 + 0.5 for i in range(2000)], "sex": ["f", "m"] * 1000})
+    fields: dict[str, Any] = {"quantiles": {"wage": [0.1, 0.9]}, "bounds": {"wage": (0, 100)}, "guarantee": G}
+    for by in ({}, {"by": {"sex": ["f", "m"]}}):
+        ((spec, _),) = cell_pictures(gm.release(gm.Request(people, **fields, **by)))
+        assert spec["layer"][0]["encoding"]["x"]["axis"] == {
+            "title": "wage", "tickCount": 5, "format": ",~r", "labelFlush": False,
+        }  # fmt: skip
+
+
+def test_error_bars_of_answers_that_are_mostly_noise_are_whole() -> None:
+    plan = gm.Request("a.csv", histograms={"sex": ["f", "m"]}, guarantee=G).plan
+    rows = charts.interval_spec(noisy_release(plan, [-0.8, 1000.0]))["data"]["values"]
+    assert (rows[0]["low"], rows[0]["high"]) == (-100.0, 100.0)  # its interval, cut at 0, lies above its value
+    assert -1 < rows[1]["low"] < 0 < rows[1]["high"] < 1

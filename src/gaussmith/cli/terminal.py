@@ -55,6 +55,9 @@ def labelled(label: str, text: str, column: int = 11) -> str:
     return bold(label.ljust(column)) + body[column:]
 
 
+EDGES = ("bins", "quantiles")
+"""Fields whose flags list numbers with commas: NAME=18,40,65."""
+
 OF_A_RELEASE = ("ledger", "id", "engine", "master")
 """Words of the library that are flags here, and write NAME = VALUE where a flag has NAME VALUE."""
 
@@ -77,7 +80,7 @@ def in_flags(remedy: str, request_file: bool = False) -> str:
         flags = {flag.field: flag.words for flag in FLAGS if flag.often}
         remedy = re.sub(r'\b(?:by|histograms) = { (\S+) = "found" }', r"--by-found \1", remedy)
         table = re.compile(rf"\b({'|'.join(flags)}) = {{ (\S+) = (\[[^]]*\]|[\w.-]+) }}")
-        remedy = table.sub(lambda m: f"{flags[m[1]]} {m[2]}{_spelled(m[3])}", remedy)
+        remedy = table.sub(lambda m: f"{flags[m[1]]} {m[2]}{_spelled(m[1], m[3])}", remedy)
         listed = re.compile(rf"""\b({"|".join(flags)}) = \[["']([^"',]*)["']\]""")
         remedy = listed.sub(lambda m: f"{flags[m[1]]} {m[2]}", remedy)
     names = "|".join(OF_A_RELEASE if request_file else OF_A_RELEASE + SPELLED_ALIKE)
@@ -85,12 +88,13 @@ def in_flags(remedy: str, request_file: bool = False) -> str:
     return said.sub(lambda m: f"--{m[1].replace('_', '-')} {m[2] or m[3] or m[4] or ''}".rstrip(), remedy)
 
 
-def _spelled(value: str) -> str:
-    """What stands behind the name of a column in a flag: bounds, values or a number."""
+def _spelled(field: str, value: str) -> str:
+    """What stands behind the name of a column in a flag: bounds, values, edges or a number."""
     if not value.startswith("["):
         return f"={value}"
     parts = [part.strip() for part in value[1:-1].split(",")]
-    return "=" + ",".join(part.strip("\"'") for part in parts) if parts[0][:1] in "\"'" else ":" + ":".join(parts)
+    listed = field in EDGES or parts[0][:1] in "\"'"
+    return "=" + ",".join(part.strip("\"'") for part in parts) if listed else ":" + ":".join(parts)
 
 
 def error_text(error: GaussmithError) -> str:

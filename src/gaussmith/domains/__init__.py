@@ -20,6 +20,7 @@ from gaussmith.domains.moments import Moments
 from gaussmith.domains.people import People
 from gaussmith.domains.points import Points
 from gaussmith.domains.records import Records
+from gaussmith.domains.row_moments import RowMoments
 from gaussmith.domains.sparse import SparseSum
 from gaussmith.domains.votes import Votes
 from gaussmith.errors import PlanError
@@ -36,6 +37,7 @@ _DOMAINS: tuple[Any, ...] = (
     People,
     Points,
     Records,
+    RowMoments,
     SparseSum,
     Votes,
 )
@@ -55,5 +57,5 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
 
 __all__ = [
     "FOUND", "Ball", "BallMoments", "Box", "Cells", "Counts", "Domain", "FoundGroups", "GaussianData", "Groups",
-    "Moments", "People", "Points", "Records", "SparseSum", "Votes", "domain_from_dict",
+    "Moments", "People", "Points", "Records", "RowMoments", "SparseSum", "Votes", "domain_from_dict",
 ]  # fmt: skip

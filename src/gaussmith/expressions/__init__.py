@@ -11,7 +11,7 @@ is executed, every formula is total, and each row's value depends on that row al
 """
 
 from gaussmith.expressions.conjunctions import common_filter, same_meaning
-from gaussmith.expressions.cuts import Cut, cell_of, check_cut, place_among
+from gaussmith.expressions.cuts import Cut, cell_of, check_cut, place_among, value_of
 from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of
 from gaussmith.expressions.grammar import Expression, language, parse
 from gaussmith.expressions.identity import CODED_INTEGER, INTEGER, TEXT, as_id, check_ids, object_code
@@ -58,5 +58,6 @@ __all__ = [
     "same_meaning",
     "split_filter",
     "to_narwhals",
+    "value_of",
     "written",
 ]

@@ -95,11 +95,19 @@ def check_cut(column: str, cut: Cut, kinds: Mapping[str, str]) -> None:
 
 def cell_of(column: str, cut: Cut, kind: str) -> nw.Expr:
     """The cell of each value of a column as a double (0, 1, …), null where the value is in none."""
+    return place_among(value_of(column, cut, kind), cut.edges)
+
+
+def value_of(column: str, cut: Cut, kind: str) -> nw.Expr:
+    """The values of a column as doubles without −0.0, or the numbers of its dates; null where there is none.
+
+    Beside many edges it is selected first, and compared as a column: every comparison would else hold all of it again.
+    """
     import narwhals as nw
 
     x = as_date(column, kind) if cut.kind == DATE else as_number(column, kind)
     known = nw.when(~x.is_null() & ~x.is_nan()).then(x)
-    return place_among(nw.when(known == 0).then(nw.lit(0.0)).otherwise(known), cut.edges)
+    return nw.when(known == 0).then(nw.lit(0.0)).otherwise(known)
 
 
 def place_among(x: nw.Expr, edges: Sequence[float] | Sequence[int]) -> nw.Expr:

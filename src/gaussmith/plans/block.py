@@ -28,6 +28,7 @@ from gaussmith.problem.codes import Codes
 from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape, price_of
 from gaussmith.statistics import Answers, Noisy
+from gaussmith.statistics.answers import check_fewest
 from gaussmith.statistics.saved import answers_from_dict, answers_to_dict
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ class Block:
         if self.answers.any_divided:
             rule, remedy = "the error of a mean depends on the number of rows", "give an estimate, such as rows=10_000"
             guess = check_number("rows", rows, above=0, rule=rule, remedy=remedy, error=PlanError)
+            check_fewest(self.answers, guess)
             errors = np.where(self.answers.divided, errors / guess, errors)
         return dict(zip(self.answers.names, errors.tolist(), strict=True))
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gaussmith.domains import Box, Moments
-from gaussmith.errors import RequestError
+from gaussmith.domains import Box, Moments, RowMoments
 from gaussmith.plans.assembled import Assembled, PersonRule
 from gaussmith.problem.features import MEAN
 from gaussmith.statistics.asking_moments import Number, ask_moments, numbers_of
@@ -23,28 +22,24 @@ range and a mean as far from the middle."""
 def assemble_moments(
     asked: Sequence[AskedAnswer], rule: PersonRule, weights: Any, missing: Mapping[str, float]
 ) -> Assembled:
-    """Domain, answers and coordinates of statistics of second moments: of rows that are people, or of people's own
-    means."""
+    """Domain, answers and coordinates of statistics of second moments: of rows that are people, of people's own
+    means, or of the rows of people."""
     of = rule.of(divided=True)
-    if of == "rows":
-        raise RequestError(
-            "variances, covariances or a regression over the rows of people with many rows",
-            "they are over people: each person counts with the mean of its own rows",
-            'write mean_of = "units"',
-            code="moments-over-rows",
-        )
     needed = [STATISTICS[each.kind].needs(each.columns, of) for each in asked]
     numbers, pairs = numbers_of(needed)
     at = {number: j for j, number in enumerate(numbers)}
     names = _names(numbers)
     box = Box({name: (column.low, column.high) for name, (column, _) in zip(names, numbers, strict=True)})
-    domain = Moments(box, [(at[first], at[second]) for first, second in pairs], AROUND)
+    places = [(at[first], at[second]) for first, second in pairs]
+    over_rows = of == "rows"
+    domain = RowMoments(box, places, AROUND, rule.rows_per_unit) if over_rows else Moments(box, places, AROUND)
     answers = ask_moments(domain, asked, needed, at, weights, bool(rule.count))
     stand_ins = np.array(
         [missing.get(column.name, middle) for (column, _), middle in zip(numbers, box.centre, strict=True)]
     )
     made = tuple((made, column.name) for column, made in numbers)
-    return Assembled(domain, answers, stand_ins if rule.unit else None, made)
+    limits = {"rows_per_unit": rule.rows_per_unit} if over_rows else {}
+    return Assembled(domain, answers, stand_ins if rule.unit else None, made, rule=limits)
 
 
 def _names(numbers: Sequence[Number]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gaussmith.domains import Cells, FoundGroups, People
+from gaussmith.domains import Cells, FoundGroups, People, RowMoments
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans.limit_cells import cells_of
@@ -93,6 +93,9 @@ def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
         whose = kinds == [OWN_VALUE] if one_row else kinds in ([OWN_MEAN], [OWN_TOTAL])
         held = isinstance(domain, Cells) and domain.marks_at_most == 1 and len(domain.sizes) == 1
         return whose and held and cut is not None and cut.cells == domain.dimension
+    if isinstance(domain, RowMoments):
+        rows = rule.unit is not None and not rule.person_columns and rule.rows_per_unit == domain.max_rows
+        return rows and set(kinds) <= {ROW_SUM} and len(kinds) == domain.columns_count
     if not isinstance(domain, People):
         numbers = domain.dimension - len(domain.product_pairs or ())  # products are of the very numbers that are read
         return set(kinds) <= {TOTAL, MEAN} and domain.marks_at_most is None and len(kinds) == numbers

@@ -18,6 +18,7 @@ import numpy as np
 from gaussmith.errors import PlanError
 from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.linear import Array
+from gaussmith.statistics.answers import check_fewest
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block, Plan
@@ -85,6 +86,7 @@ def compare_block(
     plan: its errors are `standard_scale` times those at the plan's.
     """
     answers, errors, standard = block.answers, block.standard_errors, standard_errors_of_standard(block)
+    check_fewest(answers, rows)
     size = answers.size if most is None else min(most, answers.size)
     found = []
     for i in [*range(size), *([answers.size] if answers.count else [])]:

@@ -54,6 +54,9 @@ class Domain(ABC):
     bounds_every_record: ClassVar[bool] = True
     """Whether no record lies outside the bounds, so that its mean cannot either."""
 
+    records_are_rows: ClassVar[bool] = False
+    """Whether what is counted as records are the rows of people, of whom each may have several."""
+
     @property
     def over_rows(self) -> tuple[int, int] | None:
         """How many sums over rows a person adds, and how many rows it has at most, k; None where rows are not counted.

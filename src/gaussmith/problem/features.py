@@ -70,8 +70,8 @@ class Value:
 
     @staticmethod
     def made_of(of: str) -> str:
-        """What a number within bounds is made of: a row itself, or a person's own mean."""
-        return TOTAL if of == "records" else MEAN
+        """What a number within bounds is made of: a row itself, a person's own mean, or a sum over its rows."""
+        return {"records": TOTAL, "rows": ROW_SUM}.get(of, MEAN)
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,20 @@ import numpy as np
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.noise_covariances import Combination, NoiseCovariances, combine
-from gaussmith.releases.contrast_intervals import correlations_of, exact_ratio, recovered_interval, recovered_ratio
+from gaussmith.releases.contrast_intervals import (
+    correlations_of,
+    exact_ratio,
+    recovered_interval,
+    recovered_ratio,
+    shared_width,
+)
 from gaussmith.releases.quantities import Quantity
 
 Weighted = tuple[tuple[float, Quantity], ...]
 
-EXACT, RECOVERED = "exact", "approximate"
-"""How the interval was found: from the normal law itself, or recovered from the intervals of the answers."""
+EXACT, HELD, RECOVERED = "exact", "joint", "approximate"
+"""How the interval was found: from the normal law itself; from intervals of the answers that hold all at once; or
+recovered from the intervals of the answers as if they were normal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +83,8 @@ class Contrast:
     @cached_property
     def standard_error(self) -> float:
         """Of what is not linear: by the delta method; of quantiles half of an interval of one standard error."""
-        if any(quantity.statistic[0].inverted for _, quantity in (*self.top, *self.bottom)):
-            low, high = self.ends(1.0)
+        if self.inverted:
+            low, high = self._recovered_ends(1.0)
             return float((high - low) / 2)
         if self.gradient is None:
             low, high = self.ends(normal_width(0.95))
@@ -103,14 +110,36 @@ class Contrast:
         return above, below, 0.0
 
     @property
+    def inverted(self) -> bool:
+        """Whether an answer is a quantile: the ends of its interval are edges of cells."""
+        return any(quantity.statistic[0].inverted for _, quantity in (*self.top, *self.bottom))
+
+    @property
     def how(self) -> str:
-        """Whether intervals are exact or approximate."""
-        return EXACT if self.exact is not None else RECOVERED
+        """Whether intervals are exact, hold where those of all answers do, or are approximate."""
+        return EXACT if self.exact is not None else HELD if self.inverted else RECOVERED
 
     def ends(self, width: float) -> tuple[float, float]:
         """The interval, `width` standard errors of the normal law to either side; not cut; infinite where unknown."""
         if self.exact is not None:
             return self._exact_ends(width)
+        return self._held_ends(width) if self.inverted else self._recovered_ends(width)
+
+    def _held_ends(self, width: float) -> tuple[float, float]:
+        """All that the answers can be within their own intervals, each of which may fail with an equal share of α.
+
+        A quantile may lie anywhere in its cell, and not by chance: distances do not add up as those of noise do.
+        """
+        own = shared_width(width, len(self.top) + len(self.bottom))
+        top = _recovered(self.top, own, None)
+        if not self.bottom:
+            return top
+        bottom = _recovered(self.bottom, own, None)
+        low, high = recovered_ratio(_arrays(_total(self.top), *top), _arrays(_total(self.bottom), *bottom), None)
+        return float(low), float(high)
+
+    def _recovered_ends(self, width: float) -> tuple[float, float]:
+        """The interval recovered from those of the answers and the correlations of their noise."""
         top = _recovered(self.top, width, self.noise)
         if not self.bottom:
             return top
@@ -153,13 +182,14 @@ def _gradient(parts: Weighted) -> Combination | None:
     return combine(known) if len(known) == len(found) else None
 
 
-def _recovered(parts: Weighted, width: float, noise: NoiseCovariances) -> tuple[float, float]:
-    """The interval of Σ factors · answers, from those of the answers."""
+def _recovered(parts: Weighted, width: float, noise: NoiseCovariances | None) -> tuple[float, float]:
+    """The interval of Σ factors · answers, from those of the answers; without `noise` distances add up."""
     factors = np.array([factor for factor, _ in parts])
     quantities = [quantity for _, quantity in parts]
     ends = np.array([quantity.ends(width) for quantity in quantities])
     values = np.array([quantity.value for quantity in quantities])
-    low, high = recovered_interval(factors, values, ends[:, 0], ends[:, 1], _correlations(quantities, noise))
+    correlations = None if noise is None else _correlations(quantities, noise)
+    low, high = recovered_interval(factors, values, ends[:, 0], ends[:, 1], correlations)
     return float(low), float(high)
 
 

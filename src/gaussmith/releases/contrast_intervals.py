@@ -89,6 +89,17 @@ def recovered_ratio(
     return np.where(known, lower, -np.inf), np.where(known, upper, np.inf)
 
 
+def shared_width(width: float, size: int) -> float:
+    """Standard errors to either side of `size` intervals that fail together as seldom as one of `width`: Bonferroni.
+
+    >>> round(shared_width(1.959964, 1), 3), round(shared_width(1.959964, 2), 3)
+    (1.96, 2.241)
+    """
+    from scipy.special import ndtr, ndtri  # imported when used, for a short start-up
+
+    return float(-ndtri(ndtr(-width) / size))
+
+
 def width_of_all(confidence: float, covariance: Array | None, size: int) -> float:
     """Standard errors to either side of intervals that hold for all of `size` contrasts at once.
 

@@ -15,8 +15,8 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.noise_covariances import NoiseCovariances
-from gaussmith.releases.contrast import EXACT, Contrast, Weighted
-from gaussmith.releases.contrast_intervals import MAX_TOGETHER, width_of_all
+from gaussmith.releases.contrast import EXACT, HELD, RECOVERED, Contrast, Weighted
+from gaussmith.releases.contrast_intervals import MAX_TOGETHER, shared_width, width_of_all
 from gaussmith.releases.quantities import Quantity, kinds_of
 from gaussmith.releases.selection import aligned, cells, found_answer, narrowed
 from gaussmith.releases.table import NOISY, NOTES, UNKNOWN
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gaussmith.releases.release import Release
+
+HOW = {EXACT: "", HELD: "interval of all that its parts can be", RECOVERED: "approximate interval"}
+"""What is said beside a contrast of how its interval was found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +82,8 @@ class Contrasts:
         together = self.simultaneous if simultaneous is None else simultaneous
         if not together or len(self.each) == 1:
             return normal_width(confidence)
+        if any(each.inverted for each in self.each):
+            return shared_width(normal_width(confidence), len(self.each))
         return width_of_all(confidence, self.covariance, len(self.each))
 
     def raw_intervals(self, confidence: float = 0.95, simultaneous: bool | None = None) -> tuple[Array, Array]:
@@ -153,8 +158,7 @@ class Contrasts:
             "upper": upper.tolist(),
             "status": status,
             "note": [
-                NOTES[told] if told == UNKNOWN else "" if each.how == EXACT else "approximate interval"
-                for told, each in zip(status, self.each, strict=True)
+                NOTES[told] if told == UNKNOWN else HOW[each.how] for told, each in zip(status, self.each, strict=True)
             ],
         }
 

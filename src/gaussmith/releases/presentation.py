@@ -1,7 +1,7 @@
 """A presentation: a view of a release for publication. Processing of released numbers; it spends nothing.
 
     means                                       moved inside their bounds
-    counts, values of histograms, sums ≥ 0      the nearest numbers that are not negative and keep the released total
+    counts, histograms, tables, sums ≥ 0        the nearest numbers that are not negative and keep the released total
     digits                                      rounded to the first digit of the standard error; intervals outward
     unreliable cells                            left out, by one stated rule
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 SHOWN, SUPPRESSED = "presented", "suppressed"
 """The status of an answer that is shown in the view, and of one that is left out."""
+
+COUNTING = ("count", "workload")
+"""Statistics whose answers are numbers of people or rows, beside those of values."""
 
 VIEW = "A view of the release, not the released numbers: moved inside the bounds, rounded and suppressed."
 
@@ -157,11 +160,22 @@ def _projected(release: Release) -> Array:
             values[:, i] = project(column)
         else:
             values[:, i] = np.clip(column, low[i], high[i])
+    for start, stop in _tables(release):
+        for shown, own in zip(values, release.values.reshape(-1, len(release.names)), strict=True):
+            shown[start:stop] = project(own[start:stop])
     if cells and release.view.answer is None:
         raw = release.values.reshape(-1, len(release.names))
         for row in range(len(values)):
             values[row, cells] = project(raw[row, cells])
     return values
+
+
+def _tables(release: Release) -> list[tuple[int, int]]:
+    """Where each table of a request for marginals starts and stops among the answers in view."""
+    if release.view.answer is not None or len(release.plan.pieces) > 1:
+        return []
+    work = release.plan.pieces[0].block.problem.features.marginals
+    return [] if work is None else [(at, at + size) for at, size in zip(work.offsets, work.sizes, strict=True)]
 
 
 def _padded(own: Array, rest: Array) -> Array:
@@ -179,7 +193,7 @@ def _scales(release: Release) -> Array:
 
 def _whole(release: Release) -> Array:
     """Which answers are numbers of people or rows."""
-    kinds = np.array([kind == "count" or STATISTICS[kind].counts_values for kind in kinds_of(release)])
+    kinds = np.array([kind in COUNTING or STATISTICS[kind].counts_values for kind in kinds_of(release)])
     return np.broadcast_to(kinds, (len(release.labels) if release.in_groups else 1, len(release.names)))
 
 

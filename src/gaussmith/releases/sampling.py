@@ -113,7 +113,7 @@ def _binomial(counts: Array, total: Array | float) -> Array:
 
 def _of_mean(quantity: Quantity, values: Mapping[str, Array], bounds: tuple[float, float]) -> tuple[Array | None, str]:
     """The variance of the column over the number of people, where the release has both."""
-    if quantity.release.block.answers.over_rows:
+    if quantity.release.block.answers.over_rows or quantity.release.block.domain.records_are_rows:
         return None, "it is over rows, and the rows of one person are not drawn independently"
     column = quantity.name.removesuffix("_mean")
     statistic, at = quantity.statistic

@@ -21,6 +21,15 @@ MAX_GROUPS = 24
 """Limit on the groups whose quantiles are drawn."""
 
 
+AXIS: Spec = {"tickCount": 5, "format": ",~r", "labelFlush": False}
+"""Numbers below their ticks: the last one would else be moved to the left, into the one before."""
+
+
+def column_of(quantiles: Quantiles) -> str:
+    """The column that quantiles are of."""
+    return short(str(quantiles.names[0]).rpartition("_")[0])
+
+
 def cell_pictures(release: Release) -> Iterator[tuple[Spec, str]]:
     """Specifications with what they show, for every piece of a question that has cells."""
     for piece in release.pieces:
@@ -30,7 +39,7 @@ def cell_pictures(release: Release) -> Iterator[tuple[Spec, str]]:
             if isinstance(each, Quantiles) and not piece.in_groups:
                 yield distribution_spec(piece, each), "The share of people below each value, with 95 % intervals."
             if isinstance(each, Quantiles) and 1 < len(piece.labels) <= MAX_GROUPS:
-                yield fan_spec(piece), "The quantiles of each group, with their 95 % intervals."
+                yield fan_spec(piece, each), "The quantiles of each group, with their 95 % intervals."
 
 
 def histogram_spec(release: Release) -> Spec:
@@ -46,7 +55,7 @@ def histogram_spec(release: Release) -> Spec:
         }
         for i, row in enumerate(names)
     ]
-    x: Spec = {"type": "quantitative", "axis": {"title": "people", "tickCount": 5, "format": ",~r"}}
+    x: Spec = {"type": "quantitative", "axis": {"title": "people", **AXIS}}
     y: Spec = {"field": "row", "type": "ordinal", "axis": None}
     label = {"y": y, "x": {"value": -10}, "text": {"field": "cell"}}
     return {
@@ -78,7 +87,7 @@ def distribution_spec(release: Release, quantiles: Quantiles) -> Spec:
         for value, level in zip(values.tolist(), quantiles.levels.tolist(), strict=True)
         if np.isfinite(value)
     ]
-    x: Spec = {"field": "edge", "type": "quantitative", "axis": {"title": None, "tickCount": 5, "format": ",~r"}}
+    x: Spec = {"field": "edge", "type": "quantitative", "axis": {"title": column_of(quantiles), **AXIS}}
     y: Spec = {"type": "quantitative", "scale": {"domain": [0, 1]}, "axis": {"title": "share below", "format": "%"}}
     return {
         **chart(WIDTH, 200),
@@ -102,7 +111,7 @@ def distribution_spec(release: Release, quantiles: Quantiles) -> Spec:
     }
 
 
-def fan_spec(release: Release) -> Spec:
+def fan_spec(release: Release, quantiles: Quantiles) -> Spec:
     """A line for each group from its lowest to its highest quantile, a point for each, a bar for each interval."""
     spans, points = [], []
     lower, upper = release.intervals()
@@ -118,7 +127,7 @@ def fan_spec(release: Release) -> Spec:
         spans.append({"row": i, "name": name, **ends})
     x: Spec = {
         "type": "quantitative",
-        "axis": {"title": None, "tickCount": 5, "format": ",~r"},
+        "axis": {"title": column_of(quantiles), **AXIS},
         "scale": {"zero": False},
     }
     y: Spec = {"field": "row", "type": "ordinal", "axis": None}

@@ -64,6 +64,7 @@ def interval_spec(release: Release) -> Spec:
         keys = [value for name, value in row.items() if name not in FIXED]
         ends = [_percent(row[end], row["value"]) for end in ("lower", "upper")]
         known = all(abs(end) < 100 for end in ends)
+        ends = ends if known else [-100.0, 100.0]  # what is cut at 0 would be a dot beside the bar
         text = f"± {figure((ends[1] - ends[0]) / 2, 2)} %" if known else "over ± 100 %"
         named = " · ".join(map(str, (*keys, row["answer"])))
         rows.append({"answer": short(named), "low": min(ends), "high": max(ends), "value": 0.0, "text": text})

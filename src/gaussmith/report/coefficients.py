@@ -21,7 +21,7 @@ from gaussmith.report.charts import (
     text_layer,
 )
 from gaussmith.statistics.regression import Intercepts, Slopes
-from gaussmith.words.numbers import figure
+from gaussmith.words.numbers import decimals
 
 if TYPE_CHECKING:
     from gaussmith.releases import Release
@@ -46,7 +46,8 @@ def coefficient_spec(release: Release) -> Spec | None:
             continue
         keys = [str(value) for name, value in row.items() if name not in FIXED and value is not None]
         low, value, high = (row[name] * scale for name in ("lower", "value", "upper"))
-        text = f"{figure(value, 2)} ± {figure((high - low) / 2, 2)} %"
+        half = (high - low) / 2
+        text = f"{value:z,.{decimals(half)}f} ± {half:,.{decimals(half)}f} %"
         named = " · ".join((*keys, row["answer"]))
         rows.append({"answer": short(named), "low": low, "high": high, "value": value, "text": text})
     if not rows:

@@ -33,6 +33,7 @@ from gaussmith.report.sharing import sharing_spec
 from gaussmith.report.spectra import errors_spec, spectrum_spec
 from gaussmith.texts import printable
 from gaussmith.words.blocks import (
+    RANKS,
     describe_divided,
     describe_gain,
     describe_optimality,
@@ -285,6 +286,7 @@ def _noise(
         if groups is not None and block.answers.any_divided
         else ""
     )
+    divided += f"<p>{RANKS[0].upper()}{RANKS[1:]}.</p>" if block.answers.any_inverted else ""
     return (
         f"<p>{_prose(lead)}, at the same guarantee; {what} is {_prose(where + describe_optimality(block))}. "
         "The standard mechanism adds independent noise of equal size to every answer, in units of its weight.</p>\n"

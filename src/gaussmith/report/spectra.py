@@ -60,6 +60,7 @@ def errors_spec(block: Block) -> Spec:
         if standard is not None:
             rows.append({"answer": name, "place": i + 1, "kind": "standard", "error": float(standard[i])})
     top = max(row["error"] for row in rows) * 1.05
+    ticks: Spec = {"values": list(range(1, size + 1))} if size <= 10 else {"tickMinStep": 1, "tickCount": 5}
     return {
         **chart(WIDTH, WIDTH * 2 // 3),
         "data": {"values": rows},
@@ -69,7 +70,7 @@ def errors_spec(block: Block) -> Spec:
                 "field": "place",
                 "type": "quantitative",
                 "scale": {"domain": [1, max(size, 2)], "nice": False},
-                "axis": {"title": "answers, in order", "tickMinStep": 1, "tickCount": 5, "grid": False},
+                "axis": {"title": "answers, in order", "grid": False, **ticks},
             },
             "y": {
                 "field": "error",

@@ -126,9 +126,9 @@ def equal_cells(low: float, high: float, cells: int) -> Cut:
 def _of_edges(column: str, edges: Any) -> Bins:
     if isinstance(edges, str) or not isinstance(edges, Sequence):
         what, rule = f"bins={edges!r}"[:80], "bins are a list of numbers, the edges of cells"
-        raise _wrong(column, what, rule, "write bins = [0, 10, 20]", "bins-not-listed")
+        raise _wrong(column, what, rule, _edges_of(column, [0, 10, 20]), "bins-not-listed")
     if not edges:
-        raise _wrong(column, "no bins", "there must be at least one edge", "write bins = [0, 10, 20]", "no-bins")
+        raise _wrong(column, "no bins", "there must be at least one edge", _edges_of(column, [0, 10, 20]), "no-bins")
     if len(edges) >= MAX_BINS:
         raise _wrong(column, f"{len(edges)} bins", f"at most {MAX_BINS:,} cells", "use fewer", "too-many-bins")
     for edge in edges:
@@ -146,8 +146,14 @@ def _of_edges(column: str, edges: Any) -> Bins:
             )
         if one > two:
             what = f"edge {_written(two)} after {_written(one)}"
-            raise _wrong(column, what, "edges go up", f"write bins = {sorted(set(edges))!r}"[:80], "bins-not-sorted")
+            raise _wrong(column, what, "edges go up", _edges_of(column, sorted(set(edges))), "bins-not-sorted")
     return _named(tuple(numbers), [_written(edge) for edge in numbers], None, "number")
+
+
+def _edges_of(column: str, edges: Sequence[Any]) -> str:
+    """How the edges of a column are written."""
+    shown = ", ".join(map(repr, edges[:6])) + (", …" if edges[6:] else "")
+    return f"write bins = {{ {column} = [{shown}] }}"
 
 
 def _equal(column: str, cells: Any, between: Any) -> list[float]:

@@ -90,10 +90,11 @@ def _said_once(which: str, name: str, own: Pair | None, where: str, said: Said) 
 
 def _unbounded(which: str, name: str, said: Said, where: str = "bounds") -> Pair:
     near = f" (bounds are said of {', '.join(map(repr, list(said)[:4]))})" if said else ""
+    beside = "" if which == "regression" else f", or {which} = {{ {name} = [0, 100] }}"
     raise RequestError(
         f"{name!r} in {which} has no bounds{near}",
         "every column needs two bounds, known without looking at the data",
-        f"write {where} = {{ {name} = [0, 100] }}, or {which} = {{ {name} = [0, 100] }}",
+        f"write {where} = {{ {name} = [0, 100] }}{beside}",
         code="column-without-bounds",
         which=which,
         column=name,

@@ -136,7 +136,7 @@ def _checks(part: Part, question: Question, unit: str | None, held: int, groups:
             present = tuple(sorted({*part.present, *([column.name] if absent else [])}))
             ends = (float(column.low), float(column.high))
             found.append(Check(kind, column.name, ends, 0, present, None if column.name in present else stand_in))
-    over_rows = part.over == "numbers" and any(asked.kind == "mean" for asked in part.asked)
+    over_rows = part.over == "moments" or (part.over == "numbers" and any(a.kind == "mean" for a in part.asked))
     over_rows = (over_rows and part.mean_of == "rows") or part.count == "rows"
     if unit is not None and over_rows and (part.rows_per_unit or 1) > 1:
         found.append(Check(CHECKED_ROWS, "", None, part.rows_per_unit or 1, (), None))

@@ -106,7 +106,10 @@ def read_several(which: str, columns: Any) -> dict[str, tuple[float, float] | No
 def read_regression(which: str, wanted: Any) -> dict[str, tuple[float, float] | None]:
     """The column that is explained, then those that explain; their bounds are in `bounds`."""
     if isinstance(wanted, Mapping) and not isinstance(wanted.get("of"), str):
-        if not {"of", "on"} & set(wanted):  # nothing is asked, or this was read before
+        if all(
+            pair is None or (_is_list(pair) and not any(isinstance(end, str) for end in pair))
+            for pair in wanted.values()
+        ):  # nothing is asked, or this was read before
             return read_bounded(which, wanted)
     on = wanted.get("on") if isinstance(wanted, Mapping) else None
     on = [on] if isinstance(on, str) else on
@@ -173,6 +176,8 @@ def read_keys(which: str, by: Any) -> Any:
         cells = {str(c): read_bins(str(c), keys) for c, keys in by.items() if is_binned(keys)}
         read = {str(c): read_dates(keys) if isinstance(keys, list | tuple) else keys for c, keys in by.items()}
         return {**read, **cells}
+    if isinstance(by, str) and by:
+        return {by: None}
     if isinstance(by, Sequence) and not isinstance(by, str):
         if by and all(isinstance(name, str) for name in by):
             return dict.fromkeys(by)

@@ -19,9 +19,10 @@ from gaussmith.domains import FoundGroups
 from gaussmith.errors import ExpressionError, RequestError
 from gaussmith.expressions import columns_used, parse, plan_derivation
 from gaussmith.expressions.cuts import DATE, Cut
+from gaussmith.expressions.person_columns import plan_person_columns
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Draw, Plan
-from gaussmith.problem.features import CHECKED, ROWS, TOTAL, VALUES
+from gaussmith.problem.features import CHECKED, OWN_TOTAL, ROWS, TABLED, TOTAL, VALUES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,14 +62,15 @@ def made_up_table(plan: Plan, rows: int, kinds: Mapping[str, str] | None = None)
     each = min(max(limits), rows) if limits else 1
     spread = _Spread(rows)
     found: dict[str, Any] = {}
-    derived = {name for rule in rules for name, _ in rule.columns}
+    derived = {name for rule in rules for name, _ in (*rule.columns, *rule.person_columns)}
     for draw in plan.draws:
         _declare_groups(draw, found, spread)
     bounded: dict[str, tuple[float, float]] = {}
     for draw in plan.draws:
         bounded = {**_bounds_of(draw, each), **bounded}
+        _declare_cells(draw, found, spread, derived)
         values = _histogram_of(draw)
-        if values is not None and values[0] not in found:
+        if values is not None and values[0] not in found and values[0] not in derived:
             found[values[0]] = spread.picked(values[1])
     for name, (low, high) in bounded.items():
         if name not in derived and name not in found:
@@ -131,6 +133,19 @@ def _declare_groups(draw: Draw, found: dict[str, Any], spread: _Spread) -> None:
             found[column] = _of_cut(cuts[column], spread) if column in cuts else [label[i] for label in labels]
 
 
+def _declare_cells(draw: Draw, found: dict[str, Any], spread: _Spread, derived: set[str]) -> None:
+    """Columns whose cells are counted, with values in all cells; those within bounds are spread over them."""
+    rule = draw.row_rule
+    if rule is None:
+        return
+    for column, cut in rule.cuts:
+        if column not in found and column not in derived and cut.ends is None:
+            found[column] = _of_cut(cut, spread)
+    for (kind, column), values in zip(rule.features, draw.block.domain.declared_lists, strict=False):
+        if kind == TABLED and column not in found and column not in derived:
+            found[column] = spread.picked(values if rule.histogram is not None else values[:-1])
+
+
 def _of_cut(cut: Cut, spread: _Spread) -> list[Any]:
     """Values in all cells of a column."""
     if cut.kind == DATE:
@@ -154,9 +169,12 @@ def _bounds_of(draw: Draw, each: int) -> dict[str, tuple[float, float]]:
     low, high = domain.middles - domain.mean_distances, domain.middles + domain.mean_distances
     found = {}
     for j, (kind, column) in enumerate(rule.features):
-        if kind not in (ROWS, VALUES, *CHECKED):
-            parts = each if kind == TOTAL and rule.unit is not None else 1
-            found[column] = (float(low[j]) / parts, float(high[j]) / parts)
+        if kind not in (ROWS, VALUES, TABLED, *CHECKED):
+            parts = each if kind in (TOTAL, OWN_TOTAL) and rule.unit is not None else 1
+            cut = rule.cut_of(column)
+            ends = (float(low[j]), float(high[j])) if cut is None else cut.ends
+            if ends is not None:
+                found[column] = (ends[0] / parts, ends[1] / parts)
     return found
 
 
@@ -173,6 +191,7 @@ def _other_kinds(
     """The kinds of the columns that only expressions name: those of the source, or the first that fit."""
     texts = [text for rule in rules for text in (*(t for _, t in rule.columns), rule.where) if text is not None]
     named = dict.fromkeys(name for text in texts for name in columns_used(parse(text)))
+    named |= dict.fromkeys(name for rule in rules for name in _own_columns(rule))
     other = [name for name in named if name not in known and name not in derived]
     told_kinds = {name: told[name] for name in other if told.get(name) in KINDS}
     unknown = [name for name in other if name not in told_kinds]
@@ -183,13 +202,21 @@ def _other_kinds(
         tried = {**told_kinds, **dict(zip(unknown, kinds, strict=True))}
         try:
             for rule in rules:
-                plan_derivation(dict(rule.columns), rule.where, {**known, **tried})
+                derivation = plan_derivation(dict(rule.columns), rule.where, {**known, **tried})
+                if rule.person_columns:
+                    plan_person_columns(dict(rule.person_columns), rule.person_where, derivation.kinds)
         except ExpressionError as error:
             first_error = first_error or error
             continue
         return tried
     assert first_error is not None
     raise first_error
+
+
+def _own_columns(rule: Any) -> list[str]:
+    """The columns of rows that a person's own numbers are made of."""
+    own = dict(rule.person_columns)
+    return [name for text in own.values() for name in columns_used(parse(text, of_people=True)) if name not in own]
 
 
 def _compared(rules: Sequence[Any], name: str) -> list[Any]:
@@ -203,9 +230,9 @@ def _compared(rules: Sequence[Any], name: str) -> list[Any]:
             walk(argument)
 
     for rule in rules:
-        for text in (*(t for _, t in rule.columns), rule.where):
+        for text in (*(t for _, t in (*rule.columns, *rule.person_columns)), rule.where):
             if text is not None:
-                walk(parse(text).tree)
+                walk(parse(text, of_people=True).tree)
     return list(dict.fromkeys(found))
 
 

@@ -20,7 +20,7 @@ from gaussmith.requests.bins import cuts_of, plain_keys
 from gaussmith.requests.question import Question
 from gaussmith.statistics.asking import read_weights
 from gaussmith.statistics.registry import STATISTICS, asked_by_field
-from gaussmith.statistics.statistic import NUMBERS, AskedAnswer
+from gaussmith.statistics.statistic import MOMENTS, NUMBERS, AskedAnswer
 
 Within = tuple[tuple[AskedAnswer, tuple[float, float]], ...]
 
@@ -117,6 +117,7 @@ def parts_of(question: Question, never_missing: Container[str] = ()) -> list[Par
     for key in dict.fromkeys(keys):
         at = [i for i, other in enumerate(keys) if other == key]
         beside = all(STATISTICS[asked[i].kind].counts_beside for i in at)
+        beside = beside and not (key[0] == MOMENTS and question.is_over_rows)  # what is counted there are rows
         counts = not key[2] and beside and counted
         part = _part(question, key, [asked[i] for i in at], _some(weights, at), counts or False)
         skipped = dict.fromkeys(name for i in at for name in present_for(asked[i], question))

@@ -266,7 +266,9 @@ class Question(Fields):
                         value=value,
                     )
             return
+        moments = self.variances or self.covariance or self.regression
         over_rows = "means over rows" if self.means and self.mean_of == "rows" else ""
+        over_rows = over_rows or ("moments over rows" if moments and self.mean_of == "rows" else "")
         over_rows = over_rows or ('count="rows"' if self.count == "rows" else "")
         if over_rows and self.rows_per_unit is None:
             raise RequestError(
@@ -284,6 +286,11 @@ class Question(Fields):
                 code="groups-per-unit-without-groups",
                 groups_per_unit=self.groups_per_unit,
             )
+
+    @property
+    def is_over_rows(self) -> bool:
+        """Whether means and moments are over the rows of people, of whom some have several."""
+        return self.mean_of == "rows" and (self.rows_per_unit or 1) > 1
 
     def settled(self, unit: str | None) -> Question:
         """The same where every column has its bounds or values, beside it or said once; refuses what has none."""

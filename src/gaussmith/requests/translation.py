@@ -60,6 +60,13 @@ def plan_part(
             code="filtered-histogram-count-under-replace-one",
         )
     made = assemble_part(part, unit)
+    if find is not None and made.domain.records_are_rows:
+        raise RequestError(
+            "variances, covariances or a regression over rows in groups that are found",
+            "they are over rows in declared groups only",
+            'declare the groups, or write mean_of = "units"',
+            code="row-moments-in-found-groups",
+        )
     groups: Groups | None = None if find is None else find(made.domain)
     if part.by and find is None:
         groups = Groups(part.by, made.domain, part.groups_per_unit, part.group_weights)

@@ -10,6 +10,7 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
+from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem import Domain
 from gaussmith.problem.features import Features, Places
@@ -76,6 +77,11 @@ class Answers:
     def any_divided(self) -> bool:
         """Whether some answer is a mean of any kind."""
         return any(each.divided for each in self.statistics)
+
+    @property
+    def any_inverted(self) -> bool:
+        """Whether some answer is a quantile, whose errors are in ranks."""
+        return any(each.inverted for each in self.statistics)
 
     @property
     def over_rows(self) -> bool:
@@ -240,3 +246,17 @@ def _worth(statistics: Sequence[Statistic], size: int) -> tuple[Array, float]:
             count += float(worth[counts].sum())
             found += np.bincount(places[~counts], weights=worth[~counts], minlength=size)
     return found, count
+
+
+def check_fewest(answers: Answers, rows: float | None) -> None:
+    """Refuse an estimate of the number of rows with which an answer would not be defined."""
+    fewest = max(each.fewest for each in answers.statistics)
+    if rows is not None and rows < fewest:
+        raise PlanError(
+            f"a regression with {fewest} coefficients over rows={rows:g}",
+            "it needs at least as many people as coefficients, and far more for small errors",
+            "explain by fewer columns, or expect more rows",
+            code="fewer-rows-than-coefficients",
+            rows=rows,
+            coefficients=fewest,
+        )

@@ -81,6 +81,11 @@ class Slopes(Moment):
         return _columns_of(self.width)
 
     @property
+    def fewest(self) -> int:
+        """One for each slope, and one for the constant."""
+        return self.columns + 1
+
+    @property
     def leads(self) -> npt.NDArray[np.int64]:
         return np.full(len(self.weights), 1 + self.columns)
 

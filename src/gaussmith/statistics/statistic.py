@@ -313,6 +313,11 @@ class Statistic:
         linear = type(self).values is Statistic.values
         return (np.array(self.coefficients), None, 0.0) if linear else None
 
+    @property
+    def fewest(self) -> int:
+        """How many records must be there for the answers to be defined at all."""
+        return 1
+
     def population_intervals(self, noisy: Noisy, width: float) -> tuple[Array, Array] | None:
         """Intervals that also cover the sampling of people into the data, where the statistic knows them itself."""
         return None

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from gaussmith.numerics.linear import Array
+from gaussmith.problem.features import Places
 from gaussmith.statistics.statistic import TABLES, AskedAnswer, Statistic
 
 
@@ -32,6 +37,10 @@ class Workloads(Statistic):
     def shares_domain(cls, asked: AskedAnswer) -> Any:
         """Tables are planned together, with no others."""
         return asked.arguments
+
+    def limits(self, lowest: Callable[[Places], Array], highest: Callable[[Places], Array]) -> tuple[Array, Array]:
+        """Each answer adds up numbers of people in cells, so it is not negative."""
+        return np.zeros(len(self.weights)), np.full(len(self.weights), np.inf)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind}

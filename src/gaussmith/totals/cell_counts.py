@@ -34,6 +34,7 @@ from gaussmith.expressions import (
     kinds_of,
     match_keys,
     place_among,
+    value_of,
 )
 from gaussmith.plans import Draw
 from gaussmith.plans.row_rule import RowRule
@@ -83,11 +84,8 @@ class NumberCells:
         return self.counted(rows, added, engine, codes, 1 if self.keys is None else len(self.keys.keys))
 
     def places(self, kinds: Mapping[str, str], added: Contribution) -> dict[str, nw.Expr]:
-        """Where a row is a person: the place p of its value among the cells, or null."""
-        if added.features:
-            return {}
-        cells = declare_cells(self.column, self.cut, range(self.cut.cells), kinds)
-        return {"p": match_keys(cells, kinds)["k0"]}
+        """Where a row is a person: its value p, or null."""
+        return {} if added.features else {"p": value_of(self.column, self.cut, kinds[self.column])}
 
     def with_values(self, rows: Frame, added: Contribution) -> Frame:
         """The rows that have a value; all where something stands in for it."""
@@ -99,14 +97,14 @@ class NumberCells:
         return rows.filter(~value.is_null() & ~value.is_nan())
 
     def counted(self, people: Frame, added: Contribution, engine: Engine, codes: Codes, groups: int) -> list[Totals]:
-        """How many people are in each cell of each group g, from the limbs of people or the places of rows."""
+        """How many people are in each cell of each group g, from the limbs of people or the values of rows."""
         import narwhals as nw
 
         if added.features:
             people = code_people(people, added, ("g",))
             place = place_among(nw.col("c0"), edge_codes(added.features[0], self.cut))
         else:
-            place = nw.col("p")
+            place = place_among(nw.col("p"), self.cut.edges)
             if self.stand_in is not None:
                 place = nw.when(~place.is_null()).then(place).otherwise(nw.lit(float(self.cut.place(self.stand_in))))
         one = nw.lit(1).cast(nw.Int64).alias("n")

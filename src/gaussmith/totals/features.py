@@ -7,6 +7,7 @@ A person (a person, a household, …) with n ≥ 1 rows adds these integers, and
     RowSum      Σ code if n ≤ k, else k·PersonMean       in [0, steps·T]   a column's sum over the rows that count
     RowCount    T = min(n, k)                          in [1, k]         the rows that count
     PersonProduct  the product of two of the first two kinds, whose steps are at most 2^21
+    RowProduct  as RowSum, of the products of two columns' codes in each row, whose steps are at most 2^21
     (records)   1                                                        the person itself
 
 `code` is that of `BoxCodes`: floor((clamp(x, low, top) − low)·scale + ½), in {0, …, steps}, and k is `max_rows`.
@@ -262,7 +263,7 @@ class PersonProduct:
 
 @dataclass(frozen=True)
 class ProductInput:
-    """The product of the codes of two columns of one row, where each row is a person."""
+    """The product of the codes of two columns of one row."""
 
     first: Input
     second: Input
@@ -274,6 +275,30 @@ class ProductInput:
 
     def row_code(self, x: nw.Expr, is_unit: bool) -> nw.Expr:
         raise NotImplementedError("a product is made from its factors, in `limbs`")
+
+
+@dataclass(frozen=True)
+class RowProduct:
+    """The sum over a person's rows of products of two columns' codes, scaled to `max_rows` rows if there are more."""
+
+    first: RowSum
+    second: RowSum
+    column = None
+    divides = True
+
+    @property
+    def input(self) -> ProductInput:
+        return ProductInput(self.first, self.second)
+
+    @property
+    def factors(self) -> tuple[Feature, Feature]:
+        return self.first, self.second
+
+    def ceiling(self, k: int) -> int:
+        return k * self.first.coding.steps * self.second.coding.steps
+
+    def code(self, j: int, k: int) -> nw.Expr:
+        return self.first.code(j, k)  # a product has 42 bits at most, as a code may have
 
 
 @dataclass(frozen=True)
@@ -295,7 +320,12 @@ class RowCount:
 
 
 def factors_of(feature: Feature) -> tuple[Feature, ...]:
-    """The features that a product is made of; another feature itself."""
+    """The features whose columns are read: those that a product is made of; another feature itself."""
+    return feature.factors if isinstance(feature, PersonProduct | RowProduct) else (feature,)
+
+
+def coded_of(feature: Feature) -> tuple[Feature, ...]:
+    """The features whose integers of a person are multiplied: those of a person's product; another feature itself."""
     return feature.factors if isinstance(feature, PersonProduct) else (feature,)
 
 

@@ -31,6 +31,8 @@ from gaussmith.totals.features import (
     Input,
     PersonProduct,
     ProductInput,
+    RowProduct,
+    coded_of,
     factors_of,
 )
 
@@ -92,11 +94,11 @@ def blocks_of(added: Contribution, step: int) -> Iterator[Contribution]:
 
 
 def _inputs(added: Contribution) -> dict[Input, int]:
-    """What is read and coded row by row, with its place; products of two, where a row is a person, come last."""
+    """What is read and coded row by row, with its place; products of two columns of a row come last."""
     factors = [f for feature in added.features for f in factors_of(feature)]
     read = dict.fromkeys(f.input for f in factors if f.input is not None)
-    if added.unit is None:
-        read |= dict.fromkeys(f.input for f in added.features if isinstance(f, PersonProduct))
+    of_rows = PersonProduct | RowProduct if added.unit is None else RowProduct
+    read |= dict.fromkeys(f.input for f in added.features if isinstance(f, of_rows) and f.input is not None)
     return {each: j for j, each in enumerate(read)}
 
 
@@ -190,7 +192,7 @@ def code_people(combined: Frame, added: Contribution, keep: Sequence[str]) -> Fr
     import narwhals as nw
 
     inputs = _inputs(added)
-    whole = [f for feature in added.features for f in factors_of(feature)]
+    whole = [f for feature in added.features for f in coded_of(feature)]
     frame = _divide(combined, sorted({_place(f, inputs) for f in whole if f.divides}))
     carry = 2.0**-TOTAL_LIMB
     for j in (j for each, j in inputs.items() if each.carries):
@@ -202,7 +204,7 @@ def code_people(combined: Frame, added: Contribution, keep: Sequence[str]) -> Fr
 
 def _code(feature: Feature, inputs: Mapping[Input, int], k: int) -> nw.Expr:
     """The integer that a person adds; a product of two has at most 42 bits."""
-    first, *others = (f.code(_place(f, inputs), k) for f in factors_of(feature))
+    first, *others = (f.code(_place(f, inputs), k) for f in coded_of(feature))
     return first * others[0] if others else first
 
 

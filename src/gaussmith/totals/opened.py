@@ -50,11 +50,12 @@ from gaussmith.totals.features import (
     PersonProduct,
     PersonTotal,
     RowCount,
+    RowProduct,
     RowSum,
 )
 from gaussmith.totals.limbs import blocks_of
 from gaussmith.totals.limit_checks import open_check
-from gaussmith.totals.people import FoundPeople, Histogram, People, check_people, open_keys
+from gaussmith.totals.people import FoundPeople, Histogram, People, RowsOfPeople, check_people, open_keys
 from gaussmith.totals.person_rows import open_person_rows
 from gaussmith.totals.records import Records
 
@@ -221,7 +222,7 @@ def _open_rest(rule: RowRule) -> Callable[[Source, Draw, RowRule, Derivation], S
     return open_tables if rule.by else _open_histogram
 
 
-def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Records | People | FoundPeople:
+def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Summation:
     codes, stand_ins, groups = draw.block.codes, draw.block.substitutes, draw.groups
     pairs = codes.pairs if isinstance(codes, MomentCodes) else ()
     codes = codes.base if isinstance(codes, MomentCodes) else codes
@@ -234,7 +235,12 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
     features = tuple(
         _feature(kind, name, Coding.of(codes, j), float(stand_ins[j])) for j, (kind, name) in enumerate(rule.features)
     )
-    features += tuple(PersonProduct(*(_factor(features[i]) for i in pair)) for pair in pairs)
+    over_rows = draw.block.domain.records_are_rows
+    if over_rows:
+        features += tuple(RowProduct(*(_row_sum(features[i]) for i in pair)) for pair in pairs)
+        features += (RowCount(),)
+    else:
+        features += tuple(PersonProduct(*(_factor(features[i]) for i in pair)) for pair in pairs)
     added = Contribution(features, rule.unit, rule.rows_per_unit or 1)
     if isinstance(groups, FoundGroups):
         found = open_keys(source, groups, rule, derivation, added)
@@ -246,7 +252,8 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
         check_once(source, 1)
         return Records(tuple(name for _, name in rule.features), derivation)
     check_once(source, len(list(blocks_of(added, source.engine.max_features))))
-    return People(added, derivation, keys, rule.groups_per_unit)
+    people = People(added, derivation, keys, rule.groups_per_unit)
+    return RowsOfPeople(people) if over_rows else people
 
 
 def _open_histogram(source: Source, draw: Draw, rule: RowRule, derivation: Derivation) -> Histogram:
@@ -289,6 +296,11 @@ def _feature(kind: str, column: str, coding: Coding, stand_in: float) -> Feature
 
 def _factor(feature: Feature) -> PersonTotal | PersonMean:
     assert isinstance(feature, PersonTotal | PersonMean)
+    return feature
+
+
+def _row_sum(feature: Feature) -> RowSum:
+    assert isinstance(feature, RowSum)
     return feature
 
 

@@ -68,6 +68,19 @@ class People:
 
 
 @dataclass(frozen=True, eq=False)
+class RowsOfPeople:
+    """As `People`, where the last feature is the number of rows that count: these are the records."""
+
+    people: People
+
+    def total(self, source: Source, codes: Codes | None = None, progress: Progress | None = None) -> list[Totals]:
+        return [Totals(each.sums[:-1], each.sums[-1]) for each in self.people.total(source)]
+
+    def rehearsed(self, source: Source) -> RowsOfPeople:
+        return RowsOfPeople(self.people.rehearsed(source))
+
+
+@dataclass(frozen=True, eq=False)
 class Histogram:
     """How many people have each declared value, and how many people there are: one record of counts.
 

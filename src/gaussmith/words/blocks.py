@@ -190,8 +190,10 @@ def guarantee_notes(guarantee: Guarantee) -> list[str]:
 
 def counted_in(block: Block) -> str:
     """What the means of a plan are over: records (people), or rows."""
-    return "rows" if block.answers.over_rows else "records"
+    return "rows" if block.answers.over_rows or block.domain.records_are_rows else "records"
 
+
+RANKS = "errors of quantiles are in ranks: so many people lie between an estimate and the quantile"
 
 PLAN_HEADER = ("answer", "± error", "standard Gaussian", "ratio")
 
@@ -246,6 +248,8 @@ def block_notes(
         notes = [f"means over {rows:,} {of}", *describe_means(block)]
     elif block.answers.any_divided:
         notes = describe_divided(block)
+    if block.answers.any_inverted:
+        notes.append(RANKS)
     shares = [] if rows is None else [f"{printable(name)} ± {share:.3g} %" for name, share in _shares(block, rows)]
     if shares:
         told = f"{', '.join(shares[:4])}{', …' if shares[4:] else ''}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gaussmith.releases.contrast import HELD, RECOVERED
+from gaussmith.releases.contrasts import HOW
 from gaussmith.releases.table import UNKNOWN
 from gaussmith.texts import printable
 from gaussmith.words.blocks import MAX_ROWS
@@ -31,7 +33,9 @@ def contrasts_html(contrasts: Contrasts) -> str:
 def _notes(contrasts: Contrasts) -> list[str]:
     columns = contrasts.columns()
     notes = [FREE]
-    if "approximate interval" in columns["note"]:
+    if HOW[HELD] in columns["note"]:
+        notes.append("Intervals with quantiles hold all that the parts can be within intervals that hold together.")
+    if HOW[RECOVERED] in columns["note"]:
         notes.append("Intervals of parts with different denominators are recovered from those of the parts.")
     if contrasts.simultaneous and len(contrasts) > 1:
         notes.append(f"All {len(contrasts)} intervals hold at once with 95 % confidence.")
@@ -50,7 +54,7 @@ def _shown_rows(contrasts: Contrasts) -> tuple[list[str], list[tuple[str, ...]],
             continue
         digits = decimals(error)
         rows.append(
-            (*named, f"{value:,.{digits}f}", f"{error:,.{digits}f}", f"{lower:,.{digits}f} to {upper:,.{digits}f}")
+            (*named, f"{value:z,.{digits}f}", f"{error:,.{digits}f}", f"{lower:z,.{digits}f} to {upper:z,.{digits}f}")
         )
     rest = [f"… and {size - MAX_ROWS:,} more rows: .to_polars()"] if size > MAX_ROWS else []
     return [*map(printable, keys), "contrast", "value", "± error", "95 % interval"], rows, rest

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
     from gaussmith.plans import Block, Draw, Plan
     from gaussmith.plans.draw import AnyTie
+    from gaussmith.plans.slot import Slot
 
 
 def plan_text(plan: Plan, rows: int | None = None) -> str:
@@ -161,9 +162,22 @@ def noise_names(plan: Plan) -> list[tuple[list[str], Guarantee, bool]]:
     own = [((i,), draw.guarantee, False) for i, draw in enumerate(plan.draws) if draw in plan.untied]
     ties = [(tie.members, tie.guarantee, True) for tie in plan.ties]
     return [
-        ([slot.name for slot in plan.slots if not set(slot.draws).isdisjoint(members)], guarantee, tied)
+        ([_named_in(plan, slot, members) for slot in plan.slots if _is_in(slot, members)], guarantee, tied)
         for members, guarantee, tied in (*own, *ties)
     ]
+
+
+def _is_in(slot: Slot, members: Sequence[int]) -> bool:
+    return not set(slot.draws).isdisjoint(members)
+
+
+def _named_in(plan: Plan, slot: Slot, members: Sequence[int]) -> str:
+    """What a question is called beside one noise: by its answers too, where it has several noises."""
+    if {i for i in slot.draws if not plan.draws[i].is_public} <= set(members):
+        return slot.name
+    pieces = [piece for piece in plan[slot.name].pieces if piece.slot.draw in members]
+    names = [str(name) for piece in pieces for name in piece.names]
+    return f"{slot.name} ({', '.join(names[:3])}{', …' if names[3:] else ''})"
 
 
 def describe_shares(plan: Plan) -> list[str]:
@@ -198,11 +212,11 @@ def explain(plan: Plan) -> str:
         return "\n".join([_explain_question(plan), *_explain_keys(plan), *_explain_whole(plan, "answers")])
     texts = [*describe_shares(plan)]
     for i, draw in enumerate(plan.draws):
-        named = [slot.name for slot in plan.slots if i in slot.draws]
+        named = [_named_in(plan, slot, [i]) for slot in plan.slots if i in slot.draws]
         if draw in plan.untied:
             texts.append(f"\n{', '.join(named)}\n{_explain_draw(draw)}")
     for tie in plan.ties:
-        named = [slot.name for slot in plan.slots if not set(slot.draws).isdisjoint(tie.members)]
+        named = [_named_in(plan, slot, tie.members) for slot in plan.slots if _is_in(slot, tie.members)]
         texts.append(f"\n{', '.join(named)}\n{_explain_tie(tie, plan.protects)}")
     texts += _explain_keys(plan)
     texts.append("\nWhat each question costs the others, in their total squared error:")

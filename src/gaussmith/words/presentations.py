@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gaussmith.releases.presentation import SUPPRESSED, VIEW
@@ -41,15 +42,16 @@ def _shown_rows(view: Presentation) -> tuple[list[str], list[tuple[str, ...]], l
         if columns["status"][i] == SUPPRESSED:
             rows.append((*named, "—", columns["note"][i]))
         elif columns["status"][i] == EXACT:
-            rows.append((*named, _plain(columns["value"][i]), "exact: public"))
+            rows.append((*named, *_alike([columns["value"][i]]), "exact: public"))
         else:
-            value, lower, upper = (_plain(columns[c][i]) for c in ("value", "lower", "upper"))
+            value, lower, upper = _alike([columns[c][i] for c in ("value", "lower", "upper")])
             rows.append((*named, value, f"{lower} to {upper}"))
     rest = [f"… and {size - MAX_ROWS:,} more rows: .to_polars()"] if size > MAX_ROWS else []
     return [*map(printable, keys), "answer", "value", "95 % interval"], rows, rest
 
 
-def _plain(number: float) -> str:
-    """A rounded number, written with the digits it has."""
-    text = f"{number:,.10f}".rstrip("0").rstrip(".")
-    return "0" if text in ("-0", "") else text
+def _alike(numbers: Sequence[float]) -> list[str]:
+    """Rounded numbers of one answer, all with the decimals that one of them needs."""
+    written = [f"{number:.10f}".rstrip("0").partition(".")[2] for number in numbers]
+    digits = max(map(len, written))
+    return [f"{number:z,.{digits}f}" for number in numbers]

@@ -95,7 +95,7 @@ def _row(columns: dict[str, list[Any]], i: int) -> tuple[str, ...]:
     if columns["status"][i] == UNKNOWN:
         return name, figure(value), figure(error, 2), f"unknown: {columns['note'][i]}"
     digits = decimals(error)
-    return name, f"{value:,.{digits}f}", f"{error:,.{digits}f}", f"{lower:,.{digits}f} to {upper:,.{digits}f}"
+    return name, f"{value:z,.{digits}f}", f"{error:,.{digits}f}", f"{lower:z,.{digits}f} to {upper:z,.{digits}f}"
 
 
 def _left_out(release: Release, rest: int, rest_in: str = "release.to_polars()") -> list[str]:

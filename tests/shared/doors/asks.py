@@ -194,6 +194,39 @@ def ask_moments(generator: random.Random) -> Ask:
     return _person(**own, **fields)
 
 
+def ask_moments_of_rows(generator: random.Random) -> Ask:
+    own: dict[str, Any] = {"rows_per_unit": generator.randint(2, 4), "count": generator.choice([True, False, "rows"])}
+    fields: dict[str, Any] = generator.choice(
+        [
+            {"variances": {"x": X}},
+            {"covariance": {"x": X, "y": Y}, "complete": ["x", "y"]},
+            {"bounds": {"x": X, "y": Y}, "regression": {"of": "x", "on": ["y"]}, "means": ["x"]},
+            {"variances": {"y": Y}, "by": {"region": list(REGIONS)}, "groups_per_unit": generator.randint(1, 3)},
+            {"variances": {"x": X}, "neighbours": "replace-one", "count": False},
+        ]
+    )
+    return _person(**{**own, **fields})
+
+
+def ask_person_columns(generator: random.Random) -> Ask:
+    """A person's own numbers, and statistics of them."""
+    columns = {"visits": "count()", "spent": "sum(x)", "most": "max(y)", "often": "count(x > 0) / count() > 0.5"}
+    columns |= {"area": "only(region)"}
+    bounds = {"visits": (0, 6), "spent": X, "most": Y, "often": (0, 1)}
+    fields: dict[str, Any] = generator.choice(
+        [
+            {"sums": ["spent"], "means": ["visits", "often"], "count": True},
+            {"variances": ["spent"], "medians": ["most"], "bins": {"most": [10, 60]}},
+            {"regression": {"of": "spent", "on": ["visits"]}, "where": "visits >= 2"},
+            {"histograms": {"visits": [1, 2, 3]}, "count": generator.random() < 0.5},
+            {"means": ["most"], "count": True, "by": {"area": list(REGIONS)}, "where": "x < 1e300 or is_null(x)"},
+        ]
+    )
+    named = {name for value in fields.values() if isinstance(value, list) for name in value}
+    named |= {"spent", "visits"} if "regression" in fields else set()
+    return _person(person_columns=columns, bounds={name: bounds[name] for name in named}, **fields)
+
+
 def ask_found(generator: random.Random) -> Ask:
     """Groups whose keys are found; a person keeps few of its own, and a spare number uses what they leave."""
     keys: dict[str, Any] = generator.choice(
@@ -232,6 +265,8 @@ ASKS: dict[str, Callable[[random.Random], Ask]] = {
     "questions": ask_questions,
     "replace-one": ask_replaced,
     "moments": ask_moments,
+    "moments of rows": ask_moments_of_rows,
+    "person columns": ask_person_columns,
     "rows": ask_rows,
     "quantiles": ask_quantiles,
     "tables": ask_tables,
