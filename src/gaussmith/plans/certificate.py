@@ -173,6 +173,8 @@ class Provable(Protocol):
     @property
     def guarantee(self) -> Guarantee: ...
     @property
+    def bound_mu(self) -> float: ...
+    @property
     def objective(self) -> str: ...
     @property
     def price(self) -> float: ...
@@ -185,7 +187,7 @@ class Provable(Protocol):
 
 def prove(noise: Provable, evidence: dict[str, Array]) -> Proof:
     """The proof of a noise: its law's bound is proven here, in directed arithmetic, not taken from the solver."""
-    law, mu = noise.bounding_law, noise.guarantee.mu
+    law, mu = noise.bounding_law, noise.bound_mu
     lower = noise.proven(law) / mu**2 * (1.0 - 2.0**-51)
     return Proof(noise.neighbours, mu, noise.objective, law, lower, _price(noise), evidence)
 
@@ -231,7 +233,7 @@ def verify(plan: Plan, certificate: Certificate) -> Verdict:
 
 def _verify(noise: Provable, proof: Proof) -> Verdict:
     problems = []
-    if (proof.neighbours, proof.mu) != (noise.neighbours, noise.guarantee.mu):
+    if (proof.neighbours, proof.mu) != (noise.neighbours, noise.bound_mu):
         problems.append("the certificate is for another guarantee")
     if proof.objective != noise.objective:
         problems.append("the certificate is for another objective")
@@ -245,7 +247,7 @@ def _verify(noise: Provable, proof: Proof) -> Verdict:
     if not reach <= 1.0:
         problems.append("the guarantee does not hold: neighbours are further apart than the noise allows")
     try:
-        lower = noise.proven(proof.law) / noise.guarantee.mu**2
+        lower = noise.proven(proof.law) / noise.bound_mu**2
         lower *= 1.0 - 2.0**-51
     except (PlanError, KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         problems.append(f"the law proves nothing: {error}")

@@ -7,20 +7,33 @@ one body (`tied_people`), whatever noise they have: a law on its people bounds e
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
+from gaussmith.domains import Cells, Moments
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.doubles import within_doubles
-from gaussmith.numerics.tied.parts import Part
+from gaussmith.numerics.tied.ladder import NOBODY, solve
+from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.numerics.trace_roots import square_down
 from gaussmith.plans.crossed_tie import KIND
 from gaussmith.plans.crossing import bound_tables
+from gaussmith.plans.lending import Borrower, find_borrowers, find_centres
 from gaussmith.plans.row_rule import RowRule
-from gaussmith.plans.tie import bound_of
+from gaussmith.plans.rule_columns import columns_asked
+from gaussmith.plans.tie import law_for, types_numbers, types_of
 from gaussmith.plans.tied_people import make_body, parts_of, placed
 from gaussmith.plans.tying import everybody_of
+from gaussmith.problem import Law, Problem
+from gaussmith.problem.law import TOGETHER, check_law
+from gaussmith.proofs.cells import cells_beside
+from gaussmith.proofs.moments import moments_beside
+from gaussmith.proofs.tied import Beside, lower_bound
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import AnyTie, Draw
@@ -30,7 +43,7 @@ if TYPE_CHECKING:
 def least_price(plan: Plan) -> float:
     """No Gaussian noise with the plan's guarantee has a smaller price: the best bound that is known."""
     mu = plan.guarantee.mu
-    least = {id(each): plan.worth_of(each) * each.lower_bound * (each.guarantee.mu / mu) ** 2 for each in plan.noises}
+    least = {id(each): plan.worth_of(each) * each.lower_bound * (each.bound_mu / mu) ** 2 for each in plan.noises}
     if len(least) == 1 or plan.neighbours == ADD_REMOVE:
         alone = sum(least.values())
         return max(alone, bound_together(plan)) if len(least) > 1 and not plan.is_narrowed else alone
@@ -45,41 +58,128 @@ def least_price(plan: Plan) -> float:
 def bound_together(plan: Plan) -> float:
     """No Gaussian noise with the plan's guarantee has a smaller price for all draws; 0 where nothing is known.
 
-    Draws that cannot share a noise add their own bounds. So do tables of the same keys: nobody is in any cell of each,
-    and as parts of one body they would be bounded by more than they need. Guarantee: rounded down.
-    Proof: docs/theory.md, statement 44.
+    Draws that cannot share a noise have laws of their own beside that of the others where nothing binds them: where a
+    person can be anything in each, whatever it is elsewhere. Other draws add their own bounds. So do tables of the same
+    keys: nobody is in any cell of each, and as parts of one body they would be bounded by more than they need.
+    Guarantee: rounded down. Proof: docs/theory.md, statements 44 and 61.
     """
-    if plan.neighbours != ADD_REMOVE:
+    law = plan.together
+    if law is None:
         return 0.0
+    apart = sum(bound for _, bound in _keyed(plan))
+    apart += sum(_alone(plan, plan.draws[i]) for i in _apart(plan, law))
+    return (law.lower + apart) / plan.guarantee.mu**2 * (1.0 - 2.0**-45)
+
+
+def law_together(plan: Plan) -> Law | None:
+    """A law on what a person is in all draws at once that can be bounded together; None where nothing is known."""
+    if plan.neighbours != ADD_REMOVE:
+        return None
     scales = _scales(plan)
-    crossed = [(tie.members, tie.bounding_law.lower) for tie in plan.ties if tie.how == KIND]
-    apart, keyed = 0.0, set()
-    for tables, bound in [*crossed, *_loose_tables(plan)]:
-        apart += bound
-        keyed |= {*tables}
+    keyed = {i for tables, _ in _keyed(plan) for i in tables}
     rest = [i for i in range(len(plan.draws)) if i not in keyed]
-    rules = [plan.draws[i].row_rule or RowRule(()) for i in rest]
-    where = everybody_of(rules, None, plan.neighbours).where if rules else None
-    found = []
-    for i in rest:
-        draw = plan.draws[i]
-        parts = _parts(draw, where, scales[i])
-        if parts is None and draw.tie is not None:
-            return 0.0
-        if parts is None:
-            apart += _alone(plan, draw)
-        else:
-            found.append((i, parts))
-    joint = 0.0
+    where = _everybody(plan, rest)
+    parts = {i: _parts(plan.draws[i], where, scales[i]) for i in rest}
+    if any(each is None and plan.draws[i].tie is not None for i, each in parts.items()):
+        return None
+    found = [(i, each) for i, each in parts.items() if each is not None]
+    loose = [(i, plan.draws[i], scales[i]) for i, each in parts.items() if each is None]
     members, places = placed(found, scales)
-    if members:
-        try:
-            with within_doubles():
-                body = make_body([plan.draws[i] for i in members], places, where)
-                joint = bound_of(body, plan.neighbours).lower if body.parts else body.people_weight
-        except PlanError:
-            return 0.0
-    return (joint + apart) / plan.guarantee.mu**2 * (1.0 - 2.0**-45)
+    borrowers = [each for each in find_borrowers(loose, where) if _is_free(plan, each.place, members, where)]
+    beside: list[Borrower] = []
+    for each in borrowers:
+        if _is_free(plan, each.place, [other.place for other in beside], where):
+            beside.append(each)
+    if not members and len(beside) < 2:
+        return None
+    try:
+        with within_doubles():
+            body = make_body([plan.draws[i] for i in members], places, where)
+            numbers = {"members": np.array(members, float), "beside": np.array([b.place for b in beside], float)}
+            raised = body
+            if beside:
+                lending = find_centres(beside, partial(_raised_total, body))
+                raised = replace(body, people_weight=body.people_weight + lending.energy)
+                for b, centred in zip(beside, lending.centred, strict=True):
+                    numbers |= {f"{b.place} {name}": values for name, values in centred.law.numbers.items()}
+            numbers |= types_numbers(law_for(raised, plan.neighbours) if body.parts else NOBODY)
+            law = Law(TOGETHER, 0.0, numbers)
+            return replace(law, lower=proven_together(plan, law))
+    except PlanError:
+        return None
+
+
+def proven_together(plan: Plan, law: Law) -> float:
+    """What a law on all that a person is proves at μ = 1 for the draws it is about; rounded down.
+
+    Refuses a law that binds what a person is in one draw to what it is in another.
+    """
+    check_law(law.kind == TOGETHER and plan.neighbours == ADD_REMOVE)
+    scales = _scales(plan)
+    members, beside = ([int(i) for i in law.numbers[name]] for name in ("members", "beside"))
+    chosen = [*members, *beside]
+    check_law(len(set(chosen)) == len(chosen) and all(0 <= i < len(plan.draws) for i in chosen))
+    keyed = {i for tables, _ in _keyed(plan) for i in tables}
+    check_law(keyed.isdisjoint(chosen))
+    where = _everybody(plan, [i for i in range(len(plan.draws)) if i not in keyed])
+    found = []
+    for i in members:
+        parts = _parts(plan.draws[i], where, scales[i])
+        check_law(parts is not None)
+        found.append((i, parts or ()))
+    _, places = placed(found, scales)
+    body = make_body([plan.draws[i] for i in members], places, where)
+    borrowers = {b.place: b for b in find_borrowers([(i, plan.draws[i], scales[i]) for i in beside], where)}
+    check_law(set(borrowers) == set(beside))
+    laws = []
+    for k, i in enumerate(beside):
+        check_law(_is_free(plan, i, [*members, *beside[:k]], where))
+        head = f"{i} "
+        own = {name[len(head) :]: values for name, values in law.numbers.items() if name.startswith(head)}
+        check_law(not borrowers[i].everybody or "present" not in own)
+        laws.append(_law_beside(plan.draws[i], Law("together", 0.0, own), scales[i]))
+    return lower_bound(body, plan.neighbours, types_of(law, len(body.parts)), laws)
+
+
+def _law_beside(draw: Draw, law: Law, scale: float) -> Beside:
+    problem = draw.block.problem
+    if isinstance(problem.domain, Moments):
+        found = moments_beside(cast("Problem[Moments]", problem), replace(law, kind="moments"))
+    else:
+        found = cells_beside(cast("Problem[Cells]", problem), replace(law, kind="cells"))
+    root = math.sqrt(scale) * (1.0 - 2.0**-52)
+    return replace(found, points=found.points * root, alone=found.alone * root)
+
+
+def _raised_total(body: Body, worth: float) -> tuple[float, float]:
+    """The total of the best noise for a body where the number of everybody is worth more, and that number's variance."""
+    found = solve(replace(body, people_weight=body.people_weight + worth), ADD_REMOVE)
+    return found.total, found.lift.people_variance
+
+
+def _apart(plan: Plan, law: Law) -> list[int]:
+    """The draws that a law says nothing about, and that are not tables of the same keys."""
+    told = {int(i) for name in ("members", "beside") for i in law.numbers[name]}
+    told |= {i for tables, _ in _keyed(plan) for i in tables}
+    return [i for i in range(len(plan.draws)) if i not in told]
+
+
+def _everybody(plan: Plan, rest: Sequence[int]) -> str | None:
+    rules = [plan.draws[i].row_rule or RowRule(()) for i in rest]
+    return everybody_of(rules, None, plan.neighbours).where if rules else None
+
+
+def _is_free(plan: Plan, i: int, others: Sequence[int], where: str | None) -> bool:
+    """Whether a person can be anything in draw i, whatever it is in others: they are about other columns."""
+    rules = [plan.draws[j].row_rule or RowRule(()) for j in (i, *others)]
+    own, *rest = (columns_asked(rule, where) for rule in rules)
+    return all(own.isdisjoint(each) for each in rest)
+
+
+def _keyed(plan: Plan) -> list[tuple[tuple[int, ...], float]]:
+    """Tables of the same keys and their least price together at μ = 1."""
+    crossed = [(tie.members, tie.bounding_law.lower) for tie in plan.ties if tie.how == KIND]
+    return [*crossed, *_loose_tables(plan)]
 
 
 def _scales(plan: Plan) -> list[float]:
@@ -100,7 +200,7 @@ def _noise_of(draw: Draw) -> Draw | AnyTie:
 def _alone(plan: Plan, draw: Draw) -> float:
     """The least price of a draw that does not share its noise, at μ = 1."""
     noise = _noise_of(draw)
-    return plan.worth_of(noise) * noise.lower_bound * noise.guarantee.mu**2
+    return plan.worth_of(noise) * noise.lower_bound * noise.bound_mu**2
 
 
 def _parts(draw: Draw, where: str | None, scale: float) -> tuple[Part, ...] | None:

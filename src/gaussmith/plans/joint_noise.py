@@ -49,6 +49,11 @@ class JointNoise:
         return self.bounding_law.lower / self.guarantee.mu**2
 
     @property
+    def bound_mu(self) -> float:
+        """μ of all noise that the answers are read from."""
+        return self.guarantee.mu
+
+    @property
     def objective(self) -> str:
         """What was made small."""
         return "total"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
     from gaussmith.plans.certificate import Certificate
     from gaussmith.plans.plan import Plan
+    from gaussmith.problem import Law
 
 
 class HasNoises:
@@ -79,6 +80,13 @@ class HasNoises:
         from gaussmith.plans.joint_bound import least_price
 
         return least_price(cast("Plan", self))
+
+    @cached_property
+    def together(self) -> Law | None:
+        """A law on what one person is in all draws at once: it bounds noise for all that it is about."""
+        from gaussmith.plans.joint_bound import law_together
+
+        return law_together(cast("Plan", self))
 
     @property
     def optimality(self) -> float:

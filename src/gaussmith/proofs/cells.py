@@ -15,6 +15,7 @@ from gaussmith.numerics.trace_roots import root_of, square_down
 from gaussmith.problem import Law, Problem
 from gaussmith.problem.law import check_law, refused_law
 from gaussmith.proofs.exchangeable import proven_levels
+from gaussmith.proofs.tied import Beside
 
 if TYPE_CHECKING:
     from gaussmith.domains import Cells, Points
@@ -41,6 +42,16 @@ def cell_differences(problem: Problem[Cells | Points], law: Law) -> Differences 
         return columns[: len(numbers["weights"])], numbers["weights"]
     first, second = _ends(numbers, len(columns))
     return columns[first] - columns[second], numbers["weights"]
+
+
+def cells_beside(problem: Problem[Cells], law: Law) -> Beside:
+    """A law on cells beside other questions."""
+    found = cell_differences(problem, law) if law.kind == "cells" else None
+    if found is None:
+        raise refused_law()
+    points, weights = found
+    check_law(points.shape[0] == len(weights) and bool((weights >= 0).all()) and bool(weights.any()))
+    return Beside(points, weights / weights.sum(), points[:0], 8.0 * (len(weights) + 8) * 2.0**-53)
 
 
 def proven_cells(problem: Problem[Cells], law: Law) -> float:
