@@ -25,8 +25,8 @@ from gaussmith.numerics.products import python
 from gaussmith.plans import Draw, Plan
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.draw import AnyTie
-from gaussmith.plans.lending import number_unit
 from gaussmith.plans.found_draws import threshold_of
+from gaussmith.plans.lending import number_unit
 from gaussmith.plans.row_rule import PAIRS, RowRule
 from gaussmith.plans.rule_columns import columns_read
 from gaussmith.plans.threshold import Threshold

@@ -85,7 +85,7 @@ def _of_cells(problem: Problem[Cells], outside: float, everybody: bool, start: L
     lift = np.hstack([T[:, :r] @ R, T[:, r:] * root])
     norm = problem.domain.largest(Dense(lift), ADD_REMOVE)
     lift, T = lift / norm, T / norm
-    decode = np.linalg.inv(T[:, :r])
+    decode = np.asarray(np.linalg.inv(T[:, :r]), float)
     features = question.read(way_back(R, decode))
     check_lost(decode, decode @ (T[:, :r] @ R) - R)
     law = Law("cells", 0.0, {"weights": best.weights / best.weights.sum()})

@@ -75,7 +75,7 @@ def core(codes: Codes, sums: Integers, records: int, counted: bool) -> Integers:
 def _largest(
     lift: Matrix, absent: Array | None, domain: Domain, neighbours: str, extents: Array | None = None
 ) -> float:
-    """The largest difference of neighbours, rounded up: a record more or less, or somebody who is counted and absent."""
+    """The largest difference of neighbours, rounded up: a record, or somebody who is counted and absent."""
     found = domain.largest(lift, neighbours, extents)
     return found if absent is None else max(found, norm_upward(absent))
 

@@ -55,20 +55,27 @@ def least_price(plan: Plan) -> float:
     return square_down(sum(map(math.sqrt, [*tables, *least.values()])) * (1 - 2.0**-45))
 
 
-def bound_together(plan: Plan) -> float:
+Least = dict[int, float]
+"""The least price of noises at μ = 1, by their identity, where it was proven anew."""
+
+
+def bound_together(plan: Plan, law: Law | None = None, lower: float = 0.0, proven: Least | None = None) -> float:
     """No Gaussian noise with the plan's guarantee has a smaller price for all draws; 0 where nothing is known.
 
     Draws that cannot share a noise have laws of their own beside that of the others where nothing binds them: where a
     person can be anything in each, whatever it is elsewhere. Other draws add their own bounds. So do tables of the same
     keys: nobody is in any cell of each, and as parts of one body they would be bounded by more than they need.
-    Guarantee: rounded down. Proof: docs/theory.md, statements 44 and 61.
+    Guarantee: rounded down. Proof: docs/theory.md, statements 44 and 61. A `law` may be given with what it
+    proves, and what was `proven` of each noise.
     """
-    law = plan.together
+    if law is None:
+        law = plan.together
+        lower = 0.0 if law is None else law.lower
     if law is None:
         return 0.0
-    apart = sum(bound for _, bound in _keyed(plan))
-    apart += sum(_alone(plan, plan.draws[i]) for i in _apart(plan, law))
-    return (law.lower + apart) / plan.guarantee.mu**2 * (1.0 - 2.0**-45)
+    apart = sum(bound for _, bound in _keyed(plan, proven))
+    apart += sum(_alone(plan, plan.draws[i], proven) for i in _apart(plan, law))
+    return (lower + apart) / plan.guarantee.mu**2 * (1.0 - 2.0**-45)
 
 
 def law_together(plan: Plan) -> Law | None:
@@ -152,7 +159,7 @@ def _law_beside(draw: Draw, law: Law, scale: float) -> Beside:
 
 
 def _raised_total(body: Body, worth: float) -> tuple[float, float]:
-    """The total of the best noise for a body where the number of everybody is worth more, and that number's variance."""
+    """The total of the best noise where the number of everybody is worth more, and the variance of that number."""
     found = solve(replace(body, people_weight=body.people_weight + worth), ADD_REMOVE)
     return found.total, found.lift.people_variance
 
@@ -176,30 +183,33 @@ def _is_free(plan: Plan, i: int, others: Sequence[int], where: str | None) -> bo
     return all(own.isdisjoint(each) for each in rest)
 
 
-def _keyed(plan: Plan) -> list[tuple[tuple[int, ...], float]]:
+def _keyed(plan: Plan, proven: Least | None = None) -> list[tuple[tuple[int, ...], float]]:
     """Tables of the same keys and their least price together at μ = 1."""
-    crossed = [(tie.members, tie.bounding_law.lower) for tie in plan.ties if tie.how == KIND]
-    return [*crossed, *_loose_tables(plan)]
+    ties = [tie for tie in plan.ties if tie.how == KIND]
+    crossed = [(tie.members, (proven or {}).get(id(tie)) or tie.bounding_law.lower) for tie in ties]
+    return [*crossed, *_loose_tables(plan, proven)]
 
 
 def _scales(plan: Plan) -> list[float]:
     return [draw.scale if draw.place is None else draw.place.scale for draw in plan.draws]
 
 
-def _loose_tables(plan: Plan) -> Iterator[tuple[tuple[int, ...], float]]:
+def _loose_tables(plan: Plan, proven: Least | None = None) -> Iterator[tuple[tuple[int, ...], float]]:
     """Tables of the same keys that do not share their noise, and their least price together at μ = 1."""
     own = [i for i, draw in enumerate(plan.draws) if draw.tie is None or draw.tie.members == (i,)]
     for members, bound in bound_tables(plan.draws, _scales(plan), plan.neighbours, own):
-        yield members, sum(_alone(plan, plan.draws[i]) for i in members) if bound is None else bound
+        yield members, sum(_alone(plan, plan.draws[i], proven) for i in members) if bound is None else bound
 
 
 def _noise_of(draw: Draw) -> Draw | AnyTie:
     return draw if draw.tie is None else draw.tie
 
 
-def _alone(plan: Plan, draw: Draw) -> float:
+def _alone(plan: Plan, draw: Draw, proven: Least | None = None) -> float:
     """The least price of a draw that does not share its noise, at μ = 1."""
     noise = _noise_of(draw)
+    if proven is not None and id(noise) in proven:
+        return plan.worth_of(noise) * proven[id(noise)]
     return plan.worth_of(noise) * noise.lower_bound * noise.bound_mu**2
 
 

@@ -102,7 +102,8 @@ class HasNoises:
         from gaussmith.plans.certificate import Certificate, prove
 
         own = [draw.block.proof for draw in self.untied]
-        return Certificate(self.hash, (*own, *(prove(tie, {}) for tie in self.ties)))
+        together = self.together if len(self.provable) > 1 and not self.is_narrowed else None
+        return Certificate(self.hash, (*own, *(prove(tie, {}) for tie in self.ties)), together)
 
     @property
     def provable(self) -> tuple[Block | AnyTie, ...]:

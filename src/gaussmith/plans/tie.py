@@ -29,8 +29,8 @@ from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body
 from gaussmith.plans.certified_grid import NOISE_BITS
-from gaussmith.plans.lending import check_borrower
 from gaussmith.plans.joint_noise import JointNoise, certified_lift
+from gaussmith.plans.lending import check_borrower
 from gaussmith.plans.tied_features import feature_rows, shared_covariance, tied_shape, tied_total
 from gaussmith.plans.tied_people import (
     Place,

@@ -24,7 +24,7 @@ from gaussmith.numerics.tied.ladder import Solution, solve
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.plans.block import Block
 from gaussmith.plans.crossing import Crossing, find_crossings
-from gaussmith.plans.draw import UNTOLD, Draw, tied
+from gaussmith.plans.draw import UNTOLD, AnyTie, Draw, tied
 from gaussmith.plans.lending import Lending, around_centre, find_borrowers, find_centres, lent_by
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.tie import Tie, kept_law
@@ -135,7 +135,7 @@ class Questions:
     def _shared(
         self, ties: Sequence[_Joined | Crossing], roots: Sequence[float], lending: Lending | None = None
     ) -> list[Draw]:
-        """The draws at their shares of the guarantee, some of them tied, some around centres that the first tie lends."""
+        """The draws at their shares of the guarantee, some of them tied, some around centres that borrow from a tie."""
         own = [i for i in range(len(roots)) if not any(i in each.members for each in ties)]
         own = [i for i in own if not self.alone[i].is_public]
         noises = [*(each.root for each in ties), *(roots[i] for i in own)]
@@ -347,11 +347,15 @@ def placed_again(draws: Sequence[Draw], people: Sequence[Draw]) -> list[Draw]:
     found = [*draws, *people]
     for tie in {id(draw.tie): draw.tie for draw in found if draw.tie is not None}.values():
         members = tuple(i for i, draw in enumerate(found) if draw.tie is tie)
-        borrowers = tuple(i for i, draw in enumerate(found) if draw.block.lender is tie)
-        moved = replace(tie, members=members, borrowers=borrowers) if borrowers else replace(tie, members=members)
+        if isinstance(tie, Tie):
+            borrowers = tuple(i for i, draw in enumerate(found) if draw.block.lender is tie)
+            moved: AnyTie = replace(tie, members=members, borrowers=borrowers)
+        else:
+            moved, borrowers = replace(tie, members=members), ()
         for i, place in zip(members, tie.places, strict=True):
             found[i] = tied(found[i], moved, place)
         for i in borrowers:
+            assert isinstance(moved, Tie)
             found[i] = replace(found[i], block=replace(found[i].block, lender=moved))
     return found
 

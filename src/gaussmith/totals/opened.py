@@ -21,11 +21,9 @@ from gaussmith.errors import PlanError, SourceError, nearest_column
 from gaussmith.expressions import (
     Derivation,
     check_ids,
-    columns_used,
     declare_cells,
     declare_groups,
     declare_keys,
-    parse,
     plan_derivation,
 )
 from gaussmith.plans import Draw
