@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -90,7 +91,13 @@ class HasNoises:
 
     @property
     def optimality(self) -> float:
-        """price / lower_bound: 1 is the best any Gaussian noise can do. Of one question: that of its noise."""
+        """price / lower_bound: 1 is the best any Gaussian noise can do. Of one question: that of its noise.
+
+        Of a question that takes the number of everybody from the noise of others: that of the whole plan.
+        """
+        if self.is_narrowed and any(isinstance(noise, Draw) and noise.block.lender for noise in self.noises):
+            whole: HasNoises = replace(cast("Plan", self), _only=None, _piece=None)
+            return whole.optimality
         ties = {id(noise.tie) for noise in self.noises if isinstance(noise, Draw)}
         if len(self.noises) == 1 or (len(ties) == 1 and id(None) not in ties):
             return self.noises[0].optimality

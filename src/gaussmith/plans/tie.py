@@ -165,6 +165,10 @@ class Tie(JointNoise):
         """How many grid steps one lifted unit is."""
         return self.grid[1]
 
+    @property
+    def lent_to(self) -> tuple[int, ...]:
+        return self.borrowers
+
     # -- how good it is ---------------------------------------------------------------------------------------------
 
     @cached_property
@@ -225,15 +229,17 @@ class Tie(JointNoise):
 
     def root_without(self, draws: Sequence[Draw], gone: Sequence[int]) -> float:
         """√T at μ = 1 of the best noise for all members but some."""
-        kept = [j for j in range(len(draws)) if j not in gone]
-        found = [(j, parts_of(draws[j], self.where, self.places[j].scale)) for j in kept]
-        if not any(parts or draws[j].block.answers.count for j, parts in found):
-            return 0.0
-        members, places = placed(found, [place.scale for place in self.places])
-        body = make_body([draws[j] for j in members], places, self.where)
+        body = self.body_without(draws, gone)
         if not body.parts:
             return math.sqrt(body.people_weight)
         return math.sqrt(solve(body, self.neighbours).total)
+
+    def body_without(self, draws: Sequence[Draw], gone: Sequence[int]) -> Body:
+        """What one person adds to all members but some."""
+        kept = [j for j in range(len(draws)) if j not in gone]
+        found = [(j, parts_of(draws[j], self.where, self.places[j].scale)) for j in kept]
+        members, places = placed(found, [place.scale for place in self.places])
+        return make_body([draws[j] for j in members], places, self.where)
 
     def number(self, noisy: Array) -> float:
         """The noisy number of everybody, from the noisy rows of the lift."""
