@@ -8,7 +8,7 @@ adds the same 1. In a triangular lift the last row sees that 1 alone; the other 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -17,9 +17,12 @@ from gaussmith.domains import Cells, Moments
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import norm_upward
+from gaussmith.numerics.extended import Extended
 from gaussmith.numerics.intervals import Intervals
 from gaussmith.numerics.linear import Array, Dense, Matrix
 from gaussmith.numerics.moments import Types, root_rows, solve_types, subsets
+from gaussmith.numerics.residual_maps import ResidualDecode, ResidualLift, Residuals
+from gaussmith.numerics.residuals import plan_marginals
 from gaussmith.numerics.stored import solve_once
 from gaussmith.problem import Domain, Law, Problem
 from gaussmith.shapes import Shape
@@ -29,6 +32,9 @@ from gaussmith.shapes.solved import check_lost
 
 NAME = "centred"
 """What noise around a centre is called."""
+
+MAX_TABLED = 4096
+"""Limit on the cells of tables whose number of records comes from elsewhere: their covariances are written down."""
 
 MAX_COLUMNS = 6
 """Limit on the columns whose squares and products are measured from a centre: all their vertices are visited."""
@@ -53,8 +59,11 @@ def can_be_centred(problem: Problem[Domain]) -> bool:
     domain, features = problem.domain, problem.features
     if not problem.secret_count or features.targets is not None:
         return False
+    if isinstance(domain, Cells) and features.marginals is not None:
+        sizes = features.marginals.sizes
+        return not domain.or_none and not features.count_weight and len(sizes) > 0 and sum(sizes) <= MAX_TABLED
     if isinstance(domain, Cells):
-        one = domain.or_none and len(domain.sizes) == 1 and not features.count_weight and features.marginals is None
+        one = domain.or_none and len(domain.sizes) == 1 and not features.count_weight
         return one and problem.common_weight is None and domain.dimension <= MAX_SOLVED
     return isinstance(domain, Moments) and domain.columns_count <= MAX_COLUMNS
 
@@ -66,6 +75,8 @@ def centred_shape(problem: Problem[Domain], outside: float, everybody: bool, sta
     law near the best one. Guarantee: private whatever the solver found, ‖lift · s‖ ≤ 1 for every difference and for
     somebody who is absent.
     """
+    if problem.features.marginals is not None:
+        return _of_tables(cast("Problem[Cells]", problem), everybody)
     if isinstance(problem.domain, Cells):
         return _of_cells(cast("Problem[Cells]", problem), outside, everybody, start)
     return _of_moments(cast("Problem[Moments]", problem), outside, everybody)
@@ -90,6 +101,25 @@ def _of_cells(problem: Problem[Cells], outside: float, everybody: bool, start: L
     check_lost(decode, decode @ (T[:, :r] @ R) - R)
     law = Law("cells", 0.0, {"weights": best.weights / best.weights.sum()})
     return _made(problem, Dense(lift), features, -features.times(lift[:, -1]), everybody, law, lift[:, -1])
+
+
+def _of_tables(problem: Problem[Cells], everybody: bool) -> Centred:
+    """Tables of several columns, where everybody is in a cell: all residuals but the number of records.
+
+    The uniform law is the best whatever that number is worth, and the others have mean 0 in it.
+    """
+    work = problem.features.marginals
+    if work is None or not everybody:
+        raise _uncentred()
+    ways, weights = work.weighted_ways(problem.features.weights, 0.0)
+    best = plan_marginals(work.shape, ways, weights, ADD_REMOVE)
+    kept = [i for i, subset in enumerate(best.subsets) if subset != ()]
+    residuals = Residuals(work.shape, work.ways, tuple(best.subsets[i] for i in kept), best.variances[kept])
+    norm = ResidualLift(residuals).largest_norm(ADD_REMOVE)
+    residuals = replace(residuals, variances=residuals.variances * (norm * norm * (1.0 + 2.0**-40)))
+    people = np.repeat([1.0 / size for size in work.sizes], work.sizes)
+    lift, features = ResidualLift(residuals), ResidualDecode(residuals, False)
+    return _made(problem, lift, features, people, True, Law("even", 0.0), people)
 
 
 def _of_moments(problem: Problem[Moments], outside: float, everybody: bool) -> Centred:
@@ -153,7 +183,7 @@ def lent(shape: Shape, ratio: float) -> Shape:
         last = -(each.inner @ shape.lift.dense()[:, -1]) * ratio
         features: Matrix = Intervals(each.starts, each.stops, np.column_stack([each.inner, last]), each.closed)
     else:
-        features = Dense(np.column_stack([shape.features.dense(), shape.people * ratio]))
+        features = Extended(shape.features, shape.people * ratio)
     return Shape(shape.name, shape.lift, features, shape.counted, shape.public, shape.people, shape.absent)
 
 

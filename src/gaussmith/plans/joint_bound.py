@@ -153,9 +153,10 @@ def _law_beside(draw: Draw, law: Law, scale: float) -> Beside:
     if isinstance(problem.domain, Moments):
         found = moments_beside(cast("Problem[Moments]", problem), replace(law, kind="moments"))
     else:
-        found = cells_beside(cast("Problem[Cells]", problem), replace(law, kind="cells"))
+        kind = "cells" if problem.features.marginals is None else "even"
+        found = cells_beside(cast("Problem[Cells]", problem), replace(law, kind=kind))
     root = math.sqrt(scale) * (1.0 - 2.0**-52)
-    return replace(found, points=found.points * root, alone=found.alone * root)
+    return replace(found, points=found.points * root, alone=found.alone * root, root=found.root * root)
 
 
 def _raised_total(body: Body, worth: float) -> tuple[float, float]:

@@ -67,8 +67,11 @@ def find_borrowers(draws: Sequence[tuple[int, Draw, float]], where: str | None) 
         rule = draw.row_rule or RowRule(())
         plain = draw.groups is None and draw.neighbours == ADD_REMOVE and not rule.keys
         plain = plain and draw.block.neighbours == ADD_REMOVE and can_be_centred(draw.block.problem)
+        everybody = counts_everybody(draw, where)
+        if draw.block.problem.features.marginals is not None and not everybody:
+            continue  # whoever is left out is in no cell
         if plain and common_filter(where, rule.where, [dict(rule.columns)]):
-            found.append(Borrower(i, draw, scale, counts_everybody(draw, where)))
+            found.append(Borrower(i, draw, scale, everybody))
     return found
 
 

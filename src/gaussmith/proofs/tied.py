@@ -45,6 +45,8 @@ class Beside:
     alone: Array
     doubt: float
     """How far a point may be off, as a share of the largest numbers that it was computed from."""
+    root: float = 0.0
+    """tr of the root of what else is in the second moment, orthogonal to all of this and of mean 0; rounded down."""
 
 
 def lower_bound(body: Body, neighbours: str, law: TypesLaw, beside: Sequence[Beside] = ()) -> float:
@@ -80,7 +82,7 @@ def lower_bound(body: Body, neighbours: str, law: TypesLaw, beside: Sequence[Bes
         assert not beside
         root += sum(_joint([sums[q] for q in family.members], chances, 0.0) for family in body.families)
     else:
-        root += _joint(sums, chances, body.people_weight, beside)
+        root += _joint(sums, chances, body.people_weight, beside) + sum(each.root for each in beside)
     # Chances and picks are rounded: each person is as likely as computed but for so much.
     most = max((len(counts) for counts in law.counts), default=1)
     most = max(most, *(len(each.chances) for each in beside)) if beside else most
