@@ -307,7 +307,8 @@ def _release_ties(plan: Plan, totals: Sequence[Sequence[Totals]]) -> dict[int, t
 
 def lift_centred(draw: Draw, totals: Totals, everybody: int) -> Integers:
     """The integers to which the noise of a draw around a centre is added: everybody who is counted adds the centre."""
-    block, absent = draw.block, everybody - totals.records
+    block = draw.block
+    absent = 0 if block.shape.absent is None else everybody - totals.records
     if absent < 0:  # the table has changed while it was read
         raise data_error()
     return block.grid.lifted(block.codes, totals.sums, totals.records, absent)

@@ -7,7 +7,7 @@ one body (`tied_people`), whatever noise they have: a law on its people bounds e
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -23,6 +23,7 @@ from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.numerics.trace_roots import square_down
 from gaussmith.plans.crossed_tie import KIND
 from gaussmith.plans.crossing import bound_tables
+from gaussmith.plans.draw import Draw
 from gaussmith.plans.lending import Borrower, find_borrowers, find_centres
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.rule_columns import columns_asked
@@ -36,7 +37,7 @@ from gaussmith.proofs.moments import moments_beside
 from gaussmith.proofs.tied import Beside, lower_bound
 
 if TYPE_CHECKING:
-    from gaussmith.plans.draw import AnyTie, Draw
+    from gaussmith.plans.draw import AnyTie
     from gaussmith.plans.plan import Plan
 
 
@@ -52,7 +53,27 @@ def least_price(plan: Plan) -> float:
     for members, bound in () if plan.is_narrowed else _loose_tables(plan):
         each = sum(least.pop(id(_noise_of(plan.draws[i]))) for i in members)
         tables.append(max(each, bound / mu**2 * (1.0 - 2.0**-45)))
-    return square_down(sum(map(math.sqrt, [*tables, *least.values()])) * (1 - 2.0**-45))
+    bound = [sum(least[key] for key in family) for family in _families(plan, least)]
+    return square_down(sum(map(math.sqrt, [*tables, *bound])) * (1 - 2.0**-45))
+
+
+def _families(plan: Plan, least: Container[int]) -> list[list[int]]:
+    """Noises whose differences are bound together: a value that is replaced changes all that is read from its column.
+
+    Draws of groups and columns are taken as independent, as in every body of theirs.
+    """
+    found: list[tuple[set[str], list[int]]] = []
+    for noise in plan.noises:
+        if id(noise) not in least:
+            continue
+        columns: set[str] = set()
+        if isinstance(noise, Draw) and _parts(noise, None, 1.0) is None:
+            columns = columns_asked(noise.row_rule or RowRule(()), None)
+        joined = [each for each in found if not each[0].isdisjoint(columns)]
+        found = [each for each in found if each[0].isdisjoint(columns)]
+        members = [key for _, keys in joined for key in keys]
+        found.append((set.union(columns, *(names for names, _ in joined)), [*members, id(noise)]))
+    return [keys for _, keys in found]
 
 
 Least = dict[int, float]
