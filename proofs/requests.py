@@ -2,7 +2,8 @@
 
 Random requests beside cvxpy's optimum over all vertices of their bodies; random pairs of neighbours, and people at the
 bounds, from rows to exact integers; the same of requests that mix quantiles and variances with other questions; the
-realistic requests of benchmarks/requests.py beside their lower bounds. Writes docs/evidence/requests.json, and leaves with 1 where anything missed.
+realistic requests of benchmarks/requests.py beside their lower bounds. Writes docs/evidence/requests.json, and leaves
+with 1 where anything missed.
 
     ./run prove requests                                     200 requests, 10 000 pairs, a fresh seed
     ./run prove requests --requests 20 --pairs 500 --seed 1f2e3d4c      fewer, the same again

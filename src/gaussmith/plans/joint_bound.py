@@ -53,8 +53,8 @@ def least_price(plan: Plan) -> float:
     for members, bound in () if plan.is_narrowed else _loose_tables(plan):
         each = sum(least.pop(id(_noise_of(plan.draws[i]))) for i in members)
         tables.append(max(each, bound / mu**2 * (1.0 - 2.0**-45)))
-    bound = [sum(least[key] for key in family) for family in _families(plan, least)]
-    return square_down(sum(map(math.sqrt, [*tables, *bound])) * (1 - 2.0**-45))
+    families = [sum(least[key] for key in family) for family in _families(plan, least)]
+    return square_down(sum(map(math.sqrt, [*tables, *families])) * (1 - 2.0**-45))
 
 
 def _families(plan: Plan, least: Container[int]) -> list[list[int]]:
