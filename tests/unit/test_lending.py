@@ -324,6 +324,19 @@ def test_certificates_that_were_changed_do_not_hold() -> None:
     assert any("not a law" in problem for problem in tampered(**{name: lambda present: present * 2}))
 
 
+def test_tables_of_the_same_keys_are_bounded_beside_other_questions() -> None:
+    """They borrow nothing, and are certified with the others; where a column is in both, their bounds add up."""
+    tables = [{"name": "-".join(keys), "count": True, "by": {key: list("abcd") for key in keys}}
+              for keys in (["one"], ["two"], ["one", "two"])]  # fmt: skip
+    mean = {"name": "mean", "means": {"x": (0, 1)}, "count": True}
+    plan = gm.Request("x", guarantee=G, questions=[*tables, mean]).plan
+    law = plan.together
+    assert law is not None and "tables 0" in law.numbers and plan.optimality < 1.1
+    assert not verify(plan, plan.certificate).problems
+    filtered = gm.Request("x", guarantee=G, questions=[*tables, {**mean, "where": 'one == "a"'}]).plan
+    assert filtered.together is None or "tables 0" not in filtered.together.numbers
+
+
 def test_questions_of_one_column_do_not_stand_beside_each_other() -> None:
     """A person has one income: nobody is anything in both, so that the bounds of both are added up."""
     questions = [

@@ -21,7 +21,7 @@ from gaussmith.numerics.doubles import within_doubles
 from gaussmith.numerics.tied.ladder import NOBODY, solve
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.numerics.trace_roots import square_down
-from gaussmith.plans.crossed_tie import KIND
+from gaussmith.plans.crossed_tie import KIND, CrossedTie
 from gaussmith.plans.crossing import bound_tables
 from gaussmith.plans.draw import Draw
 from gaussmith.plans.lending import Borrower, find_borrowers, find_centres
@@ -33,6 +33,7 @@ from gaussmith.plans.tying import everybody_of
 from gaussmith.problem import Law, Problem
 from gaussmith.problem.law import TOGETHER, check_law
 from gaussmith.proofs.cells import cells_beside
+from gaussmith.proofs.crossed import tables_beside
 from gaussmith.proofs.moments import moments_beside
 from gaussmith.proofs.tied import Beside, lower_bound
 
@@ -94,7 +95,8 @@ def bound_together(plan: Plan, law: Law | None = None, lower: float = 0.0, prove
         lower = 0.0 if law is None else law.lower
     if law is None:
         return 0.0
-    apart = sum(bound for _, bound in _keyed(plan, proven))
+    held = {plan.ties[k].members for k in _told_tables(law)}
+    apart = sum(bound for tables, bound in _keyed(plan, proven) if tables not in held)
     apart += sum(_alone(plan, plan.draws[i], proven) for i in _apart(plan, law))
     return (lower + apart) / plan.guarantee.mu**2 * (1.0 - 2.0**-45)
 
@@ -118,12 +120,18 @@ def law_together(plan: Plan) -> Law | None:
     for each in borrowers:
         if _is_free(plan, each.place, [other.place for other in beside], where):
             beside.append(each)
-    if not members and len(beside) < 2:
+    others, tables = [*members, *(b.place for b in beside)], {}
+    for k, tie in enumerate(plan.ties):
+        if isinstance(tie, CrossedTie) and all(_is_free(plan, i, others, where) for i in tie.members):
+            tables[f"{TABLES}{k}"] = tie.bounding_law.numbers["weights"]
+            others += tie.members
+    if len(members) + len(beside) + len(tables) < 2 and not members:
         return None
     try:
         with within_doubles():
             body = make_body([plan.draws[i] for i in members], places, where)
             numbers = {"members": np.array(members, float), "beside": np.array([b.place for b in beside], float)}
+            numbers |= tables
             raised = body
             if beside:
                 lending = find_centres(beside, partial(_raised_total, body))
@@ -166,7 +174,22 @@ def proven_together(plan: Plan, law: Law) -> float:
         own = {name[len(head) :]: values for name, values in law.numbers.items() if name.startswith(head)}
         check_law(not borrowers[i].everybody or "present" not in own)
         laws.append(_law_beside(plan.draws[i], Law("together", 0.0, own), scales[i]))
+    for k in _told_tables(law):
+        tie = plan.ties[k]
+        assert isinstance(tie, CrossedTie)
+        check_law(all(_is_free(plan, i, chosen, where) for i in tie.members))
+        chosen += tie.members
+        laws.append(tables_beside(tie.cross.tables, law.numbers[f"{TABLES}{k}"]))
     return lower_bound(body, plan.neighbours, types_of(law, len(body.parts)), laws)
+
+
+TABLES = "tables "
+"""What the names of weights of tables of the same keys begin with; the place of their noise follows."""
+
+
+def _told_tables(law: Law) -> list[int]:
+    """The places of noises of tables of the same keys that a law speaks of."""
+    return [int(name[len(TABLES) :]) for name in law.numbers if name.startswith(TABLES)]
 
 
 def _law_beside(draw: Draw, law: Law, scale: float) -> Beside:
