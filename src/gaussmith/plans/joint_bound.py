@@ -125,8 +125,8 @@ def law_together(plan: Plan) -> Law | None:
         if isinstance(tie, CrossedTie) and all(_is_free(plan, i, others, where) for i in tie.members):
             tables[f"{TABLES}{k}"] = tie.bounding_law.numbers["weights"]
             others += tie.members
-    if len(members) + len(beside) + len(tables) < 2 and not members:
-        return None
+    if not members and len(beside) + len(tables) < 2:
+        beside, tables = [], {}  # its own bound is as good
     try:
         with within_doubles():
             body = make_body([plan.draws[i] for i in members], places, where)
@@ -224,7 +224,8 @@ def _everybody(plan: Plan, rest: Sequence[int]) -> str | None:
 def _is_free(plan: Plan, i: int, others: Sequence[int], where: str | None) -> bool:
     """Whether a person can be anything in draw i, whatever it is in others: they are about other columns."""
     rules = [plan.draws[j].row_rule or RowRule(()) for j in (i, *others)]
-    own, *rest = (columns_asked(rule, where) for rule in rules)
+    common = where if all(rule.where == where for rule in rules) else None  # whom all are about
+    own, *rest = (columns_asked(rule, common) for rule in rules)
     return all(own.isdisjoint(each) for each in rest)
 
 
