@@ -1,8 +1,8 @@
 """Proof: whole requests have the best noise there is, and nobody changes what it is added to by more than was charged.
 
 Random requests beside cvxpy's optimum over all vertices of their bodies; random pairs of neighbours, and people at the
-bounds, from rows to exact integers; the same of statistics over cells and moments; the realistic requests of
-benchmarks/requests.py beside their lower bounds. Writes
+bounds, from rows to exact integers; the same of statistics over cells and moments, and of requests that mix them with
+other questions; the realistic requests of benchmarks/requests.py beside their lower bounds. Writes
 docs/evidence/requests.json, and leaves with 1 where anything missed.
 
     ./run prove requests                                     200 requests, 10 000 pairs, a fresh seed
@@ -26,6 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
 from evidence import write_found
 from whole.asks import SMALL, WIDE, random_ask
+from whole.mixed import random_mixed, try_mixed_corners, try_mixed_optimum, try_mixed_pairs
 from whole.people import count_types
 from whole.statistics import random_request, try_neighbours
 from whole.trials import try_corners, try_optimum, try_pairs
@@ -36,6 +37,7 @@ PACKAGES = ("gaussmith", "numpy", "cvxpy", "clarabel", "polars")
 EACH = 50
 """Pairs of neighbours of one request."""
 CLOSE, TOLERANCE, ATTAINED, CERTIFIED = 1.01, 1e-6, 1e-12, 1.02
+CLOSE_MIXED, ATTAINED_MIXED = 1.09, 1e-9
 LISTED = 1500
 """Types of people of a request of which all are tried."""
 
@@ -54,6 +56,7 @@ def main(words: Sequence[str] | None = None) -> int:
         "neighbours": prove_neighbours(chosen.pairs, chosen.seed),
         "statistics": prove_statistics(chosen.pairs // 5, chosen.seed),
         "at_the_bounds": prove_attained(chosen.requests, chosen.seed),
+        "mixed": prove_mixed(chosen.requests // 2, chosen.pairs // 5, chosen.seed),
         "realistic": prove_realistic(),
     }
     missed = [f"{name}: {what}" for name, part in parts.items() for what in part["missed"]]
@@ -150,6 +153,44 @@ def prove_attained(count: int, seed: str) -> dict[str, Any]:
             missed.append(f"{name} {root(min(found))!r} to {root(max(found))!r}")
     print(f"{people} people at the bounds of {tried} requests: at least {least!r} of each bound attained", flush=True)
     return {"requests": tried, "noises": noises, "people": people, "smallest_ratio": least, "missed": missed}
+
+
+def prove_mixed(count: int, pairs: int, seed: str) -> dict[str, Any]:
+    """Requests with quantiles and variances: totals within 9 % of the optimum and none below, neighbours as charged.
+
+    What borrows the number of everybody meets the other questions in that one number; small requests lose most by it.
+    """
+    most, least, said, lent, violations, missed = 1.0, 1.0, 1.0, 0, 0, []
+    attained, largest, each = 1.0, Fraction(0), -(-pairs // count)
+    for i in range(count):
+        name = f"{seed}:mixed:{i}"
+        generator = random.Random(name)
+        ask = random_mixed(generator)
+        found = try_mixed_optimum(ask)
+        most, least, said = max(most, found.least), min(least, found.most), max(said, found.said)
+        lent += any(tie.lent_to for tie in ask.request().plan.ties)
+        corners, together = try_mixed_corners(ask)
+        near = try_mixed_pairs(ask, generator, each)
+        attained, largest = min(attained, root(min(corners))), max(largest, near.largest)
+        violations += near.violations
+        honest = found.said >= found.least * (1 - TOLERANCE)
+        if found.least > CLOSE_MIXED or found.most < 1 - TOLERANCE or not honest:
+            missed.append(f"{name} {found}")
+        if max(*corners, together) > 1 or root(min(corners)) < 1 - ATTAINED_MIXED or near.violations or near.differ:
+            missed.append(f"{name} {root(min(corners))!r} to {root(max(corners))!r}, {near.violations} violations")
+    print(f"{count} mixed requests beside cvxpy: total over optimum {least:.7f} to {most:.7f}, {violations} violations")
+    return {
+        "requests": count,
+        "that_borrow": lent,
+        "pairs": each * count,
+        "violations": violations,
+        "largest_ratio_of_totals": most,
+        "smallest_ratio_of_totals": least,
+        "largest_stated_ratio": said,
+        "smallest_part_of_a_bound_attained": attained,
+        "largest_ratio_of_neighbours": root(largest),
+        "missed": missed,
+    }
 
 
 def prove_realistic() -> dict[str, Any]:

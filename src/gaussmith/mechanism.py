@@ -26,15 +26,18 @@ from gaussmith.plans import Draw, Plan
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.draw import AnyTie
 from gaussmith.plans.found_draws import threshold_of
+from gaussmith.plans.lending import number_unit
 from gaussmith.plans.row_rule import PAIRS, RowRule
+from gaussmith.plans.rule_columns import columns_read
 from gaussmith.plans.threshold import Threshold
+from gaussmith.plans.tie import Tie
 from gaussmith.plans.tied_people import counts_everybody
 from gaussmith.releases import Release
 from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.totals.cell_counts import FoundCells
 from gaussmith.totals.found_keys import codes_of, keys_of
 from gaussmith.totals.limbs import check_steady
-from gaussmith.totals.opened import Opened, columns_read, open_data, plain_rule
+from gaussmith.totals.opened import Opened, open_data, plain_rule
 from gaussmith.totals.people import FoundPeople
 from gaussmith.totals.rehearsal import rehearse
 from gaussmith.totals.shared import scans_of, total_all
@@ -143,10 +146,9 @@ def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
     """Noise meets the exact sums, here and nowhere else: of each draw those of every group, in order."""
     for draw, each in zip(plan.draws, totals, strict=True):
         _check_sums(draw, each)
-    found = {i: _release_draw(draw, totals[i]) for i, draw in enumerate(plan.draws) if draw.tie is None}
-    for tie in plan.ties:
-        members = [(plan.draws[i], totals[i]) for i in tie.members]
-        found |= zip(tie.members, ((features, None) for features in _release_tie(tie, members)), strict=True)
+    own = {i: draw for i, draw in enumerate(plan.draws) if draw.tie is None}
+    found = {i: _release_draw(draw, totals[i]) for i, draw in own.items() if draw.block.lender is None}
+    found |= _release_ties(plan, totals)
     noisy, records = zip(*(found[i] for i in range(len(plan.draws))), strict=True)
     return Release(plan, noisy, records, (None,) * len(found))
 
@@ -158,7 +160,7 @@ def _release_with_keys(prepared: Prepared, totals: Sequence[Sequence[Totals]]) -
     shown: dict[int, ShownGroups] = {}
     for i, draw in enumerate(plan.draws):
         if draw.groups is None or not draw.groups.is_found:
-            if draw.tie is None:
+            if draw.tie is None and draw.block.lender is None:
                 _check_sums(draw, totals[i])
                 noisy[i] = _release_draw(draw, totals[i])
         elif (threshold := threshold_of(draw)) is not None:
@@ -167,11 +169,10 @@ def _release_with_keys(prepared: Prepared, totals: Sequence[Sequence[Totals]]) -
             shown |= dict.fromkeys([i, *others], passed.groups)
             noisy[i] = _release_shown(draw, sources[i], passed, passed.noisy), None
             noisy |= {j: (_release_shown(plan.draws[j], sources[j], passed, None), None) for j in others}
-    for tie in plan.ties:
-        members = [(plan.draws[i], totals[i]) for i in tie.members]
-        for member in members:
-            _check_sums(*member)
-        noisy |= zip(tie.members, ((features, None) for features in _release_tie(tie, members)), strict=True)
+    for i, draw in enumerate(plan.draws):
+        if draw.tie is not None or draw.block.lender is not None:
+            _check_sums(draw, totals[i])
+    noisy |= _release_ties(plan, totals)
     features, records = zip(*(noisy[i] for i in range(len(plan.draws))), strict=True)
     found = tuple(shown.get(i) for i in range(len(plan.draws)))
     return Release(plan, features, records, (None,) * len(features), shown=found)
@@ -287,11 +288,38 @@ def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | No
     return features, public
 
 
-def _release_tie(tie: AnyTie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> list[Array]:
-    """The noisy features of draws that share their noise: groups × features of each."""
-    lifted = lift_members(tie, members)
-    noise = normal_integers(len(lifted), NOISE_BITS)
-    return tie.features([draw for draw, _ in members], add(lifted, noise).astype(float) / tie.grid[1])
+def _release_ties(plan: Plan, totals: Sequence[Sequence[Totals]]) -> dict[int, tuple[Array, int | None]]:
+    """The noisy features of draws that share their noise, and of those that take the number of everybody from it."""
+    found: dict[int, tuple[Array, int | None]] = {}
+    for tie in plan.ties:
+        draws = [plan.draws[i] for i in tie.members]
+        lifted = lift_members(tie, [(draw, totals[i]) for i, draw in zip(tie.members, draws, strict=True)])
+        noise = normal_integers(len(lifted), NOISE_BITS)
+        noisy = add(lifted, noise).astype(float) / tie.grid[1]
+        found |= zip(tie.members, ((features, None) for features in tie.features(draws, noisy)), strict=True)
+        if isinstance(tie, Tie) and tie.borrowers:
+            assert tie.people is not None
+            everybody = totals[tie.members[tie.people]][0].records
+            for i in tie.borrowers:
+                found[i] = _release_centred(plan.draws[i], totals[i][0], everybody, tie, noisy), None
+    return found
+
+
+def lift_centred(draw: Draw, totals: Totals, everybody: int) -> Integers:
+    """The integers to which the noise of a draw around a centre is added: everybody who is counted adds the centre."""
+    block = draw.block
+    absent = 0 if block.shape.absent is None else everybody - totals.records
+    if absent < 0:  # the table has changed while it was read
+        raise data_error()
+    return block.grid.lifted(block.codes, totals.sums, totals.records, absent)
+
+
+def _release_centred(draw: Draw, totals: Totals, everybody: int, tie: Tie, lender: Array) -> Array:
+    """The noisy features of a draw around a centre, with the noisy number of everybody that a tie has."""
+    block = draw.block
+    lifted = lift_centred(draw, totals, everybody)
+    noisy = add(lifted, normal_integers(len(lifted), NOISE_BITS)).astype(float) / block.grid.scale
+    return block.shape.features.times(np.append(noisy, tie.number(lender) * number_unit(block)))[None]
 
 
 def lift_members(tie: AnyTie, members: Sequence[tuple[Draw, Sequence[Totals]]]) -> list[int]:

@@ -199,7 +199,7 @@ def test_noise_that_is_not_shared_is_bounded_together(monkeypatch: pytest.Monkey
     assert 0.998 * shared.total_variance <= apart.lower_bound <= shared.total_variance
     alone = sum(each.lower_bound * each.guarantee.mu**2 for each in apart.noises) / 4
     assert apart.lower_bound > 1.3 * alone
-    plant(monkeypatch, bound_together, "joint + apart", "joint * 1.01 + apart")
+    plant(monkeypatch, bound_together, "lower + apart", "lower * 1.01 + apart")
     assert gm.Plan.from_json(apart.to_json()).lower_bound > shared.total_variance  # the test above would see it
 
 

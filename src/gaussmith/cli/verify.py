@@ -52,6 +52,8 @@ def run(arguments: Namespace) -> int:
             fields |= {"statement": statement(plan), "keys_delta": kappa_of(plan), "mu_of_noise": plan.spends.mu}
         asked = [[name for name in names if name] for names, _, _ in noise_names(plan)]
         fields |= _fields(found)
+        if found.least > 0:
+            fields["least_together"] = found.least
         fields["draws"] = [{"questions": names, **_fields(d)} for names, d in zip(asked, found.draws, strict=True)]
         print(json.dumps(fields, sort_keys=True, allow_nan=False))
         return 0
@@ -68,6 +70,10 @@ def run(arguments: Namespace) -> int:
         print(wrapped("\n".join(["", f"{told} the release is {statement(plan)}.", *statement_notes(plan)[1:]])))
     if len(plan.provable) > 1:
         print(wrapped("\nThe shares of μ² of all draws add up to no more than the guarantee's."))
+        if found.least > 0:
+            best = f"no Gaussian noise with the whole guarantee can go below {found.least:.9g}"
+            within = f"within {100 * (max(found.price / found.least, 1) - 1):.2g} % of the best"
+            print(wrapped(f"All draws together: the total is at most {found.price:.9g}, and {best}: {within}."))
     return 0
 
 
@@ -97,6 +103,8 @@ def _describe(draw: Draw | None, neighbours: str, found: Verdict) -> str:
     elif draw.groups is not None:
         where = f"In each of {draw.groups.size:,} groups (each person is in {held(draw)}):\n"
         kept = "group's share of the guarantee" if draw.is_shared else "guarantee"
+    if draw is not None and draw.block.lender is not None:
+        kept = "guarantee, with that of the noise whose number of everybody it takes,"
     bound = (
         f"no Gaussian noise with this {kept} can go below {found.lower_bound:.9g}: within "
         f"{100 * (found.optimality - 1):.2g} % of the best"

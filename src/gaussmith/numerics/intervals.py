@@ -82,6 +82,9 @@ class Intervals(Matrix):
     def scaled(self, columns: Array) -> Intervals:
         return Intervals(self.starts, self.stops, self.inner * columns, self.closed)
 
+    def without_last(self) -> Intervals:
+        return Intervals(self.starts, self.stops, self.inner[:, :-1], self.closed)
+
     def row_norms(self) -> Array:
         norms = np.empty(len(self.starts))
         step = max(1, _CHUNK // max(1, self.inner.shape[1]))

@@ -212,6 +212,18 @@ def even_lower(shape: tuple[int, ...], ways: Sequence[Subset], weights: Array) -
     return root * root * (1.0 - _ROUNDING)
 
 
+def even_apart(shape: tuple[int, ...], ways: Sequence[Subset], weights: Array) -> tuple[float, float]:
+    """What the number of records is worth to marginals, and Σ √(v_A p_A) of all other residuals; rounded down.
+
+    Under the uniform law the others have mean 0, and none goes together with another.
+    """
+    subsets, v = _prices(shape, tuple(ways), np.asarray(weights, float))
+    roots = np.sqrt(v * _sizes(shape, subsets))
+    rest = math.fsum(root for A, root in zip(subsets, roots.tolist(), strict=True) if A != ())
+    number = math.fsum(price for A, price in zip(subsets, v.tolist(), strict=True) if A == ())
+    return number * (1.0 - _ROUNDING), rest * (1.0 - _ROUNDING)
+
+
 def patterns_lower(
     shape: tuple[int, ...], ways: Sequence[Subset], weights: Array, differs: npt.NDArray[Any], shares: Array
 ) -> float:

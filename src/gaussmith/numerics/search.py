@@ -70,10 +70,13 @@ class Watch:
         return self.best_gap <= 0.98 * self.gap or self.rounds >= self.max_rounds
 
 
-def search(differences: Differences, gap: float, max_rounds: int, progress: Progress | None) -> tuple[Array, int]:
+def search(
+    differences: Differences, gap: float, max_rounds: int, progress: Progress | None, start: Array | None = None
+) -> tuple[Array, int]:
     """Weights whose largest cost is at most 1 + gap, or the best found in `max_rounds`; and the rounds used."""
     watch = Watch(gap, max_rounds, progress)
-    start = np.full(differences.size, 1.0 / differences.size)
+    even = np.full(differences.size, 1.0 / differences.size)
+    start = even if start is None else 0.9 * start / start.sum() + 0.1 * even
     space = room(differences.answers)
     if space < 1.2 * differences.answers:
         _multiply(differences, start, watch, max_rounds)

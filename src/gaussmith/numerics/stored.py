@@ -44,6 +44,7 @@ def solve_once(
     targets: Array | None = None,
     gap: float = 1e-3,
     progress: Progress | None = None,
+    start: Array | None = None,
 ) -> Optimum:
     """`solve`, unless the same problem was solved before."""
     key = content_key(points, pairs, objective, targets, gap)
@@ -57,7 +58,7 @@ def solve_once(
         except (PlanError, ValueError, np.linalg.LinAlgError):
             pass  # not what was kept here: search again
     started = time.monotonic()
-    best = solve(points, pairs=pairs, objective=objective, targets=targets, gap=gap, progress=progress)
+    best = solve(points, pairs=pairs, objective=objective, targets=targets, gap=gap, progress=progress, start=start)
     found = best.weights, best.shares
     _keep(key, found)
     if time.monotonic() - started > SLOW:

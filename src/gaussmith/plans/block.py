@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from gaussmith.domains import domain_from_dict
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
+from gaussmith.numerics.exact import sqrt_upward
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.certified_grid import Grid, make_grid
 from gaussmith.plans.error_distribution import ErrorLaw, law_of_features
@@ -34,6 +36,7 @@ from gaussmith.statistics.saved import answers_from_dict, answers_to_dict
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Proof
     from gaussmith.plans.draw import AnyTie
+    from gaussmith.plans.tie import Tie
 
 _FIELDS = {"domain", "guarantee", "neighbours", "answers", "shape", "substitutes", "alternatives", "law"}
 
@@ -61,6 +64,8 @@ class Block:
     """Of a question planned together with others: the block of all, its answers' places there, whether it counts."""
     tie: AnyTie | None = field(default=None, repr=False)
     """The noise that this block shares with others; None where it has its own."""
+    lender: Tie | None = field(default=None, repr=False)
+    """The noise whose noisy number of everybody the features of this block take; None where they take none."""
 
     domain: Domain = field(init=False, repr=False)
     """What one record can be, from the problem; so are the neighbours."""
@@ -102,7 +107,15 @@ class Block:
     @cached_property
     def lower_bound(self) -> float:
         """No Gaussian noise with this guarantee has a smaller price."""
-        return self.bounding_law.lower / self.guarantee.mu**2
+        return self.bounding_law.lower / self.bound_mu**2
+
+    @cached_property
+    def bound_mu(self) -> float:
+        """μ of all noise that the answers are read from: its own, and that of the lender."""
+        if self.lender is None:
+            return self.guarantee.mu
+        both = (Fraction(each.guarantee.mu) ** 2 for each in (self, self.lender))
+        return sqrt_upward(sum(both, Fraction(0)))
 
     @cached_property
     def bounding_law(self) -> Law:
@@ -169,7 +182,9 @@ class Block:
             kept.append(self.problem.features.size)
         shape = self.shape
         public = None if shape.public is None else shape.public[kept]
-        shape = Shape(shape.name, shape.lift, shape.features.picked(kept), shape.counted, public)
+        shape = replace(shape, features=shape.features.picked(kept), public=public)
+        if shape.people is not None:
+            shape = replace(shape, people=shape.people[kept])
         whole = (self, tuple(shown), count)
         problem = self.problem.asking(answers.features)
         made = replace(self, problem=problem, answers=answers, shape=shape, alternatives=(), law=None, whole=whole)
@@ -209,7 +224,8 @@ class Block:
                 "plan it apart",
                 code="block-with-tied-noise",
             )
-        return make_grid(self.shape.lift, self.domain, self.codes, self.neighbours, self.guarantee.mu)
+        mu, absent = self.guarantee.mu, self.shape.absent
+        return make_grid(self.shape.lift, self.domain, self.codes, self.neighbours, mu, absent)
 
     def certify(self) -> None:
         """Check, with all rounding upward, that neighbours' integers differ by no more than the guarantee allows.
@@ -306,7 +322,8 @@ class Block:
                 features=rows,
             )
         fits = self.shape.features.shape[1] == self.shape.lift.shape[0]
-        if not fits or not (public is None or public.shape == (rows,)):
+        given = (public, self.shape.people)
+        if not fits or not all(each is None or each.shape == (rows,) for each in given):
             what = "parts of a plan that do not fit together"
             raise PlanError(what, "every field must be as it was saved", "plan again", code="plan-parts-do-not-fit")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -102,6 +103,8 @@ class Certificate:
 
     plan_hash: str
     proofs: tuple[Proof, ...]
+    together: Law | None = None
+    """Of a plan with several noises, a law on what one person is in all of them: it bounds all noise together."""
 
     @property
     def proof(self) -> Proof:
@@ -118,7 +121,8 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         proofs = [proof.to_dict() for proof in self.proofs]
-        return {"format": FORMAT, "kind": "certificate", "plan_hash": self.plan_hash, "proofs": proofs}
+        fields = {"format": FORMAT, "kind": "certificate", "plan_hash": self.plan_hash, "proofs": proofs}
+        return fields if self.together is None else fields | {"together": self.together.to_dict()}
 
     def to_json(self) -> str:
         """The certificate as JSON."""
@@ -130,7 +134,8 @@ class Certificate:
         try:
             if fields["format"] != FORMAT or fields["kind"] != "certificate":
                 raise KeyError("kind")
-            return cls(str(fields["plan_hash"]), tuple(map(Proof.from_dict, fields["proofs"])))
+            together = Law.from_dict(fields["together"]) if "together" in fields else None
+            return cls(str(fields["plan_hash"]), tuple(map(Proof.from_dict, fields["proofs"])), together)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, GaussmithError):
                 raise
@@ -157,7 +162,9 @@ class Verdict:
     """The largest difference of neighbours over what the guarantee allows, on the grid: at most 1."""
     problems: tuple[str, ...]
     draws: tuple[Verdict, ...] = ()
-    """What was found of each draw; the numbers above are then of all together."""
+    """What was found of each draw; the numbers above are then of all together, each at its share of the guarantee."""
+    least: float = 0.0
+    """No Gaussian noise with the whole guarantee has a smaller price, by the law for all draws; 0 without one."""
 
     @property
     def optimality(self) -> float:
@@ -173,6 +180,8 @@ class Provable(Protocol):
     @property
     def guarantee(self) -> Guarantee: ...
     @property
+    def bound_mu(self) -> float: ...
+    @property
     def objective(self) -> str: ...
     @property
     def price(self) -> float: ...
@@ -185,7 +194,7 @@ class Provable(Protocol):
 
 def prove(noise: Provable, evidence: dict[str, Array]) -> Proof:
     """The proof of a noise: its law's bound is proven here, in directed arithmetic, not taken from the solver."""
-    law, mu = noise.bounding_law, noise.guarantee.mu
+    law, mu = noise.bounding_law, noise.bound_mu
     lower = noise.proven(law) / mu**2 * (1.0 - 2.0**-51)
     return Proof(noise.neighbours, mu, noise.objective, law, lower, _price(noise), evidence)
 
@@ -226,12 +235,33 @@ def verify(plan: Plan, certificate: Certificate) -> Verdict:
         sum(worth * getattr(draw, name) for worth, draw in zip(worths, found, strict=False))
         for name in ("lower_bound", "price")
     )
-    return Verdict(lower, price, max(draw.reach for draw in found), tuple(dict.fromkeys(problems)), found)
+    least, doubts = _verify_together(plan, certificate.together, found)
+    problems += doubts
+    if price < least * (1.0 - 1e-9):
+        problems.append(f"no noise has a price of {price:.9g}: the plan does not give the answers it claims")
+    return Verdict(lower, price, max(draw.reach for draw in found), tuple(dict.fromkeys(problems)), found, least)
+
+
+def _verify_together(plan: Plan, law: Law | None, found: Sequence[Verdict]) -> tuple[float, list[str]]:
+    """What a law for all draws proves of the plan, with what was found of each noise; and what is wrong with it."""
+    from gaussmith.plans.joint_bound import bound_together, proven_together
+
+    if law is None:
+        return 0.0, []
+    try:
+        lower = proven_together(plan, law)
+    except (PlanError, KeyError, ValueError, TypeError, IndexError, OverflowError, AssertionError) as error:
+        return 0.0, [f"the law for all draws proves nothing: {error}"]
+    if lower < law.lower * (1.0 - 1e-9):
+        return 0.0, [f"the law for all draws proves {lower:.9g}, not {law.lower:.9g}"]
+    noises = zip(plan.noises, plan.provable, found, strict=True)
+    proven = {id(noise): verdict.lower_bound * own.bound_mu**2 for noise, own, verdict in noises}
+    return bound_together(plan, law, lower, proven), []
 
 
 def _verify(noise: Provable, proof: Proof) -> Verdict:
     problems = []
-    if (proof.neighbours, proof.mu) != (noise.neighbours, noise.guarantee.mu):
+    if (proof.neighbours, proof.mu) != (noise.neighbours, noise.bound_mu):
         problems.append("the certificate is for another guarantee")
     if proof.objective != noise.objective:
         problems.append("the certificate is for another objective")
@@ -245,7 +275,7 @@ def _verify(noise: Provable, proof: Proof) -> Verdict:
     if not reach <= 1.0:
         problems.append("the guarantee does not hold: neighbours are further apart than the noise allows")
     try:
-        lower = noise.proven(proof.law) / noise.guarantee.mu**2
+        lower = noise.proven(proof.law) / noise.bound_mu**2
         lower *= 1.0 - 2.0**-51
     except (PlanError, KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         problems.append(f"the law proves nothing: {error}")

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.exact import sqrt_upward, sum_upward
-from gaussmith.numerics.linear import Integers, Matrix
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.numerics.exact import norm_upward, sqrt_upward, sum_upward
+from gaussmith.numerics.linear import Array, Dense, Integers, Matrix
+from gaussmith.numerics.products import python
 from gaussmith.problem import Domain
 from gaussmith.problem.codes import Codes
 
@@ -35,16 +38,25 @@ class Grid:
 
     lift: Matrix
     scale: float
+    absent: Array | None = None
+    """What is lifted for somebody who is counted and not among the records, where that is anything."""
 
-    def lifted(self, codes: Codes, sums: Integers, records: int) -> Integers:
-        """Y: the summed codes of the records on the grid, exactly, then rounded."""
-        return self.lift.exact_times(core(codes, sums, records, self.lift.shape[1] > codes.width))
+    def lifted(self, codes: Codes, sums: Integers, records: int, absent: int = 0) -> Integers:
+        """Y: the summed codes of the records on the grid, exactly, then rounded; with those who are absent."""
+        summed = core(codes, sums, records, self.lift.shape[1] > codes.width)
+        if self.absent is None:
+            return self.lift.exact_times(summed)
+        return self._everybody.exact_times([*python(summed), absent])
+
+    @cached_property
+    def _everybody(self) -> Dense:
+        assert self.absent is not None
+        return Dense(np.column_stack([self.lift.dense(), self.absent]))
 
     def reach(self, domain: Domain, codes: Codes, neighbours: str) -> float:
         """The largest difference of neighbours on the grid, rounding included; rounded up."""
-        return sum_upward(
-            [domain.largest(self.lift, neighbours, codes.extents), sqrt_upward(float(self.lift.shape[0]))]
-        )
+        largest = _largest(self.lift, self.absent, domain, neighbours, codes.extents)
+        return sum_upward([largest, sqrt_upward(float(self.lift.shape[0]))])
 
     @property
     def noise_scale(self) -> float:
@@ -60,8 +72,20 @@ def core(codes: Codes, sums: Integers, records: int, counted: bool) -> Integers:
     return np.append(centred, records) if isinstance(centred, np.ndarray) else [*centred, records]
 
 
-def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: float) -> Grid:
+def _largest(
+    lift: Matrix, absent: Array | None, domain: Domain, neighbours: str, extents: Array | None = None
+) -> float:
+    """The largest difference of neighbours, rounded up: a record, or somebody who is counted and absent."""
+    found = domain.largest(lift, neighbours, extents)
+    return found if absent is None else max(found, norm_upward(absent))
+
+
+def make_grid(
+    lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: float, absent: Array | None = None
+) -> Grid:
     """The integer lift for a guarantee μ, certified; refuses a μ too small for the grid.
+
+    `absent` is what is lifted for somebody who is counted and not among the records.
 
     Guarantee: with Y = round(grid.lift · core), neighbours' Y lie within μ·2^52 of each other, in exact arithmetic.
     Rounding: all of it charged; what is not certified is refused.
@@ -76,7 +100,13 @@ def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: f
             coordinates=codes.width,
         )
     domain.check_lift(lift, codes)
-    norm = domain.largest(lift, neighbours)
+    if absent is not None and not (isinstance(lift, Dense) and absent.shape == lift.shape[:1]):
+        what, rule = "people who are absent from another lift", "each row of a lift says what they add"
+        raise PlanError(what, rule, "plan again", code="absent-people-do-not-match-lift")
+    if absent is not None and neighbours != ADD_REMOVE:
+        what, rule = "people who are absent under replace-one", "their number is public there"
+        raise PlanError(what, rule, "plan again", code="absent-people-under-replace-one")
+    norm = _largest(lift, absent, domain, neighbours)
     charge = sqrt_upward(float(lift.shape[0]))
     room = mu * 2.0**NOISE_BITS
     if not room > 2.0 * charge:
@@ -99,10 +129,10 @@ def make_grid(lift: Matrix, domain: Domain, codes: Codes, neighbours: str, mu: f
         return Grid(lift.scaled(units), room)
     for shrink in _SHRINKS:
         scale = (room - charge) / norm * shrink
-        integer_lift = lift.scaled(units * scale)
-        reach = domain.largest(integer_lift, neighbours, extents)
+        integer_lift, gone = lift.scaled(units * scale), None if absent is None else absent * scale
+        reach = _largest(integer_lift, gone, domain, neighbours, extents)
         if Fraction(reach) + Fraction(charge) <= Fraction(mu) * 2**NOISE_BITS:
-            return Grid(integer_lift, scale)
+            return Grid(integer_lift, scale, gone)
     raise PlanError(
         "the lift could not be certified",
         "its largest difference must stay within the guarantee after rounding",

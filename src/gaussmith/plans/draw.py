@@ -32,9 +32,10 @@ from gaussmith.numerics.linear import Dense, Diagonal
 from gaussmith.plans.block import Block
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.crossed_tie import KIND, CrossedTie, crossed_from_dict
+from gaussmith.plans.lending import lent_by
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.rule_fit import check_rule
-from gaussmith.plans.tie import Tie, bound_of, tie_from_dict
+from gaussmith.plans.tie import Tie, bound_of, lent_to_others, tie_from_dict
 from gaussmith.plans.tied_features import NAME
 from gaussmith.plans.tied_people import Place, body_of
 from gaussmith.problem import Domain, Problem
@@ -157,8 +158,13 @@ class Draw:
         if self.groups is not None and self.groups.is_found:  # with any number of keys, no noise across them helps
             return self._times * self.block.lower_bound
         # A person in one group, added, removed or moved elsewhere, is an add-remove difference in that group.
-        forced = self._times * self.block.lower_bound * self.block.guarantee.mu**2
-        return max(forced, self._held_bound) / self.guarantee.mu**2
+        forced = self._times * self.block.lower_bound * self.block.bound_mu**2
+        return max(forced, self._held_bound) / self.bound_mu**2
+
+    @property
+    def bound_mu(self) -> float:
+        """μ of all noise that its answers are read from."""
+        return self.guarantee.mu if self.block.lender is None else self.block.bound_mu
 
     @property
     def _held_bound(self) -> float:
@@ -340,6 +346,11 @@ def read_tied(draws: list[Draw], saved: Sequence[dict[str, Any]]) -> tuple[Draw,
                 )
             draws[i].block.check_numbers()
             draws[i] = tied(draws[i], tie, place)
+        if isinstance(tie, Tie):
+            for i in tie.borrowers:
+                draws[i] = lent_by(draws[i], tie)
+    if any(draw.block.shape.people is not None and draw.block.lender is None for draw in draws):
+        raise lent_to_others()
     if any(draw.block.shape is UNTOLD for draw in draws):
         raise PlanError(
             "a draw in two ties, or in none", "a tied draw is in one tie", "plan again", code="draw-not-in-one-tie"

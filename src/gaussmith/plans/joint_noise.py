@@ -49,6 +49,16 @@ class JointNoise:
         return self.bounding_law.lower / self.guarantee.mu**2
 
     @property
+    def lent_to(self) -> tuple[int, ...]:
+        """The places of draws that take the noisy number of everybody from this noise."""
+        return ()
+
+    @property
+    def bound_mu(self) -> float:
+        """μ of all noise that the answers are read from."""
+        return self.guarantee.mu
+
+    @property
     def objective(self) -> str:
         """What was made small."""
         return "total"

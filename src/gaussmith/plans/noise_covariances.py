@@ -18,6 +18,7 @@ import numpy as np
 from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.plans.crossed_tie import CrossedTie
 from gaussmith.plans.draw import AnyTie, Draw
+from gaussmith.plans.lending import number_unit
 from gaussmith.plans.tie import Tie
 from gaussmith.plans.tied_features import feature_rows
 from gaussmith.plans.tied_people import counts_everybody, parts_by_groups
@@ -101,12 +102,17 @@ class NoiseCovariances:
         own: dict[tuple[int, int], Array] = {}
         tied: dict[int, tuple[Weights, float]] = {}
         for (i, group), factors in combination.gathered.items():
-            draw = self.plan.draws[i]
+            draw, lender = self.plan.draws[i], self.plan.draws[i].block.lender
             places, numbers = np.array(list(factors), np.int64), np.array(list(factors.values()))
             if draw.tie is None:
-                own[i, group] = combined_row(draw.block.shape.features, places, numbers) * draw.block.noise_scale
+                row = combined_row(draw.block.shape.features, places, numbers)
+                if lender is not None:  # the last column is that of the number of everybody
+                    at, taken = self._place(lender), float(row[-1]) * number_unit(draw.block)
+                    cores, people = tied.get(at, ({}, 0.0))
+                    row, tied[at] = row[:-1], (cores, people + taken)
+                own[i, group] = row * draw.block.noise_scale
                 continue
-            at = next(k for k, tie in enumerate(self._ties) if tie is draw.tie)
+            at = self._place(draw.tie)
             cores, people = tied.get(at, ({}, 0.0))
             if isinstance(draw.tie, CrossedTie):
                 more, extra = _cell_weights(draw, draw.tie, group, places, numbers), 0.0
@@ -116,6 +122,9 @@ class NoiseCovariances:
                 cores[key] = cores[key] + weights if key in cores else weights
             tied[at] = (cores, people + extra)
         return NoiseVector(own, tied)
+
+    def _place(self, tie: AnyTie | None) -> int:
+        return next(k for k, each in enumerate(self._ties) if each is tie)
 
     def covariance(self, one: NoiseVector, other: NoiseVector) -> float:
         """Of the noise in two combinations."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
     from gaussmith.plans.certificate import Certificate
     from gaussmith.plans.plan import Plan
+    from gaussmith.problem import Law
 
 
 class HasNoises:
@@ -80,9 +82,22 @@ class HasNoises:
 
         return least_price(cast("Plan", self))
 
+    @cached_property
+    def together(self) -> Law | None:
+        """A law on what one person is in all draws at once: it bounds noise for all that it is about."""
+        from gaussmith.plans.joint_bound import law_together
+
+        return law_together(cast("Plan", self))
+
     @property
     def optimality(self) -> float:
-        """price / lower_bound: 1 is the best any Gaussian noise can do. Of one question: that of its noise."""
+        """price / lower_bound: 1 is the best any Gaussian noise can do. Of one question: that of its noise.
+
+        Of a question that takes the number of everybody from the noise of others: that of the whole plan.
+        """
+        if self.is_narrowed and any(isinstance(noise, Draw) and noise.block.lender for noise in self.noises):
+            whole: HasNoises = replace(cast("Plan", self), _only=None, _piece=None)
+            return whole.optimality
         ties = {id(noise.tie) for noise in self.noises if isinstance(noise, Draw)}
         if len(self.noises) == 1 or (len(ties) == 1 and id(None) not in ties):
             return self.noises[0].optimality
@@ -94,7 +109,8 @@ class HasNoises:
         from gaussmith.plans.certificate import Certificate, prove
 
         own = [draw.block.proof for draw in self.untied]
-        return Certificate(self.hash, (*own, *(prove(tie, {}) for tie in self.ties)))
+        together = self.together if len(self.provable) > 1 and not self.is_narrowed else None
+        return Certificate(self.hash, (*own, *(prove(tie, {}) for tie in self.ties)), together)
 
     @property
     def provable(self) -> tuple[Block | AnyTie, ...]:

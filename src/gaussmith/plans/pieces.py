@@ -61,7 +61,8 @@ class Together:
                 block, times = tied_sum(one, self.groups), 1
             rows = block.shape.features.dense()
             return np.asarray((rows[self.kept[i]] @ rows[self.kept[j]].T) * (block.noise_scale**2 * times))
-        if one.tie is None or one.tie is not other.tie:
+        lenders = [draw.tie or draw.block.lender for draw in (one, other)]
+        if lenders[0] is None or lenders[0] is not lenders[1]:
             return None
         left, right = ([self._vector(k, place) for place in self.kept[k]] for k in (i, j))
         found = [self.noise.covariance(a, b) for a in left for b in right]

@@ -11,7 +11,10 @@ import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
-from gaussmith.plans.draw import Draw
+from gaussmith.numerics.tied.ladder import solve
+from gaussmith.plans.draw import AnyTie, Draw
+from gaussmith.plans.lending import find_borrowers, find_centres
+from gaussmith.plans.tie import Tie
 from gaussmith.plans.tying import Questions
 
 if TYPE_CHECKING:
@@ -26,12 +29,15 @@ CLOSE = 1e-3
 
 def question_shares(plan: Plan) -> dict[str, float]:
     """Each question's share of μ²: that of every noise its answers come from."""
-    noises = {
-        slot.name: {id(plan.draws[i].tie or plan.draws[i]): plan.draws[i].share_of(plan.guarantee) for i in slot.draws}
-        for slot in plan.slots
-        if slot.name in plan.questions
-    }
-    return {name: sum(shares.values()) for name, shares in noises.items()}
+    found = {}
+    for slot in plan.slots:
+        if slot.name in plan.questions:
+            draws = [plan.draws[i] for i in slot.draws]
+            shares = {id(draw.tie or draw): draw.share_of(plan.guarantee) for draw in draws}
+            lenders = [draw.block.lender for draw in draws if draw.block.lender is not None]
+            shares |= {id(tie): (tie.guarantee.mu / plan.guarantee.mu) ** 2 for tie in lenders}
+            found[slot.name] = sum(shares.values())
+    return found
 
 
 def question_costs(plan: Plan) -> dict[str, float]:
@@ -49,16 +55,37 @@ def question_costs(plan: Plan) -> dict[str, float]:
 def _cost(plan: Plan, asked: Sequence[int]) -> float:
     """The others' total beside some draws, over what it would be without them."""
     some = [plan.draws[i] for i in asked]
-    touched = [tie for tie in plan.ties if any(draw.tie is tie for draw in some)]
-    taken = [*(draw for draw in some if draw.tie is None), *touched]
+    lenders = {id(draw.block.lender) for draw in plan.draws if draw.block.lender is not None}
+    touched = [tie for tie in plan.ties if any(draw.tie is tie for draw in some) or id(tie) in lenders]
+    lent = [draw for draw in plan.draws if draw.block.lender is not None]
+    taken = [*lent, *(draw for draw in some if draw.tie is None), *touched]
     others = [each for each in plan.noises if not any(each is one for one in taken)]
     roots = [math.sqrt(each.scale * each.price) * each.guarantee.mu for each in others]
     own = sum((draw.scale if draw.place is None else draw.place.scale) * draw.price for draw in some)
     for tie in touched:
         gone = [k for k, i in enumerate(tie.members) if i in asked]
-        roots.append(tie.root_without([plan.draws[k] for k in tie.members], gone))
+        draws = [plan.draws[k] for k in tie.members]
+        roots.append(_lent_without(plan, tie, draws, gone, asked) if tie.lent_to else tie.root_without(draws, gone))
     without = (sum(roots) / plan.guarantee.mu) ** 2
     return (plan.price - own) / without if without else 1.0
+
+
+def _lent_without(plan: Plan, tie: AnyTie, draws: Sequence[Draw], gone: Sequence[int], asked: Sequence[int]) -> float:
+    """Σ √T at μ = 1 of a tie and of those that borrow from it, without some of either."""
+    assert isinstance(tie, Tie)
+    left = [(i, plan.draws[i], plan.draws[i].scale) for i in tie.lent_to if i not in asked]
+    borrowers, body = find_borrowers(left, tie.where), tie.body_without(draws, gone)
+    if not borrowers or (len(borrowers) == 1 and not body.parts and not body.people_weight):
+        alone = sum(math.sqrt(scale * draw.block.bounding_law.lower) for _, draw, scale in left)
+        return tie.root_without(draws, gone) + alone
+
+    def others(worth: float) -> tuple[float, float]:
+        found = solve(replace(body, people_weight=body.people_weight + worth), plan.neighbours)
+        return found.total, found.lift.people_variance
+
+    lending = find_centres(borrowers, others)
+    total, variance = others(lending.worth)
+    return math.sqrt(total + (lending.energy - lending.worth) * variance) + sum(lending.roots)
 
 
 def draws_within(questions: Questions, limits: Sequence[float | None]) -> list[Draw]:

@@ -30,6 +30,7 @@ from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.joint_noise import JointNoise, certified_lift
+from gaussmith.plans.lending import check_borrower
 from gaussmith.plans.tied_features import feature_rows, shared_covariance, tied_shape, tied_total
 from gaussmith.plans.tied_people import (
     Place,
@@ -75,6 +76,8 @@ class Tie(JointNoise):
     """What one person adds, from the draws."""
     extents: tuple[Array, ...] = field(repr=False)
     """The integer that stands for 1 in each column of each part."""
+    borrowers: tuple[int, ...] = ()
+    """The places of draws that take the noisy number of everybody from this noise, and have noise of their own."""
 
     @classmethod
     def of(cls, draws: Sequence[Draw], **fields: Any) -> Tie:
@@ -138,6 +141,14 @@ class Tie(JointNoise):
         if not same:
             what, rule = "a tie of other draws", "it was made for all draws that name it"
             raise PlanError(what, rule, "plan again", code="tie-of-other-draws")
+        for i, draw in enumerate(draws):
+            if (draw.block.lender is self) != (i in self.borrowers):
+                raise lent_to_others()
+        if self.borrowers:
+            lent = [draws[i] for i in self.borrowers]
+            check_common([*(draws[i] for i in self.members), *lent], self.where)
+            for draw in lent:
+                check_borrower(draw, self)
         self.grid  # noqa: B018 (made here, or refused)
 
     def _largest(self, lift: TiedLift, extents: Sequence[Array] | None) -> float:
@@ -153,6 +164,10 @@ class Tie(JointNoise):
     def unit(self) -> float:
         """How many grid steps one lifted unit is."""
         return self.grid[1]
+
+    @property
+    def lent_to(self) -> tuple[int, ...]:
+        return self.borrowers
 
     # -- how good it is ---------------------------------------------------------------------------------------------
 
@@ -170,7 +185,9 @@ class Tie(JointNoise):
         """The bound that a law proves at μ = 1, computed apart from the choice of the lift; rounded down."""
         from gaussmith.proofs.tied import lower_bound
 
-        return lower_bound(self.body, self.neighbours, _types_of(law, len(self.body.parts)))
+        if law.kind != "types":
+            raise refused_law()
+        return lower_bound(self.body, self.neighbours, types_of(law, len(self.body.parts)))
 
     # -- from sums to answers ---------------------------------------------------------------------------------------
 
@@ -212,15 +229,21 @@ class Tie(JointNoise):
 
     def root_without(self, draws: Sequence[Draw], gone: Sequence[int]) -> float:
         """√T at μ = 1 of the best noise for all members but some."""
-        kept = [j for j in range(len(draws)) if j not in gone]
-        found = [(j, parts_of(draws[j], self.where, self.places[j].scale)) for j in kept]
-        if not any(parts or draws[j].block.answers.count for j, parts in found):
-            return 0.0
-        members, places = placed(found, [place.scale for place in self.places])
-        body = make_body([draws[j] for j in members], places, self.where)
+        body = self.body_without(draws, gone)
         if not body.parts:
             return math.sqrt(body.people_weight)
         return math.sqrt(solve(body, self.neighbours).total)
+
+    def body_without(self, draws: Sequence[Draw], gone: Sequence[int]) -> Body:
+        """What one person adds to all members but some."""
+        kept = [j for j in range(len(draws)) if j not in gone]
+        found = [(j, parts_of(draws[j], self.where, self.places[j].scale)) for j in kept]
+        members, places = placed(found, [place.scale for place in self.places])
+        return make_body([draws[j] for j in members], places, self.where)
+
+    def number(self, noisy: Array) -> float:
+        """The noisy number of everybody, from the noisy rows of the lift."""
+        return self.lift.undone(noisy)[1] or 0.0
 
     def features(self, draws: Sequence[Draw], noisy: Array) -> list[Array]:
         """What is read from the noisy rows of the lift: for each member groups × features."""
@@ -244,7 +267,8 @@ class Tie(JointNoise):
 
     def to_dict(self) -> dict[str, Any]:
         """All but what follows from the draws."""
-        return {
+        lent = {"borrowers": list(self.borrowers)} if self.borrowers else {}
+        return lent | {
             "members": list(self.members),
             "places": [[place.part, place.start, place.scale] for place in self.places],
             "people": self.people,
@@ -261,7 +285,7 @@ class Tie(JointNoise):
 def tie_from_dict(fields: dict[str, Any], draws: Sequence[Draw]) -> Tie:
     """The tie that `to_dict` described, of these draws of its plan; refuses what does not fit them."""
     expected = {"members", "places", "people", "where", "lift", "guarantee", "neighbours", "how", "law", "apart"}
-    if set(fields) != expected:
+    if set(fields) - {"borrowers"} != expected:
         raise PlanError(
             "a tie that is not understood",
             "it must have exactly the fields it was saved with",
@@ -289,7 +313,14 @@ def tie_from_dict(fields: dict[str, Any], draws: Sequence[Draw]) -> Tie:
         how=str(fields["how"]),
         law=None if fields["law"] is None else Law.from_dict(fields["law"]),
         apart=float(fields["apart"]),
+        borrowers=tuple(int(i) for i in fields.get("borrowers", ())),
     )
+
+
+def lent_to_others() -> PlanError:
+    """The reason for refusing draws that take a number from a noise which does not say so."""
+    what, rule = "a noise that lends its number to other draws", "it names the draws that take it"
+    return PlanError(what, rule, "plan again", code="number-lent-to-others")
 
 
 MAX_LAW = 20_000
@@ -300,14 +331,24 @@ def bound_by(body: Body, neighbours: str, types: TypesLaw) -> Law:
     """A law on types as a plan and a certificate write it, with the bound that it proves."""
     from gaussmith.proofs.tied import lower_bound
 
+    return Law("types", lower_bound(body, neighbours, types), types_numbers(types))
+
+
+def types_numbers(types: TypesLaw) -> dict[str, Array]:
+    """The numbers of a law on types, by name."""
     numbers = {"weights": types.weights}
     for q, (corners, counts, picks) in enumerate(zip(types.corners, types.counts, types.picks, strict=True)):
         numbers |= {f"corners {q}": corners, f"counts {q}": counts, f"picks {q}": picks}
-    return Law("types", lower_bound(body, neighbours, types), numbers)
+    return numbers
 
 
 def bound_of(body: Body, neighbours: str) -> Law:
-    """A law on the people of a body, found apart from any noise, with the bound that it proves.
+    """A law on the people of a body, found apart from any noise, with the bound that it proves."""
+    return bound_by(body, neighbours, law_for(body, neighbours))
+
+
+def law_for(body: Body, neighbours: str) -> TypesLaw:
+    """A law on the people of a body, found apart from any noise.
 
     With many columns it is searched for less long: the bound is then a hundredth below the best, or less.
     """
@@ -315,7 +356,7 @@ def bound_of(body: Body, neighbours: str) -> Law:
 
     columns = max((part.columns for part in body.parts), default=0)
     gap = 1e-3 if columns <= 8 else 3e-3 if columns <= 16 else 1e-2
-    return bound_by(body, neighbours, find_law(body, neighbours, gap))
+    return find_law(body, neighbours, gap)
 
 
 def kept_law(body: Body, neighbours: str, types: TypesLaw | None) -> Law | None:
@@ -325,10 +366,8 @@ def kept_law(body: Body, neighbours: str, types: TypesLaw | None) -> Law | None:
     return bound_by(body, neighbours, types)
 
 
-def _types_of(law: Law, parts: int) -> TypesLaw:
-    """The law on types that `bound_by` wrote; refuses other kinds."""
-    if law.kind != "types":
-        raise refused_law()
+def types_of(law: Law, parts: int) -> TypesLaw:
+    """The law on types that `types_numbers` wrote."""
     corners, counts, picks = (
         tuple(law.numbers[f"{name} {q}"] for q in range(parts)) for name in ("corners", "counts", "picks")
     )

@@ -24,7 +24,8 @@ from gaussmith.numerics.tied.ladder import Solution, solve
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.plans.block import Block
 from gaussmith.plans.crossing import Crossing, find_crossings
-from gaussmith.plans.draw import UNTOLD, Draw, tied
+from gaussmith.plans.draw import UNTOLD, AnyTie, Draw, tied
+from gaussmith.plans.lending import Lending, around_centre, find_borrowers, find_centres, lent_by
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.tie import Tie, kept_law
 from gaussmith.plans.tied_people import Place, counts_everybody, make_body, parts_of, placed
@@ -62,11 +63,53 @@ class Questions:
         roots = [math.sqrt(s * draw.total_variance) * mu for draw, s in zip(self.alone, self.scales, strict=True)]
         ties = self._best(roots)
         try:
+            lending = self._lending(ties, roots)
+            if lending is not None:
+                return self._shared(*lending)
+        except PlanError:  # doubles cannot hold a shape around a centre
+            pass
+        try:
             return self._shared(ties, roots)
         except PlanError:  # doubles cannot hold the lift of all together
             if not ties:
                 raise
             return self._shared([], roots)
+
+    def _lending(
+        self, ties: Sequence[_Joined | Crossing], roots: Sequence[float]
+    ) -> tuple[list[_Joined | Crossing], list[float], Lending] | None:
+        """Ties, roots and centres where draws borrow the number of everybody from a tie; None where none should."""
+        held = {i for each in ties for i in each.members}
+        own = [i for i in range(len(roots)) if i not in held and not self.alone[i].is_public]
+        where = self.everybody.where
+        borrowers = find_borrowers([(i, self.alone[i], self.scales[i]) for i in own], where)
+        if not borrowers or len(roots) == 1 or self.neighbours != ADD_REMOVE:
+            return None
+        lender = next((each for each in ties if isinstance(each, _Joined)), None)
+        if lender is None:
+            members, places = placed(self._found(held), self.scales)
+            body = make_body([self.alone[i] for i in members], places, where)
+            lender = _Joined(members, places, body, None)
+        if len(borrowers) == 1 and lender.is_silent:
+            return None
+        solved: dict[float, Solution] = {}
+
+        def others(worth: float) -> tuple[float, float]:
+            solved[worth] = found = lender.solved(worth)
+            return found.total, found.lift.people_variance
+
+        lending = find_centres(borrowers, others)
+        found = solved[lending.worth]
+        now = replace(lender, solution=found)
+        total = found.total + (lending.energy - lending.worth) * found.lift.people_variance
+        changed, gone = list(roots), [each.place for each in borrowers]
+        for i, root in zip(gone, lending.roots, strict=True):
+            changed[i] = root
+        now = replace(now, total=total)
+        rest = [each for each in ties if each is not lender]
+        before = sum(each.root for each in ties) + sum(roots[i] for i in own)
+        after = now.root + sum(each.root for each in rest) + sum(changed[i] for i in own if i not in now.members)
+        return ([now, *rest], changed, lending) if after**2 < before**2 * (1.0 - WORTHWHILE) else None
 
     def _best(self, roots: Sequence[float]) -> list[_Joined | Crossing]:
         """The noises that several draws share: tables of the same keys by themselves where that is better."""
@@ -89,18 +132,24 @@ class Questions:
                     chosen, best = [*before, each], trial
         return best
 
-    def _shared(self, ties: Sequence[_Joined | Crossing], roots: Sequence[float]) -> list[Draw]:
-        """The draws at their shares of the guarantee, some of them tied."""
+    def _shared(
+        self, ties: Sequence[_Joined | Crossing], roots: Sequence[float], lending: Lending | None = None
+    ) -> list[Draw]:
+        """The draws at their shares of the guarantee, some of them tied, some around centres that borrow from a tie."""
         own = [i for i in range(len(roots)) if not any(i in each.members for each in ties)]
         own = [i for i in own if not self.alone[i].is_public]
         noises = [*(each.root for each in ties), *(roots[i] for i in own)]
         shares = self.guarantee.split(noises) if len(noises) > 1 else (self.guarantee,) * len(noises)
         draws = list(self.alone)
+        centred = {} if lending is None else lending.by_place
         for i, share in zip(own, shares[len(ties) :], strict=True):
+            if i in centred:
+                draws[i] = around_centre(self.alone[i], centred[i], share, self.scales[i])
+                continue
             draw = self.alone[i] if share is self.guarantee else self.plan_alone(i, share)
             draws[i] = replace(draw, scale=self.scales[i])
-        for each, share in zip(ties, shares, strict=False):
-            each.tie(self, draws, share, each.apart(roots))
+        for k, (each, share) in enumerate(zip(ties, shares, strict=False)):
+            each.tie(self, draws, share, each.apart(roots), *([tuple(centred)] if centred and k == 0 else []))
         return draws
 
     def _joined(self, taken: Container[int]) -> list[_Joined]:
@@ -109,14 +158,7 @@ class Questions:
         There one person's differences in several questions are independent, and of either sign: noise of their own is
         as good as any (docs/theory.md).
         """
-        found: list[tuple[int, tuple[Part, ...]]] = []
-        for i, (draw, scale) in enumerate(zip(self.alone, self.scales, strict=True)):
-            if i in taken:
-                continue
-            try:
-                found.append((i, parts_of(draw, self.everybody.where, scale)))
-            except PlanError:
-                continue
+        found = self._found(taken)
         if self.neighbours == ADD_REMOVE:
             several = len(found) > 1 and any(parts for _, parts in found)
             # Groups that exclude each other are at their optimum with noise of their own.
@@ -125,6 +167,18 @@ class Questions:
             bundles = [[(i, parts)] for i, parts in found if parts and self.alone[i].hides_membership]
         solved = map(self._solved, bundles)
         return [each for each in solved if each is not None]
+
+    def _found(self, taken: Container[int]) -> list[tuple[int, tuple[Part, ...]]]:
+        """What a person adds to each of the other draws that can share a noise."""
+        found: list[tuple[int, tuple[Part, ...]]] = []
+        for i, (draw, scale) in enumerate(zip(self.alone, self.scales, strict=True)):
+            if i in taken:
+                continue
+            try:
+                found.append((i, parts_of(draw, self.everybody.where, scale)))
+            except PlanError:
+                continue
+        return found
 
     def _solved(self, found: Sequence[tuple[int, tuple[Part, ...]]]) -> _Joined | None:
         """The best noise found for some draws; None where doubles cannot hold it."""
@@ -140,9 +194,15 @@ class Questions:
             return None
         return _Joined(members, places, body, solution)
 
-    def tie(self, draws: list[Draw], joined: _Joined, share: Guarantee, apart: float) -> None:
-        """Tie some draws of a list; one more that counts their people is added where they need it."""
+    def tie(
+        self, draws: list[Draw], joined: _Joined, share: Guarantee, apart: float, borrowers: tuple[int, ...] = ()
+    ) -> None:
+        """Tie some draws of a list; one more that counts their people is added where they need it.
+
+        `borrowers` are the places of those that take the number of everybody from the tie.
+        """
         members, places, found = joined.members, joined.places, joined.solution
+        assert found is not None
         where, people = self.everybody.where, None
         if found.lift.counted:
             people = next((k for k, i in enumerate(members) if counts_everybody(draws[i], where)), None)
@@ -164,34 +224,61 @@ class Questions:
             how=found.how,
             law=law,
             apart=apart**2 / share.mu**2,
+            borrowers=borrowers,
         )
         with within_doubles():
             for i, place in zip(members, places, strict=True):
                 draws[i] = tied(draws[i], tie, place)
                 require_finite(draws[i].block.standard_errors, draws[i].total_variance)
+        for i in borrowers:
+            draws[i] = lent_by(draws[i], tie)
 
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
-    """Draws that can share a noise: which, where they are in the body, and the noise that was found."""
+    """Draws that can share a noise: which, where they are in the body, and the noise that was found.
+
+    `total` stands for that of the noise where others take the number of everybody from it.
+    """
 
     members: tuple[int, ...]
     places: tuple[Place, ...]
     body: Body
-    solution: Solution
+    solution: Solution | None
+    total: float | None = None
 
     @property
     def root(self) -> float:
         """√T of the noise, at μ = 1."""
-        return math.sqrt(self.solution.total)
+        assert self.solution is not None
+        return math.sqrt(self.solution.total if self.total is None else self.total)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is asked of it."""
+        return not self.body.parts and not self.body.people_weight
+
+    def solved(self, worth: float) -> Solution:
+        """The best noise where the number of everybody is worth so much more."""
+        with within_doubles():
+            found = solve(replace(self.body, people_weight=self.body.people_weight + worth), ADD_REMOVE)
+            require_finite(found.total, found.lift.people_variance)
+        return found
 
     def apart(self, roots: Sequence[float]) -> float:
         """Σ √T with noise of its own for each."""
         return sum(roots[i] for i in self.members)
 
-    def tie(self, questions: Questions, draws: list[Draw], share: Guarantee, apart: float) -> None:
+    def tie(
+        self,
+        questions: Questions,
+        draws: list[Draw],
+        share: Guarantee,
+        apart: float,
+        borrowers: tuple[int, ...] = (),
+    ) -> None:
         """Tie the draws in a list of all."""
-        questions.tie(draws, self, share, apart)
+        questions.tie(draws, self, share, apart, borrowers)
 
     def is_better(self, roots: Sequence[float]) -> bool:
         """Whether the draws are tied: groups where that saves something, questions unless that costs something."""
@@ -260,9 +347,16 @@ def placed_again(draws: Sequence[Draw], people: Sequence[Draw]) -> list[Draw]:
     found = [*draws, *people]
     for tie in {id(draw.tie): draw.tie for draw in found if draw.tie is not None}.values():
         members = tuple(i for i, draw in enumerate(found) if draw.tie is tie)
-        moved = replace(tie, members=members)
+        if isinstance(tie, Tie):
+            borrowers = tuple(i for i, draw in enumerate(found) if draw.block.lender is tie)
+            moved: AnyTie = replace(tie, members=members, borrowers=borrowers)
+        else:
+            moved, borrowers = replace(tie, members=members), ()
         for i, place in zip(members, tie.places, strict=True):
             found[i] = tied(found[i], moved, place)
+        for i in borrowers:
+            assert isinstance(moved, Tie)
+            found[i] = replace(found[i], block=replace(found[i].block, lender=moved))
     return found
 
 

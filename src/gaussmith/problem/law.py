@@ -18,8 +18,11 @@ from gaussmith.numerics.packed_arrays import pack, unpack
 
 KINDS = (
     "cells", "closed", "corners", "crossed", "even", "gaussian signs", "levels", "listed", "moments", "pairs",
-    "patterns", "rankings", "signs", "types",
+    "patterns", "rankings", "signs", "together", "types",
 )  # fmt: skip
+
+TOGETHER = "together"
+"""The kind of a law on what a person is in all draws of a plan at once."""
 
 
 @dataclass(frozen=True, eq=False)

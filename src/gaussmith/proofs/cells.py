@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from gaussmith.numerics.intervals import gram
 from gaussmith.numerics.linear import Array
-from gaussmith.numerics.residuals import even_lower, patterns_lower
+from gaussmith.numerics.residuals import even_apart, even_lower, patterns_lower
 from gaussmith.numerics.trace_roots import root_of, square_down
 from gaussmith.problem import Law, Problem
 from gaussmith.problem.law import check_law, refused_law
 from gaussmith.proofs.exchangeable import proven_levels
+from gaussmith.proofs.tied import Beside
 
 if TYPE_CHECKING:
     from gaussmith.domains import Cells, Points
@@ -41,6 +42,21 @@ def cell_differences(problem: Problem[Cells | Points], law: Law) -> Differences 
         return columns[: len(numbers["weights"])], numbers["weights"]
     first, second = _ends(numbers, len(columns))
     return columns[first] - columns[second], numbers["weights"]
+
+
+def cells_beside(problem: Problem[Cells], law: Law) -> Beside:
+    """A law on cells beside other questions; the uniform one where tables of several columns are asked."""
+    if problem.features.marginals is not None:
+        work = problem.features.marginals
+        check_law(law.kind == "even" and not problem.domain.or_none and not problem.count_weight)
+        number, rest = even_apart(work.shape, *work.weighted_ways(problem.features.weights, 0.0))
+        return Beside(np.array([[math.sqrt(number)]]), np.ones(1), np.zeros((0, 1)), 2.0**-50, rest)
+    found = cell_differences(problem, law) if law.kind == "cells" else None
+    if found is None:
+        raise refused_law()
+    points, weights = found
+    check_law(points.shape[0] == len(weights) and bool((weights >= 0).all()) and bool(weights.any()))
+    return Beside(points, weights / weights.sum(), points[:0], 8.0 * (len(weights) + 8) * 2.0**-53)
 
 
 def proven_cells(problem: Problem[Cells], law: Law) -> float:

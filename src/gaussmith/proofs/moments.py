@@ -15,6 +15,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.numerics.trace_roots import root_of, square_down
 from gaussmith.problem import Law, Problem
 from gaussmith.problem.law import check_law
+from gaussmith.proofs.tied import Beside
 
 if TYPE_CHECKING:
     from gaussmith.domains import Moments
@@ -36,10 +37,29 @@ def proven_moments(problem: Problem[Moments], law: Law) -> float:
 
 
 def _of_vertices(domain: Moments, law: Law, weights: Array) -> Array:
-    K = law.numbers["vertices"]
-    check_law(K.shape == (len(weights), domain.columns_count) and bool(((K == 0) | (K == 1)).all()))
-    core = np.column_stack([domain.cores(K), np.ones(len(K))])
+    core = _cores(domain, law, len(weights))
     return _sparse(domain, weights @ (core * core), (weights[:, None] * core).T @ core)
+
+
+def _cores(domain: Moments, law: Law, size: int) -> Array:
+    """The cores of the people of a law on vertices, their own 1 last; those who are absent have none."""
+    K, present = law.numbers["vertices"], law.numbers.get("present", np.ones(size))
+    check_law(K.shape == (size, domain.columns_count) and bool(((K == 0) | (K == 1)).all()))
+    check_law(present.shape == (size,) and bool(((present == 0) | (present == 1)).all()))
+    return np.column_stack([domain.cores(K), np.ones(len(K))]) * present[:, None]
+
+
+def moments_beside(problem: Problem[Moments], law: Law) -> Beside:
+    """A law on vertices beside other questions: only squares and the number of records have a mean."""
+    weights = law.numbers["weights"]
+    check_law(law.kind == "moments" and len(weights) > 0 and bool((weights >= 0).all()) and bool(weights.any()))
+    domain, chances, rows = problem.domain, weights / weights.sum(), problem.lifted_rows
+    core = _cores(domain, law, len(weights))
+    inside = np.zeros(domain.dimension + 1, bool)
+    inside[[*domain.squares, domain.dimension]] = True
+    own = np.sqrt(chances @ (core[:, ~inside] ** 2))
+    doubt = 8.0 * (domain.dimension + len(chances) + 8) * 2.0**-53
+    return Beside(core[:, inside] @ rows[:, inside].T, chances, own[:, None] * rows[:, ~inside].T, doubt)
 
 
 def _of_levels(domain: Moments, numbers: Mapping[str, Array], weights: Array) -> Array:

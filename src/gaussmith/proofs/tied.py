@@ -11,11 +11,16 @@ groups of each question, g − 1 times, and one for the sums of all questions:
 with w what the number of people is worth. Under replace-one the differences of each question are independent and have
 either sign, so that M_b falls into blocks, and the number of people is public. Where the groups of a question weigh
 differently those of one weight are put in random order, and its parts stay together in M_b.
+
+Other questions of other columns may stand beside the body, each with a law of its own, independent of it and of each
+other (`Beside`): what they add to M_b beyond their means stands apart.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,8 +33,26 @@ from gaussmith.numerics.trace_roots import nuclear_lower, square_down
 _UNIT = 2.0**-53
 
 
-def lower_bound(body: Body, neighbours: str, law: TypesLaw) -> float:
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """The law of a question beside a body: weighted answers of its people, one a row, and how likely each is.
+
+    `alone` are rows of mean 0 whose squares are in the second moment besides: answers that have either sign.
+    """
+
+    points: Array
+    chances: Array
+    alone: Array
+    doubt: float
+    """How far a point may be off, as a share of the largest numbers that it was computed from."""
+    root: float = 0.0
+    """tr of the root of what else is in the second moment, orthogonal to all of this and of mean 0; rounded down."""
+
+
+def lower_bound(body: Body, neighbours: str, law: TypesLaw, beside: Sequence[Beside] = ()) -> float:
     """No Gaussian noise at μ = 1 has a smaller weighted total for the questions of this body; rounded down.
+
+    `beside` are laws of questions of other columns, under add-remove.
 
     Guarantee: whatever the law, and whoever found it. Requires (checked): it is one of people of this body, or of
     differences of two under replace-one. Rounding: every product and sum is bounded and given away.
@@ -56,11 +79,13 @@ def lower_bound(body: Body, neighbours: str, law: TypesLaw) -> float:
         if replaced and body.family_of(q) is None:
             root += answers.alone(of_types)
     if replaced:
+        assert not beside
         root += sum(_joint([sums[q] for q in family.members], chances, 0.0) for family in body.families)
     else:
-        root += _joint(sums, chances, body.people_weight)
+        root += _joint(sums, chances, body.people_weight, beside) + sum(each.root for each in beside)
     # Chances and picks are rounded: each person is as likely as computed but for so much.
     most = max((len(counts) for counts in law.counts), default=1)
+    most = max(most, *(len(each.chances) for each in beside)) if beside else most
     doubt = 2.0 * (len(body.parts) + 1) * (most + len(chances) + 8) * _UNIT
     return square_down(max(0.0, root * (1.0 - doubt)))
 
@@ -115,22 +140,53 @@ class _Answers:
         return root * (self.sums[t] - mean[i]), root * (self.sum_sizes[t] + size[i])
 
 
-def _joint(parts: list[_Answers], chances: Array, people_weight: float) -> float:
-    """tr M_b^½ from below: parts are independent given the component, so that their covariances stand apart."""
+def _joint(parts: list[_Answers], chances: Array, people_weight: float, beside: Sequence[Beside] = ()) -> float:
+    """tr M_b^½ from below: parts are independent given the component, so that their covariances stand apart.
+
+    So do those of laws beside, whose means are the same in every component.
+    """
     root = np.sqrt(chances)[:, None]
     means = [each.of_components() for each in parts]
+    means += [_mean(each, len(chances)) for each in beside]
     width = [each.shape[1] for each, _ in means]
     people = np.full((len(chances), 1), math.sqrt(people_weight))
     blocks = [root * np.hstack([*(mean for mean, _ in means), people])]
     sizes = [root * np.hstack([*(size for _, size in means), people])]
-    for q, (each, (mean, size)) in enumerate(zip(parts, means, strict=True)):
+    least = sum(width[: len(parts)]) + 1
+    rounding = 0.0
+    if beside and len(chances) > least:  # all but the means of parts is the same in every component
+        inside = np.hstack([*(mean for mean, _ in means[: len(parts)]), np.ones_like(people)])
+        R = np.linalg.qr(root * inside)[1]
+        same = np.append(np.concatenate([mean[0] for mean, _ in means[len(parts) :]]), people[0])
+        blocks = [np.hstack([R[:, : least - 1], R[:, least - 1 :] * same])]
+        rounding = 16.0 * least * (len(chances) + 4) * _UNIT
+        sizes = [np.full(blocks[0].shape, np.linalg.norm(sizes[0]) / math.sqrt(blocks[0].size))]
+    for q, (mean, size) in enumerate(means):
         around = ((0, 0), (sum(width[:q]), sum(width[q + 1 :]) + 1))
-        rows, doubts = each.scattered(chances, mean, size)
+        if q < len(parts):
+            rows, doubts = parts[q].scattered(chances, mean, size)
+        else:
+            rows, doubts = _scattered(beside[q - len(parts)], mean[0], size[0])
         blocks.append(np.pad(rows, around))
         sizes.append(np.pad(doubts, around))
     most = max((len(each.counts) for each in parts), default=0)
-    doubt = max((each.doubt for each in parts), default=0.0) + 4.0 * (most + 4) * _UNIT
+    most = max([most, *(len(each.chances) for each in beside)])
+    doubt = max([0.0, *(each.doubt for each in parts), *(each.doubt for each in beside)])
+    doubt += rounding + 4.0 * (most + 4) * _UNIT
     return _nuclear(np.vstack(blocks), np.vstack(sizes), doubt)
+
+
+def _mean(law: Beside, components: int) -> tuple[Array, Array]:
+    """The mean of a law beside, once for each component, and its size."""
+    mean, size = law.chances @ law.points, law.chances @ np.abs(law.points)
+    return np.tile(mean, (components, 1)), np.tile(size, (components, 1))
+
+
+def _scattered(law: Beside, mean: Array, size: Array) -> tuple[Array, Array]:
+    """Rows whose squares add up to the covariance of a law beside, and their sizes."""
+    root = np.sqrt(law.chances)[:, None]
+    rows = np.vstack([root * (law.points - mean), law.alone])
+    return rows, np.vstack([root * (np.abs(law.points) + size), np.abs(law.alone)])
 
 
 def _nuclear(rows: Array, sizes: Array, doubt: float) -> float:

@@ -29,7 +29,7 @@ from gaussmith.report.coefficients import coefficient_spec
 from gaussmith.report.drawing import draw
 from gaussmith.report.found_keys import shown_chart
 from gaussmith.report.reasons import reasons
-from gaussmith.report.sharing import sharing_spec
+from gaussmith.report.sharing import sharing_spec, shown_ties
 from gaussmith.report.spectra import errors_spec, spectrum_spec
 from gaussmith.texts import printable
 from gaussmith.words.blocks import (
@@ -190,7 +190,7 @@ def _shares(plan: Plan) -> str:
         ]
         for named, guarantee, _ in noise_names(plan)
     ]
-    pictures = "".join(_figure(draw(sharing_spec(plan, tie), SHARING), SHARING) for tie in plan.ties)
+    pictures = "".join(_figure(draw(sharing_spec(plan, tie), SHARING), SHARING) for tie in shown_ties(plan))
     return (
         "<p>The questions share one guarantee. Questions on one line were planned together and share one draw of "
         "noise. Shares are shares of μ², which adds up.</p>\n"
@@ -280,6 +280,7 @@ def _noise(
     what = "the plan of all questions that were planned together" if together else "the plan"
     shared = groups is not None and groups.is_shared
     where = "in each group, at its share of μ, " if shared else "at its share of μ, " if several else ""
+    where = where if block.lender is None else ""
     bars = _figure(draw(noise_spec(known), label), "Blue: this release. Grey: the standard Gaussian mechanism.")
     divided = (
         f"<p>{_prose('; '.join(describe_divided(block)))}.</p>"

@@ -18,6 +18,12 @@ MAX_SHOWN = 24
 """Limit on the answers in the picture."""
 
 
+def shown_ties(plan: Plan) -> list[AnyTie]:
+    """The noises that answers share; one that only counts everybody for others has no answers of its own."""
+    answered = {i for slot in plan.slots for i in slot.draws}
+    return [tie for tie in plan.ties if not answered.isdisjoint(tie.members)]
+
+
 def shared_answers(plan: Plan, tie: AnyTie) -> tuple[list[str], Array]:
     """Names of answers that share a noise, and the correlations of their errors; of groups one, and another."""
     held: list[tuple[str, Draw, int, bool, int]] = []

@@ -22,6 +22,9 @@ from gaussmith.statistics.asking import read_weights
 from gaussmith.statistics.registry import STATISTICS, asked_by_field
 from gaussmith.statistics.statistic import MOMENTS, NUMBERS, AskedAnswer
 
+Key = tuple[str, Any, tuple[str, ...]]
+"""What answers of one part have in common: how its domain is made, of what, and which columns must have a value."""
+
 Within = tuple[tuple[AskedAnswer, tuple[float, float]], ...]
 
 
@@ -111,6 +114,8 @@ def parts_of(question: Question, never_missing: Container[str] = ()) -> list[Par
     """
     asked = asked_of(question)
     keys = [_domain_of(each, question, never_missing) for each in asked]
+    if not question.by or (question.groups_per_unit or 1) == 1:  # groups of a person share their noise for means alone
+        keys = _beside_moments(asked, keys)
     weights = _weights_of(question, asked)
     found = []
     counted = question.count
@@ -126,14 +131,25 @@ def parts_of(question: Question, never_missing: Container[str] = ()) -> list[Par
     return [*found, count_alone(question, counted)] if counted else found
 
 
+def _beside_moments(asked: Sequence[AskedAnswer], keys: Sequence[Key]) -> list[Key]:
+    """The domains of answers, that of a mean being the one of second moments of its column where these are asked too.
+
+    The mean needs no number that they do not need, and one person's value is the same in both.
+    """
+    found = list(keys)
+    for i, each in enumerate(asked):
+        if each.kind == "mean":
+            moments = (j for j, key in enumerate(keys) if key[0] == MOMENTS and key[2] == keys[i][2])
+            found[i] = next((keys[j] for j in moments if each.columns[0] in asked[j].columns), keys[i])
+    return found
+
+
 def count_alone(question: Question, count: bool | str) -> Part:
     """A part with nothing but the number of people or rows."""
     return _part(question, (NUMBERS, None, ()), [], _some(_weights_of(question, asked_of(question)), []), count)
 
 
-def _domain_of(
-    asked: AskedAnswer, question: Question, never_missing: Container[str]
-) -> tuple[str, Any, tuple[str, ...]]:
+def _domain_of(asked: AskedAnswer, question: Question, never_missing: Container[str]) -> Key:
     known = STATISTICS[asked.kind]
     present = tuple(name for name in present_for(asked, question) if name not in never_missing)
     return known.over, known.shares_domain(asked), present

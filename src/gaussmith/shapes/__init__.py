@@ -20,6 +20,10 @@ class Shape:
 
     One row per feature of the problem; if `counted`, the number of records last.
     Requires ‖lift · s‖ ≤ 1 for every difference s of neighbours: certified again before every release.
+
+    A shape around a centre lifts core − centre for everybody who is counted, and its features add the centre times a
+    noisy number of everybody that another noise has: `people` has what each feature adds, `absent` what is lifted for
+    somebody who is counted and not among the records. Once that noise is known, `features` has one more column, for it.
     """
 
     name: str
@@ -27,6 +31,13 @@ class Shape:
     features: Matrix
     counted: bool
     public: Array | None = None
+    people: Array | None = None
+    absent: Array | None = None
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether the last column of the features is that of a noisy number which another noise has."""
+        return self.people is not None and self.features.shape[1] > self.lift.shape[0]
 
     def variances(self) -> Array:
         """Of each feature, at μ = 1."""
@@ -38,13 +49,17 @@ class Shape:
         return norms * norms
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        """All but what another noise lends."""
+        features = self.features.without_last() if self.is_lent else self.features
+        fields = {
             "name": self.name,
             "lift": self.lift.to_dict(),
-            "features": self.features.to_dict(),
+            "features": features.to_dict(),
             "counted": self.counted,
             "public": None if self.public is None else self.public.tolist(),
         }
+        told = {name: value for name, value in (("people", self.people), ("absent", self.absent)) if value is not None}
+        return fields | {name: value.tolist() for name, value in told.items()}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Shape:
@@ -55,6 +70,7 @@ class Shape:
             matrix_from_dict(fields["features"]),
             bool(fields["counted"]),
             None if public is None else np.array(public, float),
+            *(np.array(fields[name], float) if name in fields else None for name in ("people", "absent")),
         )
 
 

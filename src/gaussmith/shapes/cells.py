@@ -138,7 +138,7 @@ class _Question:
 def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Candidate:
     d, private, asked = problem.domain.width, problem.secret_count, problem.asks_secret_count
     apart = problem.domain.or_none
-    question = _question(problem, asked and not apart, closed=not private and not apart)
+    question = question_of(problem, asked and not apart, closed=not private and not apart)
     points = question.rows.T
     if apart:
         points = np.vstack([points, np.zeros((1, points.shape[1]))])
@@ -146,7 +146,7 @@ def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Can
             points = np.hstack([points, np.full((len(points), 1), problem.root_count_weight)])
     best = solve_once(points, pairs=not private, gap=gap, progress=search.progress)
     r = len(question.rows)
-    X = _way_back(question.rows, best.decode[:r])
+    X = way_back(question.rows, best.decode[:r])
     lift = best.lift[:, :r] @ question.rows
     if apart and asked:
         lift = np.hstack([lift, best.lift[:, r:] * problem.root_count_weight])
@@ -163,7 +163,7 @@ def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Can
     return Candidate(Shape("solved", Dense(lift), features, asked, public), law)
 
 
-def _question(problem: Problem[Cells | Points], with_count: bool, closed: bool) -> _Question:
+def question_of(problem: Problem[Cells | Points], with_count: bool, closed: bool) -> _Question:
     asked, d, e = problem.features, problem.domain.width, problem.count_weight
     if asked.runs is not None:
         starts, stops = asked.runs.places
@@ -193,7 +193,7 @@ def _root(G: Array) -> Array:
         return np.asarray((vectors[:, kept] * np.sqrt(values[kept])).T)
 
 
-def _way_back(R: Array, decode: Array) -> Array:
+def way_back(R: Array, decode: Array) -> Array:
     """The smallest X with R X = decode."""
     diagonal = np.abs(np.diag(R))
     if R.shape[0] == R.shape[1] and not np.tril(R, -1).any() and diagonal.min() > 1e-9 * diagonal.max():

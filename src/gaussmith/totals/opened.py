@@ -21,15 +21,14 @@ from gaussmith.errors import PlanError, SourceError, nearest_column
 from gaussmith.expressions import (
     Derivation,
     check_ids,
-    columns_used,
     declare_cells,
     declare_groups,
     declare_keys,
-    parse,
     plan_derivation,
 )
 from gaussmith.plans import Draw
 from gaussmith.plans.row_rule import CATEGORIES, ORDER, PAIRS, RowRule
+from gaussmith.plans.rule_columns import columns_read
 from gaussmith.problem.codes import BoxCodes, Codes
 from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TABLED, TOTAL
 from gaussmith.totals.categories import (
@@ -186,20 +185,6 @@ def plain_rule(draw: Draw, columns: Sequence[str] | None = None, form: str | Non
     declared = dict(draw.groups.declared) if isinstance(draw.groups, FoundGroups) else {}
     kept = tuple(name for name in found if name not in declared)
     return RowRule(tuple((TOTAL, name) for name in names), by=draw.groups.columns, found=kept)
-
-
-def columns_read(rule: RowRule) -> tuple[str, ...]:
-    """The columns of the source that a rule names, in features, filters, derived columns, unit and keys.
-
-    >>> columns_read(RowRule(((TOTAL, "bmi"),), unit="person", columns=(("bmi", "weight / 2"),), where="age >= 18"))
-    ('weight', 'age', 'person')
-    """
-    derived = {name for name, _ in (*rule.columns, *rule.person_columns)}
-    formulas = [parse(text) for _, text in rule.columns] + ([] if rule.where is None else [parse(rule.where)])
-    formulas += [parse(text, of_people=True) for _, text in rule.person_columns]
-    named = [*rule.names, *(name for formula in formulas for name in columns_used(formula))]
-    named += [*rule.present, *rule.by, *([] if rule.unit is None else [rule.unit])]
-    return tuple(dict.fromkeys(name for name in named if name not in derived))
 
 
 def _check_present(source: Source, derivation: Derivation) -> None:

@@ -48,6 +48,8 @@ _SHAPES = {
     "residuals": "a separate noise size for what each marginal adds to the smaller ones",
     "tied": "one noise shared by all questions and groups: it hides what one person can change in all answers at once, "
     "which takes less noise than hiding each by itself",
+    "centred": "noise on what a person adds less a centre; the centre is added for everybody who is counted, by a "
+    "noisy number that other answers use too",
     "isotropic": "the standard Gaussian mechanism: equal noise on every answer, in units of its weight",
 }
 
@@ -66,6 +68,8 @@ def describe_optimality(block: Block) -> str:
     >>> describe_optimality(gm.plan(gm.Box([0], [1]), gm.Guarantee(mu=1)).block)
     'as good as any Gaussian noise can be'
     """
+    if block.lender is not None:
+        return "judged with all answers together"
     return describe_factor(block.optimality)
 
 
@@ -120,10 +124,12 @@ def explain_choice(block: Block) -> str:
     what = "total squared error"
     if block.problem.features.targets is not None:
         what = "largest squared error, relative to its squared target,"
+    judged = f"{_describe_bound(block)}: the plan is {describe_optimality(block)}"
+    if block.lender is not None:
+        judged = f"it is {describe_optimality(block)}"
     lines = [
         f"Chosen: {block.shape.name}, that is, {describe_shape(block.shape.name)}.",
-        f"Its {what}{_WEIGHTING[block.answers.weighting]} is {block.price:.6g}; {_describe_bound(block)}: "
-        f"the plan is {describe_optimality(block)}.",
+        f"Its {what}{_WEIGHTING[block.answers.weighting]} is {block.price:.6g}; {judged}.",
     ]
     if block.alternatives:
         lines.append("Considered and not chosen:")
@@ -257,6 +263,8 @@ def block_notes(
     lead += "one noise for everything asked, " if block.tie is not None else ""
     lead += "planned together, " if block.whole is not None and block.tie is None else ""
     optimal = f"{block.shape.name}: {lead}{describe_optimality(block)}"
+    if block.lender is not None:
+        optimal = f"{block.shape.name}: noise of its own, and a noisy number of everybody that other answers use too"
     undeclared = [text for text in (block.domain.undeclared,) if text]
     kept = [f"noise in each group: μ={block.guarantee.mu:.4g}"] if finds else guarantee_notes(block.guarantee)
     return [*notes, optimal, *kept, f"protects {protected or block.protects}", *undeclared]

@@ -74,6 +74,8 @@ def _told(plan: Plan, rows: int | None) -> tuple[list[str], list[tuple[str, ...]
         before, after = _about_found(plan)
     if len(plan.pieces) == 1:
         return before, table, [*_left_out(plan.block), *told[0]], after
+    if len(plan.slots) == 1 and any(draw.block.lender is not None for draw in plan.draws):
+        after = [*after, *_whole(plan)]
     left = len(plan.names) - len(table)
     rest = [f"… and {left:,} more answers: plan.standard_errors"] if left > 0 else []
     return before, table, [*rest, *_said_once(told)], after
@@ -99,7 +101,7 @@ def _whole(plan: Plan) -> list[str]:
     """How close to the limit all draws together are."""
     if len(plan.provable) == 1 and not plan.ties:
         return []
-    if len(plan.provable) == 1:
+    if len(plan.provable) == 1 and len(plan.ties) == 1:
         (tie,) = plan.ties
         return [
             f"all answers together are {describe_optimality(plan.draws[tie.members[0]].block)}{describe_saving(tie)}"
@@ -160,11 +162,15 @@ def describe_saving(tie: AnyTie) -> str:
 def noise_names(plan: Plan) -> list[tuple[list[str], Guarantee, bool]]:
     """For every noise of a plan the questions it answers, its guarantee, and whether they are tied."""
     own = [((i,), draw.guarantee, False) for i, draw in enumerate(plan.draws) if draw in plan.untied]
-    ties = [(tie.members, tie.guarantee, True) for tie in plan.ties]
-    return [
-        ([_named_in(plan, slot, members) for slot in plan.slots if _is_in(slot, members)], guarantee, tied)
-        for members, guarantee, tied in (*own, *ties)
-    ]
+    found = [(_named(plan, members), guarantee, tied) for members, guarantee, tied in own]
+    for tie in plan.ties:  # one that nothing is asked of counts everybody for others
+        found.append((_named(plan, tie.members) or _named(plan, tie.lent_to), tie.guarantee, True))
+    return found
+
+
+def _named(plan: Plan, draws: Sequence[int]) -> list[str]:
+    """The questions that some draws answer, as they are called beside their noise."""
+    return [_named_in(plan, slot, draws) for slot in plan.slots if _is_in(slot, draws)]
 
 
 def _is_in(slot: Slot, members: Sequence[int]) -> bool:
@@ -187,6 +193,12 @@ def describe_shares(plan: Plan) -> list[str]:
         together = "one noise for all, " if tied and len(named) > 1 else "planned together, " if len(named) > 1 else ""
         share = (guarantee.mu / plan.guarantee.mu) ** 2
         lines.append(f"{', '.join(named)}: {together}{100 * share:.3g} % of the budget (μ={guarantee.mu:.4g})")
+    for tie in plan.ties:
+        if tie.lent_to:
+            lines.append(
+                f"{', '.join(_named(plan, tie.lent_to))}: errors are correlated with those of other answers, through a "
+                "noisy number of everybody that all of them use"
+            )
     public = [slot.name for slot in plan.slots if all(plan.draws[i].is_public for i in slot.draws)]
     return lines + ([f"{', '.join(public)}: public, exact and without noise"] if public else [])
 

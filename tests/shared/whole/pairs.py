@@ -93,6 +93,11 @@ def lifted(plan: Plan, totals: Found) -> list[list[int]]:
             continue
         at = next(i for i, draw in enumerate(plan.draws) if draw is noise)
         block = noise.block
+        if block.lender is not None:
+            assert block.lender.people is not None
+            everybody = totals[block.lender.members[block.lender.people]][0].records
+            found.append([int(y) for y in mechanism.lift_centred(noise, totals[at][0], everybody)])
+            continue
         vectors = [block.grid.lifted(block.codes, each.sums, each.records) for each in totals[at]]
         found.append([int(y) for vector in vectors for y in vector])
     return found

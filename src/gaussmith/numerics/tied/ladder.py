@@ -82,7 +82,7 @@ def solve(body: Body, neighbours: str) -> Solution:
         body.people_weight + sum(block.energy for block in found),
         tuple(family for family in families if family.members),
     )
-    blocks, how, law = (_replace_one if replaced else _add_remove)(rest) if heard else ([], "types", _NOBODY)
+    blocks, how, law = (_replace_one if replaced else _add_remove)(rest) if heard else ([], "types", NOBODY)
     found += [replace(block, members=tuple(heard[q] for q in block.members)) for block in blocks]
     lift = join(body, found)
     return Solution(
@@ -91,7 +91,7 @@ def solve(body: Body, neighbours: str) -> Solution:
 
 
 Found = tuple[list[Block], str, TypesLaw | None]
-_NOBODY = TypesLaw((), (), (), np.ones(1))
+NOBODY = TypesLaw((), (), (), np.ones(1))
 
 
 def _add_remove(body: Body) -> Found:

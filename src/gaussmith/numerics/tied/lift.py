@@ -86,7 +86,7 @@ class TiedLift:
 
     def scaled(self, columns: Sequence[Array], constant: float, factor: float) -> TiedLift:
         """Every entry times `factor`, and each core number of part q divided into units: column j by columns[q][j]."""
-        stacked = np.concatenate([*columns, [constant] * self.counted]) if self.own else np.zeros(0)
+        stacked = np.concatenate([*columns, np.full(int(self.counted), constant)])
         own = tuple(each * (units * factor) for each, units in zip(self.own, columns, strict=True))
         last = None if self.last is None else self.last * (stacked * factor)
         return TiedLift(self.groups, own, self.ties * (stacked * factor), last)
@@ -208,11 +208,13 @@ class TiedLift:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> TiedLift:
         """The lift that `to_dict` described."""
-        last = fields["last"]
+        last, ties = fields["last"], unpack(fields["ties"])
+        if not len(ties) and not fields["own"]:  # without parts, the number of people alone
+            ties = np.zeros((0, 0 if last is None else len(last)))
         return cls(
             tuple(int(g) for g in fields["groups"]),
             tuple(unpack(each) for each in fields["own"]),
-            unpack(fields["ties"]),
+            ties,
             None if last is None else np.array(last, float),
         )
 
