@@ -319,14 +319,10 @@ class RowCount:
         return nw.when(n < k).then(n).otherwise(nw.lit(k).cast(nw.Int64))
 
 
-def factors_of(feature: Feature) -> tuple[Feature, ...]:
-    """The features whose columns are read: those that a product is made of; another feature itself."""
-    return feature.factors if isinstance(feature, PersonProduct | RowProduct) else (feature,)
-
-
-def coded_of(feature: Feature) -> tuple[Feature, ...]:
-    """The features whose integers of a person are multiplied: those of a person's product; another feature itself."""
-    return feature.factors if isinstance(feature, PersonProduct) else (feature,)
+def factors_of(feature: Feature, of_person: bool = False) -> tuple[Feature, ...]:
+    """What a product is made of, else the feature itself; `of_person`: only products of numbers of a whole person."""
+    made = PersonProduct if of_person else PersonProduct | RowProduct
+    return feature.factors if isinstance(feature, made) else (feature,)
 
 
 def _known(x: nw.Expr, substitute: float) -> nw.Expr:

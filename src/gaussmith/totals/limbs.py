@@ -32,7 +32,6 @@ from gaussmith.totals.features import (
     PersonProduct,
     ProductInput,
     RowProduct,
-    coded_of,
     factors_of,
 )
 
@@ -192,7 +191,7 @@ def code_people(combined: Frame, added: Contribution, keep: Sequence[str]) -> Fr
     import narwhals as nw
 
     inputs = _inputs(added)
-    whole = [f for feature in added.features for f in coded_of(feature)]
+    whole = [f for feature in added.features for f in factors_of(feature, of_person=True)]
     frame = _divide(combined, sorted({_place(f, inputs) for f in whole if f.divides}))
     carry = 2.0**-TOTAL_LIMB
     for j in (j for each, j in inputs.items() if each.carries):
@@ -204,7 +203,7 @@ def code_people(combined: Frame, added: Contribution, keep: Sequence[str]) -> Fr
 
 def _code(feature: Feature, inputs: Mapping[Input, int], k: int) -> nw.Expr:
     """The integer that a person adds; a product of two has at most 42 bits."""
-    first, *others = (f.code(_place(f, inputs), k) for f in coded_of(feature))
+    first, *others = (f.code(_place(f, inputs), k) for f in factors_of(feature, of_person=True))
     return first * others[0] if others else first
 
 
