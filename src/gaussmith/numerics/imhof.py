@@ -26,7 +26,7 @@ def imhof_tail(weights: npt.ArrayLike, value: float, error: float = 1e-6) -> flo
     """P(Σ λ_j Z_j² > value) by Imhof's integral, to an absolute error of `error` (and of rounding, about 1e-13).
 
     Requires (checked): weights finite, 0 or more, one above 0; `value` above 0; 1e-12 ≤ error ≤ 1. Refused where the
-    integrand falls too slowly, as it does for one, two or three weights.
+    integrand falls too slowly: for one weight, and for two or three where the error is to be small.
 
     >>> round(imhof_tail([1.0, 1.0, 1.0, 1.0], 9.487729036781154), 5)
     0.05
