@@ -102,6 +102,11 @@ def prepare_request(
     return Prepared(plan, opened)
 
 
+def check_stages(first: Prepared, last: Prepared) -> None:
+    """Refuse a source that can be read once: every stage reads it again."""
+    check_once(first.sources[0].source, len(scans_of(first.sources)) + len(scans_of(last.sources)))
+
+
 def _check_types(rules: Sequence[RowRule], data: Any) -> None:
     """Refuse a source whose types have changed since the plan: what could not be missing then must be so still."""
     relied_on = dict.fromkeys(name for rule in rules for name in rule.complete_by_type)
