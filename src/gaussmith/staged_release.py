@@ -20,6 +20,7 @@ from gaussmith.plans import Plan
 from gaussmith.plans.staging import Staging, share_of
 from gaussmith.releases import Release
 from gaussmith.releases.path import Path, Stage, seen_of
+from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
 from gaussmith.stages import NOTHING
 
 Open = Callable[[Plan], Prepared]
@@ -40,12 +41,13 @@ def release_stages(plan: Plan, first: Prepared, open_source: Open, progress: Pro
     staging = plan.staging
     assert staging is not None
     planner = _planner(staging)
+    asked = tuple((name, tuple(plan[name].names)) for name in plan.questions)
     left = plan.guarantee.mu_squared
     stages: list[Stage] = []
     while True:
         seen = [seen_of(stage.step.stage, stage.release) for stage in stages]
         step = staging.rule.step(seen, left)
-        path = Path(staging.rule, tuple(stages), step, plan.hash)
+        path = Path(staging.rule, tuple(stages), step, plan.hash, asked)
         if step.stage == NOTHING:
             return replace(_unknown(plan), path=path)
         share = share_of(plan.guarantee, step, left)
@@ -73,7 +75,8 @@ def _planner(staging: Staging) -> Callable[..., Plan]:
 
 def _unknown(plan: Plan) -> Release:
     """The release of a plan whose stages found too little: every answer is unknown, and no more was spent."""
-    plan = replace(plan, staging=None)
+    slots = tuple(slot for slot in plan.slots if slot.name != DIAGNOSIS)  # nobody was clipped
+    plan = replace(plan, staging=None, slots=slots)
     shapes = ((draw.size, draw.block.shape.features.shape[0]) for draw in plan.draws)
     noisy = tuple(np.full(shape, np.nan) for shape in shapes)
     none = (None,) * len(plan.draws)

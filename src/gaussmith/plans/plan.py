@@ -96,6 +96,11 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
             raise PlanError(f"question {question!r}", rule, remedy, code="no-such-question", question=question)
         return replace(self, _only=question)
 
+    @property
+    def whole(self) -> Plan:
+        """The plan of all questions."""
+        return self if self._only is None else replace(self, _only=None, _piece=None)
+
     def __iter__(self) -> Iterator[Plan]:
         return (self[name] for name in self.questions)
 

@@ -36,6 +36,8 @@ class Path:
     stages: tuple[Stage, ...]
     last: Step
     plan_hash: str
+    asked: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The questions of the staged plan with the names of their answers: some may be lost on the way."""
 
     @property
     def taken(self) -> Fraction:
@@ -73,6 +75,7 @@ class Path:
         return {
             "rule": self.rule.to_dict(),
             "plan_hash": self.plan_hash,
+            "asked": [[question, list(names)] for question, names in self.asked],
             "stages": [
                 {
                     **_step_to_dict(stage.step),
@@ -94,7 +97,9 @@ class Path:
             Stage(_step_from_dict(each), release_of(Plan.from_dict(each["plan"]), each["draws"]))
             for each in fields["stages"]
         )
-        return cls(read_rule(fields["rule"]), stages, _step_from_dict(fields["last"]), str(fields["plan_hash"]))
+        asked = tuple((str(question), tuple(map(str, names))) for question, names in fields["asked"])
+        last = _step_from_dict(fields["last"])
+        return cls(read_rule(fields["rule"]), stages, last, str(fields["plan_hash"]), asked)
 
 
 def seen_of(stage: str, release: Release) -> Seen:

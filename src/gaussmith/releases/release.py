@@ -84,6 +84,11 @@ class Release(Recorded, Readings, CellReadings):
         return self.plan.guarantee
 
     @property
+    def whole(self) -> Release:
+        """The same release, not narrowed."""
+        return replace(self, plan=self.plan.whole, view=View())
+
+    @property
     def taken_less(self) -> Fraction | None:
         """What it took of μ², where stages ended before the answers; None where all of the guarantee is spent."""
         return self.path.taken if self.path is not None and self.path.last.stage == NOTHING else None
@@ -269,6 +274,8 @@ class Release(Recorded, Readings, CellReadings):
     @cached_property
     def standard_errors(self) -> Array:
         """The standard errors of the answers in order; for means by the delta method, in the units of the mean."""
+        if self.taken_less is not None:
+            return np.full(np.shape(self.values), np.nan)
         if (share := share_in_view(self)) is not None:
             return share.standard_errors
         return self._shown(side_by_side([each.standard_errors for each in self.readouts]))

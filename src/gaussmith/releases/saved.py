@@ -15,6 +15,7 @@ from gaussmith.errors import GaussmithError, PlanError, RequestError
 from gaussmith.numerics.exact import fraction_up
 from gaussmith.plans import Plan
 from gaussmith.plans.row_rule import RowRule
+from gaussmith.releases.learned import learned_sentences
 from gaussmith.releases.path import Path as Stages
 from gaussmith.releases.release import Release, View
 from gaussmith.releases.shown_groups import ShownGroups
@@ -58,8 +59,15 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "receipt": release.receipt,
         "plan": plan.to_dict(),
         **({"made_up": True} if release.made_up else {}),
-        **({} if release.path is None else {"stages": release.path.to_dict()}),
+        **_stages(release),
     }
+
+
+def _stages(release: Release) -> dict[str, Any]:
+    """What stages learned, in sentences, and the stages themselves; nothing where there were none."""
+    if release.path is None:
+        return {}
+    return {"learned": learned_sentences(release), "stages": release.path.to_dict()}
 
 
 def draws_to_dict(release: Release) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from gaussmith.errors import RequestError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.plans import Plan
 from gaussmith.plans.staging import Staging, share_of
+from gaussmith.requests.fields import is_found
 from gaussmith.requests.quantiles import PRIVATE
 from gaussmith.requests.question import Question
 from gaussmith.stages import ANSWERS, Step
@@ -122,13 +123,6 @@ def plan_stages(request: Request, targets: Sequence[tuple[str, str]]) -> Plan:
     staging = Staging(rule, planner(first, share_of(whole, first, whole.mu_squared)), _told_guess(named), planner)
     left = share_of(whole, Step(ANSWERS), (1 - rule.most_before) * whole.mu_squared)
     guessed = _answers(request, rule, dict.fromkeys(targets, GUESS), left).plan
-    if guessed.finds_keys:
-        raise RequestError(
-            "private bounds beside found keys",
-            "bounds are learned in stages, and found keys are a stage of their own",
-            "declare the groups or values, or find them in a request of its own",
-            code="private-bounds-beside-found-keys",
-        )
     for low, high in EXTREMES:  # so that planning cannot fail when bounds were learned
         _answers(request, rule, dict.fromkeys(targets, (low, high)), left)
     made = replace(guessed, guarantee=whole, staging=staging)
@@ -224,6 +218,13 @@ def _check(request: Request, targets: Sequence[tuple[str, str]]) -> None:
     """Refuse what would depend on bounds that are not known yet."""
     columns = {column for column, _ in targets}
     for scope in _scopes(request):
+        if any(is_found(keys) for name in ("by", "histograms") for keys in _values(scope.get(name))):
+            raise RequestError(
+                "private bounds beside found keys",
+                "bounds are learned in stages, and found keys are a stage of their own",
+                "declare the groups or values, or find them in a request of its own",
+                code="private-bounds-beside-found-keys",
+            )
         if scope.get("error_at_most") is not None:
             raise RequestError(
                 "error_at_most beside private bounds",
@@ -247,6 +248,10 @@ def _check(request: Request, targets: Sequence[tuple[str, str]]) -> None:
             "ask the two in requests of their own",
             code="private-bounds-of-rows-and-people",
         )
+
+
+def _values(given: Any) -> list[Any]:
+    return list(given.values()) if isinstance(given, Mapping) else []
 
 
 def _cells(request: Request, rule: LearnBounds, step: Step, guarantee: Guarantee) -> Request:

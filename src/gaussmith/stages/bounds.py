@@ -20,6 +20,9 @@ from gaussmith.stages.rule import ANSWERS, NOTHING, Rule, Seen, Step
 
 CELLS = "cells"
 
+VALUE, TOTAL = "value", "total"
+"""What has bounds: one row, or a person's total over all rows."""
+
 FEW, FEW_IN_ZOOM = 5, 3
 """A region of at most so many cells is zoomed into: of powers of two, and of a zoom."""
 
@@ -96,7 +99,7 @@ class LearnBounds:
 
     def _zooms(self, found: Mapping[Target, _Found]) -> dict[Target, Line]:
         """The cells of the next zoom of each target whose region is a few cells of one sign."""
-        lines = {target: _zoom_of(each) for target, each in found.items()}
+        lines = {target: _zoom_of(each) for target, each in found.items() if target.of != TOTAL}
         return {target: line for target, line in lines.items() if line is not None}
 
     def to_dict(self) -> dict[str, Any]:
@@ -153,4 +156,7 @@ def _bounds(target: Target, found: _Found, mu: float) -> tuple[float, float] | N
     if region is None:
         return rounded_bounds(line.edges[0], line.edges[-1]) if line.is_zoomed else None
     values = (seen.values[target.low], seen.values[target.high])
-    return rounded_bounds(*least_bounds(line, *values, _error(target, seen), region, mu))
+    low, high = least_bounds(line, *values, _error(target, seen), region, mu)
+    if target.of == TOTAL:  # in a group, or without a value, a person's total may be 0
+        low, high = min(low, 0.0), max(high, 0.0)
+    return rounded_bounds(low, high)
