@@ -66,8 +66,8 @@ def _planner(staging: Staging) -> Callable[..., Plan]:
     if staging.planner is None:
         raise PlanError(
             "a plan with stages that was read from a file",
-            "later stages are planned from the request it came from",
-            "release the request: gaussmith.release(request)",
+            "its later stages are planned by the request it came from",
+            "release that request: gaussmith.release(request)",
             code="staged-plan-without-request",
         )
     return staging.planner

@@ -295,19 +295,19 @@ class Question(Fields):
 
     def settled(self, unit: str | None) -> Question:
         """The same where every column has its bounds or values, beside it or said once; refuses what has none."""
-        assert not isinstance(self.bounds, str) and not isinstance(self.total_bounds, str)  # put in before
+        bounds, totals = ({} if isinstance(said, str) else said for said in (self.bounds, self.total_bounds))
         found: dict[str, Any] = {}
         for name, read in READERS.items():
             own = getattr(self, name)
             if name == "sums" and unit is not None:
-                found[name] = settle_totals(own, self.bounds, self.total_bounds, self.rows_per_unit)
+                found[name] = settle_totals(own, bounds, totals, self.rows_per_unit)
             elif read in OF_BOUNDED:
-                totals = self.total_bounds if name == "sums" else {}  # where a row is a person, its total is the row
-                found[name] = settle_rows(name, own, {**totals, **self.bounds})
+                of_rows = totals if name == "sums" else {}  # where a row is a person, its total is the row
+                found[name] = settle_rows(name, own, {**of_rows, **bounds})
             elif read is read_counted or (read is read_keys and isinstance(own, Mapping)):
                 cells = {c: self.bins[c] for c in own if own[c] is None and c in self.bins and c not in self.values}
                 found[name] = settle_values(name, own, {**self.values, **cells})
-        quantiles = settle_quantiles(self.quantiles, self.medians, self.bounds, self.total_bounds, self.bins, unit)
+        quantiles = settle_quantiles(self.quantiles, self.medians, bounds, totals, self.bins, unit)
         marginals = settle_marginals(self.marginals, self.values, self.bins)
         return replace(self, **found, quantiles=quantiles, medians={}, marginals=marginals)
 
