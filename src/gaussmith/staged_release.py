@@ -14,14 +14,15 @@ from dataclasses import replace
 import numpy as np
 
 from gaussmith import mechanism
-from gaussmith.errors import PlanError
+from gaussmith.errors import DataError, PlanError, RequestError
+from gaussmith.guarantee import Guarantee
 from gaussmith.mechanism import Prepared
 from gaussmith.plans import Plan
-from gaussmith.plans.staging import Staging, share_of
+from gaussmith.plans.staging import Planner, Staging, share_of
 from gaussmith.releases import Release
 from gaussmith.releases.path import Path, Stage, seen_of
 from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
-from gaussmith.stages import NOTHING
+from gaussmith.stages import NOTHING, Step
 
 Open = Callable[[Plan], Prepared]
 """Opens the source of a plan, which it certifies first; reads no data value."""
@@ -51,18 +52,34 @@ def release_stages(plan: Plan, first: Prepared, open_source: Open, progress: Pro
         if step.stage == NOTHING:
             return replace(_unknown(plan), path=path)
         share = share_of(plan.guarantee, step, left)
-        own = staging.first if not stages else planner(step, share)
+        own, prepared = (staging.first, first) if not stages else _open_later(planner, open_source, step, share)
         if own.spent > share.mu_squared or own.neighbours != plan.neighbours:
             what, rule = f"stage {step.stage!r} that spends too much", "its μ² must fit in its share"
             raise PlanError(what, rule, "plan again", code="stage-spends-too-much", stage=step.stage)
         left -= own.spent
-        made = mechanism.release(first if not stages else open_source(own), progress)
+        made = mechanism.release(prepared, progress)
         if step.is_last:
             return replace(made, plan=replace(made.plan, guarantee=plan.guarantee), path=path)
         stages.append(Stage(step, made))
 
 
-def _planner(staging: Staging) -> Callable[..., Plan]:
+def _open_later(planner: Planner, open_source: Open, step: Step, share: Guarantee) -> tuple[Plan, Prepared]:
+    """The plan of a stage after the first and its opened source; whatever fails now fails after the charge."""
+    try:
+        own = planner(step, share)
+        return own, open_source(own)
+    except RequestError as error:
+        raise DataError(
+            f"stage {step.stage!r} could not be released",
+            "the source no longer fits the request, or what was learned cannot be planned",
+            "check that the source did not change; a charge stays, and with the same id nothing is charged again",
+            code="later-stage-failed",
+            stage=step.stage,
+            cause=error.code,
+        ) from None
+
+
+def _planner(staging: Staging) -> Planner:
     if staging.planner is None:
         raise PlanError(
             "a plan with stages that was read from a file",

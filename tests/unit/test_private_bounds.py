@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from fixed_noise import fixed_noise
+from planting import plant
 from refusals import refused
 
 import gaussmith as gm
@@ -201,6 +203,67 @@ def test_a_crash_between_stages_keeps_the_charge_and_a_retry_pays_nothing(
     made = gm.release(request, ledger=ledger, id="one")
     assert gm.release(request, ledger=ledger, id="one") == made
     assert ledger.spent == charge_units(3.0)
+
+
+def test_a_stage_that_fails_after_the_charge_is_a_failure_of_data(tmp_path: Path) -> None:
+    """Exit code 4, not 2: the budget stays spent."""
+    path = tmp_path / "t.parquet"
+    TABLE.write_parquet(path)
+    ledger = Ledger.create(tmp_path / "study.ledger", gm.Guarantee(mu=10))
+    request = gm.Request(str(path), means={"x": "private"}, guarantee=G)
+    staging = request.plan.staging
+    assert staging is not None and staging.planner is not None
+    plan = staging.planner
+
+    def lose(step: Any, share: gm.Guarantee) -> gm.Plan:
+        TABLE.drop("x").write_parquet(path)
+        return plan(step, share)
+
+    object.__setattr__(staging, "planner", lose)
+    with refused("later-stage-failed"):
+        gm.release(request, ledger=ledger, id="one")
+    assert ledger.spent == charge_units(3.0)
+    object.__setattr__(staging, "planner", plan)
+    TABLE.write_parquet(path)
+    assert gm.release(request, ledger=ledger, id="one").id == "one"
+    assert ledger.spent == charge_units(3.0)
+
+
+def test_what_a_release_took_is_checked(tmp_path: Path) -> None:
+    with refused("taken-not-positive"):
+        square_units(Fraction(0))
+    ledger = Ledger.create(tmp_path / "study.ledger", gm.Guarantee(mu=10))
+    ledger.reserve("one", "a", gm.Guarantee(mu=1))
+    ledger.store("one", b"x", taken=Fraction(9))  # more than was charged: nothing is given back, nothing more taken
+    assert ledger.spent == charge_units(1.0)
+    ledger.reserve("two", "b", gm.Guarantee(mu=1))
+    ledger.store("two", b"y", taken=Fraction(1, 4))
+    ledger.store("two", b"z", taken=Fraction(1, 8))
+    assert ledger.spent == charge_units(1.0) + charge_units(0.5)
+    assert ledger.verify().spent == ledger.spent
+
+
+def test_a_ledger_that_gives_back_too_much_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.create(tmp_path / "study.ledger", gm.Guarantee(mu=10))
+    ledger.reserve("one", "a", gm.Guarantee(mu=1))
+    plant(monkeypatch, Ledger.store, "charge=due - reserved.charge,", "charge=due - 2 * reserved.charge,")
+    ledger.store("one", b"x", taken=Fraction(1, 4))
+    with refused("ledger-charge-wrong"):
+        ledger.verify()
+
+
+def test_a_ledger_that_gives_back_less_than_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.create(tmp_path / "study.ledger", gm.Guarantee(mu=10))
+    ledger.reserve("one", "a", gm.Guarantee(mu=1))
+    plant(monkeypatch, Ledger.store, "min(reserved.charge, square_units(taken))", "square_units(taken)")
+    ledger.store("one", b"x", taken=Fraction(9))
+    with refused("ledger-gives-back-too-much"):
+        ledger.verify()
+
+
+def test_targets_need_bounds() -> None:
+    with refused("targets-beside-private-bounds"):
+        ask(means={"x": "private"}).guarantee_for({"x_mean": 1.0}, rows=1000)
 
 
 def test_a_rehearsal_goes_through_the_stages() -> None:
