@@ -261,6 +261,15 @@ def test_a_ledger_that_gives_back_less_than_nothing_is_found(tmp_path: Path, mon
         ledger.verify()
 
 
+def test_some_columns_alone_may_be_diagnosed() -> None:
+    request = ask(sums={"x": (0, 10), "y": (0, 2000)}, diagnose=["x"])
+    assert {name.split("_")[0] for name in request.plan["diagnosis"].names} == {"x"}
+    with refused("diagnose-of-unbounded-column"):
+        ask(sums={"x": (0, 10)}, diagnose=["xx"])
+    with refused("diagnose-not-boolean"):
+        ask(sums={"x": (0, 10)}, diagnose=[])
+
+
 def test_targets_need_bounds() -> None:
     with refused("targets-beside-private-bounds"):
         ask(means={"x": "private"}).guarantee_for({"x_mean": 1.0}, rows=1000)

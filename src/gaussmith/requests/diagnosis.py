@@ -77,6 +77,12 @@ def check_parts(questions: Sequence[Question], unit: str | None, only: Sequence[
         for part in _parts(question, None if question.person_columns else unit, only):
             read = (part.asked, part.present, part.where, part.columns, part.person_columns)
             found.setdefault(read, (question, part))
+    known = {part.asked[0].arguments[2] for _, part in found.values()}
+    for column in only or ():
+        if column not in known:
+            what, rule = f"diagnose names {column!r}", "no answer has bounds of this column"
+            remedy = "leave it out, or ask for it with bounds"
+            raise RequestError(what, rule, remedy, code="diagnose-of-unbounded-column", column=column)
     if not found:
         raise RequestError(
             "diagnose = true, and no answer has bounds or limits",
