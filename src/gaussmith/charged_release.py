@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.addresses import is_here, without_password, without_secrets
@@ -19,6 +20,7 @@ from gaussmith.plans import Plan
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases import Release
 from gaussmith.requests.request import Request
+from gaussmith.staged_release import release_stages
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
@@ -45,8 +47,21 @@ def release(
 
     request = read_request(request)
     book = open_ledger(ledger, id)
-    prepared = mechanism.prepare_request(request.plan, request.source, engine, master)
-    return _release(prepared, request.source, lambda: request_hash(request), book, id, progress, request.unit)
+
+    def prepare(plan: Plan) -> Prepared:
+        return mechanism.prepare_request(plan, request.source, engine, master)
+
+    staging = request.plan.staging
+    prepared = prepare(request.plan if staging is None else staging.first)
+    if staging is not None:
+        mechanism.check_stages(prepared, prepare(request.plan))  # what the last stage reads is refused now or never
+
+    def make() -> Release:
+        if staging is None:
+            return mechanism.release(prepared, progress)
+        return release_stages(request.plan, prepared, prepare, progress)
+
+    return _release(request.plan, make, request.source, lambda: request_hash(request), book, id, request.unit)
 
 
 def rehearse(request: Request | str | os.PathLike[str], rows: int = 10_000) -> Release:
@@ -69,26 +84,31 @@ def rehearse(request: Request | str | os.PathLike[str], rows: int = 10_000) -> R
     here = not isinstance(data, str | os.PathLike) or is_here(os.fspath(data))
     kinds = mechanism.prepare_request(request.plan, request.source).sources[0].source.kinds if here else None
     table = made_up_table(request.plan, rows, kinds)
-    made = mechanism.release(mechanism.prepare_request(request.plan, table, is_made_up=True))
+
+    def prepare(plan: Plan) -> Prepared:
+        return mechanism.prepare_request(plan, table, is_made_up=True)
+
+    staging = request.plan.staging
+    if staging is None:
+        made = mechanism.release(prepare(request.plan))
+    else:
+        made = release_stages(request.plan, prepare(staging.first), prepare)
     return replace(made, made_up=True)
 
 
 def _release(
-    prepared: Prepared,
+    plan: Plan,
+    make: Callable[[], Release],
     data: Any,
     asked: Callable[[], str],
     book: Ledger | None,
     id: str | None,
-    progress: Progress | None,
     unit: str | Sequence[str] | None,
 ) -> Release:
-    """Release what was prepared; with a ledger, charge first and store the result."""
-    from gaussmith import mechanism
-
+    """Make the release of a plan; with a ledger, charge first and store the result."""
     if book is None:
-        return mechanism.release(prepared, progress)
-    stored = charged(book, id, prepared.plan, data, asked(), lambda: mechanism.release(prepared, progress), unit)
-    return Release.from_json(stored)
+        return make()
+    return Release.from_json(charged(book, id, plan, data, asked(), make, unit))
 
 
 def read_request(request: Any) -> Request:
@@ -143,7 +163,8 @@ def release_plan(
     book = open_ledger(ledger, id)
     prepared = mechanism.prepare(plan, data, columns, form)
     rule = prepared.sources[plan.slot.draws[0]].rule  # other draws only count people for it
-    return _release(prepared, data, lambda: hash_of(plan.hash, data, rule.to_dict()), book, id, progress, rule.unit)
+    asked = partial(hash_of, plan.hash, data, rule.to_dict())
+    return _release(plan, lambda: mechanism.release(prepared, progress), data, asked, book, id, rule.unit)
 
 
 def charged(
@@ -172,7 +193,8 @@ def charged(
     failpoint("before-data")
     made = make().named(reservation.release_id, str(reservation.receipt))
     failpoint("after-noise")
-    return book.store(reservation.release_id, made.to_json().encode("utf-8", "surrogatepass"), plan_hash=plan.hash)
+    payload = made.to_json().encode("utf-8", "surrogatepass")
+    return book.store(reservation.release_id, payload, plan_hash=plan.hash, taken=made.taken_less)
 
 
 def open_ledger(ledger: Any, id: str | None) -> Ledger | None:

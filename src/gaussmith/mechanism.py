@@ -57,6 +57,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
     `columns` names the columns of the domain's coordinates where they differ from its own names; `form` says how items
     and ballots are written.
     """
+    _refuse_stages(plan)
     plan.certify()  # before anything is opened
     draw = plan.draw
     if len(plan.slots) != 1:
@@ -102,6 +103,11 @@ def prepare_request(
     return Prepared(plan, opened)
 
 
+def check_stages(first: Prepared, last: Prepared) -> None:
+    """Refuse a source that can be read once: every stage reads it again."""
+    check_once(first.sources[0].source, len(scans_of(first.sources)) + len(scans_of(last.sources)))
+
+
 def _check_types(rules: Sequence[RowRule], data: Any) -> None:
     """Refuse a source whose types have changed since the plan: what could not be missing then must be so still."""
     relied_on = dict.fromkeys(name for rule in rules for name in rule.complete_by_type)
@@ -129,11 +135,23 @@ def release(prepared: Prepared, progress: Progress | None = None) -> Release:
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
     """
     plan, sources = prepared.plan, prepared.sources
+    _refuse_stages(plan)
     plain = [i for i, draw in enumerate(plan.draws) if draw.groups is None or not draw.groups.is_found]
     added = dict(zip(plain, total_all([sources[i] for i in plain], progress), strict=True))
     totals = [added.get(i, []) for i in range(len(sources))]
     release = _release_with_keys(prepared, totals) if plan.finds_keys else release_totals(plan, totals)
     return replace(release, row_rules=told_rules(prepared))
+
+
+def _refuse_stages(plan: Plan) -> None:
+    """Refuse a plan with stages before it: its draws are guessed."""
+    if plan.staging is not None:
+        raise PlanError(
+            "the plan of a request in stages",
+            "its noise is planned when the stages before were released",
+            "release the request it came from: gaussmith.release(request)",
+            code="staged-plan-released-alone",
+        )
 
 
 def told_rules(prepared: Prepared) -> tuple[RowRule | None, ...]:

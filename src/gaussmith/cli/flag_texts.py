@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from gaussmith.cli.parser import number
 from gaussmith.errors import DomainError, RequestError
 
+PRIVATE = "private"
+"""What stands for bounds that are learned; said here again, because help must not wait for requests to load."""
 
-def read_bounds(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
-    found: dict[str, tuple[float, float]] = {}
+
+def read_bounds(flag: str, texts: Sequence[str] | None) -> Any:
+    """NAME:LOW:HIGH, or NAME:private; of bounds also `private` alone, for all columns that have none."""
+    if flag in ("--bounds", "--total-bounds") and list(texts or ()) == [PRIVATE]:
+        return PRIVATE
+    found: dict[str, Any] = {}
     for text in texts or ():
+        private, _, word = text.rpartition(":")
+        if word == PRIVATE and private and flag != "--mean-within":
+            _check_once(flag, private, found)
+            found[private] = PRIVATE
+            continue
         name, *ends = text.rsplit(":", 2)
         if len(ends) != 2 or not name:
             raise DomainError(
                 f"{flag} {text}",
                 "every column needs two bounds, known without looking at the data",
-                f"write {flag} {name or 'age'}:0:100",
+                f"write {flag} {name or 'age'}:0:100, or {flag} {name or 'age'}:{PRIVATE} for bounds that are learned",
                 code="flag-without-two-bounds",
                 flag=flag,
                 text=text,
@@ -31,11 +42,21 @@ def read_bounds(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float
         if math.isnan(low) or math.isnan(high):
             rule, remedy = "both bounds must be numbers", f"write {flag} {name}:0:100"
             raise DomainError(f"{flag} {text}", rule, remedy, code="flag-bounds-not-numbers", flag=flag, text=text)
-        if name in found:
-            what, rule = f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer"
-            raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
+        _check_once(flag, name, found)
         found[name] = (low, high)
     return found
+
+
+def _check_once(flag: str, name: str, found: Container[str]) -> None:
+    if name in found:
+        what, rule = f"{flag} {name} twice", "a column has one pair of bounds for each kind of answer"
+        raise RequestError(what, rule, "leave one out", code="flag-column-twice", flag=flag, name=name)
+
+
+def read_shares(flag: str, texts: Sequence[str] | None) -> dict[str, float]:
+    """NAME=SHARE: shares of the budget."""
+    named = read_named(flag, texts, "bounds=0.1")
+    return {name: number(flag, share) for name, share in named.items()}
 
 
 def read_asked(flag: str, texts: Sequence[str] | None) -> dict[str, tuple[float, float] | None]:

@@ -20,6 +20,7 @@ from gaussmith.cli.flag_texts import (
     read_named,
     read_number,
     read_regression,
+    read_shares,
     read_tables,
     read_weights,
     read_whole,
@@ -78,7 +79,9 @@ FLAGS = (
         "regression", read_regression,
     ),
     Flag(
-        "bounds", "NAME:LOW:HIGH", "the bounds of one row, for all answers about it", "bounds", read_bounds, often=True
+        "bounds", "NAME:LOW:HIGH",
+        "the bounds of one row, for all answers about it; NAME:private or private: learned from the data, at a price",
+        "bounds", read_bounds, often=True,
     ),
     Flag(
         "total_bounds", "NAME:LOW:HIGH", "the bounds of a person's total over all rows, for sums with --unit",
@@ -200,6 +203,10 @@ FLAGS = (
     Flag(
         "diagnose", None, "also say how many people are beyond bounds and limits, for 2 % of μ²",
         "diagnose", lambda flag, given: bool(given),
+    ),
+    Flag(
+        "budget", "NAME=SHARE", "with private bounds: the share of μ² of bounds (default 0.06), zooms or clipped",
+        "budget", read_shares, often=True,
     ),
 )  # fmt: skip
 """The flags of a request, in the order of the help; guarantee and neighbours follow them."""

@@ -394,6 +394,6 @@ def _pairs(bounds: Mapping[str, tuple[float, float]]) -> tuple[Array, Array]:
         except (TypeError, ValueError, OverflowError):
             what = f"bounds of {name!r} = {pair!r}"
             rule = "every column needs two numbers"
-            remedy = f"write {{{name!r}: (0, 100)}}"
+            remedy = f"write {{{name!r}: (0, 100)}}; only a gaussmith.Request learns bounds"
             raise DomainError(what, rule, remedy, code="bounds-not-two-numbers", column=name, bounds=pair) from None
     return np.array(low, float), np.array(high, float)

@@ -22,7 +22,15 @@ from gaussmith.ledger.history import charge_rows
 from gaussmith.ledger.pages import FORMAT, Pages, Storage, unreadable
 from gaussmith.ledger.protection import Protection, Unit, check_protection, find_protection, read_unit
 from gaussmith.ledger.remainder import Outlook, largest_epsilon, refuse_charge, refuse_keys
-from gaussmith.ledger.units import budget_square, budget_units, charge_units, check_keys_delta, guarantee_of, keys_units
+from gaussmith.ledger.units import (
+    budget_square,
+    budget_units,
+    charge_units,
+    check_keys_delta,
+    guarantee_of,
+    keys_units,
+    square_units,
+)
 from gaussmith.ledger.verification import Verification, verify_pages
 
 if TYPE_CHECKING:
@@ -257,8 +265,11 @@ class Ledger:
             left // charge if not keys else min(left // charge, keys_left // keys_units(keys)),
         )
 
-    def store(self, release_id: str, payload: bytes, *, plan_hash: str = "") -> bytes:
+    def store(self, release_id: str, payload: bytes, *, plan_hash: str = "", taken: Fraction | None = None) -> bytes:
         """The final bytes of this release: `payload`, or what was stored before it. Show only these.
+
+        `taken` is what a release in stages took of μ², where these ended early: the rest of its charge is given back in
+        the same transaction, once. It must follow from the payload alone, which is public (owed).
 
         Guarantee: every call for one id returns the same bytes. Requires: a reservation of that id (checked).
         If the ledger fails now, it raises DataError, because the data is open: the charge stays; retry with the id.
@@ -274,10 +285,11 @@ class Ledger:
                     earlier = pages.stored(release_id)
                     if earlier is not None:
                         return earlier
+                    due = reserved.charge if taken is None else min(reserved.charge, square_units(taken))
                     entry = follow(
-                        last, "store", {},
+                        last, "store", {} if due == reserved.charge else {"taken": str(taken)},
                         release_id=release_id, request_hash=reserved.request_hash, plan_hash=plan_hash,
-                        payload_hash=digest(payload),
+                        payload_hash=digest(payload), charge=due - reserved.charge,
                         # Not the clock: how long the data took to sum depends on the data.
                         time=reserved.time,
                     )  # fmt: skip

@@ -20,7 +20,7 @@ def charge_rows(entries: Iterable[Entry], whole: Guarantee, budget: int) -> list
     from gaussmith.guarantee import Guarantee
 
     entries = list(entries)
-    done = {entry.release_id for entry in entries if entry.kind == "store"}
+    done = {entry.release_id: entry.charge for entry in entries if entry.kind == "store"}  # 0, or what was given back
     delta = whole.delta
 
     @functools.cache
@@ -39,7 +39,7 @@ def charge_rows(entries: Iterable[Entry], whole: Guarantee, budget: int) -> list
                     "state": "done" if entry.release_id in done else "pending",
                     "mu": body["mu"],
                     "epsilon": stated["epsilon"] if stated.get("delta") == delta is not None else epsilon(body["mu"]),
-                    "share": entry.charge / budget,
+                    "share": (entry.charge + done.get(entry.release_id, 0)) / budget,
                     "spent": entry.spent / budget,
                     "keys_delta": fraction_up(Fraction(body["keys_delta"])),
                     "unit": body.get("unit"),

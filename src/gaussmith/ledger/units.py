@@ -42,6 +42,26 @@ def charge_units(mu: float) -> int:
     return math.ceil(Fraction(check_mu(mu)) ** 2 * (1 << UNIT_BITS))
 
 
+def square_units(square: Fraction) -> int:
+    """The whole number of units that covers an exact sum of μ², never too few; refuses less than 1.
+
+        ⌈2²⁵⁶ Σ μ_i²⌉
+
+    Guarantee: units · 2⁻²⁵⁶ ≥ Σ μ_i², in exact arithmetic. Requires: a sum above 0 (checked). Rounding: up.
+
+    >>> square_units(Fraction(1, 64)) == charge_units(0.125)
+    True
+    """
+    if not isinstance(square, Fraction) or square <= 0:
+        raise GuaranteeError(
+            f"taken={square!r}",
+            "what a release took is a fraction above 0",
+            "store it without",
+            code="taken-not-positive",
+        )
+    return math.ceil(square * (1 << UNIT_BITS))
+
+
 def budget_square(guarantee: Guarantee, keys_delta: Fraction = NO_KEYS) -> Fraction:
     """The exact total that a ledger may spend: 2ρ if ρ was stated, otherwise μ². Rounded down.
 

@@ -14,7 +14,7 @@ from gaussmith.errors import LedgerError
 from gaussmith.ledger.chain import Entry, Receipt, broken, check_links, digest
 from gaussmith.ledger.pages import Pages
 from gaussmith.ledger.protection import Protection, Unit, find_protection, read_unit
-from gaussmith.ledger.units import budget_square, budget_units, charge_units, check_keys_delta, keys_units
+from gaussmith.ledger.units import budget_square, budget_units, charge_units, check_keys_delta, keys_units, square_units
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,8 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
             elif entry.kind == "reserve":
                 due, keys_due = charge_units(body["mu"]), keys_units(check_keys_delta(Fraction(body["keys_delta"])))
                 _check_close(Fraction(body["mu"]) ** 2, Guarantee.from_dict(body["guarantee"]).charge(), entry, where)
+            elif "taken" in body:
+                due = _given_back(body, reserved.get(entry.release_id), entry, where)
             if entry.kind != "store":
                 told = _follow_protection(told, body, entry, where)
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
@@ -121,6 +123,15 @@ def _check_accounts(entries: list[Entry], where: str) -> tuple[dict[str, Entry],
                 raise broken(where, what, code="ledger-stores-uncharged", entry=entry.seq)
             stored[entry.release_id] = entry
     return reserved, stored
+
+
+def _given_back(body: dict[str, Any], reserved: Entry | None, entry: Entry, where: str) -> int:
+    """What a release in stages that ended early gives back of its charge: 0 or less, and never more than it."""
+    due = square_units(Fraction(body["taken"])) - (0 if reserved is None else reserved.charge)
+    if reserved is None or due > 0:
+        what = f"entry {entry.seq} gives back more than was charged"
+        raise broken(where, what, code="ledger-gives-back-too-much", entry=entry.seq)
+    return due
 
 
 def _follow_protection(told: Protection, body: dict[str, Any], entry: Entry, where: str) -> Protection:

@@ -29,6 +29,7 @@ from gaussmith.plans.found_keys import FindsKeys
 from gaussmith.plans.noises import HasNoises
 from gaussmith.plans.saved_plan import FORMAT, check_saved, parse_saved
 from gaussmith.plans.slot import Piece, Slot, check_slots
+from gaussmith.plans.staging import Staging
 from gaussmith.problem import Domain
 from gaussmith.statistics import Answers
 
@@ -60,6 +61,9 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
     """The name of the question that this plan is narrowed to."""
     _piece: int | None = field(default=None, repr=False)
     """The piece of that question that this plan is narrowed to."""
+    staging: Staging | None = field(default=None, repr=False)
+    """The stages that come before; then draws and errors are those expected under its guess, and noise is planned when
+    these were seen."""
 
     @classmethod
     def of(cls, draw: Draw, *others: Draw) -> Plan:
@@ -91,6 +95,11 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
             rule, remedy = "the plan has no such question", nearest(str(question), self.questions)
             raise PlanError(f"question {question!r}", rule, remedy, code="no-such-question", question=question)
         return replace(self, _only=question)
+
+    @property
+    def whole(self) -> Plan:
+        """The plan of all questions."""
+        return self if self._only is None else replace(self, _only=None, _piece=None)
 
     def __iter__(self) -> Iterator[Plan]:
         return (self[name] for name in self.questions)
@@ -232,12 +241,18 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
                 )
         for tie in self.ties:
             tie.certify(self.draws)
-        own = tuple(draw.guarantee for draw in self.untied)
-        spent = sum((Fraction(each.mu) ** 2 for each in (*own, *(tie.guarantee for tie in self.ties))), Fraction(0))
-        if spent > Fraction(self.guarantee.mu) ** 2:
+        before = Fraction(0) if self.staging is None else self.staging.certify(self.guarantee, self.neighbours)
+        if self.spent + before > Fraction(self.guarantee.mu) ** 2:
             what = "draws that spend too much"
             raise PlanError(what, "their μ² must fit in the guarantee's", "plan again", code="draws-spend-too-much")
         self.certify_keys()
+
+    @property
+    def spent(self) -> Fraction:
+        """Σ μ_draw², exactly: what all noises of this plan take of μ², without stages before it."""
+        own = (draw.guarantee for draw in self.untied)
+        each = (*own, *(tie.guarantee for tie in self.ties))
+        return sum((Fraction(guarantee.mu) ** 2 for guarantee in each), Fraction(0))
 
     @property
     def protects(self) -> str:
@@ -301,6 +316,7 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
             "draws": [draw.to_dict() for draw in self.draws],
             "ties": [tie.to_dict() for tie in self.ties],
             "questions": [slot.to_dict() for slot in self.slots],
+            **({} if self.staging is None else {"stages": self.staging.to_dict()}),
         }
 
     def to_json(self) -> str:
@@ -317,6 +333,7 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
                 check(fields["neighbours"]),
                 read_tied(list(map(Draw.from_dict, fields["draws"])), fields["ties"]),
                 tuple(map(Slot.from_dict, fields["questions"])),
+                staging=Staging.from_dict(fields["stages"]) if "stages" in fields else None,
             )
             check_slots(plan.slots, plan.draws)
             plan.certify()

@@ -26,8 +26,8 @@ def check_saved(fields: Any) -> None:
         seen = fields.get("format") if isinstance(fields, dict) else None
         what, rule = f"plan format = {seen!r}", f"this version reads format {FORMAT}"
         raise PlanError(what, rule, "plan again with this version", code="unknown-plan-format", format=seen)
-    if set(fields) != FIELDS:
-        odd = sorted(set(fields) ^ FIELDS)
+    if set(fields) - {"stages"} != FIELDS:  # which a plan with stages has too
+        odd = sorted((set(fields) - {"stages"}) ^ FIELDS)
         rule = "a plan must have exactly the fields it was saved with"
         raise PlanError(f"plan fields {odd}", rule, "plan again", code="plan-fields-differ", fields=odd)
 

@@ -42,11 +42,11 @@ def diagnosis_sentences(release: Release) -> list[str]:
             for piece in question.pieces:
                 rule = piece.row_rule
                 assert rule is not None
-                found += [printable(each) for each in _told(rule, _sums(piece), len(piece.names))]
+                found += [printable(each) for each in _told(rule, sums_of(piece), len(piece.names))]
     return found
 
 
-def _sums(piece: Release) -> Sum:
+def sums_of(piece: Release) -> Sum:
     """How many people are in some cells together: the value, and the ends of its 95 % interval."""
     values, covariance, width = np.ravel(piece.values), piece.covariance(), normal_width(0.95)
 
@@ -81,7 +81,7 @@ def _of_bounds(kind: str, column: str, ends: tuple[float, float], add: Sum, cell
         if found[1] >= SOMEBODY:
             bounds = f"{what} {side} {_number(end)}"
             lines.append(
-                f"{_people(found)} had {bounds}{where}: {each} as {_number(end)}, so the true {answers} {effect}"
+                f"{people_of(found)} had {bounds}{where}: {each} as {_number(end)}, so the true {answers} {effect}"
             )
         else:
             unseen.append(f"{side} {_number(end)} (at most about {found[2]:,.0f})")
@@ -105,7 +105,7 @@ def _of_rows(limit: int, add: Sum, where: str) -> list[str]:
     lines = []
     if more[1] >= SOMEBODY:
         had = f"had more than {limit:,} rows{where}"
-        lines.append(f"{_people(more)} {had}: their sums and numbers of rows are scaled down to {limit:,}")
+        lines.append(f"{people_of(more)} {had}: their sums and numbers of rows are scaled down to {limit:,}")
     else:
         lines.append(f"no sign of people with more than {limit:,} rows{where}: at most about {more[2]:,.0f}")
     if limit > 1 and add([1, 2])[2] < NEARLY * add([0, 1, 2])[1]:
@@ -121,8 +121,8 @@ def _of_groups(limit: int, add: Sum) -> list[str]:
     lines = []
     if more[1] >= SOMEBODY:
         lines.append(
-            f"{_people(more)} were in more than {groups}: they count in {groups} only, so the true counts and sums of "
-            "groups are larger"
+            f"{people_of(more)} were in more than {groups}: they count in {groups} only, so the true counts and sums "
+            "of groups are larger"
         )
     else:
         lines.append(f"no sign of people in more than {groups}: at most about {more[2]:,.0f}")
@@ -131,7 +131,8 @@ def _of_groups(limit: int, add: Sum) -> list[str]:
     return lines
 
 
-def _people(found: Estimate) -> str:
+def people_of(found: Estimate) -> str:
+    """An estimated number of people with its interval."""
     value, lower, upper = found
     return f"about {value:,.0f} people ({lower:,.0f} to {upper:,.0f})"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -19,12 +20,14 @@ from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.pieces import Together
 from gaussmith.plans.row_rule import RowRule, notes_on
 from gaussmith.releases.distribution import CellReadings
+from gaussmith.releases.path import Path
 from gaussmith.releases.piece_readout import read_piece
 from gaussmith.releases.readings import Readings
 from gaussmith.releases.readout import Readout, ReadoutByWeight, block_diagonal, side_by_side
 from gaussmith.releases.recorded import Recorded
 from gaussmith.releases.shares_in_view import share_in_view, share_names
 from gaussmith.releases.shown_groups import ShownGroups
+from gaussmith.stages import NOTHING
 from gaussmith.statistics.mean import check_method
 
 
@@ -68,6 +71,8 @@ class Release(Recorded, Readings, CellReadings):
     view: View = field(default=View(), repr=False)
     shown: tuple[ShownGroups | None, ...] = field(default=(), repr=False)
     """Of each draw over found keys the groups that were shown; None for other draws. Empty where no keys are found."""
+    path: Path | None = field(default=None, repr=False)
+    """The stages before these answers, where there were any: their plans and noisy outputs, and what was learned."""
 
     def named(self, id: str, receipt: str) -> Release:
         """The same release under the id that a ledger charged, with the ledger's receipt."""
@@ -77,6 +82,16 @@ class Release(Recorded, Readings, CellReadings):
     def guarantee(self) -> Guarantee:
         """That of the whole release, all questions and groups together."""
         return self.plan.guarantee
+
+    @property
+    def whole(self) -> Release:
+        """The same release, not narrowed."""
+        return replace(self, plan=self.plan.whole, view=View())
+
+    @property
+    def taken_less(self) -> Fraction | None:
+        """What it took of μ², where stages ended before the answers; None where all of the guarantee is spent."""
+        return self.path.taken if self.path is not None and self.path.last.stage == NOTHING else None
 
     @property
     def row_rule(self) -> RowRule | None:
@@ -259,6 +274,8 @@ class Release(Recorded, Readings, CellReadings):
     @cached_property
     def standard_errors(self) -> Array:
         """The standard errors of the answers in order; for means by the delta method, in the units of the mean."""
+        if self.taken_less is not None:
+            return np.full(np.shape(self.values), np.nan)
         if (share := share_in_view(self)) is not None:
             return share.standard_errors
         return self._shown(side_by_side([each.standard_errors for each in self.readouts]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from gaussmith.errors import GaussmithError, PlanError, RequestError
 from gaussmith.numerics.exact import fraction_up
 from gaussmith.plans import Plan
 from gaussmith.plans.row_rule import RowRule
+from gaussmith.releases.learned import learned_sentences
+from gaussmith.releases.path import Path as Stages
 from gaussmith.releases.release import Release, View
 from gaussmith.releases.shown_groups import ShownGroups
 
@@ -31,7 +34,6 @@ def release_to_dict(release: Release) -> dict[str, Any]:
     from gaussmith import __version__
 
     view, plan = release.view, release.plan
-    none = (None,) * len(plan.draws)
     return {
         "format": FORMAT,
         "kind": "release",
@@ -46,17 +48,7 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         ],
         "confidence": 0.95,
         "intervals_cover": COVERS,
-        "draws": [
-            {"features": noisy.tolist(), "records": records, "row_rule": row_rule and row_rule.to_dict()}
-            | ({} if shown is None else {"shown": shown.to_dict()})
-            for noisy, records, row_rule, shown in zip(
-                release.noisy,
-                release.records,
-                release.row_rules,
-                release.shown or none,
-                strict=True,
-            )
-        ],
+        "draws": draws_to_dict(release),
         "view": {
             "question": plan.questions[0] if len(plan) < len(plan.slots) else None,
             "groups": None if view.groups is None else list(view.groups),
@@ -67,7 +59,55 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "receipt": release.receipt,
         "plan": plan.to_dict(),
         **({"made_up": True} if release.made_up else {}),
+        **_stages(release),
     }
+
+
+def _stages(release: Release) -> dict[str, Any]:
+    """What stages learned, in sentences, and the stages themselves; nothing where there were none."""
+    if release.path is None:
+        return {}
+    return {"learned": learned_sentences(release), "stages": release.path.to_dict()}
+
+
+def draws_to_dict(release: Release) -> list[dict[str, Any]]:
+    """The noisy numbers of each draw; null where there are none, because the stages before found too little."""
+    none = (None,) * len(release.plan.draws)
+    return [
+        {
+            "features": [[each if np.isfinite(each) else None for each in row] for row in noisy.tolist()],
+            "records": records,
+            "row_rule": row_rule and row_rule.to_dict(),
+        }
+        | ({} if shown is None else {"shown": shown.to_dict()})
+        for noisy, records, row_rule, shown in zip(
+            release.noisy, release.records, release.row_rules, release.shown or none, strict=True
+        )
+    ]
+
+
+def release_of(plan: Plan, draws: Any) -> Release:
+    """The release of a plan from the saved numbers of its draws."""
+    if len(draws) != len(plan.draws):
+        what = "a release whose draws do not match its plan's"
+        raise PlanError(what, "every draw must have its noisy numbers", "check the file", code="release-of-other-draws")
+    shown = tuple(
+        ShownGroups.from_dict(saved["shown"]) if draw.groups is not None and draw.groups.is_found else None
+        for saved, draw in zip(draws, plan.draws, strict=True)
+    )
+    sizes = [draw.size if each is None else len(each.labels) for draw, each in zip(plan.draws, shown, strict=True)]
+    noisy = tuple(
+        np.array(saved["features"], float).reshape(size, draw.block.shape.features.shape[0])
+        for saved, size, draw in zip(draws, sizes, plan.draws, strict=True)
+    )
+    rules = (saved["row_rule"] for saved in draws)
+    return Release(
+        plan,
+        noisy,
+        tuple(saved["records"] for saved in draws),
+        tuple(None if rule is None else RowRule.from_dict(rule) for rule in rules),
+        shown=shown if plan.finds_keys else (),
+    )
 
 
 def _guarantee(plan: Plan) -> dict[str, Any]:
@@ -145,31 +185,13 @@ def _release(fields: dict[str, Any]) -> Release:
             what, rule = f"release format = {fields['format']!r}", f"this version reads format {FORMAT}"
             raise PlanError(what, rule, "upgrade gaussmith", code="unknown-release-format", format=fields["format"])
         plan = Plan.from_dict(fields["plan"])
-        if len(fields["draws"]) != len(plan.draws):
-            what = "a release whose draws do not match its plan's"
-            raise PlanError(
-                what, "every draw must have its noisy numbers", "check the file", code="release-of-other-draws"
-            )
-        shown = tuple(
-            ShownGroups.from_dict(saved["shown"]) if draw.groups is not None and draw.groups.is_found else None
-            for saved, draw in zip(fields["draws"], plan.draws, strict=True)
-        )
-        sizes = [draw.size if each is None else len(each.labels) for draw, each in zip(plan.draws, shown, strict=True)]
-        noisy = tuple(
-            np.array(saved["features"], float).reshape(size, draw.block.shape.features.shape[0])
-            for saved, size, draw in zip(fields["draws"], sizes, plan.draws, strict=True)
-        )
-        row_rules = (saved["row_rule"] for saved in fields["draws"])
-        made = Release(
-            plan,
-            noisy,
-            tuple(saved["records"] for saved in fields["draws"]),
-            tuple(None if row_rule is None else RowRule.from_dict(row_rule) for row_rule in row_rules),
-            fields.get("id"),
-            fields.get("receipt"),
-            fields.get("gaussmith"),
-            fields.get("made_up") is True,
-            shown=shown if plan.finds_keys else (),
+        made = replace(
+            release_of(plan, fields["draws"]),
+            id=fields.get("id"),
+            receipt=fields.get("receipt"),
+            software=fields.get("gaussmith"),
+            made_up=fields.get("made_up") is True,
+            path=_path(fields.get("stages"), plan),
         )
         return _narrowed(made, fields["view"])
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -177,6 +199,15 @@ def _release(fields: dict[str, Any]) -> Release:
             raise
         rule = "releases are saved by release.to_json()"
         raise PlanError("a record that is not a release", rule, "check the file", code="not-a-release") from None
+
+
+def _path(fields: Any, plan: Plan) -> Stages | None:
+    """The stages before a release, replayed and added up; refuses those that do not hold."""
+    if fields is None:
+        return None
+    path = Stages.from_dict(fields)
+    path.check(plan, plan.guarantee)
+    return path
 
 
 def _narrowed(release: Release, saved: dict[str, Any]) -> Release:
@@ -197,6 +228,4 @@ def _narrowed(release: Release, saved: dict[str, Any]) -> Release:
         what, rule = f"a view of the answer {saved['answer']!r}", "the release has no such answer"
         raise PlanError(what, rule, "check the file", code="view-of-unknown-answer", answer=saved["answer"])
     view = View(None if groups is None else tuple(map(int, groups)), bool(saved["summed"]), saved["answer"])
-    from dataclasses import replace
-
     return replace(release, view=view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
 from gaussmith.plans.error_distribution import normal_width
+from gaussmith.releases.learned import NO_BOUNDS, learned_note, lost_rows
 from gaussmith.releases.shares_in_view import share_names, shares_of_groups, shows_shares
 from gaussmith.statistics import ONE
 
@@ -33,7 +35,7 @@ NOTES = {NOISY: "", EXACT: "public", UNKNOWN: "too few records"}
 def answer_columns(release: Release, confidence: float) -> dict[str, list[Any]]:
     """question · keys · answer · value · standard_error · lower · upper · status · note, by columns."""
     if len(release.plan) == 1:
-        return _of_one(release, confidence)
+        return _with_lost(release, _of_one(release, confidence))
     tables = [(name, _of_one(release[name], confidence)) for name in release.questions]
     fixed = ("answer", "value", "standard_error", "lower", "upper", "status", "note")
     keys = dict.fromkeys(column for _, table in tables for column in table if column not in fixed)
@@ -45,6 +47,15 @@ def answer_columns(release: Release, confidence: float) -> dict[str, list[Any]]:
             found[column] += [None if key is None else str(key) for key in table.get(column, [None] * size)]
         for column in fixed:
             found[column] += table[column]
+    return _with_lost(release, found)
+
+
+def _with_lost(release: Release, found: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The table with a row for each answer that is missing because its bounds could not be learned."""
+    for row in lost_rows(release):
+        for column in found:
+            usual = math.nan if column in ("value", "standard_error", "lower", "upper") else None
+            found[column].append(row.get(column, usual))
     return found
 
 
@@ -65,11 +76,15 @@ def _of_one(release: Release, confidence: float) -> dict[str, list[Any]]:
         **{name: array.ravel().tolist() for name, array in numbers.items()},
         "status": told,
         "note": [
-            "; ".join(filter(None, (MADE_UP if release.made_up else "", NOTES[each], rule)))
+            "; ".join(filter(None, (MADE_UP if release.made_up else "", _note(release, each), rule)))
             for each, rule in zip(told, _rules(release, names) * (len(labels) if grouped else 1), strict=True)
         ],
     }
     return _with_shares(release, found, confidence)
+
+
+def _note(release: Release, status: str) -> str:
+    return NO_BOUNDS if status == UNKNOWN and release.taken_less is not None else NOTES[status]
 
 
 def _with_shares(release: Release, found: dict[str, list[Any]], confidence: float) -> dict[str, list[Any]]:
@@ -95,13 +110,22 @@ def _rules(release: Release, names: Sequence[str]) -> list[str]:
         rule, block = piece.row_rules[piece.plan.slot.draw], piece.block
         features = block.problem.features
         if rule is not None and rule.is_counted:
-            told = dict.fromkeys(rule.missing_rule(*feature) for feature in rule.features)
+            told = dict.fromkeys(
+                each
+                for feature in rule.features
+                for each in (rule.missing_rule(*feature), learned_note(release, rule, *feature))
+            )
             found |= dict.fromkeys(block.answers.names, "; ".join(filter(None, told)))
         if rule is None or rule.counts_marks or features.is_linear or not rule.features:
             continue
         for name, lead in zip(block.answers.names, block.answers.leads.tolist(), strict=True):
             made = [] if lead == ONE else [rule.features[i] for i in block.domain.read_from(int(features.index[lead]))]
-            rules = (rule.missing_rule(kind, column) for kind, column in made if column)
+            rules = (
+                each
+                for kind, column in made
+                if column
+                for each in (rule.missing_rule(kind, column), learned_note(release, rule, kind, column))
+            )
             found[name] = "; ".join(dict.fromkeys(filter(None, rules)))
     return [found.get(name, "") for name in names]
 

@@ -21,6 +21,7 @@ from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.standard_gaussian import compare_block, compare_release, standard_scale
 from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
 from gaussmith.releases.diagnosis import diagnosis_sentences, is_diagnosis
+from gaussmith.releases.learned import learned_sentences
 from gaussmith.report.cell_charts import cell_pictures
 from gaussmith.report.charts import drawn_names, draws_record, interval_spec, noise_spec, plan_spec
 from gaussmith.report.citation import adding_up, sentence_of, version_of
@@ -90,8 +91,10 @@ def write_page(release: Release, path: str | os.PathLike[str], columns: Sequence
 
 def page(release: Release, columns: Sequence[str] | None = None) -> str:
     """The page as text."""
+    learned = learned_sentences(release)
+    before = [_section("learned", "What was learned first", _listed(learned))] if learned else []
     if len(release.plan) > 1:
-        sections = [_section("shares", "Questions", _shares(release.plan))]
+        sections = [*before, _section("shares", "Questions", _shares(release.plan))]
         for i, question in enumerate(release, start=1):
             body = "\n".join(
                 f'<div class="{kind}">\n<h3>{title}</h3>\n{text}\n</div>'
@@ -99,7 +102,7 @@ def page(release: Release, columns: Sequence[str] | None = None) -> str:
             )
             sections.append(_section(f"question-{i}", _text(question.questions[0]), body))
     else:
-        sections = [_section(*each) for each in _sections(release, columns)]
+        sections = [*before, *(_section(*each) for each in _sections(release, columns))]
     sections.append(_section("cite", "How to cite", _cite(release)))
     style = (resources.files("gaussmith.report") / "page.css").read_text(encoding="utf-8")
     return (

@@ -45,6 +45,13 @@ def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | 
     Errors fall as 1/μ, so one plan nearly tells it; plans are made anew until the errors are kept and hardly more.
     """
     wanted = _check_targets(targets)
+    if request.plan.staging is not None:
+        raise RequestError(
+            "targets beside private bounds",
+            "errors follow from bounds, which are not known before the release",
+            "give bounds, or state a guarantee",
+            code="targets-beside-private-bounds",
+        )
     if any(limit is not None for limit in _limits(request)):
         raise RequestError(
             "targets beside error_at_most",

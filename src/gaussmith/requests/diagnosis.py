@@ -50,28 +50,39 @@ class Check(NamedTuple):
     stand_in: float | None
 
 
-def read_diagnose(diagnose: Any) -> bool:
-    """Whether a request asks for a diagnosis."""
+def read_diagnose(diagnose: Any) -> bool | list[str]:
+    """Whether a request asks for a diagnosis, or of which columns alone."""
+    if isinstance(diagnose, list | tuple) and diagnose and all(isinstance(column, str) for column in diagnose):
+        return list(diagnose)
     if not isinstance(diagnose, bool):
-        what, rule = f"diagnose={diagnose!r}"[:120], "it is true or false"
+        what, rule = f"diagnose={diagnose!r}"[:120], "it is true, false, or a list of columns"
         raise RequestError(what, rule, "write diagnose = true", code="diagnose-not-boolean", diagnose=diagnose)
     return diagnose
 
 
-def split_sliver(guarantee: Guarantee) -> tuple[Guarantee, Guarantee]:
+def split_sliver(guarantee: Guarantee, share: float = SHARE) -> tuple[Guarantee, Guarantee]:
     """The guarantee of all else, and that of the diagnosis."""
-    rest, sliver = guarantee.split([1 - SHARE, SHARE])
+    rest, sliver = guarantee.split([1 - share, share])
     return rest, sliver
 
 
-def check_parts(questions: Sequence[Question], unit: str | None) -> list[Part]:
-    """A part for each limit of some questions, each limit once; refuses where there is none."""
+def check_parts(questions: Sequence[Question], unit: str | None, only: Sequence[str] | None = None) -> list[Part]:
+    """A part for each limit of some questions, each limit once; refuses where there is none.
+
+    With `only`, the bounds of these columns and no other limits.
+    """
     found: dict[Any, tuple[Question, Part]] = {}
     for question in questions:
         _check_question(question)
-        for part in _parts(question, None if question.person_columns else unit):
+        for part in _parts(question, None if question.person_columns else unit, only):
             read = (part.asked, part.present, part.where, part.columns, part.person_columns)
             found.setdefault(read, (question, part))
+    known = {part.asked[0].arguments[2] for _, part in found.values()}
+    for column in only or ():
+        if column not in known:
+            what, rule = f"diagnose names {column!r}", "no answer has bounds of this column"
+            remedy = "leave it out, or ask for it with bounds"
+            raise RequestError(what, rule, remedy, code="diagnose-of-unbounded-column", column=column)
     if not found:
         raise RequestError(
             "diagnose = true, and no answer has bounds or limits",
@@ -95,7 +106,7 @@ def _check_question(question: Question) -> None:
         raise RequestError(what, rule, "rename it", code="question-named-diagnosis")
 
 
-def _parts(question: Question, unit: str | None) -> list[Part]:
+def _parts(question: Question, unit: str | None, only: Sequence[str] | None) -> list[Part]:
     """The parts that check the limits of a question."""
     own = parts_of(question)
     groups = Groups(plain_keys(question.by), Records(), 1) if question.by else None
@@ -103,6 +114,8 @@ def _parts(question: Question, unit: str | None) -> list[Part]:
     held = min(question.groups_per_unit or 1, len(labels)) if groups is not None and unit is not None else 1
     found = []
     for check in dict.fromkeys(each for part in own for each in _checks(part, question, unit, held, len(labels))):
+        if only is not None and check.column not in only:
+            continue
         rule: dict[str, Any] = {
             "by": columns,
             "keys": labels,
@@ -186,13 +199,13 @@ def slot_places(parts: Sequence[Part], start: int) -> list[tuple[int, int]]:
     return [(start + k, place) for k, part in enumerate(parts) for place in range(part.count_place)]
 
 
-def beside(draws: Sequence[Draw], diagnose: Callable[[float], list[Draw]]) -> list[Draw]:
+def beside(draws: Sequence[Draw], diagnose: Callable[[float], list[Draw]], part: float = SHARE) -> list[Draw]:
     """All draws, with those of the diagnosis: what its errors are worth is such that its share of μ² is the best one.
 
     With noise of its own for each of two totals T the best shares are in proportion to μ √T.
     """
     first = diagnose(1.0)
-    share = SHARE / (1 - SHARE)
+    share = part / (1 - part)
     worth = share * _total(draws) / _total(first)  # (share · μ √T)² of the others, over μ² T of the diagnosis
     return placed_again([*draws, *diagnose(worth)], [])
 

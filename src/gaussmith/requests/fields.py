@@ -16,10 +16,11 @@ from gaussmith.domains import FOUND
 from gaussmith.errors import DomainError, RequestError
 from gaussmith.requests.bins import is_binned, read_all_bins, read_bins
 from gaussmith.requests.marginals import read_marginals
-from gaussmith.requests.quantiles import read_medians, read_quantiles
+from gaussmith.requests.quantiles import PRIVATE, read_medians, read_quantiles
 from gaussmith.statistics.asking_moments import check_regression
 
-Bounds = Mapping[str, tuple[float, float]]
+Bounds = Mapping[str, Any] | str
+"""Columns with their bounds, or with the word for bounds that are learned; or this word for all columns."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,18 +59,23 @@ class Fields:
     top: int | None = None
 
 
-def read_bounds(which: str, bounds: Any) -> dict[str, tuple[float, float]]:
-    """Columns with their bounds."""
+def read_bounds(which: str, bounds: Any) -> Any:
+    """Columns with their bounds, or with the word for private ones."""
+    if bounds == PRIVATE and which in ("bounds", "total_bounds"):
+        return bounds  # bounds are put in by `requests.private_bounds` before a question is settled
     if not isinstance(bounds, Mapping):
         rule, remedy = "it must map columns to bounds", f"write {which} = {{ age = [0, 100] }}"
         raise RequestError(f"{which}={bounds!r}", rule, remedy, code="bounds-not-a-mapping", which=which, bounds=bounds)
-    checked = {}
+    checked: dict[str, Any] = {}
     for column, pair in bounds.items():
+        if isinstance(pair, str) and pair == PRIVATE:
+            checked[str(column)] = PRIVATE
+            continue
         if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(is_plain(b) for b in pair)):
             raise DomainError(
                 f"bounds of {column!r} = {pair!r}",
                 "every column needs two numbers, known without looking at the data",
-                f"write {which} = {{ {column} = [0, 100] }}",
+                f'write {which} = {{ {column} = [0, 100] }}, or {which} = {{ {column} = "{PRIVATE}" }}',
                 code="request-bounds-not-two-numbers",
                 column=column,
                 bounds=pair,

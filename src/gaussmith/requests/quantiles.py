@@ -21,6 +21,9 @@ from gaussmith.problem.features import OWN_MEAN, OWN_TOTAL, OWN_VALUE
 from gaussmith.requests.bins import Bins, equal_cells
 from gaussmith.statistics.quantile import MEDIAN, Quantiles
 
+PRIVATE = "private"
+"""What stands for bounds that are learned from the data, in stages (requests.private_bounds)."""
+
 CELLS = 256
 """Cells within bounds, where no bins are declared: half a cell is 0.2 % of the bounds."""
 
@@ -87,7 +90,9 @@ def read_medians(which: str, given: Any) -> dict[str, Any]:
     return dict.fromkeys(given)
 
 
-def _pair(which: str, column: str, pair: Any) -> tuple[float, float]:
+def _pair(which: str, column: str, pair: Any) -> Any:
+    if isinstance(pair, str) and pair == PRIVATE:
+        return pair
     plain = isinstance(pair, list | tuple) and len(pair) == 2
     if not plain or not all(isinstance(b, int | float) and is_number(b) for b in pair):
         raise DomainError(

@@ -16,7 +16,7 @@ from gaussmith.requests.bounds import settle_rows, settle_totals, settle_values
 from gaussmith.requests.fields import OF_BOUNDED, READERS, Fields, is_found, is_plain, read_counted, read_keys
 from gaussmith.requests.given import fill_absent, refuse_unknown
 from gaussmith.requests.marginals import settle_marginals
-from gaussmith.requests.quantiles import settle_quantiles
+from gaussmith.requests.quantiles import PRIVATE, settle_quantiles
 from gaussmith.statistics.mean import read_mean_within
 from gaussmith.statistics.registry import asked_by_field
 
@@ -27,7 +27,8 @@ MEANS_OF = ("rows", "units")
 class Question(Fields):
     """One question about a table; all fields except `name` and `share` may also be set in the request itself.
 
-    bounds:           bounds of one row, by column, for every answer about it
+    bounds:           bounds of one row, by column, for every answer about it; "private" for bounds that are learned
+                      from the data, of a column or of all (docs/bounds.md)
     total_bounds:     bounds of a person's total over all rows, by column
     values:           the declared values of a column, for histograms and groups
     bins:             the cells of a column of numbers or dates: {"age": [18, 40, 65]} (docs/quantiles.md)
@@ -77,7 +78,7 @@ class Question(Fields):
         fill_absent(self)
         for name, read in READERS.items():
             object.__setattr__(self, name, read(name, getattr(self, name)))
-        if None not in self.means.values():
+        if not {None, PRIVATE} & set(self.means.values()):
             self.where_means_lie  # noqa: B018 (read here, or refused)
         if not isinstance(self.count, bool) and self.count != "rows":
             what, rule = f"count={self.count!r}", 'it must be true, false or "rows"'
@@ -294,18 +295,19 @@ class Question(Fields):
 
     def settled(self, unit: str | None) -> Question:
         """The same where every column has its bounds or values, beside it or said once; refuses what has none."""
+        bounds, totals = ({} if isinstance(said, str) else said for said in (self.bounds, self.total_bounds))
         found: dict[str, Any] = {}
         for name, read in READERS.items():
             own = getattr(self, name)
             if name == "sums" and unit is not None:
-                found[name] = settle_totals(own, self.bounds, self.total_bounds, self.rows_per_unit)
+                found[name] = settle_totals(own, bounds, totals, self.rows_per_unit)
             elif read in OF_BOUNDED:
-                totals = self.total_bounds if name == "sums" else {}  # where a row is a person, its total is the row
-                found[name] = settle_rows(name, own, {**totals, **self.bounds})
+                of_rows = totals if name == "sums" else {}  # where a row is a person, its total is the row
+                found[name] = settle_rows(name, own, {**of_rows, **bounds})
             elif read is read_counted or (read is read_keys and isinstance(own, Mapping)):
                 cells = {c: self.bins[c] for c in own if own[c] is None and c in self.bins and c not in self.values}
                 found[name] = settle_values(name, own, {**self.values, **cells})
-        quantiles = settle_quantiles(self.quantiles, self.medians, self.bounds, self.total_bounds, self.bins, unit)
+        quantiles = settle_quantiles(self.quantiles, self.medians, bounds, totals, self.bins, unit)
         marginals = settle_marginals(self.marginals, self.values, self.bins)
         return replace(self, **found, quantiles=quantiles, medians={}, marginals=marginals)
 

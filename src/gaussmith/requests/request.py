@@ -5,6 +5,8 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ from gaussmith.requests.given import (
 )
 from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, never_missing_in, parts_of, slot_of, unite
+from gaussmith.requests.private_bounds import plan_stages, private_columns, read_budget
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
 from gaussmith.statistics.registry import asked_by_field
@@ -42,7 +45,7 @@ from gaussmith.statistics.registry import asked_by_field
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
 
-KEYS = ("source", *SHARED, "unit", "keys_delta", "diagnose", "guarantee", "neighbours", "question")
+KEYS = ("source", *SHARED, "unit", "keys_delta", "diagnose", "budget", "guarantee", "neighbours", "question")
 """The fields of a TOML request."""
 
 ANSWERS = (*asked_by_field(), "medians", "count")
@@ -57,7 +60,8 @@ class Request(AccuracyFirst, Fields):
     """A request about one table. `Question` documents the fields; docs/requests.md has examples.
 
     `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
-    `diagnose` adds a question about who is beyond bounds and limits (docs/diagnosis.md).
+    `diagnose` adds a question about who is beyond bounds and limits (docs/diagnosis.md), of all or of some columns.
+    `budget` has the shares of the stages that learn private bounds: {"bounds": 0.1} (docs/bounds.md).
     With `questions`, the fields here are defaults for all of them; if both have a filter, both apply.
 
     >>> import gaussmith as gm
@@ -72,7 +76,8 @@ class Request(AccuracyFirst, Fields):
     source: Any = field(kw_only=False, repr=False)  # a frame would show its values
     unit: str | None = None
     keys_delta: float | None = None
-    diagnose: bool = False
+    diagnose: bool | Sequence[str] = False
+    budget: Mapping[str, float] = field(default_factory=dict)
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
     questions: Sequence[Question | Mapping[str, Any]] = ()
@@ -99,7 +104,10 @@ class Request(AccuracyFirst, Fields):
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             what, rule = f"unit={self.unit!r}", "it must be the name of a column"
             raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
-        object.__setattr__(self, "plan", self._plan())
+        private = private_columns(self)
+        shares = read_budget(self.budget, bool(private))
+        made = plan_stages(self, private) if private else self._plan(shares["clipped"])
+        object.__setattr__(self, "plan", made)
 
     def __repr__(self) -> str:
         """The source by name, never a frame's values, and the questions about it."""
@@ -173,7 +181,7 @@ class Request(AccuracyFirst, Fields):
             counted = True
         return apart
 
-    def _plan(self) -> Plan:
+    def _plan(self, clipped: Fraction) -> Plan:
         for name in ANSWERS if self.questions else ():
             if getattr(self, name):
                 what, rule = f"{name} outside the questions", "a request with questions asks for everything in them"
@@ -195,9 +203,9 @@ class Request(AccuracyFirst, Fields):
         at = {k: (j, parts[j]) for j, members in enumerate(sets) for k in members}
         asking = [{owners[k][0] for k in members} for members in sets]
         guarantee, spent, checks = self.guarantee, [], []
-        if read_diagnose(self.diagnose):
-            checks = check_parts(questions, self.unit)
-            guarantee, sliver = split_sliver(self.guarantee)
+        if diagnosed := read_diagnose(self.diagnose):
+            checks = check_parts(questions, self.unit, None if diagnosed is True else diagnosed)
+            guarantee, sliver = split_sliver(self.guarantee, float(clipped))
         if finding:
             shares = [questions[i].share or 1.0 for i in finding]
             others = sum(question.share or 1.0 for question in questions if not question.finds)
@@ -218,7 +226,8 @@ class Request(AccuracyFirst, Fields):
         if checks:
             slots = [replace(slot, name=slot.name or TOGETHER) for slot in slots]
             slots.append(Slot.of(DIAGNOSIS, slot_places(checks, len(draws))))
-            draws = beside(draws, lambda worth: self._tied(checks, [{0}] * len(checks), sliver, worth))
+            diagnose = partial(self._tied, checks, [{0}] * len(checks), sliver)
+            draws = beside(draws, diagnose, float(clipped))
         made = Plan(self.guarantee, self.neighbours, tuple(draws), tuple(slots))
         made.certify()
         if not made.noises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from gaussmith.words.blocks import (
     guarantee_notes,
 )
 from gaussmith.words.keys import describe_groups, describe_shown, statement, statement_notes
-from gaussmith.words.tables import html_table, text_table
+from gaussmith.words.tables import html_table, text_table, wrap_notes
 
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 def plan_text(plan: Plan, rows: int | None = None) -> str:
     """The errors of a plan, question by question; `rows` is an estimate of the number of rows that means are over."""
+    if plan.staging is not None and not plan.is_narrowed:
+        return "\n".join([*wrap_notes(stage_notes(plan)), "", plan_text(replace(plan, staging=None), rows)])
     if len(plan) == 1:
         return "\n".join([_question_text(plan, rows), *_several(plan)])
     texts = [f"{printable(q.questions[0])}\n{textwrap.indent(_question_text(q, rows), '  ')}\n" for q in plan]
@@ -41,10 +44,18 @@ def plan_text(plan: Plan, rows: int | None = None) -> str:
 
 def plan_html(plan: Plan) -> str:
     """The same for a notebook."""
+    if plan.staging is not None and not plan.is_narrowed:
+        return note_lines(stage_notes(plan)) + plan_html(replace(plan, staging=None))
     if len(plan) == 1:
         return _question_html(plan) + (note_lines(several) if (several := _several(plan)) else "")
     tables = [f"<h4>{escape(printable(q.questions[0]))}</h4>{_question_html(q)}" for q in plan]
     return "".join(tables) + note_lines([*sharing(plan), *_whole(plan)])
+
+
+def stage_notes(plan: Plan) -> list[str]:
+    """The stages before the answers of a plan with their shares, and what is guessed of their outcome."""
+    assert plan.staging is not None
+    return [printable(line) for line in (*plan.staging.rule.describe(), plan.staging.guess)]
 
 
 def _question_text(plan: Plan, rows: int | None) -> str:

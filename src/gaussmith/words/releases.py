@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.releases.diagnosis import diagnosis_sentences
+from gaussmith.releases.learned import learned_sentences
 from gaussmith.releases.table import EXACT, FIXED, UNKNOWN
 from gaussmith.texts import printable
 from gaussmith.words.blocks import MAX_ROWS
@@ -36,13 +37,15 @@ def release_text(release: Release, most: int = MAX_ROWS, rest_in: str = "release
 
 def _release_text(release: Release, most: int, rest_in: str) -> str:
     if len(release.plan) == 1:
-        return "\n".join([_answers_text(release, most, rest_in), *wrap_notes([*release_notes(release), COVERS])])
+        notes = [*learned_sentences(release), *release_notes(release), COVERS]
+        return "\n".join([_answers_text(release, most, rest_in), *wrap_notes(notes)])
     texts = []
     for question in release:
         notes = [*diagnosis_sentences(question), *(printable(note) for note in question.notes())]
         body = "\n".join([_answers_text(question, most, rest_in), *notes])
         texts.append(f"{printable(question.questions[0])}\n{textwrap.indent(body, '  ')}\n")
-    return "\n".join([*texts, *wrap_notes([*sharing(release.plan), *_charged(release), COVERS])])
+    notes = [*learned_sentences(release), *sharing(release.plan), *_charged(release), COVERS]
+    return "\n".join([*texts, *wrap_notes(notes)])
 
 
 def release_html(release: Release) -> str:
@@ -53,14 +56,16 @@ def release_html(release: Release) -> str:
 def _release_html(release: Release) -> str:
     if len(release.plan) == 1:
         header, rows, rest = shown_rows(release)
-        return html_table(header, rows, [*_left_out(release, rest), *release_notes(release), COVERS])
+        notes = [*_left_out(release, rest), *learned_sentences(release), *release_notes(release), COVERS]
+        return html_table(header, rows, notes)
     tables = []
     for question in release:
         header, rows, rest = shown_rows(question)
         title, notes = escape(printable(question.questions[0])), _left_out(question, rest)
         notes += diagnosis_sentences(question)
         tables.append(f"<h4>{title}</h4>{html_table(header, rows, notes)}")
-    return "".join(tables) + note_lines([*sharing(release.plan), *_charged(release), COVERS])
+    notes = [*learned_sentences(release), *sharing(release.plan), *_charged(release), COVERS]
+    return "".join(tables) + note_lines(notes)
 
 
 def _answers_text(release: Release, most: int, rest_in: str) -> str:

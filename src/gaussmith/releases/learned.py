@@ -1,0 +1,97 @@
+"""What the stages before a release learned: bounds, and how many people these clip; in sentences and notes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaussmith.plans.limit_cells import ABOVE, BELOW, BOTH
+from gaussmith.problem.features import CHECKED_TOTAL, CHECKED_VALUE, OWN_TOTAL, TOTAL
+from gaussmith.releases.diagnosis import Estimate, is_diagnosis, people_of, sums_of
+from gaussmith.texts import printable
+
+if TYPE_CHECKING:
+    from gaussmith.plans.row_rule import RowRule
+    from gaussmith.releases import Release
+
+NO_BOUNDS = "no bounds found"
+"""The note of an answer whose bounds could not be learned."""
+
+
+def learned_sentences(release: Release) -> list[str]:
+    """What was learned, at which price, and how many people are clipped; none where nothing was learned."""
+    path = release.path
+    if path is None:
+        return []
+    share = f"{100 * float(path.taken / release.guarantee.mu_squared):.3g} % of the budget"
+    found = []
+    clipped = _clipped(release)
+    for column, of, low, high in path.last.asks.get("bounds", ()):
+        named = f"a person's total of {column}" if of == "total" else column
+        told = f"Bounds [{_number(low)}, {_number(high)}] of {named} were learned privately, with {share}."
+        people = clipped.get((column, of))
+        if people is not None:
+            counted = people_of((max(0.0, people[0]), *people[1:]))
+            told += f" {counted.capitalize()} were clipped; intervals do not cover that."
+        found.append(printable(told))
+    unknown = [
+        f"the total of {column}" if of == "total" else column for column, of in path.last.asks.get("unknown", ())
+    ]
+    if unknown:
+        told = (
+            f"No bounds found for {', '.join(unknown)}: too few people have a value, or their values lie too far apart."
+        )
+        told += " Answers about this are unknown."
+        if release.taken_less is not None:
+            told += f" {share.capitalize()} was spent, and no more."
+        found.append(printable(told))
+    return found
+
+
+def _clipped(release: Release) -> dict[tuple[str, str], Estimate]:
+    """By column how many people are below or above its bounds: the value, and the ends of its 95 % interval."""
+    found: dict[tuple[str, str], Estimate] = {}
+    whole = release.whole
+    if whole.taken_less is not None:
+        return {}
+    for question in [whole] if len(whole.plan) == 1 else list(whole):
+        if not is_diagnosis(question):
+            continue
+        for piece in question.pieces:
+            rule = piece.row_rules[piece.plan.slot.draw]
+            assert rule is not None
+            kind, column = rule.features[0]
+            if kind in (CHECKED_VALUE, CHECKED_TOTAL):
+                cells = [BELOW, ABOVE, BOTH] if len(piece.names) > BOTH else [BELOW, ABOVE]
+                found.setdefault((column, "total" if kind == CHECKED_TOTAL else "value"), sums_of(piece)(cells))
+    return found
+
+
+def learned_note(release: Release, rule: RowRule, made: str, column: str) -> str:
+    """What stands beside an answer about a column whose bounds were learned; empty for others."""
+    path = release.path
+    if path is None:
+        return ""
+    total = made in (TOTAL, OWN_TOTAL) and rule.unit is not None and not rule.person_columns
+    for name, of, low, high in path.last.asks.get("bounds", ()):
+        if (name, of) == (column, "total" if total else "value"):
+            return f"bounds [{_number(low)}, {_number(high)}] learned privately"
+    return ""
+
+
+def lost_rows(release: Release) -> list[dict[str, Any]]:
+    """Rows for answers that are missing because their bounds could not be learned, while others could."""
+    path = release.path
+    if path is None or path.last.asks.get("bounds", ()) == [] or release.view.groups is not None or release.view.answer:
+        return []
+    known = {name: tuple(release.whole.plan[name].names) for name in release.whole.plan.questions}
+    shown = release.plan.questions
+    return [
+        {"question": question, "answer": name, "status": "unknown", "note": NO_BOUNDS}
+        for question, names in path.asked
+        for name in names
+        if name not in known.get(question, ()) and (question in shown or len(release.plan) == len(release.plan.slots))
+    ]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.12g}"

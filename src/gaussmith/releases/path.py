@@ -1,0 +1,170 @@
+"""The path of a staged release: every stage with its plan and noisy outputs, and what the rule made of them.
+
+Everything here is public. `Path.check` replays the rule on the stored noisy outputs and adds up what was spent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gaussmith.errors import PlanError
+from gaussmith.plans import Draw, Plan
+from gaussmith.stages import ANSWERS, NOTHING, Rule, Seen, Step, read_rule
+
+if TYPE_CHECKING:
+    from gaussmith.guarantee import Guarantee
+    from gaussmith.releases.release import Release
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One stage that was released: what it was asked, and its release."""
+
+    step: Step
+    release: Release = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The stages of a release in order, and the step to which they led; `plan_hash` is that of the staged plan."""
+
+    rule: Rule
+    stages: tuple[Stage, ...]
+    last: Step
+    plan_hash: str
+    asked: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The questions of the staged plan with the names of their answers: some may be lost on the way."""
+
+    @property
+    def taken(self) -> Fraction:
+        """Σ μ_i² of the stages before the last, exactly."""
+        return sum((stage.release.plan.spent for stage in self.stages), Fraction(0))
+
+    def check(self, plan: Plan, guarantee: Guarantee) -> None:
+        """Replay the rule and add up what was spent, in fractions; raises PlanError where either does not hold.
+
+        `plan` is that of the last stage, `guarantee` that of the whole.
+        """
+        whole = left = guarantee.mu_squared
+        seen: list[Seen] = []
+        for stage in self.stages:
+            step = self.rule.step(seen, left)
+            own = stage.release.plan
+            if not _same(step, stage.step) or own.neighbours != plan.neighbours or not asks_as(own, step):
+                raise _broken()
+            if step.share is None or own.spent > min(left, step.share * whole):
+                what, rule = f"stage {step.stage!r} that spends too much", "its μ² must fit in its share"
+                raise PlanError(what, rule, "check the file", code="stage-spends-too-much", stage=step.stage)
+            left -= own.spent
+            seen.append(seen_of(step.stage, stage.release))
+        if not _same(self.rule.step(seen, left), self.last) or not self.last.is_last:
+            raise _broken()
+        if self.last.stage == ANSWERS and not asks_as(plan, self.last):
+            raise _broken()
+        if self.last.stage != NOTHING and plan.spent > left:
+            what, rule = "stages that spend too much", "all μ² together must fit in the guarantee's"
+            raise PlanError(what, rule, "check the file", code="stages-spend-too-much")
+
+    def to_dict(self) -> dict[str, Any]:
+        from gaussmith.releases.saved import draws_to_dict
+
+        return {
+            "rule": self.rule.to_dict(),
+            "plan_hash": self.plan_hash,
+            "asked": [[question, list(names)] for question, names in self.asked],
+            "stages": [
+                {
+                    **_step_to_dict(stage.step),
+                    "plan": stage.release.plan.to_dict(),
+                    "draws": draws_to_dict(stage.release),
+                }
+                for stage in self.stages
+            ],
+            "last": _step_to_dict(self.last),
+            "spent": str(self.taken),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Any) -> Path:
+        """The path that `to_dict` described; `check` says whether it holds."""
+        from gaussmith.releases.saved import release_of
+
+        stages = tuple(
+            Stage(_step_from_dict(each), release_of(Plan.from_dict(each["plan"]), each["draws"]))
+            for each in fields["stages"]
+        )
+        asked = tuple((str(question), tuple(map(str, names))) for question, names in fields["asked"])
+        last = _step_from_dict(fields["last"])
+        return cls(read_rule(fields["rule"]), stages, last, str(fields["plan_hash"]), asked)
+
+
+def seen_of(stage: str, release: Release) -> Seen:
+    """What a rule sees of a stage: the noisy numbers of each question, and their standard errors."""
+    several = [release] if len(release.plan) == 1 else list(release)
+    values = {each.questions[0]: tuple(np.ravel(each.values).tolist()) for each in several}
+    errors = {each.questions[0]: tuple(np.ravel(each.standard_errors).tolist()) for each in several}
+    return Seen(stage, values, errors)
+
+
+def asks_as(plan: Plan, step: Step) -> bool:
+    """Whether a plan asks what a step says: cells with these edges, columns within these bounds."""
+    edges = step.asks.get("edges")
+    if edges is not None:
+        cuts = {name: list(cut.edges) for draw in plan.draws if draw.row_rule for name, cut in draw.row_rule.cuts}
+        return bool(cuts == edges)
+    bounds = {(column, of): (low, high) for column, of, low, high in step.asks.get("bounds", ())}
+    return all(bounds.get(key, pair) == pair for key, pair in bounds_in(plan))
+
+
+def bounds_in(plan: Plan) -> list[tuple[tuple[str, str], tuple[float, float]]]:
+    """The bounds of columns in a plan: (column, "value" or "total") with each pair that it is clipped to."""
+    from gaussmith.problem.features import CHECKED, CHECKED_TOTAL, OWN_TOTAL, TOTAL
+
+    found = []
+    for draw in plan.draws:
+        rule = draw.row_rule
+        if rule is None:
+            continue
+        totals = (TOTAL, OWN_TOTAL, CHECKED_TOTAL) if rule.unit is not None and not rule.person_columns else ()
+        for (made, column), pair in zip(rule.features, _pairs(draw), strict=False):
+            of = "total" if made in totals else "value"
+            cut = rule.cut_of(column)
+            ends = cut.ends if cut is not None else None if made in CHECKED else pair
+            if ends is not None:
+                found.append(((column, of), (float(ends[0]), float(ends[1]))))
+    return found
+
+
+def _pairs(draw: Draw) -> list[tuple[float, float] | None]:
+    """The bounds of each coordinate of a draw; None where it has none."""
+    assert draw.row_rule is not None
+    block, places = draw.block, range(min(len(draw.row_rule.features), draw.block.domain.dimension))
+    if draw.row_rule.is_counted or draw.row_rule.counts_marks:
+        return [None] * len(draw.row_rule.features)
+    table = block.domain.bounds_table(block.problem, places, block.substitutes)
+    return [None] * len(places) if table is None else [(row[1][0], row[1][1]) for row in table.rows]
+
+
+def _same(one: Step, other: Step) -> bool:
+    return one.stage == other.stage and one.share == other.share and one.asks == other.asks
+
+
+def _broken() -> PlanError:
+    what, rule = (
+        "stages that do not follow from their noisy outputs",
+        "every stage is what the rule makes of those before",
+    )
+    return PlanError(what, rule, "check the file", code="stages-do-not-follow")
+
+
+def _step_to_dict(step: Step) -> dict[str, Any]:
+    return {"stage": step.stage, "share": None if step.share is None else str(step.share), "asks": dict(step.asks)}
+
+
+def _step_from_dict(fields: Any) -> Step:
+    share = None if fields["share"] is None else Fraction(fields["share"])
+    return Step(str(fields["stage"]), share, dict(fields["asks"]))

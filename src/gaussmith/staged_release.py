@@ -1,0 +1,100 @@
+"""A release in stages: each an ordinary release of a certified plan, and between them a rule that sees no data.
+
+    stage 1 ──noisy──▶ rule ──▶ plan, certify ──▶ stage 2 ──▶ … ──▶ answers
+
+Nothing is shown or stored before the end, so a crash leaves the charge of the whole and no output. Trying again draws
+everything afresh under that one charge: what the crashed run drew was seen by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from gaussmith import mechanism
+from gaussmith.errors import DataError, PlanError, RequestError
+from gaussmith.guarantee import Guarantee
+from gaussmith.mechanism import Prepared
+from gaussmith.plans import Plan
+from gaussmith.plans.staging import Planner, Staging, share_of
+from gaussmith.releases import Release
+from gaussmith.releases.path import Path, Stage, seen_of
+from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
+from gaussmith.stages import NOTHING, Step
+
+Open = Callable[[Plan], Prepared]
+"""Opens the source of a plan, which it certifies first; reads no data value."""
+
+Progress = Callable[[float | None], None]
+
+
+def release_stages(plan: Plan, first: Prepared, open_source: Open, progress: Progress | None = None) -> Release:
+    """The answers of a staged plan. `first` is the opened first stage.
+
+        Σ μ_i² ≤ μ²   on every path, in exact fractions
+
+    Guarantee: exactly μ-GDP, μ the plan's guarantee, although later stages depend on earlier noisy outputs. Requires:
+    a planner that sees nothing of the data but those (owed: the rule gives it a step, and a step is all that it gets).
+    Rounding: every share of μ down. Proof: docs/theory.md, adaptive stages.
+    """
+    staging = plan.staging
+    assert staging is not None
+    planner = _planner(staging)
+    asked = tuple((name, tuple(plan[name].names)) for name in plan.questions)
+    left = plan.guarantee.mu_squared
+    stages: list[Stage] = []
+    while True:
+        seen = [seen_of(stage.step.stage, stage.release) for stage in stages]
+        step = staging.rule.step(seen, left)
+        path = Path(staging.rule, tuple(stages), step, plan.hash, asked)
+        if step.stage == NOTHING:
+            return replace(_unknown(plan), path=path)
+        share = share_of(plan.guarantee, step, left)
+        own, prepared = (staging.first, first) if not stages else _open_later(planner, open_source, step, share)
+        if own.spent > share.mu_squared or own.neighbours != plan.neighbours:
+            what, rule = f"stage {step.stage!r} that spends too much", "its μ² must fit in its share"
+            raise PlanError(what, rule, "plan again", code="stage-spends-too-much", stage=step.stage)
+        left -= own.spent
+        made = mechanism.release(prepared, progress)
+        if step.is_last:
+            return replace(made, plan=replace(made.plan, guarantee=plan.guarantee), path=path)
+        stages.append(Stage(step, made))
+
+
+def _open_later(planner: Planner, open_source: Open, step: Step, share: Guarantee) -> tuple[Plan, Prepared]:
+    """The plan of a stage after the first and its opened source; whatever fails now fails after the charge."""
+    try:
+        own = planner(step, share)
+        return own, open_source(own)
+    except RequestError as error:
+        raise DataError(
+            f"stage {step.stage!r} could not be released",
+            "the source no longer fits the request, or what was learned cannot be planned",
+            "check that the source did not change; a charge stays, and with the same id nothing is charged again",
+            code="later-stage-failed",
+            stage=step.stage,
+            cause=error.code,
+        ) from None
+
+
+def _planner(staging: Staging) -> Planner:
+    if staging.planner is None:
+        raise PlanError(
+            "a plan with stages that was read from a file",
+            "its later stages are planned by the request it came from",
+            "release that request: gaussmith.release(request)",
+            code="staged-plan-without-request",
+        )
+    return staging.planner
+
+
+def _unknown(plan: Plan) -> Release:
+    """The release of a plan whose stages found too little: every answer is unknown, and no more was spent."""
+    slots = tuple(slot for slot in plan.slots if slot.name != DIAGNOSIS)  # nobody was clipped
+    plan = replace(plan, staging=None, slots=slots)
+    shapes = ((draw.size, draw.block.shape.features.shape[0]) for draw in plan.draws)
+    noisy = tuple(np.full(shape, np.nan) for shape in shapes)
+    none = (None,) * len(plan.draws)
+    return Release(plan, noisy, none, tuple(draw.row_rule for draw in plan.draws))
