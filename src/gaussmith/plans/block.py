@@ -20,6 +20,7 @@ from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
 from gaussmith.numerics.linear import Array
+from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.certified_grid import Grid, make_grid
 from gaussmith.plans.error_distribution import ErrorLaw, law_of_features
 from gaussmith.plans.promised_errors import check_covariances, promised_law
@@ -105,6 +106,7 @@ class Block:
         return self.bounding_law.lower / self.guarantee.mu**2
 
     @cached_property
+    @single_threaded()
     def bounding_law(self) -> Law:
         """The law on differences that proves the lower bound."""
         return self.law or self.domain.bounding_law(self.problem)
@@ -178,6 +180,7 @@ class Block:
     # -- the distribution of the errors ----------------------------------------------------------------------------
 
     @cached_property
+    @single_threaded()
     def error_law(self) -> ErrorLaw:
         """The law of the errors of all answers together, the count left out.
 
@@ -200,6 +203,7 @@ class Block:
         return self.domain.codes(self.substitutes, self.problem.features.workload)
 
     @cached_property
+    @single_threaded()
     def grid(self) -> Grid:
         """The certified integer lift; refused where the noise is tied, which is certified for all draws at once."""
         if self.tie is not None:
