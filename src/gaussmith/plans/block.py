@@ -162,10 +162,12 @@ class Block:
             errors = np.where(self.answers.divided, errors / guess, errors)
         return dict(zip(self.answers.names, errors.tolist(), strict=True))
 
-    def narrowed(self, shown: Sequence[int], count: bool) -> tuple[Block, list[int]]:
+    def narrowed(self, shown: Sequence[int], count: bool) -> tuple[Block, Sequence[int]]:
         """The block as far as some of its answers go, and which features these are read from. The noise is the same."""
-        if list(shown) == list(range(self.answers.size)) and count == self.answers.count:
-            return self, list(range(self.shape.features.shape[0]))
+        size = self.answers.size
+        every = shown == range(size) if isinstance(shown, range) else tuple(shown) == tuple(range(size))
+        if every and count == self.answers.count:
+            return self, range(self.shape.features.shape[0])
         answers, kept = self.answers.picked([*shown, *([self.answers.size] if count else [])])
         if self.shape.counted:
             kept.append(self.problem.features.size)

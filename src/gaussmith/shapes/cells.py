@@ -26,6 +26,7 @@ from gaussmith.numerics.two_level import counts as two_level_counts
 from gaussmith.problem import Law, Problem
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Search
+from gaussmith.shapes.long_runs import fits_long_runs, long_runs
 from gaussmith.shapes.solved import check_lost
 
 if TYPE_CHECKING:
@@ -43,7 +44,10 @@ MAX_POINTS = 100_000
 
 def in_cells(problem: Problem[Cells], search: Search) -> list[Candidate]:
     """The shapes that fit cells, a closed form first where there is one."""
-    found = []
+    found: list[Candidate] = []
+    runs = problem.features.runs
+    if runs is not None and problem.domain.dimension > MAX_SOLVED and fits_long_runs(problem):
+        return long_runs(problem, runs)
     if problem.features.targets is None and not problem.features.is_linear:
         plain = _plain(problem)
         if plain is not None:
