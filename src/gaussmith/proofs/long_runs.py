@@ -1,111 +1,19 @@
-"""Limits for prefix sums, ranges and trees over many cells, in closed form.
-
-For any contraction U (answers × cells) and any law λ on cells, with W the answers scaled to their weights,
-
-    (tr M^{1/2})² = ‖W √λ‖_*²  ≥  (tr Uᵀ W √λ)²,      which at its best λ is  Σ_j (UᵀW)_jj².
-
-U = W (WᵀW)^{−1/2} of equal weights is a contraction, and so is any part of it: for prefix sums and ranges UᵀW is the
-root of a matrix with known eigenvalues, for a tree its diagonal adds up over the levels. Under replace-one the law is
-on all pairs of cells alike, E[s sᵀ] = 2/(n−1) · W (I − 11ᵀ/n) Wᵀ, and the bound 2/(n−1) (tr UᵀW − 1ᵀUᵀW1/n)².
-"""
+"""Limits for prefix sums, ranges and trees over many cells, in closed form: see `numerics.run_limits`."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from gaussmith.numerics.levelled_maps import Tree
-from gaussmith.numerics.linear import Array
-from gaussmith.numerics.reflections import Reflection
+from gaussmith.numerics.run_limits import limit_of_runs
 from gaussmith.problem import Problem
 from gaussmith.workloads import Runs
 
 if TYPE_CHECKING:
     from gaussmith.domains import Cells
 
-_SLACK = 1e-9
-"""What doubles and fast transforms may be off: far more than they are, some 10^−12 at a million cells."""
-
 
 def long_runs_bound(problem: Problem[Cells], runs: Runs) -> float:
     """No Gaussian noise has a smaller weighted total at μ = 1; rounded down. Weights that differ count as the least."""
     least = float(problem.features.weights.min())
-    if problem.secret_count:
-        squared = _of_tree(runs) if runs.kind == "tree" else _of_reflection(runs)
-        return least * squared * (1.0 - _SLACK)
-    if runs.cells < 2:
-        return 0.0
-    trace, across = _pairs_of_tree(runs) if runs.kind == "tree" else _pairs_of_reflection(runs)
-    root = max(0.0, trace * (1.0 - _SLACK) - across * (1.0 + _SLACK))
-    return least * root * root * 2.0 / (runs.cells - 1) * (1.0 - _SLACK)
-
-
-def _of_reflection(runs: Runs) -> float:
-    """The sum of squares on the diagonal of (WᵀW)^{1/2}."""
-    line, root = _root(runs)
-    diagonal = line.diagonal(root)
-    return float(diagonal @ diagonal)
-
-
-def _pairs_of_reflection(runs: Runs) -> tuple[float, float]:
-    """tr (WᵀW)^{1/2}, and 1ᵀ(WᵀW)^{1/2}1 / n."""
-    line, root = _root(runs)
-    return float(root.sum()), float(line.times(root, np.ones(runs.cells)).sum()) / runs.cells
-
-
-def _root(runs: Runs) -> tuple[Reflection, Array]:
-    """The eigenvalues of (WᵀW)^{1/2}."""
-    line = Reflection(runs.cells, odd=runs.kind == "ranges")
-    return line, np.sqrt((runs.cells + 1.0 if line.odd else 1.0) / (4.0 * line.squared_sines))
-
-
-def _of_tree(runs: Runs) -> float:
-    """(tr (E s sᵀ)^{1/2})² at least, by two kinds of laws.
-
-    U is that of the tree with b^k cells, k the depth of this one: of a node of level L, m_L = b^{k−L} cells, it has at
-    each of them m_L (g_0^{−1/2}/b^k + Σ_{1≤l≤L} g_l^{−1/2} (1 − 1/b)/m_l), g_l = Σ_{L≥l} m_L being the eigenvalues.
-
-    The other law is on the V nodes of the last level, with weights λ_q, and takes the c_q cells of a node alike: what
-    cells add to their node is then apart, Σ (c_q − 1) √(λ_q/c_q), and the rest is the tree of nodes beside κ_q = c_q^−½
-    of those that have several cells. With U = (W, κ) (WᵀW + κ²)^{−1/2}, W the tree of nodes and any one κ for all,
-
-        tr ≥ Σ_q √λ_q (A + κ κ_q H + (c_q − 1)/√c_q),     A = tr G (G + κ²)^{−1/2} / V,   H = tr (G + κ²)^{−1/2} / V,
-
-    at its best λ the root of the sum of squares.
-    """
-    tree, b = Tree(runs.cells, runs.branching), float(runs.branching)
-    k, last = tree.depth, tree.last_sizes
-    diagonal = np.where(np.repeat(last == 1, last), *_diagonals(b, k))
-    counts = np.bincount(last)
-    several = np.flatnonzero(counts)
-    root = np.sqrt(several)
-    g = np.cumsum(b ** np.arange(k))[::-1]  # eigenvalues of the tree of nodes, from the first level on
-    shares = np.append(1.0, np.diff(b ** np.arange(k))) / len(last)
-    best = float(diagonal @ diagonal)
-    for kappa in np.append(0.0, 1.0 / np.sqrt(np.geomspace(1.0, 4.0 * b, 33))):
-        A, H = float(shares @ (g / np.sqrt(g + kappa**2))), float(shares @ (1.0 / np.sqrt(g + kappa**2)))
-        each = A + np.where(several > 1, kappa * H / root + (several - 1) / root, 0.0)
-        best = max(best, float(counts[several] @ each**2))
-    return best
-
-
-def _pairs_of_tree(runs: Runs) -> tuple[float, float]:
-    """tr UᵀW, U as above, and an upper bound of 1ᵀUᵀW1 / n: |1ᵀUᵀW1| ≤ ‖U1‖ ‖W1‖ ≤ √n ‖W1‖."""
-    tree = Tree(runs.cells, runs.branching)
-    alone, below = _diagonals(float(runs.branching), tree.depth)
-    cells = int((tree.last_sizes == 1).sum())
-    starts, stops = tree.ranges
-    lengths = (stops - starts).astype(float)
-    return cells * alone + (runs.cells - cells) * below, math.sqrt(float(lengths @ lengths) / runs.cells)
-
-
-def _diagonals(b: float, depth: int) -> tuple[float, float]:
-    """(UᵀW)_jj of a cell that is a node of the last level itself, and of one below it."""
-    m = b ** (depth - np.arange(depth + 1.0))
-    g = np.cumsum(m[::-1])[::-1]
-    parts = (1.0 - 1.0 / b) / m / np.sqrt(g)
-    parts[0] = 1.0 / m[0] / np.sqrt(g[0])
-    entries = m * np.cumsum(parts)
-    return float(entries[:depth].sum()), float(entries.sum())
+    found = limit_of_runs(runs.kind, runs.cells, runs.branching, pairs=not problem.secret_count)
+    return least * found * (1.0 - 2.0**-50)

@@ -26,7 +26,7 @@ from gaussmith.numerics.two_level import counts as two_level_counts
 from gaussmith.problem import Law, Problem
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Search
-from gaussmith.shapes.long_runs import fits_long_runs, long_runs
+from gaussmith.shapes.long_runs import fits_long_runs, is_near_limit, long_runs
 from gaussmith.shapes.solved import check_lost
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ GAP = 1e-3
 MAX_SOLVED = 2048
 """Limit on cells for the numerical solver."""
 
+MAX_SLOW = 512
+"""Cells above which prefix sums, ranges and trees are solved only if their closed form is over 1 % from the limit."""
+
 MAX_POINTS = 100_000
 """Limit on points for the numerical solver."""
 
@@ -46,8 +49,10 @@ def in_cells(problem: Problem[Cells], search: Search) -> list[Candidate]:
     """The shapes that fit cells, a closed form first where there is one."""
     found: list[Candidate] = []
     runs = problem.features.runs
-    if runs is not None and problem.domain.dimension > MAX_SOLVED and fits_long_runs(problem):
-        return long_runs(problem, runs)
+    if runs is not None and fits_long_runs(problem):
+        quick = problem.domain.dimension > MAX_SLOW and search.gap is None and search.shape != "solved"
+        if problem.domain.dimension > MAX_SOLVED or (quick and is_near_limit(problem, runs)):
+            return long_runs(problem, runs)
     if problem.features.targets is None and not problem.features.is_linear:
         plain = _plain(problem)
         if plain is not None:

@@ -18,6 +18,7 @@ from gaussmith.numerics.levelled_maps import LevelledDecode, LevelledLift, Tree
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.reflected_maps import COLUMN_BITS, KERNEL_BITS, ReflectedDecode, ReflectedLift, Staircase
 from gaussmith.numerics.reflections import Reflection
+from gaussmith.numerics.run_limits import limit_of_runs
 from gaussmith.problem import Problem
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate
@@ -42,6 +43,13 @@ def fits_long_runs(problem: Problem[Cells]) -> bool:
 def long_runs(problem: Problem[Cells], runs: Runs) -> list[Candidate]:
     """The shape for long runs; the limit that no shape goes below is found when it is asked for."""
     return [Candidate(_of_tree(problem, runs) if runs.kind == "tree" else _of_reflection(problem, runs))]
+
+
+def is_near_limit(problem: Problem[Cells], runs: Runs) -> bool:
+    """Whether the shape for long runs is within 1 % of the limit."""
+    limit = limit_of_runs(runs.kind, runs.cells, runs.branching, pairs=not problem.secret_count)
+    (found,) = long_runs(problem, runs)
+    return found.price(problem) <= 1.01 * float(problem.features.weights.min()) * limit
 
 
 def _of_reflection(problem: Problem[Cells], runs: Runs) -> Shape:
