@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,23 @@ import numpy as np
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import GaussmithError, PlanError, RequestError
 from gaussmith.numerics.exact import fraction_up
+from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.plans import Plan
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.release import Release, View
 from gaussmith.releases.shown_groups import ShownGroups
+from gaussmith.releases.tabled import rows_of
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
 
 FORMAT = 3
 """The version of the JSON form."""
+
+MAX_ROWS = 10_000
+"""Limit on answers that are saved row by row; more are saved by columns."""
+
+NUMBERS = ("value", "standard_error", "lower", "upper")
 
 COVERS = "the noise; not clipping to the bounds, not sampling"
 
@@ -40,14 +48,11 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "protects": plan.protects,
         "guarantee": _guarantee(plan),
         "shares": {name: share for name, share in plan.shares().items() if name},
-        "answers": [
-            {k: (v if not isinstance(v, float) or np.isfinite(v) else None) for k, v in row.items()}
-            for row in release.rows()
-        ],
+        "answers": _answers(release),
         "confidence": 0.95,
         "intervals_cover": COVERS,
         "draws": [
-            {"features": noisy.tolist(), "records": records, "row_rule": row_rule and row_rule.to_dict()}
+            {"features": pack(noisy), "records": records, "row_rule": row_rule and row_rule.to_dict()}
             | ({} if shown is None else {"shown": shown.to_dict()})
             for noisy, records, row_rule, shown in zip(
                 release.noisy,
@@ -68,6 +73,27 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "plan": plan.to_dict(),
         **({"made_up": True} if release.made_up else {}),
     }
+
+
+def _answers(release: Release) -> list[dict[str, Any]] | dict[str, Any]:
+    """The table of answers: a row for each, or, where there are many, by columns.
+
+    Of many answers the numbers are the bytes of their doubles in base64 (NaN and infinities where a row has None), and
+    a text that is the same for all is written once.
+    """
+    columns = release.columns()
+    if len(columns["answer"]) <= MAX_ROWS:
+        return [
+            {k: (v if not isinstance(v, float) or math.isfinite(v) else None) for k, v in row.items()}
+            for row in rows_of(columns)
+        ]
+    return {"columns": {name: _column(values, name in NUMBERS) for name, values in columns.items()}}
+
+
+def _column(values: list[Any], number: bool) -> Any:
+    if number:
+        return pack(np.array(values, float))
+    return {"all": values[0]} if values.count(values[0]) == len(values) else values
 
 
 def _guarantee(plan: Plan) -> dict[str, Any]:
@@ -156,7 +182,7 @@ def _release(fields: dict[str, Any]) -> Release:
         )
         sizes = [draw.size if each is None else len(each.labels) for draw, each in zip(plan.draws, shown, strict=True)]
         noisy = tuple(
-            np.array(saved["features"], float).reshape(size, draw.block.shape.features.shape[0])
+            unpack(saved["features"]).reshape(size, draw.block.shape.features.shape[0])
             for saved, size, draw in zip(fields["draws"], sizes, plan.draws, strict=True)
         )
         row_rules = (saved["row_rule"] for saved in fields["draws"])
