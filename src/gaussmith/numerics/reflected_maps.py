@@ -75,11 +75,14 @@ class Staircase:
         return sqrt_upward(float(squares.max()) * (1.0 + 2.0**-50))
 
     def largest_pair(self, columns: Words) -> float:
-        """An upper bound of the distance of two columns: their inner product is τ(a) ± τ(b) with a kernel τ that falls.
+        """An upper bound of the distance of two columns: their inner product is τ(a) − τ(b) with a ≤ b, τ of T².
 
-        T² has the kernel τ; where it rises by at most r between two places, no inner product is below −r.
+        With an odd left end a = |i − j| and b = i + j + 2 or what is left of the period, at most n + 1; with an even
+        one b = 2n − i − j, because τ changes its sign after 2n + 1. Where τ rises by at most r between two places, no
+        inner product is below −r.
         """
-        falling = self._squared[: self.line.cells + 1]
+        n = self.line.cells
+        falling = self._squared[: n + 2 if self.line.odd else 2 * n + 2]
         rise = float((falling - np.minimum.accumulate(falling)).max()) + _SLACK * self._squared[0]
         square = self.largest_column(columns) ** 2 + rise * float(columns.max()) ** 2
         return sqrt_upward(2.0 * square * (1.0 + 2.0**-50))
