@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from gaussmith.checks import check_whole, is_whole
 from gaussmith.errors import PlanError, nearest
+from gaussmith.numerics.levelled_maps import Tree
 from gaussmith.numerics.linear import Array
 
 Places = npt.NDArray[np.int64]
@@ -95,8 +96,7 @@ class Runs:
         if self.kind == "ranges":
             starts, stops = np.triu_indices(n)
             return starts.astype(np.int64), stops.astype(np.int64) + 1
-        runs = list(_tree_runs(0, n, self.branching))
-        return np.array([a for a, _ in runs], np.int64), np.array([b for _, b in runs], np.int64)
+        return Tree(n, self.branching).ranges
 
     @property
     def size(self) -> int:
@@ -385,16 +385,6 @@ def _way(way: Any, attributes: int) -> Way:
         rule = f"it must list distinct attributes from 0 to {attributes - 1}"
         raise PlanError(f"marginal {way!r}"[:120], rule, "write (0, 2)", code="marginal-malformed", marginal=way)
     return chosen
-
-
-def _tree_runs(start: int, stop: int, branching: int) -> Iterator[tuple[int, int]]:
-    yield start, stop
-    n = stop - start
-    if n > 1:
-        parts = min(branching, n)
-        ends = [start + n * i // parts for i in range(parts + 1)]
-        for a, b in itertools.pairwise(ends):
-            yield from _tree_runs(a, b, branching)
 
 
 __all__ = ["identity", "marginals", "matrix", "prefix", "ranges", "tree"]

@@ -13,6 +13,7 @@ import pytest
 from refusals import refused
 
 from gaussmith.errors import PlanError
+from gaussmith.numerics.far_points import has_few_far, solve_far
 from gaussmith.numerics.norms import largest_distance, largest_norm
 from gaussmith.numerics.optimum import Optimum, solve
 
@@ -280,3 +281,19 @@ def test_running_out_of_rounds_is_told_not_hidden() -> None:
     assert best.rounds == 2
     assert best.gap > 1e-3
     assert is_private_exactly(best, prefix(32))
+
+
+@pytest.mark.parametrize("objective", ["total", "worst"])
+def test_pairs_of_many_points_are_solved_on_the_few_that_matter(objective):
+    rng = np.random.default_rng(11)
+    for points in (
+        rng.normal(size=(400, 3)) * [1.0, 30.0, 0.01],
+        rng.uniform(size=(350, 2)),
+        np.eye(4)[rng.integers(0, 4, 320)],
+    ):
+        assert has_few_far(points)
+        few, chosen = solve_far(points, objective=objective, gap=1e-3)
+        every = solve(points, pairs=True, objective=objective, gap=1e-3)
+        assert few.gap <= 1e-3 and few.lower <= every.upper and every.lower <= few.upper
+        assert largest_distance(few.lift, points) <= 1.0
+        assert len(chosen) < 150 and len(few.weights) == len(chosen) * (len(chosen) - 1) // 2

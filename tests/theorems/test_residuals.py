@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -11,8 +12,11 @@ import numpy.typing as npt
 import pytest
 from refusals import Expected, refusal, refused
 
+import gaussmith as gm
 from gaussmith.errors import PlanError
+from gaussmith.numerics import residuals, way_tables
 from gaussmith.numerics.optimum import solve
+from gaussmith.numerics.residual_maps import Residuals
 from gaussmith.numerics.residuals import MarginalPlan, plan_marginals
 
 Array = npt.NDArray[np.float64]
@@ -197,3 +201,20 @@ def test_what_means_nothing_is_refused() -> None:
         plan.contrasts((0,), np.zeros(3, dtype=np.int64))
     with refused("public-count-under-add-remove"):
         plan.decode({}, count=3.0)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_many_marginals_are_planned_as_few_are(monkeypatch, neighbours):
+    """As arrays: the same residuals and variances, to the last bit, and the same errors."""
+    asked = gm.workloads.marginals([2, 3, 4, 5, 2, 7, 3, 2, 2, 3, 4, 3], [0, 1, 3, 2, 4])
+    weights = np.linspace(1, 2, len(asked.ways))
+    few = plan_marginals(asked.shape, asked.ways, weights, neighbours)
+    one_by_one = [few.variance(way) for way in asked.ways]
+    for module in (residuals, way_tables):
+        monkeypatch.setattr(module, "MANY", 8)
+    many = plan_marginals(asked.shape, asked.ways, weights, neighbours)
+    assert many.subsets == few.subsets and np.array_equal(many.variances, few.variances)
+    assert np.allclose(many.variances_of_ways, one_by_one, rtol=1e-14, atol=0)
+    made = Residuals(asked.shape, asked.ways, many.subsets, many.variances)
+    with refused("residuals-of-other-marginals"):
+        replace(made, subsets=(*many.subsets[:-1], many.subsets[-2]))

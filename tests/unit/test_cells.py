@@ -100,7 +100,7 @@ CELLS = gm.Cells(["a", "b", "c", "d"])
         (lambda: gm.plan(gm.Cells(1), G, neighbours="replace-one"), PlanError, "one-cell-under-replace-one"),
         (lambda: gm.plan(gm.Cells(shape=[10] * 40), G), PlanError, "too-many-cells-to-release"),
         (
-            lambda: gm.plan(gm.Cells(5000), G, answers=W.prefix(5000)),
+            lambda: gm.plan(gm.Cells(5000), G, answers=W.prefix(5000), objective="worst"),
             PlanError,
             refusal("too-many-cells-to-solve", cells=5000, most=2048),
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import numpy as np
@@ -194,3 +195,17 @@ def test_large_errors_of_unknown_means_are_written_out() -> None:
     plan = gm.plan(gm.Box({"a": (0, 100_000)}), gm.Guarantee(mu=1), answers="means", count=True)
     text = str(noisy_release(plan, [1e6, 1.0]))
     assert "unknown: too few records" in text and "e+0" not in text
+
+
+def test_many_answers_are_saved_by_columns_and_read_back() -> None:
+    size = 10_001
+    release = gm.plan(gm.Cells(size), gm.Guarantee(mu=1)).release(np.arange(size))
+    record = json.loads(release.to_json())
+    columns = record["answers"]["columns"]
+    assert columns["status"] == {"all": "noisy"} and columns["answer"][:2] == ["0", "1"]
+    values = np.frombuffer(base64.b64decode(columns["value"]["doubles"]), "<f8")
+    assert np.array_equal(values, release.values)
+    again = gm.read(release.to_json())
+    assert isinstance(again, gm.Release) and again == release
+    few = gm.plan(gm.Cells(4), gm.Guarantee(mu=1)).release(np.arange(4))
+    assert [row["answer"] for row in json.loads(few.to_json())["answers"]] == ["0", "1", "2", "3"]

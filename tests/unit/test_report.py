@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib import resources
 from typing import Any
 from xml.etree import ElementTree
@@ -16,10 +17,11 @@ from refusals import Expected, refusal, refused
 import gaussmith as gm
 from gaussmith.domains.outlines import ellipse, zonotope
 from gaussmith.plans.standard_gaussian import compare_block, compare_release, share_of_standard, standard_block
-from gaussmith.report import charts
+from gaussmith.report import charts, spectra, vectors
 from gaussmith.report.cell_charts import cell_pictures
 from gaussmith.report.drawing import draw
 from gaussmith.report.geometry import differences, noise_covariance, pair
+from gaussmith.report.page import page
 from gaussmith.words.plans import plan_text
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
@@ -134,7 +136,40 @@ def test_every_kind_of_plan_can_be_drawn(name: str) -> None:
     root = ElementTree.fromstring(svg)
     assert root.get("role") == "img" and root.get("aria-label") == "a <label> & more"
     assert "px" in (root.get("style") or "") and root.get("width") is None
-    assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) > 3
+    marks = [each for kind in ("path", "line") for each in root.iter(f"{{http://www.w3.org/2000/svg}}{kind}")]
+    assert len(marks) > 3
+
+
+def test_no_page_starts_a_vega_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)  # an import of it would fail
+    plan = gm.plan(SQUARE, G, count=True)
+    assert page(noisy_release(plan, [5.0, 6.0, 7.0])).count("<svg") >= 3
+    for block in (plan.block, PLANS["one"].block):
+        for kind in (spectra.spectrum_spec, spectra.errors_spec, charts.plan_spec):
+            assert draw(kind(block), "").startswith("<svg")
+
+
+def test_what_is_not_drawn_here_is_drawn_by_vega() -> None:
+    spec = charts.plan_spec(gm.plan(SQUARE, G).block)
+    assert "mark-group" not in draw(spec, "")
+    assert "mark-group" in draw({**spec, "layer": [{"mark": {"type": "tick"}, "encoding": {}}, *spec["layer"]]}, "")
+
+
+@pytest.mark.parametrize(
+    ("value", "step", "form", "text"),
+    [
+        (0.0, 50.0, ",~r", "0"),
+        (-0.05, 0.05, ",~r", "−0.05"),
+        (1500.0, 500.0, ",~r", "1,500"),
+        (1.5e6, 5e5, "~s", "1.5M"),
+        (5e5, 5e5, "~s", "500k"),
+        (0.0, 5e5, "~s", "0"),
+        (0.25, 0.05, "%", "25%"),
+        (0.125, 0.005, "%", "12.5%"),
+    ],
+)
+def test_ticks_are_spelled_as_people_write_numbers(value: float, step: float, form: str, text: str) -> None:
+    assert vectors._spelled(value, step, form) == text
 
 
 def test_every_colour_of_a_chart_has_one_for_the_dark() -> None:

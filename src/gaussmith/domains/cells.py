@@ -16,7 +16,7 @@ from gaussmith.domains.lift_norms import Level, check_lift, largest_few, largest
 from gaussmith.domains.uncentred import Uncentred
 from gaussmith.errors import DomainError, PlanError, nearest
 from gaussmith.neighbours import ADD_REMOVE, REPLACE_ONE
-from gaussmith.numerics.intervals import gram
+from gaussmith.numerics.intervals import largest_of_runs
 from gaussmith.numerics.linear import Array, Dense, Diagonal, Matrix, NormBounds
 from gaussmith.numerics.norms import longest_row, widest_pair
 from gaussmith.numerics.residual_maps import ResidualLift
@@ -24,8 +24,10 @@ from gaussmith.problem import Law, Problem
 from gaussmith.problem.codes import Codes
 from gaussmith.problem.domain import Differences
 from gaussmith.proofs.cells import cell_differences, proven_cells
+from gaussmith.proofs.long_runs import long_runs_bound
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.cells import in_cells
+from gaussmith.shapes.long_runs import fits_long_runs
 from gaussmith.shapes.marginals import of_marginals
 from gaussmith.texts import printable
 from gaussmith.workloads import Marginals, Runs, Workload
@@ -237,6 +239,10 @@ class Cells(Uncentred):
             diagonal=lambda lift: largest_few(lift, np.ones(d), cells),
             exchangeable=lambda lift: largest_level(lift, self._levels(neighbours)),
             residual=lambda lift: self._largest_residual(lift, neighbours),
+            reflected=lambda lift: lift.largest_norm(pairs=cells > 1),
+            levelled=lambda lift: max(
+                lift.largest_norm(pairs) for pairs in {cells > 1, cells > 1 and not self.or_none}
+            ),
         )
         if lift.ways is None:
             check_lift(lift, d, neighbours)
@@ -290,10 +296,10 @@ class Cells(Uncentred):
             asked = [(way, float(features.weights[at])) for way, at in zip(work.ways, work.offsets, strict=True)]
             return math.sqrt(sum(w * (1.0 if secret else 2.0 * (way != ())) for way, w in asked) + extra)
         if (runs := features.runs) is not None:
-            G = gram(*runs.places, runs.cells, features.weights)
-            sizes = np.diag(G)
-            widest = 0.0 if secret else float((sizes[:, None] + sizes - 2 * G).max())
-            return math.sqrt(max(float(sizes.max()) if secret or self.or_none else 0.0, widest) + extra)
+            widest = largest_of_runs(
+                *runs.places, runs.cells, features.weights, pairs=not secret, alone=secret or self.or_none
+            )
+            return math.sqrt(widest + extra)
         if features.matrix is None:
             found = self.largest(Diagonal(np.sqrt(problem.coordinate_weights)), problem.neighbours)
         else:
@@ -302,6 +308,12 @@ class Cells(Uncentred):
 
     def differences(self, problem: Problem[Any], law: Law) -> Differences | None:
         return cell_differences(problem, law)
+
+    def closed_bound(self, problem: Problem[Any]) -> float:
+        runs = problem.features.runs
+        if runs is None or not fits_long_runs(problem):
+            return super().closed_bound(problem)
+        return long_runs_bound(problem, runs)
 
     def proven(self, problem: Problem[Any], law: Law) -> float:
         return proven_cells(problem, law)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from gaussmith.errors import PlanError
+from gaussmith.numerics.threads import single_threaded
 
 
 def too_far() -> PlanError:
@@ -22,7 +23,7 @@ def too_far() -> PlanError:
 
 @contextmanager
 def within_doubles() -> Iterator[None]:
-    """A context in which an overflow or a failed decomposition becomes a PlanError.
+    """A context in which an overflow or a failed decomposition becomes a PlanError; linear algebra has one thread.
 
     The caller must check results for silent infinities and NaN (`require_finite`).
 
@@ -32,7 +33,7 @@ def within_doubles() -> Iterator[None]:
     gaussmith.errors.PlanError: bounds, answers or weights whose scales are too far apart · every error, its square ...
     """
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), single_threaded():
             yield
     except (np.linalg.LinAlgError, ArithmeticError):
         raise too_far() from None

@@ -20,6 +20,7 @@ from gaussmith.numerics.packed_arrays import pack, unpack
 Places = npt.NDArray[np.int64]
 
 _CHUNK = 1 << 22
+_VISITED = 2048
 
 
 def gram(starts: Places, stops: Places, cells: int, weights: Array) -> Array:
@@ -35,6 +36,26 @@ def gram(starts: Places, stops: Places, cells: int, weights: Array) -> Array:
     np.add.at(G, (starts, stops), -weights)
     np.add.at(G, (stops, starts), -weights)
     return np.asarray(np.cumsum(np.cumsum(G, axis=0), axis=1)[:cells, :cells])
+
+
+def largest_of_runs(starts: Places, stops: Places, cells: int, weights: Array, *, pairs: bool, alone: bool) -> float:
+    """The largest squared norm of W e_i where a record is `alone`, and of W (e_i − e_j) for pairs, W as in `gram`.
+
+    Of many cells, pairs are not visited: then it is what two records far apart add up to, an upper bound.
+
+    >>> largest_of_runs(np.array([0, 0]), np.array([1, 2]), 2, np.ones(2), pairs=False, alone=True)
+    2.0
+    """
+    if pairs and cells <= _VISITED:
+        G = gram(starts, stops, cells, weights)
+        sizes = np.diag(G)
+        return max(float((sizes[:, None] + sizes - 2 * G).max()), float(sizes.max()) if alone else 0.0)
+    steps = np.bincount(starts, weights, cells + 1) - np.bincount(stops, weights, cells + 1)
+    largest = float(np.cumsum(steps)[:cells].max())
+    if not pairs:
+        return largest
+    whole = float(weights[(starts == 0) & (stops == cells)].sum())  # what holds all cells does not change
+    return 2.0 * (largest - whole)
 
 
 @dataclass(frozen=True, eq=False)

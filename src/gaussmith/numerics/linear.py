@@ -10,7 +10,7 @@ at most two entries per row, so they are stored by structure, never as a million
     Dense(matrix)                      anything small
 
 Elsewhere: `factored` (a few rows over many columns), `headed` (a dense block beside bordered rows), `intervals` and
-`residual_maps` (workloads over cells).
+`residual_maps` (workloads over cells), `reflected_maps` and `levelled_maps` (prefix sums, ranges and trees of many).
 """
 
 from __future__ import annotations
@@ -354,6 +354,14 @@ def matrix_from_dict(fields: dict[str, Any]) -> Matrix:
         from gaussmith.numerics.residual_maps import map_from_dict
 
         return map_from_dict(fields)
+    if kind in ("reflected lift", "reflected decode"):
+        from gaussmith.numerics.reflected_maps import reflected_from_dict
+
+        return reflected_from_dict(fields)
+    if kind in ("levelled lift", "levelled decode"):
+        from gaussmith.numerics.levelled_maps import levelled_from_dict
+
+        return levelled_from_dict(fields)
     what, rule = f"matrix kind = {kind!r}", "this version does not know it"
     raise PlanError(what, rule, "upgrade gaussmith, or plan again", code="unknown-matrix-kind", kind=kind)
 

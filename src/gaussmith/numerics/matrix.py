@@ -14,7 +14,9 @@ from gaussmith.numerics.products import Array, Integers
 if TYPE_CHECKING:
     from gaussmith.numerics.factored import Factored
     from gaussmith.numerics.headed import Headed
+    from gaussmith.numerics.levelled_maps import LevelledLift
     from gaussmith.numerics.linear import Bordered, Diagonal, Exchangeable
+    from gaussmith.numerics.reflected_maps import ReflectedLift
     from gaussmith.numerics.residual_maps import ResidualLift
 
 
@@ -94,3 +96,5 @@ class NormBounds:
     residual: Callable[[ResidualLift], float] | None = None
     factored: Callable[[Factored], float] | None = None
     headed: Callable[[Headed], float] | None = None
+    reflected: Callable[[ReflectedLift], float] | None = None
+    levelled: Callable[[LevelledLift], float] | None = None

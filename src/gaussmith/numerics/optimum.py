@@ -191,7 +191,7 @@ def _least_total(
     lift = (V / np.sqrt(m * trace)).T / scale
     decode = V * (np.sqrt(m * trace) * scale)
     lower = (trace * scale) ** 2 / float(weights.sum())
-    return _certify(given, lift, decode, weights, rounds, lower, np.zeros(0))
+    return certify_shape(given, lift, decode, weights, rounds, lower, np.zeros(0))
 
 
 def _least_worst(
@@ -214,7 +214,7 @@ def _least_worst(
     # Bᵀ U/m rather than V/√shares: an answer with hardly a share must not be divided by it.
     decode = (B.T @ U) * np.sqrt(trace / m) * (targets * scale)[:, None]
     lower = (trace * scale) ** 2 / float(weights.sum() * shares.sum())
-    return replace(_certify(given, lift, decode, weights, rounds, lower, targets), shares=shares)
+    return replace(certify_shape(given, lift, decode, weights, rounds, lower, targets), shares=shares)
 
 
 def _span_of(given: Differences) -> Array:
@@ -232,7 +232,7 @@ def _span_of(given: Differences) -> Array:
     return basis
 
 
-def _certify(
+def certify_shape(
     given: Differences, lift: Array, decode: Array, weights: Array, rounds: int, lower: float, targets: Array
 ) -> Optimum:
     """Scale until every norm is certified, refuse a shape that would lose a difference, round both bounds outward."""

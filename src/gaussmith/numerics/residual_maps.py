@@ -7,6 +7,7 @@ together from the residuals below it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,8 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import scale_exactly
-from gaussmith.numerics.residuals import MarginalPlan, Subset, largest_residual_norm
+from gaussmith.numerics.residuals import MarginalPlan, Subset, largest_residual_norm, way_table
+from gaussmith.numerics.way_tables import fits_table
 
 MAX_WRITTEN = 4096
 """Limit on the columns of a map that is written as a matrix."""
@@ -35,14 +37,18 @@ class Residuals:
     variances: Array
 
     def __post_init__(self) -> None:
-        places = range(len(self.sizes))
-        sound = all(i in places for way in self.ways for i in way)
+        listed = np.fromiter(itertools.chain.from_iterable(self.ways), np.int64)
+        sound = bool(((listed >= 0) & (listed < len(self.sizes))).all())
         if not sound or self.variances.shape != (len(self.subsets),) or not (self.variances > 0).all():
             rule = "each must have valid attributes and a variance above zero"
             raise PlanError("residuals out of range", rule, "plan again", code="residuals-out-of-place")
         # Their norm is added up one by one: none may be there twice, or for cells that are not counted.
-        known = sorted(A for A in self.plan.above if A != () or A in self.subsets)
-        if sorted(self.subsets) != known:
+        if fits_table(self.sizes, self.ways):
+            every = way_table(self.sizes, self.ways).subsets
+            sound = list(self.subsets) in (every, every[1:])
+        else:
+            sound = sorted(self.subsets) == sorted(A for A in self.plan.above if A != () or A in self.subsets)
+        if not sound:
             rule = "each one below those asked for must be there once"
             raise PlanError("residuals of other marginals", rule, "plan again", code="residuals-of-other-marginals")
 
@@ -186,8 +192,7 @@ class ResidualDecode(Matrix):
 
     def row_norms(self) -> Array:
         r = self.residuals
-        each = [math.sqrt(r.plan.variance(way)) for way in r.ways]
-        norms = np.repeat(each, r.cells)
+        norms = np.repeat(np.sqrt(r.plan.variances_of_ways), r.cells)
         return np.append(norms, math.sqrt(r.variances[0])) if self.counted else norms
 
     def row(self, i: int) -> Array:

@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import PlanError
+from gaussmith.numerics.way_tables import MANY, WayTable, fits_table
 
 Array = npt.NDArray[np.float64]
 Subset = tuple[int, ...]
@@ -98,6 +99,13 @@ class MarginalPlan:
                 what, rule = f"marginal {tuple(way)}", "it is not part of any marginal of the plan"
                 raise PlanError(what, rule, "ask for it", code="marginal-not-in-residual-plan", marginal=tuple(way))
         return math.fsum(parts)
+
+    @property
+    def variances_of_ways(self) -> Array:
+        """The variance of each cell of every marginal, one after the other."""
+        if fits_table(self.shape, self.ways):
+            return way_table(self.shape, self.ways).variances(self.variances, self.subsets[0] != ())
+        return np.array([self.variance(way) for way in self.ways])
 
     def scales(self, subset: Sequence[int]) -> Array:
         """The double by which each integer contrast of one residual is multiplied before unit noise is added."""
@@ -253,7 +261,9 @@ def _check(
     if not asked or len(set(asked)) < len(asked):
         what, rule = f"{len(asked)} marginals", "there must be at least one, and none twice"
         raise PlanError(what, rule, "list each subset once", code="marginals-not-distinct", marginals=len(asked))
-    for way in asked:
+    listed = np.fromiter(itertools.chain.from_iterable(asked), np.int64)
+    inside = bool(((listed >= 0) & (listed < len(sizes))).all()) and all(len(set(way)) == len(way) for way in asked)
+    for way in () if inside else asked:
         if len(set(way)) < len(way) or any(not 0 <= i < len(sizes) for i in way):
             rule = f"attributes must be distinct, from 0 to {len(sizes) - 1}"
             raise PlanError(
@@ -279,6 +289,9 @@ def _subsets_of(way: Subset, shape: Sequence[int]) -> list[Subset]:
 
 def _prices(shape: tuple[int, ...], ways: tuple[Subset, ...], weights: Array) -> tuple[list[Subset], Array]:
     """v_A = Σ over the marginals above A of w ∏_{i∈A} (n_i−1) ∏_{j∈way∖A} 1/n_j, for each A below one of them."""
+    if fits_table(shape, ways):
+        table = way_table(shape, ways)
+        return table.subsets, table.prices(weights)
     above: dict[Subset, float] = {}
     for way, weight in zip(ways, weights.tolist(), strict=True):
         every = weight / math.prod(shape[i] for i in way)
@@ -307,6 +320,11 @@ def largest_residual_norm(
 
 def _sizes(shape: tuple[int, ...], subsets: list[Subset]) -> Array:
     """p_A: the squared norm of a record's residual A."""
+    if len(subsets) > MANY:
+        longest = max(map(len, subsets))
+        rows = np.array([(*A, *(-1,) * (longest - len(A))) for A in subsets], np.int64)
+        sizes = np.array(shape, float)
+        return np.asarray(np.append((sizes - 1) / sizes, 1.0)[rows].prod(axis=1))
     return np.array([math.prod((shape[i] - 1) / shape[i] for i in A) for A in subsets])
 
 
@@ -365,6 +383,12 @@ def _worst_mixture(most: Array, v: Array) -> Array:
         lam *= cost**2
         lam /= lam.sum()
     return lam
+
+
+@lru_cache(maxsize=1)
+def way_table(shape: tuple[int, ...], ways: tuple[Subset, ...]) -> WayTable:
+    """The last marginals asked for as a table: a plan asks several times for the same."""
+    return WayTable(shape, ways)
 
 
 @lru_cache(maxsize=256)

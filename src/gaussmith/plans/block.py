@@ -22,6 +22,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
 from gaussmith.numerics.exact import sqrt_upward
 from gaussmith.numerics.linear import Array
+from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.certified_grid import Grid, make_grid
 from gaussmith.plans.error_distribution import ErrorLaw, law_of_features
 from gaussmith.plans.promised_errors import check_covariances, promised_law
@@ -118,6 +119,7 @@ class Block:
         return sqrt_upward(sum(both, Fraction(0)))
 
     @cached_property
+    @single_threaded()
     def bounding_law(self) -> Law:
         """The law on differences that proves the lower bound."""
         return self.law or self.domain.bounding_law(self.problem)
@@ -173,10 +175,12 @@ class Block:
             errors = np.where(self.answers.divided, errors / guess, errors)
         return dict(zip(self.answers.names, errors.tolist(), strict=True))
 
-    def narrowed(self, shown: Sequence[int], count: bool) -> tuple[Block, list[int]]:
+    def narrowed(self, shown: Sequence[int], count: bool) -> tuple[Block, Sequence[int]]:
         """The block as far as some of its answers go, and which features these are read from. The noise is the same."""
-        if list(shown) == list(range(self.answers.size)) and count == self.answers.count:
-            return self, list(range(self.shape.features.shape[0]))
+        size = self.answers.size
+        every = shown == range(size) if isinstance(shown, range) else tuple(shown) == tuple(range(size))
+        if every and count == self.answers.count:
+            return self, range(self.shape.features.shape[0])
         answers, kept = self.answers.picked([*shown, *([self.answers.size] if count else [])])
         if self.shape.counted:
             kept.append(self.problem.features.size)
@@ -193,6 +197,7 @@ class Block:
     # -- the distribution of the errors ----------------------------------------------------------------------------
 
     @cached_property
+    @single_threaded()
     def error_law(self) -> ErrorLaw:
         """The law of the errors of all answers together, the count left out.
 
@@ -215,6 +220,7 @@ class Block:
         return self.domain.codes(self.substitutes, self.problem.features.workload)
 
     @cached_property
+    @single_threaded()
     def grid(self) -> Grid:
         """The certified integer lift; refused where the noise is tied, which is certified for all draws at once."""
         if self.tie is not None:

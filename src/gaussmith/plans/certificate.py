@@ -22,6 +22,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import protects
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.packed_arrays import pack, unpack
+from gaussmith.numerics.threads import single_threaded
 from gaussmith.problem import Law
 from gaussmith.problem.law import price_over_bound
 
@@ -192,6 +193,7 @@ class Provable(Protocol):
     def proven(self, law: Law) -> float: ...
 
 
+@single_threaded()
 def prove(noise: Provable, evidence: dict[str, Array]) -> Proof:
     """The proof of a noise: its law's bound is proven here, in directed arithmetic, not taken from the solver."""
     law, mu = noise.bounding_law, noise.bound_mu
@@ -204,6 +206,7 @@ def prove_block(block: Block) -> Proof:
     return prove(block, _evidence(block, block.bounding_law))
 
 
+@single_threaded()
 def verify(plan: Plan, certificate: Certificate) -> Verdict:
     """Check a plan and its certificate against the domain and the answers alone; no number is trusted.
 

@@ -24,6 +24,7 @@ from gaussmith.numerics.crossed.lift import Counts, CrossedLift
 from gaussmith.numerics.crossed.moments import solve
 from gaussmith.numerics.exact import sqrt_upward
 from gaussmith.numerics.linear import Array, Dense, Matrix
+from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.plans.crossed_keys import Cross, cross_of
 from gaussmith.plans.joint_noise import JointNoise, certified_lift
@@ -82,6 +83,7 @@ class CrossedTie(JointNoise):
     # -- privacy ----------------------------------------------------------------------------------------------------
 
     @cached_property
+    @single_threaded()
     def grid(self) -> tuple[CrossedLift, float]:
         """The certified integer lift, and how many grid steps one lifted unit is; refuses what cannot be certified."""
         norm, size = self._largest(self.lift), self.lift.size
@@ -119,6 +121,7 @@ class CrossedTie(JointNoise):
     # -- how good it is ---------------------------------------------------------------------------------------------
 
     @cached_property
+    @single_threaded()
     def total_variance(self) -> float:
         """The weighted total of all answers of all draws, each draw's taken by its scale."""
         tables = self.cross.tables

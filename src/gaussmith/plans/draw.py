@@ -29,6 +29,7 @@ from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.doubles import too_far, within_doubles
 from gaussmith.numerics.exact import fraction_down, sqrt_upward
 from gaussmith.numerics.linear import Dense, Diagonal
+from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.block import Block
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.crossed_tie import KIND, CrossedTie, crossed_from_dict
@@ -153,6 +154,7 @@ class Draw:
         return sum(w * len(at) * value for (w, at), value in zip(self.groups.classes, values, strict=True))
 
     @cached_property
+    @single_threaded()
     def lower_bound(self) -> float:
         """No Gaussian noise with this guarantee has a smaller price."""
         if self.groups is not None and self.groups.is_found:  # with any number of keys, no noise across them helps

@@ -22,6 +22,7 @@ from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
 from gaussmith.numerics.linear import Array
+from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
@@ -212,6 +213,7 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
         return self.block.covariance() if len(self.slot.draws) == 1 else self._together.covariance()
 
     @cached_property
+    @single_threaded()
     def error_law(self) -> ErrorLaw:
         """The distribution of the errors of all answers (of one group), the count left out."""
         return self.block.error_law if len(self.slot.draws) == 1 else self._together.error_law()
@@ -228,6 +230,7 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
 
     # -- the guarantee ----------------------------------------------------------------------------------------------
 
+    @single_threaded()
     def certify(self) -> None:
         """Check in exact arithmetic that the draws together keep the guarantee; raises PlanError otherwise."""
         for draw in self.draws:
@@ -261,6 +264,7 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
 
     # -- words and pictures -----------------------------------------------------------------------------------------
 
+    @single_threaded()
     def explain(self) -> str:
         """What was chosen, what the alternatives would have cost, and why; in plain words."""
         from gaussmith.words.plans import explain
@@ -279,6 +283,7 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
 
         return plan_html(self)
 
+    @single_threaded()
     def chart(self, columns: tuple[str, str] | None = None, kind: str = "shape") -> Any:
         """A picture of the noise (an Altair chart): its "shape" in two answers, its "spectrum", or its "errors"."""
         from gaussmith.report import plan_chart
@@ -324,6 +329,7 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
         return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @classmethod
+    @single_threaded()
     def from_dict(cls, fields: Any) -> Plan:
         """The plan that `to_dict` described, its privacy certified anew; refuses what it does not know."""
         check_saved(fields)

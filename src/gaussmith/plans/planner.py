@@ -10,6 +10,7 @@ from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.numerics.doubles import within_doubles
+from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.choice import plan_problem
 from gaussmith.plans.draw import Draw, draw_groups
 from gaussmith.plans.plan import Plan
@@ -22,6 +23,7 @@ from gaussmith.statistics.asking import aim, ask, weights_for
 from gaussmith.statistics.asking_moments import MOMENT_ANSWERS, ask_of_moments
 
 
+@single_threaded()
 def plan(
     domain: Domain | Groups,
     guarantee: Guarantee,

@@ -11,22 +11,36 @@ from gaussmith.errors import PlanError
 from gaussmith.plans.draw import Draw
 from gaussmith.statistics import Answers
 
+MAX_LISTED = 4096
+"""Limit on places that are saved one by one."""
+
 
 @dataclass(frozen=True)
 class Piece:
     """Answers that follow each other and come from one draw: their places there; the count has the last place."""
 
     draw: int
-    places: tuple[int, ...]
+    places: Sequence[int]
+
+    def __post_init__(self) -> None:
+        places = self.places
+        if not isinstance(places, range):  # one after the other they are a range: there may be millions
+            listed = tuple(places)
+            follow = bool(listed) and listed == tuple(range(listed[0], listed[0] + len(listed)))
+            object.__setattr__(self, "places", range(listed[0], listed[0] + len(listed)) if follow else listed)
 
     @classmethod
     def whole(cls, draw: int, answers: Answers) -> Piece:
         """All answers of a draw."""
-        return cls(draw, tuple(range(len(answers))))
+        return cls(draw, range(len(answers)))
 
-    def chosen(self, answers: Answers) -> tuple[tuple[int, ...], bool]:
+    def chosen(self, answers: Answers) -> tuple[Sequence[int], bool]:
         """The places of the answers beside the count, and whether the count is among them."""
-        return tuple(i for i in self.places if i < answers.size), answers.count and answers.size in self.places
+        places, size = self.places, answers.size
+        counted = answers.count and size in places
+        if isinstance(places, range):
+            return range(places.start, max(places.start, min(places.stop, size))), counted
+        return tuple(i for i in places if i < size), counted
 
 
 @dataclass(frozen=True)
@@ -61,16 +75,30 @@ class Slot:
 
     def piece_of(self, draw: int) -> Piece:
         """All answers of the question in one draw."""
-        return Piece(draw, tuple(i for piece in self.pieces if piece.draw == draw for i in piece.places))
+        found = [piece for piece in self.pieces if piece.draw == draw]
+        return found[0] if len(found) == 1 else Piece(draw, tuple(i for piece in found for i in piece.places))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "pieces": [{"draw": p.draw, "answers": list(p.places)} for p in self.pieces]}
+        return {"name": self.name, "pieces": [{"draw": p.draw, "answers": _told(p.places)} for p in self.pieces]}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Slot:
         """The slot that `to_dict` described."""
-        pieces = ((int(p["draw"]), tuple(int(i) for i in p["answers"])) for p in fields["pieces"])
-        return cls(str(fields["name"]), tuple(Piece(draw, places) for draw, places in pieces))
+        pieces = tuple(Piece(int(p["draw"]), _read(p["answers"])) for p in fields["pieces"])
+        return cls(str(fields["name"]), pieces)
+
+
+def _told(places: Sequence[int]) -> Any:
+    """Places as they are saved: a list, or, where there are many in a row, the first and the number of them."""
+    many = isinstance(places, range) and len(places) > MAX_LISTED
+    return {"first": places[0], "number": len(places)} if many else list(places)
+
+
+def _read(saved: Any) -> Sequence[int]:
+    if isinstance(saved, dict):
+        first = int(saved["first"])
+        return range(first, first + int(saved["number"]))
+    return tuple(int(i) for i in saved)
 
 
 def check_slots(slots: Sequence[Slot], draws: Sequence[Draw]) -> None:
@@ -88,4 +116,7 @@ def check_slots(slots: Sequence[Slot], draws: Sequence[Draw]) -> None:
 
 def _is_inside(piece: Piece, draws: Sequence[Draw]) -> bool:
     size = len(draws[piece.draw].block.answers) if 0 <= piece.draw < len(draws) else 0
-    return bool(piece.places) and all(0 <= i < size for i in piece.places)
+    places = piece.places
+    if isinstance(places, range):
+        return len(places) > 0 and 0 <= places[0] and places[-1] < size
+    return bool(places) and all(0 <= i < size for i in places)

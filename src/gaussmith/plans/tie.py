@@ -23,6 +23,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics.exact import sqrt_upward
 from gaussmith.numerics.linear import Array
+from gaussmith.numerics.threads import single_threaded
 from gaussmith.numerics.tied.ladder import solve
 from gaussmith.numerics.tied.largest import largest
 from gaussmith.numerics.tied.law import TypesLaw
@@ -112,6 +113,7 @@ class Tie(JointNoise):
     # -- privacy ----------------------------------------------------------------------------------------------------
 
     @cached_property
+    @single_threaded()
     def grid(self) -> tuple[TiedLift, float]:
         """The certified integer lift, and how many grid steps one lifted unit is; refuses what cannot be certified."""
         units = [
@@ -172,11 +174,13 @@ class Tie(JointNoise):
     # -- how good it is ---------------------------------------------------------------------------------------------
 
     @cached_property
+    @single_threaded()
     def total_variance(self) -> float:
         """The weighted total of all answers of all draws, each draw's taken by its scale."""
         return tied_total(self.lift, self.body) * self.noise_scale**2
 
     @cached_property
+    @single_threaded()
     def bounding_law(self) -> Law:
         """The law on people that proves the lower bound."""
         return self.law or bound_of(self.body, self.neighbours)

@@ -11,7 +11,6 @@ All of this is for replace-one, part by part.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import hadamard
 
 from gaussmith.numerics.products import Array, Words
 from gaussmith.numerics.tied.law import TypesLaw
@@ -65,6 +64,8 @@ def _states(part: Part) -> list[tuple[int, int, int]]:
 def _corners(part: Part) -> tuple[Array, int]:
     """What a group can hold: for every bias and both signs the rows of a Hadamard matrix; and how many rows it has."""
     size = max(8, 1 << part.columns.bit_length())
+    from scipy.linalg import hadamard
+
     rows = hadamard(size)[:, 1 : part.columns + 1].astype(float)
     far = np.sign(part.centre)
     found = []
@@ -84,6 +85,8 @@ def _design(part: Part, size: int, state: tuple[int, int, int], bias: int) -> Wo
     block = 2 * size
     whole = block * len(_biases(part))
     kinds = (block * bias, whole + block * bias, 2 * whole)
+    from scipy.linalg import hadamard
+
     turns = hadamard(_TURNS)[:, 1:]
     rows, turn = (each.ravel() for each in np.indices((size, len(turns))))
     found = np.zeros((len(rows), sum(state)), np.int64)

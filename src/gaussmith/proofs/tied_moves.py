@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import hadamard
 
 from gaussmith.numerics.products import Array, Words
 from gaussmith.numerics.tied.parts import Body, Family, Part, taken
@@ -211,6 +210,8 @@ def _signs(columns: int) -> Array:
     if columns <= MAX_ALL_CORNERS:
         at = np.arange(2**columns)[:, None] >> np.arange(columns)[None, :] & 1
         return np.asarray(2.0 * at - 1.0)
+    from scipy.linalg import hadamard
+
     rows = hadamard(1 << (columns - 1).bit_length())[:, :columns].astype(float)
     return np.vstack([rows, -rows])
 

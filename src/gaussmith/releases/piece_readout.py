@@ -20,7 +20,9 @@ def read_piece(release: Release) -> Readout | ReadoutByWeight:
     plan, chosen = release.plan, release.view.groups
     draw, at = plan.draw, plan.slot.draw
     shown = plan.slot.piece_of(at).chosen(draw.block.answers)
-    features = release.noisy[at][:, draw.block.narrowed(*shown)[1]]
+    features, kept = release.noisy[at], draw.block.narrowed(*shown)[1]
+    if kept != range(features.shape[1]):
+        features = features[:, kept]
     if chosen is not None:
         features = features[list(chosen)].sum(axis=0)
     elif draw.groups is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -13,18 +14,26 @@ import numpy as np
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import GaussmithError, PlanError, RequestError
 from gaussmith.numerics.exact import fraction_up
+from gaussmith.numerics.linear import Array
+from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.plans import Plan
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases.learned import learned_sentences
 from gaussmith.releases.path import Path as Stages
 from gaussmith.releases.release import Release, View
 from gaussmith.releases.shown_groups import ShownGroups
+from gaussmith.releases.tabled import rows_of
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Certificate
 
 FORMAT = 3
 """The version of the JSON form."""
+
+MAX_ROWS = 10_000
+"""Limit on answers that are saved row by row; more are saved by columns."""
+
+NUMBERS = ("value", "standard_error", "lower", "upper")
 
 COVERS = "the noise; not clipping to the bounds, not sampling"
 
@@ -42,10 +51,7 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "protects": plan.protects,
         "guarantee": _guarantee(plan),
         "shares": {name: share for name, share in plan.shares().items() if name},
-        "answers": [
-            {k: (v if not isinstance(v, float) or np.isfinite(v) else None) for k, v in row.items()}
-            for row in release.rows()
-        ],
+        "answers": _answers(release),
         "confidence": 0.95,
         "intervals_cover": COVERS,
         "draws": draws_to_dict(release),
@@ -75,7 +81,7 @@ def draws_to_dict(release: Release) -> list[dict[str, Any]]:
     none = (None,) * len(release.plan.draws)
     return [
         {
-            "features": [[each if np.isfinite(each) else None for each in row] for row in noisy.tolist()],
+            "features": pack(noisy) if np.isfinite(noisy).all() else None,
             "records": records,
             "row_rule": row_rule and row_rule.to_dict(),
         }
@@ -84,6 +90,10 @@ def draws_to_dict(release: Release) -> list[dict[str, Any]]:
             release.noisy, release.records, release.row_rules, release.shown or none, strict=True
         )
     ]
+
+
+def _features(saved: Any, groups: int, width: int) -> Array:
+    return np.full((groups, width), np.nan) if saved is None else unpack(saved).reshape(groups, width)
 
 
 def release_of(plan: Plan, draws: Any) -> Release:
@@ -97,7 +107,7 @@ def release_of(plan: Plan, draws: Any) -> Release:
     )
     sizes = [draw.size if each is None else len(each.labels) for draw, each in zip(plan.draws, shown, strict=True)]
     noisy = tuple(
-        np.array(saved["features"], float).reshape(size, draw.block.shape.features.shape[0])
+        _features(saved["features"], size, draw.block.shape.features.shape[0])
         for saved, size, draw in zip(draws, sizes, plan.draws, strict=True)
     )
     rules = (saved["row_rule"] for saved in draws)
@@ -108,6 +118,27 @@ def release_of(plan: Plan, draws: Any) -> Release:
         tuple(None if rule is None else RowRule.from_dict(rule) for rule in rules),
         shown=shown if plan.finds_keys else (),
     )
+
+
+def _answers(release: Release) -> list[dict[str, Any]] | dict[str, Any]:
+    """The table of answers: a row for each, or, where there are many, by columns.
+
+    Of many answers the numbers are the bytes of their doubles in base64 (NaN and infinities where a row has None), and
+    a text that is the same for all is written once.
+    """
+    columns = release.columns()
+    if len(columns["answer"]) <= MAX_ROWS:
+        return [
+            {k: (v if not isinstance(v, float) or math.isfinite(v) else None) for k, v in row.items()}
+            for row in rows_of(columns)
+        ]
+    return {"columns": {name: _column(values, name in NUMBERS) for name, values in columns.items()}}
+
+
+def _column(values: list[Any], number: bool) -> Any:
+    if number:
+        return pack(np.array(values, float))
+    return {"all": values[0]} if values.count(values[0]) == len(values) else values
 
 
 def _guarantee(plan: Plan) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.shown_counts import interval, selected_quantile
@@ -57,6 +56,8 @@ def shown_intervals(
 def _ends(
     statistic: Statistic, block: Block, features: Array, bars: Array, least: int, width: float, method: str
 ) -> tuple[Array, Array]:
+    from scipy.special import ndtr  # takes longer to import than all of this package: only where keys are found
+
     fails = 2 * ndtr(-width)
     rows, unit = block.shape.features.dense(), block.noise_scale**2
     if not any(rows[_places(statistic, k, len(rows)), -1].any() for k in range(len(statistic.coefficients))):

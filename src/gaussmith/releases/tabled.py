@@ -8,6 +8,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+def rows_of(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """A table by columns, row by row."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
 class Tabled:
     """Everything that can say its table by columns."""
 
@@ -17,8 +22,7 @@ class Tabled:
 
     def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
         """The same table, one row per question, group and answer."""
-        columns = self.columns(confidence)
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return rows_of(self.columns(confidence))
 
     def to_polars(self, confidence: float = 0.95) -> pl.DataFrame:
         """The same table as a Polars frame."""

@@ -1,4 +1,4 @@
-"""Vega-Lite → SVG for a page: no fixed size, a label for screen readers, colours that follow the page."""
+"""A chart as SVG for a page: no fixed size, a label for screen readers, colours that follow the page."""
 
 from __future__ import annotations
 
@@ -6,10 +6,23 @@ import html
 import re
 
 from gaussmith.report.charts import Spec
+from gaussmith.report.vectors import NotDrawn, draw_svg
 
 
 def draw(spec: Spec, label: str) -> str:
     """The chart as an inline SVG element. Its only text is that of the spec, escaped."""
+    try:
+        inside, width, height = draw_svg(spec)
+    except NotDrawn:
+        inside, width, height = _drawn_by_vega(spec)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'style="width:{width:.0f}px" role="img" aria-label="{html.escape(label, quote=True)}">{inside}</svg>'
+    )
+
+
+def _drawn_by_vega(spec: Spec) -> tuple[str, float, float]:
+    """The same by a Vega engine, which takes most of a second to start."""
     import vl_convert
 
     svg = str(vl_convert.vegalite_to_svg({**spec, "background": None}))
@@ -18,8 +31,4 @@ def draw(spec: Spec, label: str) -> str:
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', head.group())
     assert size is not None, "a chart has a size"
     width, height = size.groups()
-    opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'style="width:{float(width):.0f}px" role="img" aria-label="{html.escape(label, quote=True)}">'
-    )
-    return opening + svg[head.end() :]
+    return svg[head.end() : -len("</svg>")], float(width), float(height)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError
+from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.standard_gaussian import compare_block, compare_release, standard_scale
@@ -59,7 +60,6 @@ MAX_ROWS = 200
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
-
 SHARING = "How the errors of answers that share one noise go together; of groups and values, one and another."
 """What the picture of shared noise shows."""
 
@@ -89,6 +89,7 @@ def write_page(release: Release, path: str | os.PathLike[str], columns: Sequence
     return file
 
 
+@single_threaded()
 def page(release: Release, columns: Sequence[str] | None = None) -> str:
     """The page as text."""
     learned = learned_sentences(release)

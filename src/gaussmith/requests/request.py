@@ -16,6 +16,7 @@ from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse, same_meaning
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
+from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans import Draw, Plan, Slot
 from gaussmith.plans.choice import refused_count
 from gaussmith.plans.question_costs import draws_within
@@ -181,6 +182,7 @@ class Request(AccuracyFirst, Fields):
             counted = True
         return apart
 
+    @single_threaded()
     def _plan(self, clipped: Fraction) -> Plan:
         for name in ANSWERS if self.questions else ():
             if getattr(self, name):

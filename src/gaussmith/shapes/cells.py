@@ -9,23 +9,25 @@ Under replace-one the number of records is public: the part common to all cells 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gaussmith.errors import PlanError
+from gaussmith.numerics.far_points import has_few_far, solve_far
 from gaussmith.numerics.intervals import Intervals, gram
 from gaussmith.numerics.levels import counted
-from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix
+from gaussmith.numerics.linear import Array, Dense, Diagonal, Exchangeable, Matrix, Words
+from gaussmith.numerics.optimum import Optimum
 from gaussmith.numerics.stored import solve_once
 from gaussmith.numerics.two_level import cells as two_level_cells
 from gaussmith.numerics.two_level import counts as two_level_counts
 from gaussmith.problem import Law, Problem
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Search
+from gaussmith.shapes.long_runs import fits_long_runs, is_near_limit, long_runs
 from gaussmith.shapes.solved import check_lost
 
 if TYPE_CHECKING:
@@ -37,13 +39,21 @@ GAP = 1e-3
 MAX_SOLVED = 2048
 """Limit on cells for the numerical solver."""
 
+MAX_SLOW = 512
+"""Cells above which prefix sums, ranges and trees are solved only if their closed form is over 1 % from the limit."""
+
 MAX_POINTS = 100_000
 """Limit on points for the numerical solver."""
 
 
 def in_cells(problem: Problem[Cells], search: Search) -> list[Candidate]:
     """The shapes that fit cells, a closed form first where there is one."""
-    found = []
+    found: list[Candidate] = []
+    runs = problem.features.runs
+    if runs is not None and fits_long_runs(problem):
+        quick = problem.domain.dimension > MAX_SLOW and search.gap is None and search.shape != "solved"
+        if problem.domain.dimension > MAX_SOLVED or (quick and is_near_limit(problem, runs)):
+            return long_runs(problem, runs)
     if problem.features.targets is None and not problem.features.is_linear:
         plain = _plain(problem)
         if plain is not None:
@@ -144,7 +154,7 @@ def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Can
         points = np.vstack([points, np.zeros((1, points.shape[1]))])
         if asked:
             points = np.hstack([points, np.full((len(points), 1), problem.root_count_weight)])
-    best = solve_once(points, pairs=not private, gap=gap, progress=search.progress)
+    best, chosen = _solve(points, not private, gap=gap, progress=search.progress)
     r = len(question.rows)
     X = way_back(question.rows, best.decode[:r])
     lift = best.lift[:, :r] @ question.rows
@@ -159,7 +169,7 @@ def _solved(problem: Problem[Cells | Points], gap: float, search: Search) -> Can
         even = np.full(d, 1.0 / d)
         public = question.even - features.times(lift @ even)
     _check_read(question, best.decode, best.lift, private or apart)
-    law = Law("pairs" if not private else "cells", best.lower, _weights(best.weights, not private))
+    law = Law("pairs" if not private else "cells", best.lower, _weights(best.weights, chosen))
     return Candidate(Shape("solved", Dense(lift), features, asked, public), law)
 
 
@@ -210,12 +220,20 @@ def _check_read(question: _Question, decode: Array, lift: Array, whole: bool) ->
     check_lost(decode[:r], back - moved)
 
 
-def _weights(weights: Array, pairs: bool) -> dict[str, Array]:
-    """The weights of a law; for pairs only the non-negligible ones, with their ends."""
+def _solve(points: Array, pairs: bool, **more: Any) -> tuple[Optimum, Words | None]:
+    """The solved shape, and the points whose pairs have the weights; None: each point has one."""
     if not pairs:
+        return solve_once(points, pairs=False, **more), None
+    if has_few_far(points):
+        return solve_far(points, **more)
+    return solve_once(points, pairs=True, **more), np.arange(len(points))
+
+
+def _weights(weights: Array, chosen: Words | None) -> dict[str, Array]:
+    """The weights of a law; for pairs of chosen points only the non-negligible ones, with their ends."""
+    if chosen is None:
         return {"weights": weights / weights.sum()}
-    n = (1 + math.isqrt(1 + 8 * len(weights))) // 2
-    first, second = np.triu_indices(n, 1)
+    first, second = (chosen[ends] for ends in np.triu_indices(len(chosen), 1))
     kept = weights > 1e-9 * weights.max()
     share = weights[kept] / weights[kept].sum()
     return {"first": first[kept].astype(float), "second": second[kept].astype(float), "weights": share}
@@ -244,8 +262,8 @@ def _least_worst(problem: Problem[Cells | Points], gap: float, search: Search) -
     points = W[moving].T
     if apart:
         points = np.vstack([points, np.zeros((1, points.shape[1]))])
-    best = solve_once(
-        points, pairs=not private, objective="worst", targets=targets[moving], gap=gap, progress=search.progress
+    best, chosen = _solve(
+        points, not private, objective="worst", targets=targets[moving], gap=gap, progress=search.progress
     )
     lift = best.lift @ W[moving]
     features = np.zeros((len(W), len(best.lift)))
@@ -256,7 +274,7 @@ def _least_worst(problem: Problem[Cells | Points], gap: float, search: Search) -
     if not private and not apart:
         even = np.full(W.shape[1], 1.0 / W.shape[1])
         public = W @ even - features @ (lift @ even)
-    numbers = _weights(best.weights, not private) | {"shares": _spread_shares(best.shares, moving)}
+    numbers = _weights(best.weights, chosen) | {"shares": _spread_shares(best.shares, moving)}
     law = Law("pairs" if not private else "cells", best.lower, numbers)
     return Candidate(Shape("solved", Dense(lift), Dense(features), asked, public), law)
 

@@ -46,6 +46,8 @@ _SHAPES = {
     "water-filled": "independent noise, more on coordinates that one record can change more",
     "even": "the same noise on every cell",
     "residuals": "a separate noise size for what each marginal adds to the smaller ones",
+    "reflected": "correlated noise whose strength falls with the distance of cells, in closed form",
+    "levelled": "one noise size per level of the tree, on how its nodes split into their parts",
     "tied": "one noise shared by all questions and groups: it hides what one person can change in all answers at once, "
     "which takes less noise than hiding each by itself",
     "centred": "noise on what a person adds less a centre; the centre is added for everybody who is counted, by a "

@@ -1,0 +1,320 @@
+"""Lifts of trees over up to millions of cells: noise on how each node splits into its parts, one size per level.
+
+A tree halves its cells (or splits them into b parts) until single cells are left; sizes at one level differ by one at
+most, so that all nodes above the last level have b children, and those of the last have from 1 to b cells. The lift
+takes the sum of all cells, then of every node with children c_1 … c_r the contrasts
+
+    (c_1 + … + c_i) − i·c_{i+1},      i = 1 … r−1,
+
+which are orthogonal with squared lengths i(i+1): whole numbers, each scaled by one double at the very end. There are as
+many coordinates as cells. With noise of size 1/s_l² on contrasts of length one, a child of a node of r children has
+
+    variance(child) = variance(node)/r² + (1 − 1/r)/s_l²;      a cell moves the lift by  s_0² + Σ_l (1 − 1/r) s_l².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+
+from gaussmith.errors import PlanError
+from gaussmith.numerics.exact import sqrt_upward
+from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds, Words
+from gaussmith.numerics.products import scale_exactly
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The nodes over `cells` cells, level by level: b^l of them at level l < depth; then the cells.
+
+    >>> [level.tolist() for level in Tree(5, 2).starts]
+    [[0], [0, 2], [0, 1, 2, 3]]
+    """
+
+    cells: int
+    branching: int
+
+    @cached_property
+    def starts(self) -> list[Words]:
+        """The first cell of every node, for each level above the cells."""
+        found, b = [np.zeros(1, np.int64)], self.branching
+        while self.cells > b * len(found[-1]):
+            first = found[-1]
+            sizes = np.diff(first, append=self.cells)
+            found.append((first[:, None] + sizes[:, None] * np.arange(b) // b).ravel())
+        return found
+
+    @property
+    def depth(self) -> int:
+        """The number of levels that have contrasts."""
+        return len(self.starts)
+
+    @cached_property
+    def last_sizes(self) -> Words:
+        """How many cells the nodes of the last level have."""
+        return np.diff(self.starts[-1], append=self.cells)
+
+    @property
+    def shares(self) -> Array:
+        """1 − 1/r for the most children r of a node, for each level: what a cell moves of contrasts of length one."""
+        found = np.full(self.depth, 1.0 - 1.0 / self.branching)
+        found[-1] = 1.0 - 1.0 / float(self.last_sizes.max())
+        return found
+
+    @cached_property
+    def ranges(self) -> tuple[Words, Words]:
+        """The start and the stop of every answer: each node before its parts, the parts from left to right."""
+        starts, stops = self._by_level
+        return starts[self.order], stops[self.order]
+
+    @cached_property
+    def _by_level(self) -> tuple[Words, Words]:
+        several = np.repeat(self.last_sizes > 1, self.last_sizes)  # a cell that is a node is not asked twice
+        cells = np.flatnonzero(several)
+        starts = np.concatenate([*self.starts, cells])
+        stops = np.concatenate([*(np.append(first[1:], self.cells) for first in self.starts), cells + 1])
+        return starts, stops
+
+    @cached_property
+    def order(self) -> Words:
+        """The place of every answer among the nodes listed level by level, then the cells."""
+        starts, stops = self._by_level
+        return np.lexsort((-stops, starts))
+
+    @cached_property
+    def levels(self) -> Words:
+        """The level of every answer in order; that of a cell below a node of several is the depth."""
+        sizes = [*(len(first) for first in self.starts), len(self._by_level[0]) - sum(map(len, self.starts))]
+        return np.repeat(np.arange(self.depth + 1), sizes)[self.order]
+
+    @cached_property
+    def children(self) -> Array:
+        """For every answer in order, how many children its parent has; 0 for the first."""
+        b, last = self.branching, self.last_sizes
+        cells = np.repeat(last, last)[np.repeat(last > 1, last)]
+        upper = [np.full(len(first), b if level else 0) for level, first in enumerate(self.starts)]
+        return np.concatenate([*upper, cells])[self.order].astype(float)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelledLift(Matrix):
+    """The sum of all cells times `root`; then, level by level, contrasts of length one times the level's size."""
+
+    tree: Tree
+    root: float
+    sizes: Array
+
+    def __post_init__(self) -> None:
+        fits = self.sizes.shape == (self.tree.depth,) and self.root >= 0
+        if not fits or not np.isfinite(np.append(self.sizes, self.root)).all() or not (self.sizes > 0).all():
+            raise PlanError(
+                "a lift of a tree with numbers that do not fit",
+                "it has one positive number for each level",
+                "plan again",
+                code="levelled-matrix-malformed",
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.tree.cells, self.tree.cells
+
+    @cached_property
+    def weights(self) -> Array:
+        """What contrast i of each level is multiplied by."""
+        i = np.arange(1, self.tree.branching)
+        return np.asarray(self.sizes[:, None] / np.sqrt(i * (i + 1.0)))
+
+    @cached_property
+    def entries(self) -> Array:
+        """What each coordinate is multiplied by."""
+        upper = [np.tile(row, len(first)) for row, first in zip(self.weights, self.tree.starts[:-1], strict=False)]
+        return np.concatenate([[self.root], *upper, self.weights[-1][self._last_contrasts]])
+
+    @property
+    def _last_contrasts(self) -> Words:
+        """Which contrast each of the last coordinates is: 0 … r−2 for a node of r cells."""
+        counts = self.tree.last_sizes - 1
+        return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+
+    def _contrasts(self, cells: Any) -> Any:
+        """The sum and all contrasts, of whole numbers or doubles."""
+        tree, b = self.tree, self.tree.branching
+        sums = np.add.reduceat(cells, tree.starts[-1])
+        running = np.cumsum(cells) - np.repeat(np.cumsum(sums) - sums, tree.last_sizes)  # within each node
+        first = np.zeros(tree.cells, bool)
+        first[tree.starts[-1]] = True
+        later = np.flatnonzero(~first)
+        found = [running[later - 1] - (self._last_contrasts + 1) * cells[later]]
+        for _ in range(tree.depth - 1):
+            parts = sums.reshape(-1, b)
+            running = np.cumsum(parts, axis=1)
+            found.append((running[:, :-1] - np.arange(1, b) * parts[:, 1:]).ravel())
+            sums = running[:, -1]
+        return np.concatenate([sums, *found[::-1]])
+
+    def times(self, vector: Array) -> Array:
+        return np.asarray(self._contrasts(vector) * self.entries)
+
+    def exact_times(self, vector: Integers) -> Integers:
+        whole = np.asarray(vector, object if not isinstance(vector, np.ndarray) else None)
+        if whole.dtype != object and int(np.abs(whole).max(initial=0)) >= 2**62 // (2 * self.tree.cells):
+            whole = whole.astype(object)
+        found = self._contrasts(whole)
+        return scale_exactly(self.entries, found if found.dtype != object else found.tolist())
+
+    def scaled(self, columns: Array) -> LevelledLift:
+        if not (columns == columns[0]).all():
+            what, rule = "columns with different scales", "the lift of a tree has one scale for all columns"
+            raise PlanError(what, rule, "plan again", code="levelled-columns-scaled-apart")
+        return replace(self, root=self.root * float(columns[0]), sizes=self.sizes * float(columns[0]))
+
+    def row_norms(self) -> Array:
+        return np.asarray(np.linalg.norm(self.dense(), axis=1))
+
+    def row(self, i: int) -> Array:
+        return np.asarray(self.dense()[i])
+
+    def dense(self) -> Array:
+        return np.array([self.times(unit) for unit in np.eye(self.tree.cells)]).T
+
+    def largest(self, bounds: NormBounds) -> float:
+        return self._refuse_kind() if bounds.levelled is None else bounds.levelled(self)
+
+    def largest_norm(self, pairs: bool) -> float:
+        """An upper bound of ‖lift · e_i‖, or of ‖lift · (e_i − e_j)‖ for pairs, which part at some level."""
+        # A contrast of length one is multiplied by its level's size, but for four roundings.
+        squares = (self.sizes * (1.0 + 2.0**-49)) ** 2
+        moved = self.tree.shares * squares
+        if pairs:
+            below = np.cumsum(moved[::-1])[::-1] - moved
+            found = float((2.0 * (squares + below)).max())
+        else:
+            found = self.root**2 + float(moved.sum())
+        return sqrt_upward(found * (1.0 + 2.0**-40))
+
+    def to_dict(self) -> dict[str, Any]:
+        tree = {"cells": self.tree.cells, "branching": self.tree.branching}
+        return {"kind": "levelled lift", **tree, "root": self.root, "sizes": self.sizes.tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class LevelledDecode(Matrix):
+    """The sums of all nodes and cells of a tree, read from its lift; then the sum of all again if `counted`.
+
+    Where the lift has no root, the sum of all cells is public. `rows` picks some answers.
+    """
+
+    lift: LevelledLift
+    counted: bool = False
+    rows: Words | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows = len(self.lift.tree.order) + self.counted if self.rows is None else len(self.rows)
+        return rows, self.lift.tree.cells
+
+    def times(self, vector: Array) -> Array:
+        lift, tree, b = self.lift, self.lift.tree, self.lift.tree.branching
+        i = np.arange(1, b)
+        lengths = i * (i + 1.0)
+        nodes, at = [np.array([vector[0] / lift.root if lift.root else 0.0])], 1
+        for row in lift.weights[:-1]:
+            size = len(nodes[-1]) * (b - 1)
+            contrasts = vector[at : at + size].reshape(-1, b - 1) / (row * lengths)
+            nodes.append((nodes[-1][:, None] / b + _spread(contrasts)).ravel())
+            at += size
+        kinds, last = lift._last_contrasts, tree.last_sizes
+        full = np.zeros((len(last), b - 1))
+        full[np.repeat(np.arange(len(last)), last - 1), kinds] = vector[at:] / (lift.weights[-1] * lengths)[kinds]
+        cells = nodes[-1][:, None] / last[:, None] + _spread(full)
+        kept = (np.arange(b) < last[:, None]) & (last > 1)[:, None]
+        found = np.concatenate([*nodes, cells[kept]])[tree.order]
+        found = np.append(found, found[0]) if self.counted else found
+        return found if self.rows is None else found[self.rows]
+
+    def exact_times(self, vector: Integers) -> NoReturn:
+        raise PlanError(
+            "answers as a lift", "they are computed in doubles only", "plan again", code="levelled-answers-as-lift"
+        )
+
+    def scaled(self, columns: Array) -> NoReturn:
+        self._refuse_kind()
+
+    @cached_property
+    def _norms(self) -> Array:
+        lift, tree, b = self.lift, self.lift.tree, self.lift.tree.branching
+        inverse = 1.0 / lift.sizes**2  # variances of contrasts of length one
+        variances = [1.0 / lift.root**2 if lift.root else 0.0]
+        for own in inverse[:-1].tolist():
+            variances.append(variances[-1] / b**2 + (1.0 - 1.0 / b) * own)
+        per_level = np.array([*variances, 0.0])
+        found = per_level[tree.levels]
+        cells, r = tree.levels == tree.depth, tree.children
+        found[cells] = variances[-1] / r[cells] ** 2 + (1.0 - 1.0 / r[cells]) * inverse[-1]
+        return np.asarray(np.sqrt(np.append(found, found[0]) if self.counted else found))
+
+    def row_norms(self) -> Array:
+        return self._norms if self.rows is None else self._norms[self.rows]
+
+    def row(self, i: int) -> Array:
+        """One row: the transpose of `times`, on the path from the first node down."""
+        tree, b, lift = self.lift.tree, self.lift.tree.branching, self.lift
+        place = range(self.shape[0])[i] if self.rows is None else int(self.rows[i])
+        place = 0 if place == len(tree.order) else place
+        start, level = int(tree.ranges[0][place]), int(tree.levels[place])
+        row, at = np.zeros(tree.cells), 1
+        steps: list[tuple[int, int, int]] = []  # the first coordinate, the children and the child on the path
+        for depth in range(level):
+            node = int(np.searchsorted(tree.starts[depth], start, side="right")) - 1
+            if depth < tree.depth - 1:
+                child = int(np.searchsorted(tree.starts[depth + 1], start, side="right")) - 1 - node * b
+                steps.append((at + node * (b - 1), b, child))
+                at += len(tree.starts[depth]) * (b - 1)
+            else:
+                first, counts = int(tree.starts[depth][node]), tree.last_sizes
+                steps.append((at + int((counts[:node] - 1).sum()), int(counts[node]), start - first))
+        share = 1.0
+        for depth in reversed(range(level)):
+            first, r, child = steps[depth]
+            i_ = np.arange(1, r)
+            values = np.where(i_ > child, 1.0, np.where(i_ == child, -i_, 0.0)) / (i_ * (i_ + 1.0))
+            row[first : first + r - 1] = share * values / lift.weights[depth, : r - 1]
+            share /= r
+        row[0] = share / lift.root if lift.root else 0.0
+        return row
+
+    def dense(self) -> Array:
+        return np.array([self.row(i) for i in range(self.shape[0])]).reshape(self.shape)
+
+    def picked(self, rows: Sequence[int]) -> LevelledDecode:
+        at = np.array(rows, np.int64)
+        return replace(self, rows=at if self.rows is None else self.rows[at])
+
+    def to_dict(self) -> dict[str, Any]:
+        rows = None if self.rows is None else self.rows.tolist()
+        return {"kind": "levelled decode", "lift": self.lift.to_dict(), "counted": self.counted, "rows": rows}
+
+
+def _spread(contrasts: Array) -> Array:
+    """What contrasts, over their squared lengths, add to each of the children."""
+    i = np.arange(1, contrasts.shape[1] + 1)
+    after = np.cumsum(contrasts[:, ::-1], axis=1)[:, ::-1]  # contrast i takes the first i children once
+    found = np.zeros((len(contrasts), len(i) + 1))
+    found[:, :-1] = after
+    found[:, 1:] -= i * contrasts
+    return found
+
+
+def levelled_from_dict(fields: dict[str, Any]) -> LevelledLift | LevelledDecode:
+    """The map described by `to_dict`."""
+    if fields["kind"] == "levelled lift":
+        tree = Tree(int(fields["cells"]), int(fields["branching"]))
+        return LevelledLift(tree, float(fields["root"]), np.array(fields["sizes"], float))
+    lift = levelled_from_dict(fields["lift"])
+    assert isinstance(lift, LevelledLift)
+    rows = None if fields["rows"] is None else np.array(fields["rows"], np.int64)
+    return LevelledDecode(lift, bool(fields["counted"]), rows)

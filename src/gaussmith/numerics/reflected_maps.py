@@ -1,0 +1,338 @@
+"""Lifts over up to millions of cells whose kernel is a staircase: exact products are a few dozen cumulative sums.
+
+    lift = unit · T · diag(columns),      t(k) = Σ_{l: edges_l ≥ |k|} heights_l,      all but `unit` whole numbers
+
+T is a reflected kernel (`reflections`), a sum of boxes of width 2·edges_l + 1: T z is made of differences of one
+cumulative sum, in whole numbers. T², its inverse and the variances of answers come from fast transforms.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.errors import PlanError
+from gaussmith.numerics.exact import product_upward, sqrt_upward
+from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds, Words
+from gaussmith.numerics.products import common_power, shift
+from gaussmith.numerics.reflections import Reflection
+
+KERNEL_BITS = 20
+COLUMN_BITS = 16
+"""t(0) and the columns are whole numbers of so many bits: price is lost by fewer, not privacy."""
+
+_SLACK = 2.0**-30
+"""What the kernel of T² may be off, relative to τ(0). A fast transform of length N is off by some 5 log₂(N) 2⁻⁵³ of the
+norm of its result at most, here below √N τ(0): at ten million cells less than a tenth of this."""
+
+_MAX_WORD = 1 << 62
+
+
+@dataclass(frozen=True, eq=False)
+class Staircase:
+    """A reflected kernel of steps: `edges` ascending from 0 on, `heights` > 0 of each step down."""
+
+    line: Reflection
+    edges: Words
+    heights: Words
+
+    def __post_init__(self) -> None:
+        edges, heights, n = self.edges, self.heights, self.line.cells
+        fits = edges.ndim == heights.ndim == 1 and len(edges) == len(heights) >= 1
+        fits = fits and bool((np.diff(edges) > 0).all()) and 0 <= edges[0] and edges[-1] <= n
+        _check(n >= 1 and fits and bool((heights > 0).all()) and int(heights.sum()) <= 1 << KERNEL_BITS)
+        _check(bool(self.symbol.min() > 0))
+
+    @cached_property
+    def symbol(self) -> Array:
+        """The eigenvalues of T."""
+        steps = np.zeros(self.line.cells + 1)
+        steps[self.edges] = self.heights
+        return self.line.symbol(np.ascontiguousarray(np.cumsum(steps[::-1])[::-1]))
+
+    @cached_property
+    def _squared(self) -> Array:
+        """The kernel of T²."""
+        return self.line.kernel(self.symbol**2)
+
+    @cached_property
+    def column_squares(self) -> Array:
+        """The squared norm of each column of T, to about 14 digits."""
+        squared, line = self._squared, self.line
+        return np.asarray(squared[0] + line.sign * squared[line.shift :: 2][: line.cells])
+
+    def largest_column(self, columns: Words) -> float:
+        """An upper bound of the norms of the columns of T · diag(columns)."""
+        squares = (self.column_squares + _SLACK * self._squared[0]) * columns.astype(float) ** 2
+        return sqrt_upward(float(squares.max()) * (1.0 + 2.0**-50))
+
+    def largest_pair(self, columns: Words) -> float:
+        """An upper bound of the distance of two columns: their inner product is τ(a) − τ(b) with a ≤ b, τ of T².
+
+        With an odd left end a = |i − j| and b = i + j + 2 or what is left of the period, at most n + 1; with an even
+        one b = 2n − i − j, because τ changes its sign after 2n + 1. Where τ rises by at most r between two places, no
+        inner product is below −r.
+        """
+        n = self.line.cells
+        falling = self._squared[: n + 2 if self.line.odd else 2 * n + 2]
+        rise = float((falling - np.minimum.accumulate(falling)).max()) + _SLACK * self._squared[0]
+        square = self.largest_column(columns) ** 2 + rise * float(columns.max()) ** 2
+        return sqrt_upward(2.0 * square * (1.0 + 2.0**-50))
+
+    def exact_times(self, vector: Words | npt.NDArray[np.object_]) -> list[int]:
+        """T z for whole numbers z, exactly."""
+        if vector.dtype == object or not len(vector):
+            return [int(v) for v in self._boxed(vector)]
+        # Cumulative sums of limbs, times at most 2^KERNEL_BITS in all, stay below 2^62.
+        bits = 62 - KERNEL_BITS - (3 * self.line.cells + 4).bit_length()
+        found, power, rest = np.zeros(len(vector), object), 0, vector
+        while True:
+            last = bool((np.abs(rest) < 1 << bits).all())
+            limb = rest if last else rest & ((1 << bits) - 1)
+            found = found + (self._boxed(limb).astype(object) << power if power else self._boxed(limb).astype(object))
+            if last:
+                return list(found)
+            rest, power = rest >> bits, power + bits
+
+    def _boxed(self, z: Any) -> Any:
+        n, line = self.line.cells, self.line
+        none = np.zeros(1, z.dtype)
+        left, right = (-1 if line.odd else 1) * z[::-1], -z[::-1]
+        # Beyond the ends by at most n: odd ends have a zero between the cells and their reflection.
+        extended = np.concatenate([left, none, z, none, right] if line.odd else [left, z, none, right])
+        start = n + 1 if line.odd else n
+        sums = np.concatenate([none, np.cumsum(extended)])
+        found = np.zeros(n, z.dtype)
+        for edge, height in zip(self.edges.tolist(), self.heights.tolist(), strict=True):
+            found += (sums[start + edge + 1 :][:n] - sums[start - edge :][:n]) * height
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        steps = {"edges": self.edges.tolist(), "heights": self.heights.tolist()}
+        return {"cells": self.line.cells, "odd": self.line.odd, **steps}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Staircase:
+        line = Reflection(int(fields["cells"]), bool(fields["odd"]))
+        return cls(line, np.array(fields["edges"], np.int64), np.array(fields["heights"], np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class ReflectedLift(Matrix):
+    """The lift unit · T · diag(columns)."""
+
+    stairs: Staircase
+    columns: Words
+    unit: float
+
+    def __post_init__(self) -> None:
+        fits = self.columns.shape == (self.stairs.line.cells,) and math.isfinite(self.unit) and self.unit > 0
+        _check(fits and bool(((self.columns > 0) & (self.columns <= 1 << 2 * COLUMN_BITS)).all()))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.columns), len(self.columns)
+
+    def times(self, vector: Array) -> Array:
+        return self.stairs.line.times(self.stairs.symbol, self.columns * vector) * self.unit
+
+    def exact_times(self, vector: Integers) -> Integers:
+        whole = np.asarray(vector, object if not isinstance(vector, np.ndarray) else None)
+        if whole.dtype == object or int(np.abs(whole).max(initial=0)) * int(self.columns.max()) >= _MAX_WORD:
+            largest = max((abs(int(v)) for v in whole), default=0) * int(self.columns.max())
+            whole = whole.astype(np.int64 if largest < _MAX_WORD else object)
+        (mantissa,), power = common_power((self.unit,))
+        return [shift(mantissa * value, power) for value in self.stairs.exact_times(whole * self.columns)]
+
+    def scaled(self, columns: Array) -> ReflectedLift:
+        if not (columns == columns[0]).all():
+            what, rule = "columns with different scales", "a reflected matrix has one scale for all columns"
+            raise PlanError(what, rule, "plan again", code="reflected-columns-scaled-apart")
+        return replace(self, unit=self.unit * float(columns[0]))
+
+    def row_norms(self) -> Array:
+        return np.asarray(np.linalg.norm(self.dense(), axis=1))
+
+    def row(self, i: int) -> Array:
+        kernel = self.stairs.line.kernel(self.stairs.symbol)
+        return self.stairs.line.row(kernel, range(len(self.columns))[i]) * self.columns * self.unit
+
+    def dense(self) -> Array:
+        return self.stairs.line.dense(self.stairs.symbol) * self.columns * self.unit
+
+    def largest(self, bounds: NormBounds) -> float:
+        return self._refuse_kind() if bounds.reflected is None else bounds.reflected(self)
+
+    def largest_norm(self, pairs: bool) -> float:
+        """An upper bound of ‖lift · e_i‖, or of ‖lift · (e_i − e_j)‖ for pairs."""
+        bound = self.stairs.largest_pair if pairs else self.stairs.largest_column
+        return product_upward(self.unit, bound(self.columns))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "reflected lift",
+            "stairs": self.stairs.to_dict(),
+            "columns": pack_slow(self.columns),
+            "unit": self.unit,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class ReflectedDecode(Matrix):
+    """The answers read from a reflected lift: all prefix sums or all ranges; then the sum of all cells if `counted`.
+
+    `closed`: the sum of all cells is public, so that what it adds to an answer has no noise. `rows` picks some answers.
+    """
+
+    lift: ReflectedLift
+    ranges: bool
+    counted: bool = False
+    closed: bool = False
+    rows: Words | None = None
+
+    @cached_property
+    def _places(self) -> tuple[Words, Words]:
+        n = self.lift.shape[0]
+        if self.ranges:
+            starts, ends = np.triu_indices(n)
+            starts, stops = starts.astype(np.int64), ends.astype(np.int64) + 1
+        else:
+            starts, stops = np.zeros(n, np.int64), np.arange(1, n + 1)
+        if self.counted:
+            starts, stops = np.append(starts, 0), np.append(stops, n)
+        return (starts, stops) if self.rows is None else (starts[self.rows], stops[self.rows])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n = self.lift.shape[0]
+        every = (n * (n + 1) // 2 if self.ranges else n) + self.counted
+        return every if self.rows is None else len(self.rows), n
+
+    @property
+    def _scales(self) -> Array:
+        return np.asarray(1.0 / (self.lift.columns.astype(float) * self.lift.unit))
+
+    def times(self, vector: Array) -> Array:
+        stairs, (starts, stops) = self.lift.stairs, self._places
+        sums = np.append(0.0, np.cumsum(stairs.line.times(1.0 / stairs.symbol, vector) * self._scales))
+        if self.closed:
+            sums[-1] = 0.0
+        return np.asarray(sums[stops] - sums[starts])
+
+    def exact_times(self, vector: Integers) -> NoReturn:
+        raise PlanError(
+            "answers as a lift", "they are computed in doubles only", "plan again", code="reflected-answers-as-lift"
+        )
+
+    def scaled(self, columns: Array) -> NoReturn:
+        self._refuse_kind()
+
+    def row_norms(self) -> Array:
+        return self._norms if self.rows is None else self._norms[self.rows]
+
+    @cached_property
+    def _norms(self) -> Array:
+        stairs, n = self.lift.stairs, self.lift.shape[0]
+        inverse = stairs.symbol**-2
+        if self.ranges:
+            variances, whole = self._range_variances(stairs.line.kernel(inverse))
+        else:
+            variances = stairs.line.prefix_squares(inverse, self._scales)
+            whole = float(variances[-1])
+            if self.closed:
+                variances[-1] = 0.0
+        if self.counted:
+            variances = np.append(variances, 0.0 if self.closed else whole)
+        assert len(variances) == (n * (n + 1) // 2 if self.ranges else n) + self.counted
+        return np.sqrt(np.maximum(variances, 0.0))
+
+    def _range_variances(self, kernel: Array) -> tuple[Array, float]:
+        """The variance of every range, start by start, from the covariances of prefix sums; then that of the last."""
+        n, line, e = self.lift.shape[0], self.lift.stairs.line, self._scales
+        own = np.append(0.0, line.prefix_squares(self.lift.stairs.symbol**-2, e))
+        ends = own[1:].copy()
+        if self.closed:
+            ends[-1] = 0.0
+        found = np.empty(n * (n + 1) // 2)
+        shared = np.zeros(n)  # the covariance of the prefix before `start` with every prefix
+        at = 0
+        for start in range(n):
+            if self.closed:
+                shared[-1] = 0.0
+            found[at : at + n - start] = ends[start:] + own[start] - 2.0 * shared[start:]
+            at += n - start
+            shared += np.cumsum(line.row(kernel, start) * e) * e[start]
+        return found, float(own[-1])
+
+    def row(self, i: int) -> Array:
+        stairs, (starts, stops) = self.lift.stairs, self._places
+        inside = np.zeros(self.lift.shape[0])
+        first, last, sign = int(starts[i]), int(stops[i]), 1.0
+        if self.closed and last == len(inside):  # all cells less the others
+            first, last, sign = 0, first, -1.0
+        inside[first:last] = sign * self._scales[first:last]
+        return stairs.line.times(1.0 / stairs.symbol, inside)
+
+    def dense(self) -> Array:
+        return np.array([self.row(i) for i in range(self.shape[0])]).reshape(self.shape)
+
+    def picked(self, rows: Sequence[int]) -> ReflectedDecode:
+        at = np.array(rows, np.int64)
+        return replace(self, rows=at if self.rows is None else self.rows[at])
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = {"kind": "reflected decode", "lift": self.lift.to_dict(), "ranges": self.ranges}
+        rows = None if self.rows is None else self.rows.tolist()
+        return fields | {"counted": self.counted, "closed": self.closed, "rows": rows}
+
+
+def reflected_from_dict(fields: dict[str, Any]) -> ReflectedLift | ReflectedDecode:
+    """The map described by `to_dict`."""
+    if fields["kind"] == "reflected lift":
+        columns = unpack_slow(fields["columns"])
+        return ReflectedLift(Staircase.from_dict(fields["stairs"]), columns, float(fields["unit"]))
+    lift = reflected_from_dict(fields["lift"])
+    assert isinstance(lift, ReflectedLift)
+    rows = fields["rows"]
+    picked = None if rows is None else np.array(rows, np.int64)
+    made = ReflectedDecode(lift, bool(fields["ranges"]), bool(fields["counted"]), bool(fields["closed"]))
+    _check(picked is None or bool(((picked >= 0) & (picked < made.shape[0])).all()))
+    return replace(made, rows=picked)
+
+
+def pack_slow(numbers: Words) -> str:
+    """Whole numbers that change slowly, as text: their differences, compressed.
+
+    >>> unpack_slow(pack_slow(np.array([5, 5, 7]))).tolist()
+    [5, 5, 7]
+    """
+    steps = np.diff(numbers, prepend=0).astype("<i8").tobytes()
+    return base64.b64encode(zlib.compress(steps, 9)).decode("ascii")
+
+
+def unpack_slow(text: str) -> Words:
+    """The numbers that `pack_slow` wrote."""
+    try:
+        steps = zlib.decompress(base64.b64decode(text, validate=True))
+        return np.cumsum(np.frombuffer(steps, "<i8").astype(np.int64))
+    except (ValueError, TypeError, zlib.error):
+        _check(False)
+        raise
+
+
+def _check(holds: bool) -> None:
+    if not holds:
+        raise PlanError(
+            "a reflected matrix with numbers that do not fit",
+            "its steps must fall from 2^20 at most to 0, and its eigenvalues and columns must be positive",
+            "plan again",
+            code="reflected-matrix-malformed",
+        )

@@ -1,0 +1,180 @@
+"""Prefix sums, ranges and trees of many cells: exact products, certified norms, true errors, valid limits."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from refusals import refused
+
+import gaussmith as gm
+from gaussmith.noise import normal
+from gaussmith.numerics.levelled_maps import LevelledDecode, LevelledLift, Tree
+from gaussmith.numerics.linear import matrix_from_dict
+from gaussmith.numerics.reflected_maps import ReflectedDecode, ReflectedLift, Staircase
+from gaussmith.numerics.reflections import Reflection
+from gaussmith.plans.certificate import verify
+from gaussmith.shapes import cells as shapes_of_cells
+from gaussmith.shapes.long_runs import staircase
+
+G = gm.Guarantee(mu=1)
+RUNS = [
+    *((kind, gm.workloads.prefix if kind == "prefix" else gm.workloads.ranges) for kind in ("prefix", "ranges")),
+    ("halves", gm.workloads.tree),
+    ("thirds", lambda n: gm.workloads.tree(n, 3)),
+    ("many", lambda n: gm.workloads.tree(n, 16)),
+]
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """Plans of few cells by the way of many, so that both can be compared."""
+    monkeypatch.setattr(shapes_of_cells, "MAX_SOLVED", 2)
+
+
+def _tree_by_recursion(start, stop, branching):
+    yield start, stop
+    if stop - start > 1:
+        parts = min(branching, stop - start)
+        ends = [start + (stop - start) * i // parts for i in range(parts + 1)]
+        for a, b in itertools.pairwise(ends):
+            yield from _tree_by_recursion(a, b, branching)
+
+
+@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 5, 33, 100])
+def test_a_reflection_is_what_its_entries_say(n, odd):
+    line, rng = Reflection(n, odd), np.random.default_rng(n)
+    symbol, e, v = rng.uniform(0.5, 2, n), rng.uniform(size=n), rng.normal(size=n)
+    K = line.dense(symbol)
+    assert np.allclose(np.sort(np.linalg.eigvalsh(K)), np.sort(symbol))
+    assert np.allclose(line.times(symbol, v), K @ v) and np.allclose(line.diagonal(symbol), np.diag(K))
+    prefixes = np.diag(np.cumsum(np.cumsum(K * e * e[:, None], axis=0), axis=1))
+    assert np.allclose(line.prefix_squares(symbol, e), prefixes)
+    at = np.arange(n)
+    low, high = np.minimum(at[:, None], at), np.maximum(at[:, None], at)
+    gram = (low + 1) * (n - high) / (n + 1) if odd else n - high
+    assert np.allclose(line.dense(1 / (4 * line.squared_sines)), gram)
+
+
+@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("n", [3, 20, 61])
+def test_products_of_a_staircase_are_exact(n, odd):
+    rng, stairs = np.random.default_rng(n), staircase(Reflection(n, odd))
+    lift = ReflectedLift(stairs, rng.integers(1 << 14, 1 << 16, n), 0.3)
+    whole = np.rint(stairs.line.dense(stairs.symbol)).astype(int).tolist()
+    assert np.allclose(stairs.line.dense(stairs.symbol), whole, atol=1e-6)
+    for top in (10, 2**40, 2**62):
+        x = rng.integers(0, top, n)
+        z = [int(d) * int(v) for d, v in zip(lift.columns, x, strict=True)]
+        exact = [Fraction(0.3) * sum(t * v for t, v in zip(row, z, strict=True)) for row in whole]
+        want = [(value + Fraction(1, 2)).__floor__() for value in exact]
+        assert list(lift.exact_times(x)) == want == list(lift.exact_times(x.tolist()))
+
+
+@pytest.mark.parametrize("odd", [False, True])
+def test_norms_of_reflected_columns_are_never_too_small(odd):
+    rng = np.random.default_rng(7)
+    for n in (2, 9, 40):
+        lift = ReflectedLift(staircase(Reflection(n, odd)), rng.integers(1 << 15, 1 << 16, n), 0.7)
+        gram = lift.dense().T @ lift.dense()
+        sizes = np.diag(gram)
+        assert np.sqrt(sizes.max()) <= lift.largest_norm(pairs=False) <= np.sqrt(sizes.max()) * (1 + 1e-8)
+        apart = np.sqrt((sizes[:, None] + sizes - 2 * gram).max())
+        assert apart <= lift.largest_norm(pairs=True)
+
+
+@pytest.mark.parametrize("branching", [2, 3, 7, 50])
+@pytest.mark.parametrize("n", [1, 2, 5, 8, 27, 33])
+def test_a_tree_is_split_and_lifted_as_it_says(n, branching):
+    tree, rng = Tree(n, branching), np.random.default_rng(n)
+    pairs = list(_tree_by_recursion(0, n, branching))
+    assert list(zip(*(each.tolist() for each in tree.ranges), strict=True)) == pairs
+    lift = LevelledLift(tree, 0.7, rng.uniform(0.5, 2, tree.depth))
+    gram = lift.dense().T @ lift.dense()
+    sizes = np.diag(gram)
+    assert np.sqrt(sizes.max()) <= lift.largest_norm(pairs=False)
+    assert np.sqrt(max(0.0, (sizes[:, None] + sizes - 2 * gram).max())) <= lift.largest_norm(pairs=True) * (1 + 1e-12)
+    read, x = LevelledDecode(lift, counted=True), rng.integers(0, 2**40, n)
+    sums = [int(x[a:b].sum()) for a, b in pairs]
+    assert np.allclose(read.times(lift.times(x.astype(float))), [*sums, sums[0]])
+    assert np.allclose(np.linalg.norm(read.dense(), axis=1), read.row_norms())
+    coordinates = lift._contrasts(x.astype(object))
+    want = [
+        (Fraction(float(w)) * int(c) + Fraction(1, 2)).__floor__()
+        for w, c in zip(lift.entries, coordinates, strict=True)
+    ]
+    assert [int(y) for y in lift.exact_times(x)] == want
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("count", [False, True])
+@pytest.mark.parametrize(("name", "make"), RUNS)
+def test_plans_of_many_cells_state_their_errors_and_a_valid_limit(
+    few_are_many, monkeypatch, name, make, count, neighbours
+):
+    n = 40
+    given = {"answers": make(n), "neighbours": neighbours, "count": count}
+    plan = gm.plan(gm.Cells(n), G, **given)
+    rows, lift = plan.block.shape.features.dense(), plan.block.shape.lift
+    assert np.allclose(np.linalg.norm(rows, axis=1), plan.block.shape.features.row_norms(), atol=1e-9)
+    x = np.random.default_rng(3).integers(0, 9, n).astype(float)
+    truth = [x[a:b].sum() for a, b in zip(*make(n).places, strict=True)]
+    read = plan.block.shape.features.times(lift.times(x))
+    if plan.block.shape.public is not None:
+        read = read + x.sum() * plan.block.shape.public
+    assert np.allclose(read[: len(truth)], truth)
+    assert gm.read(plan.to_json()) == plan and not verify(plan, plan.certificate).problems
+    monkeypatch.setattr(shapes_of_cells, "MAX_SOLVED", 2048)
+    solved = gm.plan(gm.Cells(n), G, **given)
+    assert plan.lower_bound <= solved.price * (1 + 1e-9) <= plan.price * (1 + 2e-3)
+    ratio = plan.price / solved.lower_bound
+    assert ratio < (1.02 if name in ("prefix", "ranges") else 1.16) if neighbours == "add-remove" else ratio < 1.6
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "limit"), [("prefix", gm.workloads.prefix, 1.01), ("tree", gm.workloads.tree, 1.0001)]
+)
+def test_4096_cells_are_planned_within_a_percent_of_the_limit(monkeypatch, name, make, limit):
+    plan = gm.plan(gm.Cells(4096), G, answers=make(4096))
+    assert 1.0 <= plan.optimality < limit
+    x = np.random.default_rng(5).integers(0, 4096, 30_000)
+    counts = np.append(0, np.cumsum(np.bincount(x, minlength=4096)))
+    starts, stops = make(4096).places
+    monkeypatch.setattr(normal, "_draw", lambda size, bits, words: np.zeros(size, np.int64))
+    release = plan.release(x)
+    assert np.abs(release.values - (counts[stops] - counts[starts])).max() < 1e-6
+
+
+def test_ranges_of_many_cells_are_within_a_percent_of_the_limit():
+    assert gm.plan(gm.Cells(2050), G, answers=gm.workloads.ranges(2050)).optimality < 1.01
+
+
+def test_a_tree_of_equal_splits_is_the_best_there_is(few_are_many):
+    for n, b in ((81, 3), (64, 2), (256, 16)):
+        assert gm.plan(gm.Cells(n), G, answers=gm.workloads.tree(n, b)).optimality < 1 + 1e-8
+
+
+def test_maps_that_were_damaged_are_refused():
+    stairs = staircase(Reflection(9, odd=False))
+    lift = ReflectedLift(stairs, np.full(9, 1 << 16), 1.0)
+    saved = ReflectedDecode(lift, ranges=False).to_dict()
+    assert matrix_from_dict(saved).shape == (9, 9)
+    for field, value in (
+        ("unit", -1.0),
+        ("unit", float("inf")),
+        ("columns", "!"),
+        ("columns", saved["lift"]["columns"][:-8]),
+    ):
+        with refused("reflected-matrix-malformed"):
+            matrix_from_dict(saved["lift"] | {field: value})
+    for steps in ({"heights": [-1]}, {"heights": [2**21]}, {"edges": [10]}):
+        with refused("reflected-matrix-malformed"):
+            Staircase.from_dict({"cells": 9, "odd": False, "edges": [0], "heights": [5]} | steps)
+    tree = LevelledDecode(LevelledLift(Tree(9, 2), 1.0, np.ones(4))).to_dict()
+    assert matrix_from_dict(tree).shape == (17, 9)
+    for field, value in (("sizes", [1.0]), ("sizes", [1.0, 1.0, 1.0, 0.0]), ("root", -1.0)):
+        with refused("levelled-matrix-malformed"):
+            matrix_from_dict(tree["lift"] | {field: value})
