@@ -15,7 +15,9 @@ from typing import Any
 
 Spec = dict[str, Any]
 
-_AXIS = {"title", "tickCount", "format", "grid", "ticks", "tickMinStep"}
+_AXIS = {"title", "tickCount", "format", "grid", "ticks", "tickMinStep", "values", "labelFlush", "labelLimit", "domain"}
+_AXIS |= {"labelAngle"}
+_CHANNEL = {"field", "type", "axis", "scale", "value", "title", "legend", "sort"}
 _CHANNELS = {"x", "x2", "y", "y2", "text", "color", "detail", "order"}
 _PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _FONT = 12.0
@@ -87,7 +89,8 @@ def draw_svg(spec: Spec) -> tuple[str, float, float]:
 
 
 def _rows(layer: Spec) -> list[Spec]:
-    if not set(layer["encoding"]) <= _CHANNELS:
+    encoding = layer["encoding"]
+    if not set(encoding) <= _CHANNELS or any(not set(each) <= _CHANNEL for each in encoding.values()):
         raise NotDrawn("a channel")
     rows: list[Spec] = list(layer["data"]["values"])
     for step in layer.get("transform", ()):
@@ -107,8 +110,11 @@ def _scale(channel: str, layers: Sequence[Spec], page: _Drawing) -> _Linear | di
     if kinds <= {"ordinal", "nominal"} and kinds:
         values = list(dict.fromkeys(row[each["field"]] for layer in layers for each in _fields(layer, channel)
                                     for row in layer["rows"]))  # fmt: skip
+        order = [each["sort"] for each in told if each.get("sort") is not None]
         if kinds == {"ordinal"}:
             values.sort()
+        elif order:
+            values = [value for value in order[0] if value in values]
         return {value: (i + 0.5) * size / len(values) for i, value in enumerate(values)}
     if kinds != {"quantitative"}:
         raise NotDrawn("a scale")
@@ -154,24 +160,28 @@ def _axis(page: _Drawing, channel: str, layers: Sequence[Spec], scale: _Linear |
     if None in axes or not told:
         return
     axis: Spec = {}
-    for each in reversed(axes):
+    for each in [*({"title": each["title"]} for each in told if "title" in each), *reversed(axes)]:
         axis |= each
-    if not set(axis) <= _AXIS:
+    if not set(axis) <= _AXIS or "title" not in axis:  # an axis without a title would be named by its field
         raise NotDrawn("an axis")
     line, soft = style["domainColor"], style["labelColor"]
     if isinstance(scale, dict):
         for value, at in scale.items():
-            page.text(-7, at + 4, str(value), soft, "end")
-        page.add("line", x1=0.5, x2=0.5, y1=0, y2=page.height, stroke=line)
+            if channel == "x":
+                page.text(at, page.height + 14, str(value), soft)
+            else:
+                page.text(-7, at + 4, str(value), soft, "end")
+        if channel == "y" and axis.get("domain", True):
+            page.add("line", x1=0.5, x2=0.5, y1=0, y2=page.height, stroke=line)
         return
     size = page.width if channel == "x" else page.height
     step = _step(scale.low, scale.high, axis.get("tickCount", min(10, math.ceil(size / 40))))
     step = max(step, axis.get("tickMinStep", 0.0))
     first, last = math.ceil(scale.low / step - 1e-9), math.floor(scale.high / step + 1e-9)
     across = channel == "x"
-    for i in range(first, last + 1):
-        at = round(scale.at(i * step)) + 0.5
-        words = _spelled(i * step, step, axis.get("format", ",~r"))
+    for value in axis.get("values", [i * step for i in range(first, last + 1)]):
+        at = round(scale.at(value)) + 0.5
+        words = _spelled(value, min(step, 1.0) if "values" in axis else step, axis.get("format", ",~r"))
         if across:
             if axis.get("grid", True):
                 page.add("line", x1=at, x2=at, y1=0.5, y2=page.height + 0.5, stroke=line)
@@ -228,6 +238,7 @@ def _trimmed(text: str) -> str:
 def _mark(page: _Drawing, layer: Spec, scales: dict[str, Any], config: Spec) -> None:
     makers: dict[str, Callable[..., None]] = {
         "rule": _rules, "bar": _bars, "point": _points, "line": _lines, "area": _areas, "text": _texts,
+        "rect": _squares,
     }  # fmt: skip
     mark, encoding = layer["mark"], layer["encoding"]
     if mark["type"] not in makers:
@@ -285,6 +296,40 @@ def _bars(page: _Drawing, found: Sequence[Any], mark: Spec, encoding: Spec, scal
             page.add("path", d=_box(x - mark["width"] / 2, y, x + mark["width"] / 2, base), fill=fill, opacity=opacity)
 
 
+def _squares(page: _Drawing, found: Sequence[Any], mark: Spec, encoding: Spec, scales: Any) -> None:
+    """A square for each pair of rows, coloured by a number, and the scale of the colours beside them."""
+    told, (x, y) = encoding["color"], (scales["x"], scales["y"])
+    scale = told["scale"]
+    if not isinstance(x, dict) or not isinstance(y, dict) or scale.get("interpolate") != "rgb":
+        raise NotDrawn("squares")
+    wide, high = page.width / len(x) / 2, page.height / len(y) / 2
+    for row, across, _, down, _ in found:
+        page.add(
+            "path", d=_box(across - wide, down - high, across + wide, down + high), stroke=mark["stroke"],
+            fill=_mixed(row[told["field"]], scale["domain"], scale["range"]), stroke_width=mark["strokeWidth"],
+        )  # fmt: skip
+    if told.get("legend"):
+        left, steps = page.width + 18, 40
+        page.text(left, 11, str(told["legend"]["title"]), "#5b6875", "start")
+        low, high = scale["domain"][0], scale["domain"][-1]
+        for i in range(steps):
+            top = 22 + 100 * i / steps
+            fill = _mixed(high - (high - low) * (i + 0.5) / steps, scale["domain"], scale["range"])
+            page.add("path", d=_box(left, top, left + 14, top + 100 / steps + 0.3), fill=fill)
+        for value in scale["domain"]:
+            at = 22 + 100 * (high - value) / (high - low)
+            page.text(left + 20, at + 4, _spelled(float(value), 1.0, ",~r"), "#5b6875", "start")
+
+
+def _mixed(value: float, domain: Sequence[float], colours: Sequence[str]) -> str:
+    """The colour of a number: mixed from those of its neighbours in the domain."""
+    value = min(max(value, domain[0]), domain[-1])
+    i = next(i for i in range(len(domain) - 1) if value <= domain[i + 1])
+    share = (value - domain[i]) / (domain[i + 1] - domain[i])
+    ends = [[int(colour[j : j + 2], 16) for j in (1, 3, 5)] for colour in colours[i : i + 2]]
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in zip(*ends, strict=True))
+
+
 def _box(left: float, top: float, right: float, bottom: float) -> str:
     return f"M{_number(left)},{_number(top)}H{_number(right)}V{_number(bottom)}H{_number(left)}Z"
 
@@ -311,7 +356,7 @@ def _lines(page: _Drawing, found: Sequence[Any], mark: Spec, encoding: Spec, sca
         dash = " ".join(map(str, mark["strokeDash"])) if "strokeDash" in mark else None
         page.add(
             "path", d=_path([(x, y) for _, x, _, y, _ in rows]) + ("Z" if closed else ""), stroke=colour,
-            stroke_width=mark.get("strokeWidth"), stroke_dasharray=dash, fill=mark.get("fill"),
+            stroke_width=mark.get("strokeWidth", 2), stroke_dasharray=dash, fill=mark.get("fill"),
             fill_opacity=mark.get("fillOpacity"), opacity=mark.get("opacity"),
         )  # fmt: skip
         if mark.get("point"):

@@ -26,8 +26,8 @@ _MADE_FOR = {
     "water-filled": "this shape is for sparse vectors",
     "even": "this shape is for counts of single cells",
     "residuals": "this shape is for marginals of cells",
-    "reflected": "this shape is for prefix sums and ranges of more than 2048 cells",
-    "levelled": "this shape is for trees of more than 2048 cells",
+    "reflected": "this shape is for prefix sums and ranges of more than 512 cells",
+    "levelled": "this shape is for trees of more than 512 cells",
 }
 """The names of shapes, and where each can be used."""
 
