@@ -176,7 +176,7 @@ def test_what_cannot_be_asked() -> None:
 
 @pytest.mark.parametrize("count", [True, "rows"])
 def test_rows_do_not_borrow_the_number_of_people(count: bool | str) -> None:
-    """Of noise around a centre everybody adds the centre once; a person with several rows would add it several times."""
+    """Around a centre everybody adds the centre once; a person with several rows would add it several times."""
     rows = pl.DataFrame({"person": [i // 5 for i in range(500)], "x": [i % 7 + 0.5 for i in range(500)]})
     request = gm.Request(
         rows, unit="person", rows_per_unit=4, variances={"x": (0, 9)}, count=count, guarantee=gm.Guarantee(mu=1e5)
