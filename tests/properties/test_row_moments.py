@@ -172,3 +172,13 @@ def test_what_cannot_be_asked() -> None:
         draw = plan.draws[0]
         assert draw.row_rule is not None
         replace(draw, row_rule=replace(draw.row_rule, rows_per_unit=3)).certify()
+
+
+@pytest.mark.parametrize("count", [True, "rows"])
+def test_rows_do_not_borrow_the_number_of_people(count: bool | str) -> None:
+    """Around a centre everybody adds the centre once; a person with several rows would add it several times."""
+    rows = pl.DataFrame({"person": [i // 5 for i in range(500)], "x": [i % 7 + 0.5 for i in range(500)]})
+    request = gm.Request(
+        rows, unit="person", rows_per_unit=4, variances={"x": (0, 9)}, count=count, guarantee=gm.Guarantee(mu=1e5)
+    )
+    assert gm.release(request)["x_variance"].value == pytest.approx(4, abs=0.1)

@@ -65,6 +65,8 @@ def can_be_centred(problem: Problem[Domain]) -> bool:
     if isinstance(domain, Cells):
         one = domain.or_none and len(domain.sizes) == 1 and not features.count_weight
         return one and problem.common_weight is None and domain.dimension <= MAX_SOLVED
+    if domain.records_are_rows:  # a person may be several of them, and the number of everybody counts people
+        return False
     return isinstance(domain, Moments) and domain.columns_count <= MAX_COLUMNS
 
 

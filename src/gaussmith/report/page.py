@@ -286,11 +286,8 @@ def _noise(
     where = "in each group, at its share of μ, " if shared else "at its share of μ, " if several else ""
     where = where if block.lender is None else ""
     bars = _figure(draw(noise_spec(known), label), "Blue: this release. Grey: the standard Gaussian mechanism.")
-    divided = (
-        f"<p>{_prose('; '.join(describe_divided(block)))}.</p>"
-        if groups is not None and block.answers.any_divided
-        else ""
-    )
+    over_n = groups is not None and block.answers.any_divided
+    divided = f"<p>{_prose('; '.join(describe_divided(block)))}.</p>" if over_n else ""
     divided += f"<p>{RANKS[0].upper()}{RANKS[1:]}.</p>" if block.answers.any_inverted else ""
     return (
         f"<p>{_prose(lead)}, at the same guarantee; {what} is {_prose(where + describe_optimality(block))}. "
