@@ -14,7 +14,7 @@ from refusals import Expected, refusal, refused
 
 import gaussmith as gm
 from gaussmith.errors import PlanError
-from gaussmith.numerics import residuals, way_tables
+from gaussmith.numerics import residual_sizes, way_tables
 from gaussmith.numerics.optimum import solve
 from gaussmith.numerics.residual_maps import Residuals
 from gaussmith.numerics.residuals import MarginalPlan, plan_marginals
@@ -210,7 +210,7 @@ def test_many_marginals_are_planned_as_few_are(monkeypatch, neighbours):
     weights = np.linspace(1, 2, len(asked.ways))
     few = plan_marginals(asked.shape, asked.ways, weights, neighbours)
     one_by_one = [few.variance(way) for way in asked.ways]
-    for module in (residuals, way_tables):
+    for module in (residual_sizes, way_tables):
         monkeypatch.setattr(module, "MANY", 8)
     many = plan_marginals(asked.shape, asked.ways, weights, neighbours)
     assert many.subsets == few.subsets and np.array_equal(many.variances, few.variances)

@@ -20,7 +20,8 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import scale_exactly
-from gaussmith.numerics.residuals import MarginalPlan, Subset, largest_residual_norm, way_table
+from gaussmith.numerics.residual_sizes import Subset, way_table
+from gaussmith.numerics.residuals import MarginalPlan, largest_residual_norm
 from gaussmith.numerics.way_tables import fits_table
 
 MAX_WRITTEN = 4096

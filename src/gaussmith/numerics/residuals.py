@@ -29,16 +29,25 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.way_tables import MANY, WayTable, fits_table
+from gaussmith.numerics.residual_sizes import (
+    MAX_PATTERNS,
+    Subset,
+    every_pattern,
+    most_moved,
+    moved_by,
+    prices_of,
+    sizes_of,
+    subsets_of,
+    way_table,
+)
+from gaussmith.numerics.way_tables import fits_table
 
 Array = npt.NDArray[np.float64]
-Subset = tuple[int, ...]
 
 _INT64_CELLS = 1 << 22
 """Counts stay below 2^41 (a constant of the library), so contrasts over this many cells fit a signed 64-bit integer."""
 
 
-_PATTERNS = 10
 _ROUNDING = 2.0**-46
 
 
@@ -90,7 +99,7 @@ class MarginalPlan:
         """
         known = self._variance_of
         parts = []
-        for A in _subsets_of(tuple(way), self.shape):
+        for A in subsets_of(tuple(way), self.shape):
             if A in known:
                 inside = math.prod((self.shape[i] - 1) / self.shape[i] for i in A)
                 outside = math.prod(self.shape[j] for j in way if j not in A)
@@ -136,7 +145,7 @@ class MarginalPlan:
         """The smallest marginal above each residual."""
         above: dict[Subset, Subset] = {}
         for way in sorted(self.ways, key=lambda way: math.prod(self.shape[i] for i in way), reverse=True):
-            above.update(dict.fromkeys(_subsets_of(way, self.shape), way))  # the smaller one wins
+            above.update(dict.fromkeys(subsets_of(way, self.shape), way))  # the smaller one wins
         return above
 
     def lift(self, marginals: Mapping[Subset, npt.NDArray[Any]]) -> Iterator[tuple[Subset, npt.NDArray[Any]]]:
@@ -162,7 +171,7 @@ class MarginalPlan:
             )
         # Slot 0 of an axis holds what does not depend on the attribute, the others its contrasts.
         full = np.zeros(tuple(self.shape[i] for i in way))
-        for A in _subsets_of(way, self.shape):
+        for A in subsets_of(way, self.shape):
             slots = tuple(slice(1, None) if i in A else slice(0, 1) for i in way)
             if A == () and count is not None:
                 full[slots] = count
@@ -194,13 +203,13 @@ def plan_marginals(
     1.744
     """
     sizes, asked, w = _check(shape, ways, weights, neighbours)
-    subsets, v = _prices(sizes, asked, w)
+    subsets, v = prices_of(sizes, asked, w)
     if neighbours == "replace-one":
         subsets, v = (subsets[1:], v[1:]) if subsets[0] == () else (subsets, v)
         if not subsets:
             rule = "replacing a record must change some answer"
             raise PlanError("marginals that never change", rule, "ask for more", code="marginals-never-change")
-    most = _most(sizes, subsets, neighbours)
+    most = most_moved(sizes, subsets, neighbours)
     share, patterns = _shares(sizes, subsets, v, neighbours, most)
     if patterns is None:
         root = math.sqrt(even_lower(sizes, asked, w))
@@ -215,8 +224,8 @@ def plan_marginals(
 
 def even_lower(shape: tuple[int, ...], ways: Sequence[Subset], weights: Array) -> float:
     """(Σ √(v_A p_A))², rounded down: no noise has a smaller total under add-remove; proved by the uniform law."""
-    subsets, v = _prices(shape, tuple(ways), np.asarray(weights, float))
-    root = math.fsum(np.sqrt(v * _sizes(shape, subsets)))
+    subsets, v = prices_of(shape, tuple(ways), np.asarray(weights, float))
+    root = math.fsum(np.sqrt(v * sizes_of(shape, subsets)))
     return root * root * (1.0 - _ROUNDING)
 
 
@@ -225,8 +234,8 @@ def even_apart(shape: tuple[int, ...], ways: Sequence[Subset], weights: Array) -
 
     Under the uniform law the others have mean 0, and none goes together with another.
     """
-    subsets, v = _prices(shape, tuple(ways), np.asarray(weights, float))
-    roots = np.sqrt(v * _sizes(shape, subsets))
+    subsets, v = prices_of(shape, tuple(ways), np.asarray(weights, float))
+    roots = np.sqrt(v * sizes_of(shape, subsets))
     rest = math.fsum(root for A, root in zip(subsets, roots.tolist(), strict=True) if A != ())
     number = math.fsum(price for A, price in zip(subsets, v.tolist(), strict=True) if A == ())
     return number * (1.0 - _ROUNDING), rest * (1.0 - _ROUNDING)
@@ -239,9 +248,9 @@ def patterns_lower(
 
     `differs` has a row per pattern and a column per attribute that any marginal varies with.
     """
-    subsets, v = _prices(shape, tuple(ways), np.asarray(weights, float))
+    subsets, v = prices_of(shape, tuple(ways), np.asarray(weights, float))
     subsets, v = (subsets[1:], v[1:]) if subsets[0] == () else (subsets, v)
-    moved = _moved(shape, subsets, np.asarray(differs, bool))
+    moved = moved_by(shape, subsets, np.asarray(differs, bool))
     lam = np.maximum(shares, 0.0) / (math.fsum(np.maximum(shares, 0.0)) * (1.0 + 2.0**-50))
     root = math.fsum(np.sqrt(v * np.maximum(lam @ moved - 16.0 * 2.0**-50, 0.0)))
     return root * root * (1.0 - _ROUNDING)
@@ -281,26 +290,6 @@ def _check(
     return sizes, asked, w
 
 
-def _subsets_of(way: Subset, shape: Sequence[int]) -> list[Subset]:
-    """The subsets with a residual: an attribute with a single value has none."""
-    varied = [i for i in way if shape[i] > 1]
-    return [A for size in range(len(varied) + 1) for A in itertools.combinations(varied, size)]
-
-
-def _prices(shape: tuple[int, ...], ways: tuple[Subset, ...], weights: Array) -> tuple[list[Subset], Array]:
-    """v_A = Σ over the marginals above A of w ∏_{i∈A} (n_i−1) ∏_{j∈way∖A} 1/n_j, for each A below one of them."""
-    if fits_table(shape, ways):
-        table = way_table(shape, ways)
-        return table.subsets, table.prices(weights)
-    above: dict[Subset, float] = {}
-    for way, weight in zip(ways, weights.tolist(), strict=True):
-        every = weight / math.prod(shape[i] for i in way)
-        for A in _subsets_of(way, shape):
-            above[A] = above.get(A, 0.0) + every
-    subsets = sorted(above, key=lambda A: (len(A), A))
-    return subsets, np.array([above[A] * math.prod((shape[i] - 1) * shape[i] for i in A) for A in subsets])
-
-
 def largest_residual_norm(
     shape: tuple[int, ...], subsets: Sequence[Subset], variances: Array, neighbours: str
 ) -> float:
@@ -310,7 +299,7 @@ def largest_residual_norm(
 
     Rounding: each lifted entry carries a few roundings per attribute of its subset; all are given away.
     """
-    most = _most(shape, list(subsets), neighbours)
+    most = most_moved(shape, list(subsets), neighbours)
     square = float((most / variances).sum(axis=1).max())
     if not math.isfinite(square):
         return math.inf
@@ -318,56 +307,16 @@ def largest_residual_norm(
     return math.sqrt(square * slack * (1.0 + _ROUNDING)) * (1.0 + 2.0**-52)
 
 
-def _sizes(shape: tuple[int, ...], subsets: list[Subset]) -> Array:
-    """p_A: the squared norm of a record's residual A."""
-    if len(subsets) > MANY:
-        longest = max(map(len, subsets))
-        rows = np.array([(*A, *(-1,) * (longest - len(A))) for A in subsets], np.int64)
-        sizes = np.array(shape, float)
-        return np.asarray(np.append((sizes - 1) / sizes, 1.0)[rows].prod(axis=1))
-    return np.array([math.prod((shape[i] - 1) / shape[i] for i in A) for A in subsets])
-
-
-def _most(shape: tuple[int, ...], subsets: list[Subset], neighbours: str) -> Array:
-    """Squared norms in the residuals, never too small: a row for every kind of difference there is."""
-    p = _sizes(shape, subsets)
-    if neighbours == "add-remove":
-        return p[None, :] * (1.0 + 8.0 * 2.0**-50)
-    attributes = {i for A in subsets for i in A}
-    if len(attributes) <= _PATTERNS:
-        # Two records matter only by where they differ: 2^attributes patterns, all of them planned for.
-        return _moved(shape, subsets, _every_pattern(len(attributes))) + 8.0 * 2.0**-50
-    # Else bound each residual alone: records that differ in its smallest attribute only are furthest apart there.
-    alone = [2.0 * math.prod((n - 1) / n for n in sorted(shape[i] for i in A)[1:]) for A in subsets]
-    return np.array([alone]) * (1.0 + 8.0 * 2.0**-50)
-
-
-def _every_pattern(attributes: int) -> npt.NDArray[np.bool_]:
-    """All ways to differ in some attributes, one per row."""
-    return np.array(list(itertools.product((True, False), repeat=attributes))[:-1])
-
-
-def _moved(shape: tuple[int, ...], subsets: list[Subset], differs: npt.NDArray[np.bool_]) -> Array:
-    """‖residual A of x − x′‖² for two records that differ in the given attributes, a row per pattern."""
-    attributes = sorted({i for A in subsets for i in A})
-    p = _sizes(shape, subsets)
-    moved = np.empty((len(differs), len(subsets)))
-    for row, pattern in enumerate(differs):
-        common = {i: -1 / shape[i] if x else 1 - 1 / shape[i] for i, x in zip(attributes, pattern, strict=True)}
-        moved[row] = [2.0 * (q - math.prod(common[i] for i in A)) for q, A in zip(p, subsets, strict=True)]
-    return np.maximum(moved, 0.0)
-
-
 def _shares(
     shape: tuple[int, ...], subsets: list[Subset], v: Array, neighbours: str, most: Array
 ) -> tuple[Array, tuple[Array, Array] | None]:
     """The shares to plan for, and, where records are replaced, the law of where they differ."""
     if neighbours == "add-remove":
-        return _sizes(shape, subsets), None
+        return sizes_of(shape, subsets), None
     attributes = len({i for A in subsets for i in A})
-    if attributes <= _PATTERNS:
+    if attributes <= MAX_PATTERNS:
         lam = _worst_mixture(most, v)
-        return np.asarray(lam @ most), (_every_pattern(attributes).astype(float), lam)
+        return np.asarray(lam @ most), (every_pattern(attributes).astype(float), lam)
     return most[0], (np.ones((1, attributes)), np.ones(1))
 
 
@@ -383,12 +332,6 @@ def _worst_mixture(most: Array, v: Array) -> Array:
         lam *= cost**2
         lam /= lam.sum()
     return lam
-
-
-@lru_cache(maxsize=1)
-def way_table(shape: tuple[int, ...], ways: tuple[Subset, ...]) -> WayTable:
-    """The last marginals asked for as a table: a plan asks several times for the same."""
-    return WayTable(shape, ways)
 
 
 @lru_cache(maxsize=256)
