@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussmith.domains import Domain, FoundGroups
-from gaussmith.engines.engine import Engine, Progress, Totals
+from gaussmith.engines.engine import BATCH_ROWS, Engine, Progress, Totals
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.source import Source, check_columns, check_once
 from gaussmith.errors import SourceError
@@ -40,6 +40,7 @@ from gaussmith.plans import Draw
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem.codes import BoxCodes, Codes
 from gaussmith.problem.features import OWN_TOTAL, OWN_VALUE
+from gaussmith.totals.edge_search import FEW_EDGES, count_cells
 from gaussmith.totals.features import Coding, Contribution, PersonMean, PersonTotal
 from gaussmith.totals.found_keys import KeyColumns, keyed_rows, no_keys, rows_of_kept
 from gaussmith.totals.groups import keep_groups, keep_values
@@ -100,13 +101,19 @@ class NumberCells:
         """How many people are in each cell of each group g, from the limbs of people or the values of rows."""
         import narwhals as nw
 
+        edges: Sequence[float] | Sequence[int] = self.cut.edges
+        value, missing = "p", None if self.stand_in is None else self.cut.place(self.stand_in)
         if added.features:
-            people = code_people(people, added, ("g",))
-            place = place_among(nw.col("c0"), edge_codes(added.features[0], self.cut))
-        else:
-            place = place_among(nw.col("p"), self.cut.edges)
-            if self.stand_in is not None:
-                place = nw.when(~place.is_null()).then(place).otherwise(nw.lit(float(self.cut.place(self.stand_in))))
+            people, value, missing = code_people(people, added, ("g",)), "c0", None
+            edges = edge_codes(added.features[0], self.cut)
+        if engine.adds_here and len(edges) > FEW_EDGES:
+            here, gone = count_cells(engine.batches(people.select("g", value), BATCH_ROWS), value, edges, groups)
+            if missing is not None:
+                here[:, missing] += gone
+            return [totals_of(codes, np.flatnonzero(found), found[found > 0].tolist()) for found in here]
+        place = place_among(nw.col(value), edges)
+        if missing is not None:
+            place = nw.when(~place.is_null()).then(place).otherwise(nw.lit(float(missing)))
         one = nw.lit(1).cast(nw.Int64).alias("n")
         counted = people.select("g", place.cast(nw.Int64).alias("p"), one).group_by("g", "p").agg(nw.col("n").sum())
         places: list[list[tuple[int, int]]] = [[] for _ in range(groups)]

@@ -10,13 +10,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.domains import FoundGroups
-from gaussmith.engines.engine import Progress, Totals
+from gaussmith.engines.engine import BATCH_ROWS, Progress, Totals
 from gaussmith.engines.failures import attempt, streamed
 from gaussmith.engines.source import Source, check_identity
 from gaussmith.errors import SourceError
-from gaussmith.expressions import CODED_INTEGER, INTEGER, Derivation, GroupKeys, declare_groups, derive
+from gaussmith.expressions import (
+    CODED_INTEGER,
+    INTEGER,
+    Derivation,
+    GroupKeys,
+    declare_groups,
+    derive,
+    kinds_of,
+    value_of,
+)
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem.codes import Codes
+from gaussmith.totals.edge_search import FEW_EDGES, count_cells
 from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.found_keys import KeyColumns, find_keys, no_keys, stream_people, sum_shown
 from gaussmith.totals.groups import check_groups_per_unit, sum_groups
@@ -90,9 +100,24 @@ class Histogram:
     people: People
 
     def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+        people, keys = self.people, self.people.keys
+        edges = 0 if keys is None or keys.columns != tuple(dict(keys.cuts)) else len(keys.cuts[0][1].edges)
+        if people.added.unit is None and edges > FEW_EDGES and source.engine.adds_here:
+            return [attempt(lambda: self._count_rows(source))]
         found = self.people.total(source)
         (everyone,) = replace(self.people, keys=None).total(source)
         return [Totals([each.records for each in found], everyone.records)]
+
+    def _count_rows(self, source: Source) -> Totals:
+        """Of one column of which each row is a person, in one scan."""
+        people, keys = self.people, self.people.keys
+        assert keys is not None
+        ((name, cut),) = keys.cuts
+        frame, _ = prepare(source, people.added, people.derivation, None, (name,))
+        values = frame.select(value_of(name, cut, kinds_of(frame.collect_schema())[name]).alias("p"))
+        (found,), (missing,) = count_cells(source.engine.batches(values, BATCH_ROWS), "p", cut.edges)
+        in_cells = [int(found[int(code)]) for (code,) in keys.codes]
+        return Totals(in_cells, int(found.sum() + missing))
 
     def rehearsed(self, source: Source) -> Histogram:
         return self
