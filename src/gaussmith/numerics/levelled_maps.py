@@ -237,9 +237,7 @@ class LevelledDecode(Matrix):
         return found if self.rows is None else found[self.rows]
 
     def exact_times(self, vector: Integers) -> NoReturn:
-        raise PlanError(
-            "answers as a lift", "they are computed in doubles only", "plan again", code="levelled-answers-as-lift"
-        )
+        raise PlanError("answers as a lift", "they are computed in doubles only", "plan again", code="answers-as-lift")
 
     def scaled(self, columns: Array) -> NoReturn:
         self._refuse_kind()

@@ -228,9 +228,7 @@ class ReflectedDecode(Matrix):
         return np.asarray(sums[stops] - sums[starts])
 
     def exact_times(self, vector: Integers) -> NoReturn:
-        raise PlanError(
-            "answers as a lift", "they are computed in doubles only", "plan again", code="reflected-answers-as-lift"
-        )
+        raise PlanError("answers as a lift", "they are computed in doubles only", "plan again", code="answers-as-lift")
 
     def scaled(self, columns: Array) -> NoReturn:
         self._refuse_kind()
