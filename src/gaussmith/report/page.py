@@ -59,7 +59,6 @@ MAX_ROWS = 200
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
-
 SHARING = "How the errors of answers that share one noise go together; of groups and values, one and another."
 """What the picture of shared noise shows."""
 
