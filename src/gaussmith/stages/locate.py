@@ -1,0 +1,56 @@
+"""Where the values of a column lie and how far they spread, from noisy counts in cells between powers of two.
+
+Stage 1 of a mean of vectors of which nothing is known. The edges are ±2^k, so that a record's cell is decided by exact
+comparisons; the middle cell holds 0 and the outer cells are open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from gaussmith.stages.fitting import Hypotheses, fit_people, make_hypotheses
+from gaussmith.stages.laws import NORMAL_ONLY
+
+Array = npt.NDArray[np.float64]
+
+LEAST_POWER, LARGEST_POWER = -20, 40
+POWERS = np.ldexp(1.0, np.arange(LEAST_POWER, LARGEST_POWER + 1))
+EDGES: Array = np.concatenate([-POWERS[::-1], POWERS])
+"""122 edges, 123 cells."""
+OFFSETS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
+"""|mean|/sd of the hypotheses."""
+ROUNDS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Of every coordinate a centre and a width (one standard deviation, uncertainty included); and the people."""
+
+    centre: Array
+    width: Array
+    people: float
+
+
+@lru_cache(maxsize=1)
+def log_hypotheses() -> Hypotheses:
+    """Normal laws with sd = 2^(b/2) over the whole range and a mean of up to 64 of them."""
+    sds = 2.0 ** np.arange(LEAST_POWER + 1, LARGEST_POWER - 1, 0.5)
+    offsets = np.array(sorted({s * r for r in OFFSETS for s in (-1.0, 1.0)}))
+    means, spread = (offsets[None, :] * sds[:, None]).ravel(), np.repeat(sds, len(offsets))
+    return make_hypotheses(EDGES, NORMAL_ONLY, means, spread)
+
+
+def locate(cells: Array, people: float, sd: float, public: bool) -> Frame:
+    """The frame of every coordinate, from noisy cells (coordinates × 123) with noise of standard deviation `sd`.
+
+    `people` is their number if it is `public`, else a guess of it.
+    """
+    known = log_hypotheses()
+    weights, found = fit_people(cells, people, sd, known, ROUNDS, public)
+    centre = weights @ known.means
+    spread = weights @ (known.means**2 + known.sds**2) - centre * centre
+    return Frame(centre, np.sqrt(np.maximum(spread, 1e-300)), found)
