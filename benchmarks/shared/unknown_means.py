@@ -40,11 +40,11 @@ def estimate(
         return cells + rng.normal(0, sd, cells.shape)
 
     sds = [k * np.sqrt(d) / (mu * np.sqrt(s)) for s in shares.columns]
-    frame = locate.locate(look(locate.EDGES, sds[0]), rows, sds[0], public)
+    frame = locate.locate(look(locate.EDGES, sds[0]), rows, sds[0])
     for sd in sds[1:]:
-        fit = zoom.zoom(look(zoom.edges_around(frame), sd), frame, sd, public, laws)
+        fit = zoom.zoom(look(zoom.edges_around(frame), sd), frame, sd, laws)
         frame = fit.frame
-    scaling = scale(fit.reach)
+    scaling = scale(fit.reach, np.ones(d))
     z = (x - fit.mean) * scaling.multipliers
     Q = (z * z).sum(axis=1)
     cells = _count(Q, level.EDGES)

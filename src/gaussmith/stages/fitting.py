@@ -77,14 +77,14 @@ def fit(cells: Array, people: float, sd: float, hypotheses: Hypotheses, rounds: 
 
 
 def fit_people(
-    cells: Array, guess: float, sd: float, hypotheses: Hypotheses, rounds: int, public: bool
+    cells: Array, guess: float, sd: float, hypotheses: Hypotheses, rounds: int
 ) -> tuple[Array, float]:
-    """The posterior, and the number of people: the guess itself if it is public, else fitted along with the rest.
+    """The posterior, and the number of people in cells, fitted along with the rest.
 
     Given what the laws expect, n̂ = Σ y·p̄ / Σ p̄·p̄ is the best linear estimate of the number.
     """
     people = guess
-    for _ in range(0 if public else ROUNDS_OF_PEOPLE):
+    for _ in range(ROUNDS_OF_PEOPLE):
         expected = fit(cells, people, sd, hypotheses, rounds // 2) @ hypotheses.fractions
         people = max(float((cells * expected).sum() / (expected * expected).sum()), 1.0)
     return fit(cells, people, sd, hypotheses, rounds), people

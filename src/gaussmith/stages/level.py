@@ -1,11 +1,11 @@
 """Where to clip: the level of Q = Σ b_j² (x_j − c_j)² at which noise and clipping together cost least.
 
-With cut(Q) = (1 − √(α/Q))₊, the part of a record's offset that clipping at level α takes away, the squared error of
-the summed vector is taken to be
+With cut(Q) = (1 − √(α/Q))₊, the part of a record's offset that clipping at level α takes away, the weighted
+squared error of the summed vector is taken to be
 
-    noise(α) + n E[cut² Q u] + n² Σ τ_j² E[cut]² + n² Σ shift_j² + κ (n E[cut √(Q u)])².
+    noise(α) + n E[cut² Q u] + n² Σ w_j τ_j² E[cut]² + n² Σ w_j shift_j² + κ (n E[cut √(Q u)])².
 
-u(Q) is the squared length of a record per unit of Q. Each expectation is the larger of two: the one measured by a noisy
+u(Q) is the weighted squared length of a record per unit of Q. Each expectation is the larger of two: the one measured by a noisy
 histogram of Q, and the one of made-up records with the laws that were fitted to the columns. Either alone is misled,
 the first by its noise, the second by columns that move together. shift_j is what clipping takes from the mean of
 skewed laws. The last term guards against skew that nothing shows: Q does not tell on which side a record lies.
@@ -82,8 +82,9 @@ def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return np.asarray(x ^ (x >> np.uint64(31)))
 
 
-def lengths_per_unit(shares: Array, multipliers: Array, values: Array) -> Array:
-    """u(q) = Σ share_j/b_j² at every value of Q, where share_j ∝ λ_j/(1 − 2λ_j s) with s the saddle point of q."""
+def lengths_per_unit(scaling: Scaling, values: Array) -> Array:
+    """u(q) = Σ w_j share_j/b_j² at every value of Q; share_j ∝ λ_j/(1 − 2λ_j s) with s the saddle point of q."""
+    shares = scaling.shares
     top = float(shares.max())
     low, high = np.full(len(values), -1e6 / top), np.full(len(values), 0.5 / top * (1 - 1e-9))
     for _ in range(60):
@@ -91,23 +92,24 @@ def lengths_per_unit(shares: Array, multipliers: Array, values: Array) -> Array:
         below = (shares / (1 - 2 * shares * s[:, None])).sum(axis=1) < values
         low, high = np.where(below, s, low), np.where(below, high, s)
     parts = shares / (1 - 2 * shares * s[:, None])
-    return np.asarray((parts / parts.sum(axis=1, keepdims=True)) @ multipliers**-2.0)
+    return np.asarray((parts / parts.sum(axis=1, keepdims=True)) @ (scaling.weights * scaling.multipliers**-2.0))
 
 
 def costs(
     cells: Array | None, fit: Fit, scaling: Scaling, laws: tuple[Law, ...], mu: float, public: bool, guard: float
 ) -> Costs:  # fmt: skip
     """What every level of LEVELS costs; `cells` are the noisy cells of Q, `public` says whether the people are."""
-    n, within = fit.people, float((fit.within**2).sum())
+    n, weights = fit.people, scaling.weights
+    within = float(weights @ fit.within**2)
     z = made_up_records(fit.laws, laws)
     Q = z**2 @ scaling.shares
-    squares = z**2 @ fit.reach**2
+    squares = z**2 @ (weights * fit.reach**2)
     cut = np.maximum(1 - np.sqrt(LEVELS[:, None] / Q), 0.0)
     loss, given, blind = (cut**2 * squares).mean(axis=1), cut.mean(axis=1), (cut * np.sqrt(squares)).mean(axis=1)
     shift = cut @ z / len(z) * fit.reach
     if cells is not None:
         fraction = cells / n
-        unit = lengths_per_unit(scaling.shares, scaling.multipliers, MIDDLES)
+        unit = lengths_per_unit(scaling, MIDDLES)
         lost = np.maximum(1 - np.sqrt(LEVELS[:, None] / MIDDLES), 0.0)
         near = MIDDLES < FAR * LEVELS[:, None]
         loss = np.maximum(loss, np.where(near, lost**2 * MIDDLES * unit, 0.0) @ fraction)
@@ -115,7 +117,7 @@ def costs(
         blind = np.maximum(blind, (np.where(near, lost, 0.5) * np.sqrt(MIDDLES * unit)) @ fraction)
     root = np.sqrt(LEVELS * scaling.noise)
     noise = (2 * root / mu) ** 2 if public else ((root + np.sqrt(within)) / mu) ** 2
-    return Costs(noise, n * loss, n**2 * within * given**2, n**2 * (shift**2).sum(axis=1), guard * (n * blind) ** 2)
+    return Costs(noise, n * loss, n**2 * within * given**2, n**2 * (shift**2 @ weights), guard * (n * blind) ** 2)
 
 
 def choose_level(

@@ -24,6 +24,8 @@ EDGES: Array = np.concatenate([-POWERS[::-1], POWERS])
 OFFSETS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
 """|mean|/sd of the hypotheses."""
 ROUNDS = 40
+LEAST_SCORE = 6.0
+"""Φ⁻¹(1 − 10⁻⁶/1 000): below it the best of some thousand hypotheses may fit nothing but noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +46,23 @@ def log_hypotheses() -> Hypotheses:
     return make_hypotheses(EDGES, NORMAL_ONLY, means, spread)
 
 
-def locate(cells: Array, people: float, sd: float, public: bool) -> Frame:
+def locate(cells: Array, people: float, sd: float) -> Frame:
     """The frame of every coordinate, from noisy cells (coordinates × 123) with noise of standard deviation `sd`.
 
-    `people` is their number if it is `public`, else a guess of it.
+    `people` is a guess of how many there are.
     """
     known = log_hypotheses()
-    weights, found = fit_people(cells, people, sd, known, ROUNDS, public)
+    weights, found = fit_people(cells, people, sd, known, ROUNDS)
     centre = weights @ known.means
     spread = weights @ (known.means**2 + known.sds**2) - centre * centre
     return Frame(centre, np.sqrt(np.maximum(spread, 1e-300)), found)
+
+
+def is_found(cells: Array, sd: float) -> bool:
+    """Whether the cells of most columns hold more people than noise would show once in about 10⁶ columns.
+
+    The largest matched filter of a column, in standard deviations of its noise, is compared with LEAST_SCORE.
+    """
+    P = log_hypotheses().fractions
+    scores = cells @ (P / np.linalg.norm(P, axis=1, keepdims=True)).T / sd
+    return bool(np.median(scores.max(axis=1)) > LEAST_SCORE)

@@ -18,23 +18,24 @@ LEAST_SHARE = 1e-30
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """b_j, by which coordinate j is multiplied, and the shares λ_j = b_j² reach_j², which add up to 1."""
+    """b_j, by which coordinate j is multiplied; the shares λ_j = b_j² reach_j², which add up to 1; what errors weigh."""
 
     multipliers: Array
     shares: Array
+    weights: Array
 
     @property
     def noise(self) -> float:
-        """Σ 1/b_j²: the total variance of round noise of variance 1 once it is scaled back."""
-        return float((self.multipliers**-2.0).sum())
+        """Σ w_j/b_j²: the weighted total variance of round noise of variance 1 once it is scaled back."""
+        return float((self.weights * self.multipliers**-2.0).sum())
 
 
-def scale(reach: Array) -> Scaling:
-    """The scaling for values that lie about `reach` from the centre.
+def scale(reach: Array, weights: Array) -> Scaling:
+    """The scaling for values that lie about `reach` from the centre, whose squared errors have these weights.
 
-    >>> scale(np.array([1.0, 1.0])).shares
+    >>> scale(np.array([1.0, 1.0]), np.ones(2)).shares
     array([0.5, 0.5])
     """
-    squares = (reach / reach.max()) ** 2
-    shares, _ = improved_shares(np.maximum(squares, LEAST_SHARE), TAIL)
-    return Scaling(np.sqrt(shares) / reach, shares)
+    values = weights * reach**2
+    shares, _ = improved_shares(np.maximum(values / values.max(), LEAST_SHARE), TAIL)
+    return Scaling(np.sqrt(shares) / reach, shares, weights)

@@ -67,10 +67,10 @@ def edges_around(frame: Frame) -> Array:
     return np.asarray(frame.centre[:, None] + frame.width[:, None] * EDGES)
 
 
-def zoom(cells: Array, frame: Frame, sd: float, public: bool, laws: tuple[Law, ...] = ANY) -> Fit:
+def zoom(cells: Array, frame: Frame, sd: float, laws: tuple[Law, ...] = ANY) -> Fit:
     """Mean, standard deviation and kind of law of every coordinate, from noisy cells (coordinates × 12)."""
     known = zoom_hypotheses(laws)
-    weights, people = fit_people(cells, frame.people, sd, known, ROUNDS, public)
+    weights, people = fit_people(cells, frame.people, sd, known, ROUNDS)
     mean = weights @ known.means
     variance = np.maximum(weights @ known.means**2 - mean * mean, 0.0)
     spread = np.exp(weights @ np.log(known.sds))
