@@ -61,7 +61,8 @@ class Look(Counts):
 
 
 class ColumnCells(Look):
-    """How many records are between the edges of each column; one row of rising edges per column, outer cells open.
+    """How many records are between the edges of each column; one row of rising edges per column, or one row for so
+    many `columns`; outer cells are open.
 
     >>> ColumnCells([[0, 1, 2], [10, 20, 30]])
     ColumnCells(2 columns of 4 cells)
@@ -71,8 +72,10 @@ class ColumnCells(Look):
 
     edges: Array
 
-    def __init__(self, edges: Any, names: Sequence[str] | None = None) -> None:
+    def __init__(self, edges: Any, names: Sequence[str] | None = None, columns: int | None = None) -> None:
         found = _edges(edges, 2)
+        if columns is not None and len(found) == 1:
+            found = np.broadcast_to(found, (columns, found.shape[1]))
         object.__setattr__(self, "edges", found)
         self._set(len(found), len(found) * (found.shape[1] + 1), len(found), names)
 
@@ -85,11 +88,13 @@ class ColumnCells(Look):
         return ColumnCellCodes(self.edges)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "edges": self.edges.tolist(), **self._named()}
+        alike = bool((self.edges == self.edges[0]).all())
+        edges = self.edges[:1] if alike else self.edges
+        return {"kind": self.kind, "columns": len(self.edges), "edges": edges.tolist(), **self._named()}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> ColumnCells:
-        return cls(fields["edges"], fields.get("names"))
+        return cls(fields["edges"], fields.get("names"), fields["columns"])
 
     def __repr__(self) -> str:
         return f"ColumnCells({len(self.edges)} columns of {self.cells} cells)"

@@ -60,7 +60,7 @@ def fit(cells: Array, people: float, sd: float, hypotheses: Hypotheses, rounds: 
     array([[1., 0.]])
     """
     P = hypotheses.fractions
-    size = len(cells)
+    size, kinds = len(cells), int(hypotheses.laws.max()) + 1
     log = (people * (cells @ P.T) - people**2 / 2 * (P * P).sum(axis=1)) / sd**2
     log -= log.max(axis=1, keepdims=True)
     likely = np.exp(log)
@@ -69,11 +69,17 @@ def fit(cells: Array, people: float, sd: float, hypotheses: Hypotheses, rounds: 
         for _ in range(rounds):
             total = likely @ prior
             prior = prior * (likely.T @ (1 / np.maximum(total, LEAST))) / size
-            prior /= prior.sum()
+            prior = _factored(prior / prior.sum(), kinds)
     if size >= FEWEST_PRUNED:
         prior = np.where(prior < PRUNED / size * prior.max(), 0.0, prior)
     posterior = likely * prior + LEAST
     return np.asarray(posterior / posterior.sum(axis=1, keepdims=True))
+
+
+def _factored(prior: Array, kinds: int) -> Array:
+    """The prior as a product: which law a column has tells nothing of where it lies. It is the M step of that model."""
+    table = prior.reshape(kinds, -1)
+    return np.asarray(np.outer(table.sum(axis=1), table.sum(axis=0)).ravel())
 
 
 def fit_people(

@@ -8,57 +8,39 @@ and the half axes of the ellipsoid to which records are clipped. It sees noisy n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.stages import level, locate, zoom
 from gaussmith.stages.laws import ANY, NORMAL_ONLY, Law
+from gaussmith.stages.rule import ANSWERS, NOTHING, Seen, Step
 from gaussmith.stages.scale import Scaling, scale
 from gaussmith.stages.vector_shares import VectorShares, vector_shares
 
 Array = npt.NDArray[np.float64]
 
-LOCATE, ZOOM, AGAIN, LENGTHS = "locate", "zoom", "zoom again", "lengths"
-LOOKS = (LOCATE, ZOOM, AGAIN, LENGTHS)
-
-
-@dataclass(frozen=True, eq=False)
-class Look:
-    """The noisy counts of one look, cells of a column after those of another; and their standard error."""
-
-    counts: Array
-    error: float
-
-    def by_column(self, dimension: int) -> Array:
-        return self.counts.reshape(dimension, -1)
-
-
-@dataclass(frozen=True, eq=False)
-class Ellipsoid:
-    """What the last stage is planned with: where the columns lie, and to which ellipsoid records are clipped."""
-
-    mean: Array
-    sd: Array
-    within: Array
-    half_axes: Array
-    weights: Array
-    people: float
+LOOKS = ("locate", "zoom", "zoom again", "lengths")
+"""The stages before the last."""
 
 
 @dataclass(frozen=True)
 class VectorRule:
     """The rule with its parameters; all of them public.
 
-    dimension: how many columns;  rows: a guess of the number of records;  mu: the whole guarantee
+    dimension: how many columns;  names: their names, if they have any
+    rows:      a guess of the number of records;  mu: the whole guarantee
     public:    whether the number of records is public (replace-one)
     normal:    whether the columns are declared to be normal
-    weights:   what squared errors weigh: numbers, or None for relative to the spread that is found
+    weights:   what squared errors weigh, one number per column; None: relative to the spread that is found
     """
+
+    kind: ClassVar[str] = "vector-means"
 
     dimension: int
     rows: float
@@ -66,85 +48,151 @@ class VectorRule:
     public: bool
     normal: bool = False
     weights: tuple[float, ...] | None = None
+    names: tuple[str, ...] | None = None
 
     @property
     def shares(self) -> VectorShares:
-        """The parts of μ² of the looks."""
+        """The parts of μ² of the looks, and what is left for the sum."""
         return vector_shares(self.dimension, self.mu, self.rows, self.public)
+
+    @property
+    def parts(self) -> tuple[Fraction, ...]:
+        """The parts of μ² of the looks, exactly."""
+        return tuple(map(Fraction, (*self.shares.columns, self.shares.level)))
+
+    @property
+    def most_before(self) -> Fraction:
+        return sum(self.parts, Fraction(0))
 
     @property
     def laws(self) -> tuple[Law, ...]:
         """The laws that are fitted to columns."""
         return NORMAL_ONLY if self.normal else ANY
 
-    def log_edges(self) -> Array:
-        """The edges of the first look, the same for every column."""
-        return np.tile(locate.EDGES, (self.dimension, 1))
+    def step(self, seen: Sequence[Seen], left: Fraction) -> Step:
+        """The next look, or the answers; NOTHING where the first look shows nothing but noise."""
+        told = tuple(_numbers(each) for each in seen)
+        if len(told) == 1 and not locate.is_found(_cells(self, told[0]), told[0][1]):
+            return Step(NOTHING)
+        if len(told) == len(LOOKS):
+            return Step(ANSWERS, None, self._answers(told))
+        asks = self._lengths(told) if len(told) == len(LOOKS) - 1 else self._columns(told)
+        return Step(LOOKS[len(told)], self.parts[len(told)], asks)
 
-    def zoom_edges(self, looks: Sequence[Look]) -> Array:
-        """The edges of the second or third look at the columns."""
-        return zoom.edges_around(_frame(self, looks))
+    def _columns(self, told: tuple[tuple[bytes, float], ...]) -> dict[str, Any]:
+        """A look at the cells of every column: between powers of two first, then around what was found."""
+        rows = zoom.edges_around(_frame(self, told)) if told else locate.EDGES[None, :]
+        return self._asks({"kind": "column-cells", "columns": self.dimension, "edges": rows.tolist()})
 
-    def lengths(self, looks: Sequence[Look]) -> tuple[Array, Array, Array]:
-        """Centre and factors of the lengths that are counted, and the edges between them."""
-        fit, scaling = self.fitted(looks)
-        return fit.mean, scaling.multipliers, np.sqrt(level.EDGES)
+    def _lengths(self, told: tuple[tuple[bytes, float], ...]) -> dict[str, Any]:
+        """A look at the lengths of records once they are centred and scaled."""
+        fit, scaling = self.fitted(told)
+        numbers = {"centre": fit.mean.tolist(), "scale": scaling.multipliers.tolist()}
+        return self._asks({"kind": "length-cells", **numbers, "edges": np.sqrt(level.EDGES).tolist()})
 
-    def fitted(self, looks: Sequence[Look]) -> tuple[zoom.Fit, Scaling]:
-        """What three looks tell of the columns, and how they are scaled."""
-        fit = _fit(self, looks)
-        weights = fit.reach**-2.0 if self.weights is None else np.array(self.weights)
-        return fit, scale(fit.reach, weights)
-
-    def ellipsoid(self, looks: Sequence[Look]) -> Ellipsoid:
-        """What all looks tell: the last stage."""
-        fit, scaling = self.fitted(looks)
-        mu, guard = self.mu * np.sqrt(self.shares.left), 0.0 if self.normal else level.GUARD
-        cells = looks[len(LOOKS) - 1].counts
-        alpha = level.choose_level(cells, fit, scaling, self.laws, mu, self.public, guard).value
+    def _answers(self, told: tuple[tuple[bytes, float], ...]) -> dict[str, Any]:
+        """The clipped sum: its centre, and the half axes of its ellipsoid."""
+        fit, scaling = self.fitted(told)
+        cells = np.frombuffer(told[-1][0])
+        alpha = level.choose_level(cells, fit, scaling, self.laws, self._mu_left, self.public, self.guard).value
         half_axes = np.sqrt(alpha) / scaling.multipliers
-        return Ellipsoid(fit.mean, fit.sd, fit.within, half_axes, scaling.weights, fit.people)
+        domain = {
+            "kind": "gaussian",
+            "mean": fit.mean.tolist(),
+            "sd": fit.sd.tolist(),
+            "rows": float(np.clip(fit.people, 1.0, 1e14)),
+            "clip": "best",
+            "scaling": "best",
+            "mean_within": fit.within.tolist(),
+            "half_axes": half_axes.tolist(),
+        }
+        return self._asks(domain, scaling.weights.tolist())
 
-    def found(self, looks: Sequence[Look]) -> bool:
-        """Whether the first look shows where the columns lie."""
-        first = looks[0]
-        return locate.is_found(first.by_column(self.dimension), first.error)
+    def _asks(self, domain: dict[str, Any], weights: list[float] | None = None) -> dict[str, Any]:
+        named = domain if self.names is None else {**domain, "names": list(self.names)}
+        return {"domain": named} if weights is None else {"domain": named, "weights": weights}
+
+    def fitted(self, told: tuple[tuple[bytes, float], ...]) -> tuple[zoom.Fit, Scaling]:
+        """What three looks tell of the columns, and how they are scaled."""
+        fit = _zoomed(self, told[: len(LOOKS) - 1])
+        return fit, scale(fit.reach, fit.reach**-2.0 if self.weights is None else np.array(self.weights))
+
+    @property
+    def guard(self) -> float:
+        """κ: 0 where the columns are declared to be normal."""
+        return 0.0 if self.normal else level.GUARD
+
+    @property
+    def _mu_left(self) -> float:
+        return float(self.mu * np.sqrt(self.shares.left))
+
+    def guessed(self) -> dict[str, Any]:
+        """What the last stage asks if every column is normal with mean 0 and standard deviation 1, as looks show it.
+
+        Errors that are stated before data is seen are those of this guess: in units of the standard deviations.
+        """
+        one = np.ones(self.dimension)
+        fit = zoom.Fit(0 * one, one, 0 * one, np.eye(1, len(self.laws)).repeat(self.dimension, 0), self.rows)
+        scaling = scale(fit.reach, one if self.weights is None else np.array(self.weights))
+        chosen = level.choose_level(None, fit, scaling, self.laws, self._mu_left, self.public, self.guard)
+        half_axes = np.sqrt(chosen.value) / scaling.multipliers
+        domain = {"kind": "gaussian", "mean": (0 * one).tolist(), "sd": one.tolist(), "rows": self.rows}
+        domain |= {"clip": "best", "scaling": "best", "mean_within": fit.within.tolist()}
+        return self._asks({**domain, "half_axes": half_axes.tolist()}, scaling.weights.tolist())
+
+    def describe(self) -> list[str]:
+        """Its stages and their shares in plain words."""
+        first, second, third, last = (f"{100 * float(part):.2g} %" for part in self.parts)
+        left = f"{100 * self.shares.left:.3g} %"
+        law = "normal laws" if self.normal else "normal, skewed and heavy-tailed laws"
+        return [
+            f"1. {first} of the budget: how many records are in each of 123 cells of every column, between powers of 2",
+            f"2. {second}: in 12 cells around where each column was found to lie",
+            f"3. {third}: the same again, closer; {law} are fitted, so that columns lend each other strength",
+            f"4. {last}: how many records have each length, to choose where to clip",
+            f"5. {left}: the clipped sum",
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = {name: getattr(self, name) for name in ("kind", "dimension", "rows", "mu", "public", "normal")}
+        weights = None if self.weights is None else list(self.weights)
+        return {**fields, "weights": weights, "names": None if self.names is None else list(self.names)}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> VectorRule:
+        weights, names = fields["weights"], fields["names"]
+        return cls(
+            int(fields["dimension"]),
+            float(fields["rows"]),
+            float(fields["mu"]),
+            bool(fields["public"]),
+            bool(fields["normal"]),
+            None if weights is None else tuple(map(float, weights)),
+            None if names is None else tuple(map(str, names)),
+        )
 
 
-def _frame(rule: VectorRule, looks: Sequence[Look]) -> locate.Frame:
+def _numbers(seen: Seen) -> tuple[bytes, float]:
+    """The noisy numbers of a look, and their standard error."""
+    (values,), (errors,) = seen.values.values(), seen.errors.values()
+    return np.array(values, float).tobytes(), float(errors[0])
+
+
+def _cells(rule: VectorRule, told: tuple[bytes, float]) -> Array:
+    return np.frombuffer(told[0]).reshape(rule.dimension, -1)
+
+
+def _frame(rule: VectorRule, told: tuple[tuple[bytes, float], ...]) -> locate.Frame:
     """Where to look next, from the looks at columns so far."""
-    if len(looks) > 1:
-        return _fit(rule, looks).frame
-    return _located(rule, looks[0].counts.tobytes(), looks[0].error)
-
-
-def _fit(rule: VectorRule, looks: Sequence[Look]) -> zoom.Fit:
-    """What the last look at columns tells; earlier ones say where it was."""
-    last = min(len(looks), len(LOOKS) - 1) - 1
-    told = tuple((look.counts.tobytes(), look.error) for look in looks[: last + 1])
-    return _zoomed(rule, told)
+    return _zoomed(rule, told).frame if len(told) > 1 else _located(rule, told[0])
 
 
 @lru_cache(maxsize=4)
-def _located(rule: VectorRule, counts: bytes, error: float) -> locate.Frame:
-    return locate.locate(np.frombuffer(counts).reshape(rule.dimension, -1), rule.rows, error)
+def _located(rule: VectorRule, told: tuple[bytes, float]) -> locate.Frame:
+    return locate.locate(_cells(rule, told), rule.rows, told[1])
 
 
 @lru_cache(maxsize=8)
 def _zoomed(rule: VectorRule, told: tuple[tuple[bytes, float], ...]) -> zoom.Fit:
-    frame = _located(rule, *told[0]) if len(told) == 2 else _zoomed(rule, told[:-1]).frame
-    counts, error = told[-1]
-    return zoom.zoom(np.frombuffer(counts).reshape(rule.dimension, -1), frame, error, rule.laws)
-
-
-def guess(rule: VectorRule) -> dict[str, Any]:
-    """What the last stage costs if every column is normal with standard deviation 1, and looks had no noise.
-
-    The stated guess by which a plan says errors before data is seen.
-    """
-    one = np.ones(rule.dimension)
-    fit = zoom.Fit(0 * one, one, 0 * one, np.eye(1, len(rule.laws)).repeat(rule.dimension, 0), rule.rows)
-    scaling = scale(fit.reach, one)
-    mu, guard = rule.mu * np.sqrt(rule.shares.left), 0.0 if rule.normal else level.GUARD
-    chosen = level.choose_level(None, fit, scaling, rule.laws, mu, rule.public, guard)
-    return {"level": chosen.value, "error": float(np.sqrt(chosen.cost)) / rule.rows}
+    """What the last look at columns tells; earlier ones say where it was."""
+    return zoom.zoom(_cells(rule, told[-1]), _frame(rule, told[:-1]), told[-1][1], rule.laws)
