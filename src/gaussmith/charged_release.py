@@ -161,10 +161,23 @@ def release_plan(
     from gaussmith import mechanism
 
     book = open_ledger(ledger, id)
-    prepared = mechanism.prepare(plan, data, columns, form)
+
+    def prepare(one: Plan) -> Prepared:
+        return mechanism.prepare(one, data, columns, form)
+
+    staging = plan.staging
+    prepared = prepare(plan if staging is None else staging.first)
+    if staging is not None:
+        mechanism.check_stages(prepared, prepare(plan))
+
+    def make() -> Release:
+        if staging is None:
+            return mechanism.release(prepared, progress)
+        return release_stages(plan, prepared, prepare, progress)
+
     rule = prepared.sources[plan.slot.draws[0]].rule  # other draws only count people for it
     asked = partial(hash_of, plan.hash, data, rule.to_dict())
-    return _release(plan, lambda: mechanism.release(prepared, progress), data, asked, book, id, rule.unit)
+    return _release(plan, make, data, asked, book, id, rule.unit)
 
 
 def charged(

@@ -40,12 +40,13 @@ from gaussmith.requests.parts import Part, merge, never_missing_in, parts_of, sl
 from gaussmith.requests.private_bounds import plan_stages, private_columns, read_budget
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
+from gaussmith.requests.vector_means import plan_vector_means
 from gaussmith.statistics.registry import asked_by_field
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
 
-KEYS = ("source", *SHARED, "unit", "keys_delta", "diagnose", "budget", "guarantee", "neighbours", "question")
+KEYS = ("source", *SHARED, "unit", "keys_delta", "diagnose", "budget", "vector_means", "guarantee", "neighbours", "question")
 """The fields of a TOML request."""
 
 ANSWERS = (*asked_by_field(), "medians", "count")
@@ -61,6 +62,7 @@ class Request(AccuracyFirst, Fields):
 
     `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
     `diagnose` adds a question about who is beyond bounds and limits (docs/diagnosis.md), of all or of some columns.
+    `vector_means` asks for means of columns of which nothing is known (docs/vectors.md).
     `budget` has the shares of the stages that learn private bounds: {"bounds": 0.1} (docs/bounds.md).
     With `questions`, the fields here are defaults for all of them; if both have a filter, both apply.
 
@@ -78,6 +80,7 @@ class Request(AccuracyFirst, Fields):
     keys_delta: float | None = None
     diagnose: bool | Sequence[str] = False
     budget: Mapping[str, float] = field(default_factory=dict)
+    vector_means: Any = ()
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
     questions: Sequence[Question | Mapping[str, Any]] = ()
@@ -104,6 +107,9 @@ class Request(AccuracyFirst, Fields):
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             what, rule = f"unit={self.unit!r}", "it must be the name of a column"
             raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
+        if self.vector_means:
+            object.__setattr__(self, "plan", plan_vector_means(self))
+            return
         private = private_columns(self)
         shares = read_budget(self.budget, bool(private))
         made = plan_stages(self, private) if private else self._plan(shares["clipped"])

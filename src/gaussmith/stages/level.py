@@ -30,8 +30,9 @@ MIDDLES: Array = np.concatenate([[EDGES[0] / 1.2], np.sqrt(EDGES[1:] * EDGES[:-1
 LEVELS: Array = 2.0 ** np.arange(-2.0, 5.01, 0.0625)
 FAR = 4.0
 """A measured cell beyond so many times the level counts half in E[cut], and not in the loss: it is mostly noise."""
-GUARD = 0.01
-"""κ unless the data are declared normal."""
+GUARD = 0.0025
+"""κ unless the data are declared normal. Since skewed laws are fitted, 0.01 gains nothing on skewed data (measured), and
+costs 10 % on normal data at d = 16."""
 RECORDS = 2048
 """Made-up records; each comes with its mirror image, in which every quantile u is 1 − u."""
 
