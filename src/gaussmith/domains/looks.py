@@ -84,6 +84,9 @@ class ColumnCells(Look):
         """The cells of one column."""
         return self.edges.shape[1] + 1
 
+    def read_from(self, j: int) -> tuple[int, ...]:
+        return (j // self.cells,)
+
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> Codes:  # type: ignore[override]
         return ColumnCellCodes(self.edges)
 
@@ -121,6 +124,9 @@ class LengthCells(Look):
         for name, value in (("middle", middle), ("scale", factors), ("edges", found)):
             object.__setattr__(self, name, value)
         self._set(len(middle), len(found) + 1, 1, names)
+
+    def read_from(self, j: int) -> tuple[int, ...]:
+        return tuple(range(len(self.middle)))
 
     def codes(self, substitutes: Array | None = None, workload: Workload | None = None) -> Codes:  # type: ignore[override]
         return LengthCellCodes(self.middle, self.scale, self.edges)
