@@ -16,6 +16,7 @@ from gaussmith.domains.counts import Counts
 from gaussmith.domains.look_codes import ColumnCellCodes, LengthCellCodes
 from gaussmith.errors import DomainError
 from gaussmith.numerics.linear import Array
+from gaussmith.problem import Domain
 from gaussmith.problem.codes import Codes
 from gaussmith.workloads import Workload
 
@@ -55,6 +56,12 @@ class Look(Counts):
             "Each record is counted in the cells that hold its numbers. A value that is missing or not a number is in "
             "no cell."
         )
+
+    def __eq__(self, other: object) -> bool:
+        return Domain.__eq__(self, other)  # not that of counts, which have no cells
+
+    def __hash__(self) -> int:
+        return Domain.__hash__(self)
 
     def _named(self) -> dict[str, Any]:
         return {} if self.column_names is None else {"names": list(self.column_names)}
