@@ -53,7 +53,9 @@ def law_b(alpha: int, runs: int) -> Row:
     d, n = 512, 10_000
     sd = (d / np.arange(1, d + 1)) ** (alpha / 2)
     u = 50 * d * np.sqrt(sd.max())
-    return Row(f"B α={alpha} d={d} ρ=1/16", n, d, lambda rng: 10 + rng.normal(size=(n, d)) * sd, (-u, u), 1 / 16, runs=runs)
+    return Row(
+        f"B α={alpha} d={d} ρ=1/16", n, d, lambda rng: 10 + rng.normal(size=(n, d)) * sd, (-u, u), 1 / 16, runs=runs
+    )
 
 
 def first_of_coinpress(n: int, runs: int) -> Row:

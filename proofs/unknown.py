@@ -15,7 +15,6 @@ rules were chosen. Writes docs/evidence/unknown.json, and leaves with 1 where an
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
 import sys
 import time
@@ -24,18 +23,15 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
-
 import numpy as np
-
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "shared"), str(ROOT / "benchmarks")]
-from evidence import write_found
-from unknown import every_row, measure, ratio_to_best
 
 import gaussmith as gm
 
+sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / "shared"), str(Path(__file__).parents[1] / "benchmarks")]
+from evidence import write_found
+from unknown import every_row, measure, ratio_to_best
+
+ROOT = Path(__file__).parents[1]
 EVIDENCE = ROOT / "docs" / "evidence" / "unknown.json"
 PACKAGES = ("gaussmith", "numpy", "scipy", "polars", "narwhals")
 ALLOWED = 1.1

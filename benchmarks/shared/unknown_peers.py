@@ -17,7 +17,7 @@ Generator = np.random.Generator
 
 
 def quantile_of(values: Array, low: float, high: float, q: float, rho: float, rng: Generator, change: float) -> float:
-    """One quantile by the exponential mechanism on ranks, of range √(8ρ); `change` is how far one person moves ranks."""
+    """One quantile by the exponential mechanism on ranks, of range √(8ρ); a person moves ranks by `change`."""
     a = np.concatenate([[low], np.sort(np.clip(values, low, high)), [high]])
     n = len(values)
     gaps = np.clip(np.diff(a), 1e-30, None)

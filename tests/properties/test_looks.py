@@ -12,7 +12,9 @@ from gaussmith.domains import ColumnCells, LengthCells
 from gaussmith.plans.certified_grid import NOISE_BITS
 from gaussmith.stages import locate, zoom
 
-ODD = np.array([0.0, -0.0, 5e-324, 2.2e-308, 1e-6, 0.3, 1.0, -1.0, 17.25, 1e16, 1.7e308, -1.7e308, np.inf, -np.inf, np.nan])
+ODD = np.array(
+    [0.0, -0.0, 5e-324, 2.2e-308, 1e-6, 0.3, 1.0, -1.0, 17.25, 1e16, 1.7e308, -1.7e308, np.inf, -np.inf, np.nan]
+)
 LOOKS = {
     "powers of two": lambda: ColumnCells(np.tile(locate.EDGES, (3, 1))),
     "around frames": lambda: ColumnCells(
@@ -37,7 +39,10 @@ def test_neighbours_stay_within_the_guarantee_in_exact_integers(name, neighbours
     limit = (Fraction(g.mu) * 2**NOISE_BITS) ** 2
     squares = []
     for one, other in zip(coded[::2], coded[1::2], strict=True):
-        with_one, rest = (base + one, 10**6), ((base + other, 10**6) if neighbours == "replace-one" else (base, 10**6 - 1))
+        with_one, rest = (
+            (base + one, 10**6),
+            ((base + other, 10**6) if neighbours == "replace-one" else (base, 10**6 - 1)),
+        )
         here, there = (grid.lifted(codes, sums.tolist(), n) for sums, n in (with_one, rest))
         squares.append(sum((int(a) - int(b)) ** 2 for a, b in zip(here, there, strict=True)))
     assert max(squares) <= limit

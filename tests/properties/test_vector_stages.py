@@ -112,7 +112,9 @@ def test_every_engine_gives_the_same_stages():
     for source in (frame, frame.lazy(), frame.to_pandas(), frame.to_arrow(), relation, frame[::-1]):
         with fixed_noise():
             release = plan.release(source)
-        found.append([noisy.tolist() for each in (*(s.release for s in release.path.stages), release) for noisy in each.noisy])
+        found.append(
+            [noisy.tolist() for each in (*(s.release for s in release.path.stages), release) for noisy in each.noisy]
+        )
     assert all(each == found[0] for each in found) and len(found[0]) == 5
 
 
@@ -157,7 +159,7 @@ def test_charged_once_and_the_same_bytes_again(tmp_path):
     again = plan.release(made(seed=2), ledger=book, id="week-1")
     assert first.to_json() == again.to_json() and len(first.path.stages) == 4
     assert book.remaining_guarantee.mu == pytest.approx(np.sqrt(1 - 0.9**2), rel=1e-6)
-    assert not book.verify().problems
+    assert book.verify().releases == 1
     with pytest.raises(gm.BudgetError):
         plan.release(made(), ledger=book, id="week-2")
 

@@ -46,8 +46,8 @@ class GaussianData(Domain):
                  for sums, and the true means are taken to be one standard deviation away for means. Errors stated
                  for means hold if they lie no farther away than this.
 
-    Without mean and sd, but with `dimension` or `names`, nothing is known of the coordinates, and a plan has stages that
-    find out (`UnknownGaussianData`).
+    Without mean and sd, but with `dimension` or `names`, nothing is known of the coordinates, and a plan has stages
+    that find out (`UnknownGaussianData`).
 
     >>> GaussianData(mean=[170, 70], sd=[10, 15])
     GaussianData(2 coordinates around (170, 70), sd (10, 15), for about 10000 records)

@@ -34,7 +34,7 @@ class ColumnCellCodes(Codes):
     @property
     def cells(self) -> int:
         """The cells of one column."""
-        return self.edges.shape[1] + 1
+        return int(self.edges.shape[1]) + 1
 
     @property
     def width(self) -> int:

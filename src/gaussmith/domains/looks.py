@@ -7,7 +7,7 @@ They are counts of items, of which a record has one per column, or one in all; o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ MAX_CELLS = 1 << 20
 class Look(Counts):
     """Counts of which the items are cells of numbers."""
 
-    forms = ("numbers",)
+    forms: ClassVar[tuple[str, ...]] = ("numbers",)  # type: ignore[assignment]
 
     column_names: tuple[str, ...] | None
 
@@ -89,7 +89,7 @@ class ColumnCells(Look):
     @property
     def cells(self) -> int:
         """The cells of one column."""
-        return self.edges.shape[1] + 1
+        return int(self.edges.shape[1]) + 1
 
     def read_from(self, j: int) -> tuple[int, ...]:
         return (j // self.cells,)

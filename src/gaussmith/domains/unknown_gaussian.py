@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-
-from gaussmith.checks import check_coordinate_names, check_number, check_whole
+from gaussmith.checks import check_coordinate_names, check_whole
 from gaussmith.domains.gaussian import GaussianData
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.problem import Problem
@@ -46,7 +45,9 @@ class UnknownGaussianData(GaussianData):
         if others:
             name = next(iter(others))
             rule = "nothing is known of the data, so a plan chooses it"
-            raise DomainError(f"{name}=", rule, "leave it out, or give mean and sd", code="unknown-data-told", name=name)
+            raise DomainError(
+                f"{name}=", rule, "leave it out, or give mean and sd", code="unknown-data-told", name=name
+            )
         if dimension is None:
             dimension = len(list(names or ()))
         rule = f"there must be a whole number of columns, from 1 to {MAX_COLUMNS}"

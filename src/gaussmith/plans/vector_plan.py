@@ -19,7 +19,10 @@ from gaussmith.plans.staging import Staging, share_of
 from gaussmith.stages import ANSWERS, Step
 from gaussmith.stages.vector_means import VectorRule
 
-GUESS = "every column normal with standard deviation 1: errors are in units of the true standard deviations"
+GUESS = (
+    "Errors are stated as if every column came out as normal with standard deviation 1: multiply them by the true "
+    "standard deviations."
+)
 
 Make = Callable[[Domain, Guarantee, str, Any], Plan]
 """Plans a domain in one stage: with a guarantee, for these answers, at these weights."""

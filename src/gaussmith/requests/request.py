@@ -32,6 +32,7 @@ from gaussmith.requests.given import (
     joined_columns,
     read_guarantee,
     refuse_paths,
+    refuse_unasked,
     refuse_unknown,
     unknown_key,
 )
@@ -46,7 +47,18 @@ from gaussmith.statistics.registry import asked_by_field
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
 
-KEYS = ("source", *SHARED, "unit", "keys_delta", "diagnose", "budget", "vector_means", "guarantee", "neighbours", "question")
+KEYS = (
+    "source",
+    *SHARED,
+    "unit",
+    "keys_delta",
+    "diagnose",
+    "budget",
+    "vector_means",
+    "guarantee",
+    "neighbours",
+    "question",
+)
 """The fields of a TOML request."""
 
 ANSWERS = (*asked_by_field(), "medians", "count")
@@ -334,17 +346,7 @@ class Request(AccuracyFirst, Fields):
                 code="unit-derived-in-several-ways",
                 unit=self.unit,
             )
-        for column in [*read_missing("missing", self.missing), *self.complete]:
-            if not any(column in q.columns_of_numbers for q in questions):
-                what = f"missing or complete names {column!r}"
-                rule = "it must be a column that is asked for"
-                remedy = "leave it out, or ask for it"
-                raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
-        for column in self.mean_within if isinstance(self.mean_within, Mapping) else ():
-            if not any(column in q.means for q in questions):
-                what, rule = f"mean_within names {column!r}", "it must be a column whose mean is asked for"
-                remedy = "leave it out, or ask for its mean"
-                raise RequestError(what, rule, remedy, code="mean-within-of-unasked-mean", column=column)
+        refuse_unasked([*read_missing("missing", self.missing), *self.complete], self.mean_within, questions)
         return questions
 
     @classmethod

@@ -49,8 +49,7 @@ def read_vector_means(given: Any) -> dict[str, Any]:
             what, rule = f"vector_means = {{ {key} = … }}", "it has no such key"
             raise RequestError(what, rule, nearest(str(key), KEYS), code="unknown-key-of-vector-means", key=key)
     columns = found.get("columns")
-    is_list = isinstance(columns, Sequence) and not isinstance(columns, str)
-    names = list(columns) if is_list else []
+    names = list(columns) if isinstance(columns, Sequence) and not isinstance(columns, str) else []
     if not names or not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
         what, rule = f"vector_means={given!r}"[:120], "it names columns, each once"
         raise RequestError(what, rule, EXAMPLE, code="vector-means-without-columns")

@@ -82,9 +82,7 @@ def _factored(prior: Array, kinds: int) -> Array:
     return np.asarray(np.outer(table.sum(axis=1), table.sum(axis=0)).ravel())
 
 
-def fit_people(
-    cells: Array, guess: float, sd: float, hypotheses: Hypotheses, rounds: int
-) -> tuple[Array, float]:
+def fit_people(cells: Array, guess: float, sd: float, hypotheses: Hypotheses, rounds: int) -> tuple[Array, float]:
     """The posterior, and the number of people in cells, fitted along with the rest.
 
     Given what the laws expect, n̂ = Σ y·p̄ / Σ p̄·p̄ is the best linear estimate of the number.

@@ -5,10 +5,10 @@ squared error of the summed vector is taken to be
 
     noise(α) + n E[cut² Q u] + n² Σ w_j τ_j² E[cut]² + n² Σ w_j shift_j² + κ (n E[cut √(Q u)])².
 
-u(Q) is the weighted squared length of a record per unit of Q. Each expectation is the larger of two: the one measured by a noisy
-histogram of Q, and the one of made-up records with the laws that were fitted to the columns. Either alone is misled,
-the first by its noise, the second by columns that move together. shift_j is what clipping takes from the mean of
-skewed laws. The last term guards against skew that nothing shows: Q does not tell on which side a record lies.
+u(Q) is the weighted squared length of a record per unit of Q. Each expectation is the larger of two: the one measured
+by a noisy histogram of Q, and the one of made-up records with the laws that were fitted to the columns. Either alone is
+misled, the first by its noise, the second by columns that move together. shift_j is what clipping takes from the mean
+of skewed laws. The last term guards against skew that nothing shows: Q does not tell on which side a record lies.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ LEVELS: Array = 2.0 ** np.arange(-2.0, 5.01, 0.0625)
 FAR = 4.0
 """A measured cell beyond so many times the level counts half in E[cut], and not in the loss: it is mostly noise."""
 GUARD = 0.0025
-"""κ unless the data are declared normal. Since skewed laws are fitted, 0.01 gains nothing on skewed data (measured), and
-costs 10 % on normal data at d = 16."""
+"""κ unless the data are declared normal. Since skewed laws are fitted, 0.01 gains nothing on skewed data, and it costs
+10 % on normal data at d = 16."""
 RECORDS = 2048
 """Made-up records; each comes with its mirror image, in which every quantile u is 1 − u."""
 

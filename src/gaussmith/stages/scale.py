@@ -18,7 +18,7 @@ LEAST_SHARE = 1e-30
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """b_j, by which coordinate j is multiplied; the shares λ_j = b_j² reach_j², which add up to 1; what errors weigh."""
+    """b_j, by which column j is multiplied; the shares λ_j = b_j² reach_j², which add up to 1; what errors weigh."""
 
     multipliers: Array
     shares: Array

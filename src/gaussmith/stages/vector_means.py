@@ -146,11 +146,11 @@ class VectorRule:
         left = f"{100 * self.shares.left:.3g} %"
         law = "normal laws" if self.normal else "normal, skewed and heavy-tailed laws"
         return [
-            f"1. {first} of the budget: how many records are in each of 123 cells of every column, between powers of 2",
-            f"2. {second}: in 12 cells around where each column was found to lie",
-            f"3. {third}: the same again, closer; {law} are fitted, so that columns lend each other strength",
-            f"4. {last}: how many records have each length, to choose where to clip",
-            f"5. {left}: the clipped sum",
+            f"stage 1, {first} of the budget: records in each of 123 cells of every column, between powers of two",
+            f"stage 2, {second}: records in 12 cells around where each column was found",
+            f"stage 3, {third}: the same again, closer; {law} are fitted to all columns together",
+            f"stage 4, {last}: records by length, to choose where to clip",
+            f"then the clipped sum, with the {left} that are left",
         ]
 
     def to_dict(self) -> dict[str, Any]:

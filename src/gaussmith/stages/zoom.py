@@ -75,6 +75,4 @@ def zoom(cells: Array, frame: Frame, sd: float, laws: tuple[Law, ...] = ANY) -> 
     variance = np.maximum(weights @ known.means**2 - mean * mean, 0.0)
     spread = np.exp(weights @ np.log(known.sds))
     kinds = np.stack([weights[:, known.laws == i].sum(axis=1) for i in range(len(laws))], axis=1)
-    return Fit(
-        frame.centre + frame.width * mean, frame.width * spread, frame.width * np.sqrt(variance), kinds, people
-    )
+    return Fit(frame.centre + frame.width * mean, frame.width * spread, frame.width * np.sqrt(variance), kinds, people)
