@@ -27,7 +27,8 @@ import numpy as np
 
 import gaussmith as gm
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / "shared"), str(Path(__file__).parents[1] / "benchmarks")]
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from evidence import write_found
 from unknown import every_row, measure, ratio_to_best
 
