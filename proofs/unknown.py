@@ -1,7 +1,7 @@
 """Proof: means of vectors of which nothing is known are closer than those of PLAN, IOME and CoinPress at the same ρ.
 
-- normal data: declared normal, ours is ahead of every peer in every row, d = 16 … 512; undeclared, with the default
-  guard, it is ahead or within 1.1.
+- normal data, d = 16 … 512: declared normal, ours is ahead of every peer in every row; undeclared, with the default
+  guard, it is within 1.1 of the best.
 - skewed and heavy-tailed data: with the default guard ours is within 1.1 of the best peer in every row.
 - the library's own releases, through all stages in exact integers, have the error that the simulation has.
 
@@ -36,10 +36,13 @@ ROOT = Path(__file__).parents[1]
 EVIDENCE = ROOT / "docs" / "evidence" / "unknown.json"
 PACKAGES = ("gaussmith", "numpy", "scipy", "polars", "narwhals")
 ALLOWED = 1.1
+RELEASE = "ours, released"
 RELEASED = ("A d=16", "C d=16", "CoinPress 1 n=1000", "C d=16, half normal")
 """Rows that the library releases too."""
-CLOSE = 1.25
-"""How far the errors of two times twelve runs or more may be apart."""
+LEAST = 20
+"""Releases of each of them, and at least so many simulated runs."""
+CLOSE = 1.7
+"""How far the errors of twenty runs each may be apart: four standard deviations where three coordinates dominate."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -51,17 +54,22 @@ def main(words: Sequence[str] | None = None) -> int:
     start = time.perf_counter()
     print(f"seed {chosen.seed}", flush=True)
     rows = [row for row in every_row() if not chosen.rows or any(part in row.name for part in chosen.rows)]
-    found: list[dict[str, Any]] = []
+    found: dict[str, dict[str, Any]] = {}
     missed: list[str] = []
+    largest = {"declared_normal": 0.0, "undeclared": 0.0}
     with ProcessPoolExecutor(2) as pool:
-        tasks = [(row.name, max(2, round(chosen.part * row.runs)), chosen.seed) for row in rows]
+        runs_of = {row.name: max(row.runs, LEAST) if row.name in RELEASED else row.runs for row in rows}
+        tasks = [(row.name, max(2, round(chosen.part * runs_of[row.name])), chosen.seed) for row in rows]
         for row, (name, runs, _), errors in zip(rows, tasks, pool.map(_measure, tasks), strict=True):
             missed += judge(row, errors)
+            ratios = {"undeclared": ratio_to_best(errors)}
+            ratios |= {"declared_normal": ratio_to_best(errors, "ours, normal")} if row.normal else {}
+            largest |= {kind: round(max(largest[kind], ratio), 3) for kind, ratio in ratios.items()}
             fields = {key: float(f"{value:.3g}") for key, value in errors.items()}
-            found.append({"row": name, "runs": runs, "held_out": row.held_out, "normal": row.normal, **fields})
+            found[name] = {"runs": runs, "held_out": row.held_out, **fields}
             print(name, fields, flush=True)
     claim = "means of vectors of which nothing is known are closer than those of PLAN, IOME and CoinPress at the same ρ"
-    parts = {"rows": found, "missed": missed, "allowed_on_skewed": ALLOWED}
+    parts = {"largest_ratio": largest, "error": found, "missed": missed}
     write_found(EVIDENCE, claim, str(chosen.seed), time.perf_counter() - start, parts, PACKAGES)
     print(*missed, sep="\n")
     print(f"{len(missed)} missed, {time.perf_counter() - start:.0f} s; written to {EVIDENCE}")
@@ -75,8 +83,8 @@ def judge(row: Any, errors: dict[str, float]) -> list[str]:
         found.append(f"{row.name}: declared normal, {ratio_to_best(errors, 'ours, normal'):.2f} of the best")
     if ratio_to_best(errors) > ALLOWED:
         found.append(f"{row.name}: {ratio_to_best(errors):.2f} of the best")
-    if "released" in errors and not 1 / CLOSE < errors["released"] / errors["ours"] < CLOSE:
-        found.append(f"{row.name}: released {errors['released']:.3g}, simulated {errors['ours']:.3g}")
+    if RELEASE in errors and not 1 / CLOSE < errors[RELEASE] / errors["ours"] < CLOSE:
+        found.append(f"{row.name}: released {errors[RELEASE]:.3g}, simulated {errors['ours']:.3g}")
     return found
 
 
@@ -84,7 +92,7 @@ def _measure(task: tuple[str, int, int]) -> dict[str, float]:
     name, runs, seed = task
     (row,) = (row for row in every_row() if row.name == name)
     errors = measure(row, runs, seed)
-    return {**errors, "released": release(row, runs, seed)} if name in RELEASED else errors
+    return {**errors, RELEASE: release(row, runs, seed)} if name in RELEASED else errors
 
 
 def release(row: Any, runs: int, seed: int) -> float:
@@ -93,7 +101,7 @@ def release(row: Any, runs: int, seed: int) -> float:
     domain = gm.GaussianData(dimension=row.d, rows=row.n)
     plan = gm.plan(domain, gm.Guarantee(rho=row.rho), neighbours="replace-one", weights="equal")
     squares = []
-    for _ in range(max(runs, 12)):
+    for _ in range(runs):
         x = row.draw(rng)
         squares.append(float(((plan.release(x).values - x.mean(axis=0)) ** 2).sum()))
     return float(np.sqrt(np.mean(squares)))
