@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +75,6 @@ def rehearse(request: Request | str | os.PathLike[str], rows: int = 10_000) -> R
     >>> rehearse(request, rows=1_000).rows()[0]["note"]
     'made up'
     """
-    from dataclasses import replace
-
     from gaussmith import mechanism
     from gaussmith.requests.made_up_rows import made_up_table
 
@@ -168,7 +167,7 @@ def release_plan(
     staging = plan.staging
     prepared = prepare(plan if staging is None else staging.first)
     if staging is not None:
-        mechanism.check_stages(prepared, prepare(plan))
+        mechanism.check_stages(prepared, prepare(replace(plan, staging=None)))
 
     def make() -> Release:
         if staging is None:

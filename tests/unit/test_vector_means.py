@@ -47,6 +47,21 @@ def test_one_column_is_not_found_far_away_because_of_the_others():
     assert abs(locate.locate(cells, 1000.0, 80.0).centre[3]) < 8
 
 
+def test_what_is_found_is_never_far_away():
+    """Also alone, where no other column helps; what is not found is left unknown. Seeded."""
+    rng = np.random.default_rng(6)
+    found = 0
+    for _ in range(60):
+        sd, mean = 10.0 ** rng.uniform(-2, 3), rng.normal() * 10.0 ** rng.uniform(-1, 2)
+        x = mean + sd * rng.normal(size=(1000, 1))
+        cells = count_cells(x, locate.EDGES) + rng.normal(0, 55, (1, 123))
+        if locate.is_found(cells, 55.0):
+            found += 1
+            assert abs(locate.locate(cells, 1000.0, 55.0).centre[0] - mean) < 16 * max(sd, abs(mean) / 8)
+    assert 30 < found < 60
+    assert not locate.is_found(rng.normal(0, 55, (1, 123)), 55.0)
+
+
 @pytest.mark.parametrize("name", [law.name for law in ANY])
 def test_zooming_tells_laws_apart_and_finds_their_means(name):
     law = next(law for law in ANY if law.name == name)
@@ -72,7 +87,7 @@ def test_made_up_records_are_always_the_same_and_symmetric_where_the_law_is():
     z = level.made_up_records(weights, ANY, 256)
     assert (z == level.made_up_records(weights, ANY, 256)).all() and z.shape == (512, 5)
     assert (z[:256] == pytest.approx(-z[256:])) and np.abs(np.corrcoef(z.T) - np.eye(5)).max() < 0.3
-    assert (np.sort(z, axis=0) == pytest.approx(np.sort(z, axis=0)[:, :1].repeat(5, 1)))
+    assert np.sort(z, axis=0) == pytest.approx(np.sort(z, axis=0)[:, :1].repeat(5, 1))
 
 
 def fit_of(d: int, law: int = 0, people: float = 4000.0) -> zoom.Fit:
@@ -121,8 +136,10 @@ def test_plans_say_their_stages_and_errors_before_data():
     text = str(plan)
     assert "stage 1, 0.3 % of the budget" in text and "normal laws are" in text and "μ=1" in text
     assert plan.names == ("a", "b") and plan.errors(rows=4000)["a"] < 0.01
-    assert plan.guarantee == G and plan.staging is not None and plan.staging.first.domain == ColumnCells(
-        [locate.EDGES], names=["a", "b"], columns=2
+    assert (
+        plan.guarantee == G
+        and plan.staging is not None
+        and plan.staging.first.domain == ColumnCells([locate.EDGES], names=["a", "b"], columns=2)
     )
     assert gm.read(plan.to_json()).hash == plan.hash
 

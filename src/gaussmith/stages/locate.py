@@ -24,6 +24,8 @@ EDGES: Array = np.concatenate([-POWERS[::-1], POWERS])
 OFFSETS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
 """|mean|/sd of the hypotheses."""
 ROUNDS = 40
+NEAR = 8.0
+"""Hypotheses whose standard deviation differs by this factor at most, and whose means by so many of them, are near."""
 LEAST_SCORE = 6.0
 """Φ⁻¹(1 − 10⁻⁶/1 000): below it the best of some thousand hypotheses may fit nothing but noise."""
 
@@ -53,9 +55,23 @@ def locate(cells: Array, people: float, sd: float) -> Frame:
     """
     known = log_hypotheses()
     weights, found = fit_people(cells, people, sd, known, ROUNDS)
+    weights = _near_the_best(weights, known)
     centre = weights @ known.means
     spread = weights @ (known.means**2 + known.sds**2) - centre * centre
     return Frame(centre, np.sqrt(np.maximum(spread, 1e-300)), found)
+
+
+def _near_the_best(weights: Array, known: Hypotheses) -> Array:
+    """The weights of hypotheses near the likeliest one of each column, adding up to 1.
+
+    Hypotheses reach up to 2^45: a weight of 10⁻⁹ far away would move a mean over all of them.
+    """
+    best = weights.argmax(axis=1)
+    mean, sd = known.means[best][:, None], known.sds[best][:, None]
+    like = (known.sds >= sd / NEAR) & (known.sds <= sd * NEAR)
+    near = like & (np.abs(known.means - mean) <= NEAR * np.maximum(known.sds, sd))
+    kept = np.where(near, weights, 0.0)
+    return np.asarray(kept / kept.sum(axis=1, keepdims=True))
 
 
 def is_found(cells: Array, sd: float) -> bool:
