@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +75,6 @@ def rehearse(request: Request | str | os.PathLike[str], rows: int = 10_000) -> R
     >>> rehearse(request, rows=1_000).rows()[0]["note"]
     'made up'
     """
-    from dataclasses import replace
-
     from gaussmith import mechanism
     from gaussmith.requests.made_up_rows import made_up_table
 
@@ -161,10 +160,23 @@ def release_plan(
     from gaussmith import mechanism
 
     book = open_ledger(ledger, id)
-    prepared = mechanism.prepare(plan, data, columns, form)
+
+    def prepare(one: Plan) -> Prepared:
+        return mechanism.prepare(one, data, columns, form)
+
+    staging = plan.staging
+    prepared = prepare(plan if staging is None else staging.first)
+    if staging is not None:
+        mechanism.check_stages(prepared, prepare(replace(plan, staging=None)))
+
+    def make() -> Release:
+        if staging is None:
+            return mechanism.release(prepared, progress)
+        return release_stages(plan, prepared, prepare, progress)
+
     rule = prepared.sources[plan.slot.draws[0]].rule  # other draws only count people for it
     asked = partial(hash_of, plan.hash, data, rule.to_dict())
-    return _release(plan, lambda: mechanism.release(prepared, progress), data, asked, book, id, rule.unit)
+    return _release(plan, make, data, asked, book, id, rule.unit)
 
 
 def charged(

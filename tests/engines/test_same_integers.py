@@ -21,6 +21,7 @@ import gaussmith as gm
 from gaussmith.domains.ball_moment_codes import BallMomentCodes
 from gaussmith.domains.cell_codes import CellCodes
 from gaussmith.domains.counts import CountCodes
+from gaussmith.domains.look_codes import ColumnCellCodes, LengthCellCodes
 from gaussmith.domains.moment_codes import MomentCodes, coarse_codes
 from gaussmith.domains.points import PointCodes
 from gaussmith.domains.sparse import SparseCodes
@@ -107,6 +108,12 @@ CODINGS: dict[str, Any] = {
         (*((j, j) for j in range(13)), (0, 1), (0, 12), (3, 11), (4, 6)),
     ),
     "ball moments": BallMomentCodes(BALL, (*((j, j) for j in range(13)), (0, 1), (0, 12), (3, 11), (4, 6))),
+    "column cells": ColumnCellCodes(np.linspace(LOW, HIGH, 5).T),
+    "column cells at odd edges": ColumnCellCodes(
+        np.tile([-1e308, -1.0, -5e-324, -0.0, 0.0, 5e-324, 0.25, 17.25, 50.0, 50.0, 100.0, 1e308], (13, 1))
+    ),
+    "lengths": LengthCellCodes(BALL.centre, ELLIPSOID.scale, np.array([0.0, 0.2, 0.3, 0.5, 1.0, 2.0, 1e300])),
+    "lengths of small numbers": LengthCellCodes(np.zeros(13), np.full(13, 1e300), 2.0 ** np.arange(-300, 900, 100)),
     "all sparse": SparseCodes.for_bounds(np.array(HIGH), at_most=13),
 }
 

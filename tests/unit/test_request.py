@@ -108,7 +108,10 @@ TOML = 'source = "x.csv"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
         (TOML + "count = true\nid = 'a'", "unknown-key-in-request"),
         (
             TOML + "zzz = 1",
-            refusal("unknown-key-in-request", says="keys_delta, diagnose, budget, guarantee, neighbours, question"),
+            refusal(
+                "unknown-key-in-request",
+                says="keys_delta, diagnose, budget, vector_means, guarantee, neighbours, question",
+            ),
         ),
         (
             TOML + 'count = true\nneighbors = "add-remove"\nneighbours = "add-remove"',

@@ -218,3 +218,15 @@ def with_found(by: dict[str, Any], found: Sequence[str]) -> dict[str, Any]:
             what, rule = f"{name} in --by-found and again", "the keys of a column are found, or declared, once"
             raise RequestError(what, rule, "leave one out", code="by-found-column-twice", name=name)
     return {**by, **dict.fromkeys(found, "found")}
+
+
+def with_vector_options(columns: Sequence[str], rows: str | None, normal: bool) -> Any:
+    """The columns of --vector-means with --vector-rows and --normal."""
+    if not columns:
+        for flag, given in (("--vector-rows", rows is not None), ("--normal", normal)):
+            if given:
+                what, rule, remedy = flag, "it belongs to --vector-means", "add --vector-means height,weight"
+                raise RequestError(what, rule, remedy, code="vector-option-without-vectors", flag=flag)
+        return ()
+    found: dict[str, Any] = {"columns": columns, "normal": normal}
+    return found if rows is None else {**found, "rows": number("--vector-rows", rows)}

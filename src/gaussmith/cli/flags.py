@@ -25,6 +25,7 @@ from gaussmith.cli.flag_texts import (
     read_weights,
     read_whole,
     with_found,
+    with_vector_options,
 )
 from gaussmith.cli.parser import Parser, number
 from gaussmith.engines.addresses import without_secrets
@@ -104,6 +105,12 @@ FLAGS = (
     Flag(
         "marginal", "NAME,NAME,…", "a table over columns with --values or --bins", "marginals", read_tables, often=True
     ),
+    Flag(
+        "vector_means", "NAME,NAME,…", "the means of columns of which nothing is known: no bounds, no spread",
+        "vector_means", lambda flag, text: text.split(",") if text else (),
+    ),
+    Flag("vector_rows", "N", "with --vector-means: a public guess of the number of rows (default 10000)"),
+    Flag("normal", None, "with --vector-means: the columns are known to be normal"),
     Flag("count", None, "the number of people"),
     Flag("count_rows", None, "the number of rows instead"),
     Flag(
@@ -314,6 +321,7 @@ def request_from(
         )
     fields = {flag.field: flag.read(flag.words, getattr(arguments, flag.name)) for flag in FLAGS if flag.field}
     fields["by"] = with_found(fields["by"], arguments.by_found or ())
+    fields["vector_means"] = with_vector_options(fields["vector_means"], arguments.vector_rows, arguments.normal)
     source: Any = sources[0] if sources else "data"
     promises = {name: getattr(arguments, name) for name in ("ids", "row_per_row", "line_per_record")}
     if any(promises.values()):

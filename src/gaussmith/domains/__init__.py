@@ -16,12 +16,14 @@ from gaussmith.domains.counts import Counts
 from gaussmith.domains.found_groups import FOUND, FoundGroups
 from gaussmith.domains.gaussian import GaussianData
 from gaussmith.domains.groups import Groups
+from gaussmith.domains.looks import ColumnCells, LengthCells
 from gaussmith.domains.moments import Moments
 from gaussmith.domains.people import People
 from gaussmith.domains.points import Points
 from gaussmith.domains.records import Records
 from gaussmith.domains.row_moments import RowMoments
 from gaussmith.domains.sparse import SparseSum
+from gaussmith.domains.unknown_gaussian import UnknownGaussianData
 from gaussmith.domains.votes import Votes
 from gaussmith.errors import PlanError
 from gaussmith.problem import Domain
@@ -31,14 +33,17 @@ _DOMAINS: tuple[Any, ...] = (
     BallMoments,
     Box,
     Cells,
+    ColumnCells,
     Counts,
     GaussianData,
+    LengthCells,
     Moments,
     People,
     Points,
     Records,
     RowMoments,
     SparseSum,
+    UnknownGaussianData,
     Votes,
 )
 
@@ -56,6 +61,7 @@ def domain_from_dict(fields: dict[str, Any]) -> Domain:
 
 
 __all__ = [
-    "FOUND", "Ball", "BallMoments", "Box", "Cells", "Counts", "Domain", "FoundGroups", "GaussianData", "Groups",
-    "Moments", "People", "Points", "Records", "RowMoments", "SparseSum", "Votes", "domain_from_dict",
+    "FOUND", "Ball", "BallMoments", "Box", "Cells", "ColumnCells", "Counts", "Domain", "FoundGroups", "GaussianData",
+    "Groups", "LengthCells", "Moments", "People", "Points", "Records", "RowMoments", "SparseSum", "UnknownGaussianData",
+    "Votes", "domain_from_dict",
 ]  # fmt: skip

@@ -46,8 +46,13 @@ class GaussianData(Domain):
                  for sums, and the true means are taken to be one standard deviation away for means. Errors stated
                  for means hold if they lie no farther away than this.
 
+    Without mean and sd, but with `dimension` or `names`, nothing is known of the coordinates, and a plan has stages
+    that find out (`UnknownGaussianData`).
+
     >>> GaussianData(mean=[170, 70], sd=[10, 15])
     GaussianData(2 coordinates around (170, 70), sd (10, 15), for about 10000 records)
+    >>> GaussianData(dimension=2, rows=4000)
+    GaussianData(2 coordinates of which nothing is known, for about 4000 records)
     """
 
     kind = "gaussian"
@@ -63,17 +68,32 @@ class GaussianData(Domain):
     half_axes: Array | None
     """The half axes of the ellipsoid to which records are clipped; None before planning."""
 
+    def __new__(cls, mean: Any = None, sd: Any = None, **given: Any) -> GaussianData:
+        from gaussmith.domains.unknown_gaussian import UnknownGaussianData
+
+        unknown = mean is None and sd is None and not given.keys().isdisjoint(("dimension", "names"))
+        return object.__new__(UnknownGaussianData if unknown else cls)
+
     def __init__(
         self,
-        mean: npt.ArrayLike,
-        sd: npt.ArrayLike,
+        mean: npt.ArrayLike | None = None,
+        sd: npt.ArrayLike | None = None,
         *,
+        dimension: int | None = None,
         rows: float = 10_000,
         clip: str | float = "best",
         scaling: str = "best",
         mean_within: npt.ArrayLike | None = None,
         names: Sequence[str] | None = None,
+        normal: bool = False,
     ) -> None:
+        if mean is None or sd is None or dimension is not None or normal:
+            raise DomainError(
+                "GaussianData with some of mean, sd, dimension and normal",
+                "mean and sd go together; dimension and normal are for data of which neither is known",
+                "write GaussianData(mean=[170, 70], sd=[10, 15]), or GaussianData(dimension=2, rows=4000)",
+                code="gaussian-data-half-known",
+            )
         spread = _numbers("sd", sd)
         d = spread.size
         centre = _spread_out("mean", mean, d)

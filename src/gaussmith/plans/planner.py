@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gaussmith.domains import Groups, Moments
+from gaussmith.domains import Groups, Moments, UnknownGaussianData
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
@@ -16,6 +16,7 @@ from gaussmith.plans.draw import Draw, draw_groups
 from gaussmith.plans.plan import Plan
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.tying import Questions
+from gaussmith.plans.vector_plan import plan_vectors, refuse_for_vectors
 from gaussmith.problem import Domain, Problem
 from gaussmith.shapes.candidates import BEST, Progress
 from gaussmith.statistics import Answers
@@ -47,6 +48,7 @@ def plan(
     answers:    "sums", "means", a matrix with one column per coordinate and one row per answer, over cells a workload
                 such as gaussmith.workloads.prefix(n), or over moments "variances", "covariance" (with variances and
                 correlations), or {"of": "income", "on": ["age"]}: a regression.
+                Of Gaussian data of which nothing is known the answers are always means, planned in stages.
     count:      True: the number of records is an answer too, with weight 1.
     weights:    "relative" (to each answer's range), "equal", or one positive number per answer; as in a request.
     missing:    the substitute for a missing value, by column; the default is the point within the bounds nearest zero
@@ -89,9 +91,20 @@ def plan(
             code="plan-without-domain",
             type=type(domain).__name__,
         )
+    protected = choose(neighbours, neighbors)
+    if isinstance(domain, UnknownGaussianData):
+        refuse_for_vectors([
+            ("answers", isinstance(answers, str) and answers in ("sums", "means")), ("count", count is False),
+            ("missing", not missing), ("mean_within", mean_within is None), ("shape", shape == BEST),
+            ("objective", objective == "total"), ("targets", targets is None), ("gap", gap is None),
+        ])  # fmt: skip
+
+        def make(one: Domain, share: Guarantee, wanted: str, worth: Any) -> Plan:
+            return plan(one, share, neighbours=protected, answers=wanted, weights=worth)
+
+        return plan_vectors(domain, guarantee, protected, weights, make)
     with within_doubles():
         asked = aim(_ask(domain, answers, count, weights, mean_within), objective, targets)
-    protected = choose(neighbours, neighbors)
     problem = Problem(domain, asked.features, protected)
     block = plan_problem(problem, asked, guarantee, missing, shape, gap, progress)
     return Plan.of(Draw(block, guarantee, protected))

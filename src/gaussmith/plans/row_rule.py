@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from gaussmith.expressions.cuts import Cut
-from gaussmith.problem.features import CHECKED, OWN_MEAN, OWN_TOTAL, OWN_VALUE, ROWS, TABLED, TOTAL, VALUES
+from gaussmith.problem.features import CHECKED, OWN_MEAN, OWN_TOTAL, OWN_VALUE, ROWS, TABLED, TOTAL, VALUES, VECTOR
 
 NUMBERS, CATEGORIES, ORDER, PAIRS = "numbers", "categories", "order", "pairs"
 """The forms of plain data, of which each row is a record, or in pairs an item of one.
@@ -155,7 +155,7 @@ class RowRule:
         read = dict.fromkeys(
             (kind, column, float(value))
             for (kind, column), value in zip(self.features, stand_ins, strict=False)
-            if kind not in (ROWS, VALUES, OWN_VALUE, OWN_MEAN, OWN_TOTAL, TABLED, *CHECKED)
+            if kind not in (ROWS, VALUES, VECTOR, OWN_VALUE, OWN_MEAN, OWN_TOTAL, TABLED, *CHECKED)
             and column not in derived
             and column not in self.present
         )
@@ -248,6 +248,8 @@ class RowRule:
     def missing_rule(self, kind: str, column: str) -> str:
         """What a missing value of a column does to an answer made of such a coordinate; in a few words."""
         told = {re.sub("^the (sum|mean) of ", "", of): value for of, value in self.stand_ins}
+        if kind == VECTOR:
+            return "a row with a missing value counts as the centre that was found"
         if column in self.present:
             return "missing values left out"
         if column in told:

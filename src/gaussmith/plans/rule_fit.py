@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gaussmith.domains import Cells, FoundGroups, People, RowMoments
+from gaussmith.domains import Cells, FoundGroups, GaussianData, People, RowMoments
+from gaussmith.domains.looks import Look
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.plans.limit_cells import cells_of
@@ -22,6 +23,7 @@ from gaussmith.problem.features import (
     TABLED,
     TOTAL,
     VALUES,
+    VECTOR,
 )
 
 if TYPE_CHECKING:
@@ -96,6 +98,10 @@ def _fits(draw: Draw, rule: RowRule, kinds: list[str]) -> bool:
     if isinstance(domain, RowMoments):
         rows = rule.unit is not None and not rule.person_columns and rule.rows_per_unit == domain.max_rows
         return rows and set(kinds) <= {ROW_SUM} and len(kinds) == domain.columns_count
+    if VECTOR in kinds or isinstance(domain, Look):  # each row is a person: its numbers, or one cell of each
+        alone = draw.groups is None and (rule.unit is None or bool(rule.person_columns))
+        right = isinstance(domain, Look | GaussianData) and len(kinds) == draw.block.codes.columns
+        return alone and right and set(kinds) == {VECTOR}
     if not isinstance(domain, People):
         numbers = domain.dimension - len(domain.product_pairs or ())  # products are of the very numbers that are read
         return set(kinds) <= {TOTAL, MEAN} and domain.marks_at_most is None and len(kinds) == numbers

@@ -35,6 +35,9 @@ OWN_VALUE, OWN_MEAN, OWN_TOTAL = "own value", "own mean", "own total"
 TABLED = "tabled"
 """A column of tables: which cell of all columns together a person is in."""
 
+VECTOR = "vector"
+"""A column of a vector: a number of the one row that a person is, read together with the other columns."""
+
 CHECKED_VALUE, CHECKED_TOTAL = "checked value", "checked total"
 CHECKED_ROWS, CHECKED_GROUPS = "checked rows", "checked groups"
 CHECKED = (CHECKED_VALUE, CHECKED_TOTAL, CHECKED_ROWS, CHECKED_GROUPS)

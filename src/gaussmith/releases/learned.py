@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gaussmith.plans.limit_cells import ABOVE, BELOW, BOTH
 from gaussmith.problem.features import CHECKED_TOTAL, CHECKED_VALUE, OWN_TOTAL, TOTAL
 from gaussmith.releases.diagnosis import Estimate, is_diagnosis, people_of, sums_of
+from gaussmith.stages import NOTHING
 from gaussmith.texts import printable
 
 if TYPE_CHECKING:
@@ -24,6 +25,14 @@ def learned_sentences(release: Release) -> list[str]:
         return []
     share = f"{100 * float(path.taken / release.guarantee.mu_squared):.3g} % of the budget"
     found = []
+    if path.last.stage == NOTHING and not path.last.asks:
+        found.append(
+            f"Too few records to see where the columns lie: answers are unknown. {share.capitalize()} was spent."
+        )
+    if "domain" in path.last.asks:
+        found.append(
+            f"Where the columns lie, how far they spread and where to clip was learned privately, with {share}."
+        )
     clipped = _clipped(release)
     for column, of, low, high in path.last.asks.get("bounds", ()):
         named = f"a person's total of {column}" if of == "total" else column

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.domains import domain_from_dict
 from gaussmith.errors import PlanError
 from gaussmith.plans import Draw, Plan
 from gaussmith.stages import ANSWERS, NOTHING, Rule, Seen, Step, read_rule
@@ -111,7 +112,9 @@ def seen_of(stage: str, release: Release) -> Seen:
 
 
 def asks_as(plan: Plan, step: Step) -> bool:
-    """Whether a plan asks what a step says: cells with these edges, columns within these bounds."""
+    """Whether a plan asks what a step says: this domain, or cells with these edges, columns within these bounds."""
+    if "domain" in step.asks:
+        return len(plan.draws) == 1 and plan.draws[0].block.domain == domain_from_dict(dict(step.asks["domain"]))
     edges = step.asks.get("edges")
     if edges is not None:
         cuts = {name: list(cut.edges) for draw in plan.draws if draw.row_rule for name, cut in draw.row_rule.cuts}

@@ -53,6 +53,21 @@ def joined_columns(above: Mapping[str, str], here: Mapping[str, str]) -> dict[st
     return {**above, **here}
 
 
+def refuse_unasked(missing: Iterable[str], mean_within: Any, questions: Sequence[Any]) -> None:
+    """Refuse columns of missing, complete and mean_within that no question asks about."""
+    for column in missing:
+        if not any(column in q.columns_of_numbers for q in questions):
+            what = f"missing or complete names {column!r}"
+            rule = "it must be a column that is asked for"
+            remedy = "leave it out, or ask for it"
+            raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
+    for column in mean_within if isinstance(mean_within, Mapping) else ():
+        if not any(column in q.means for q in questions):
+            what, rule = f"mean_within names {column!r}", "it must be a column whose mean is asked for"
+            remedy = "leave it out, or ask for its mean"
+            raise RequestError(what, rule, remedy, code="mean-within-of-unasked-mean", column=column)
+
+
 def fill_absent(made: Any) -> None:
     """Give fields that were said to be None what they would be without a word; those that may be None stay."""
     for each in fields(made):

@@ -33,6 +33,7 @@ from gaussmith.requests.given import (
     joined_columns,
     read_guarantee,
     refuse_paths,
+    refuse_unasked,
     refuse_unknown,
     unknown_key,
 )
@@ -41,12 +42,24 @@ from gaussmith.requests.parts import Part, merge, never_missing_in, parts_of, sl
 from gaussmith.requests.private_bounds import plan_stages, private_columns, read_budget
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
+from gaussmith.requests.vector_means import plan_vector_means
 from gaussmith.statistics.registry import asked_by_field
 
 SHARED = tuple(name for name in Question.field_names() if name not in ("name", "share", "error_at_most"))
 """What may stand in the request itself, or in a question."""
 
-KEYS = ("source", *SHARED, "unit", "keys_delta", "diagnose", "budget", "guarantee", "neighbours", "question")
+KEYS = (
+    "source",
+    *SHARED,
+    "unit",
+    "keys_delta",
+    "diagnose",
+    "budget",
+    "vector_means",
+    "guarantee",
+    "neighbours",
+    "question",
+)
 """The fields of a TOML request."""
 
 ANSWERS = (*asked_by_field(), "medians", "count")
@@ -62,6 +75,7 @@ class Request(AccuracyFirst, Fields):
 
     `source` is a path, a frame, or a table `{"path": …, "ids": "integer", "row_per_row": True}` (docs/people.md).
     `diagnose` adds a question about who is beyond bounds and limits (docs/diagnosis.md), of all or of some columns.
+    `vector_means` asks for means of columns of which nothing is known (docs/vectors.md).
     `budget` has the shares of the stages that learn private bounds: {"bounds": 0.1} (docs/bounds.md).
     With `questions`, the fields here are defaults for all of them; if both have a filter, both apply.
 
@@ -79,6 +93,7 @@ class Request(AccuracyFirst, Fields):
     keys_delta: float | None = None
     diagnose: bool | Sequence[str] = False
     budget: Mapping[str, float] = field(default_factory=dict)
+    vector_means: Any = ()
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
     questions: Sequence[Question | Mapping[str, Any]] = ()
@@ -105,6 +120,9 @@ class Request(AccuracyFirst, Fields):
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             what, rule = f"unit={self.unit!r}", "it must be the name of a column"
             raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
+        if self.vector_means:
+            object.__setattr__(self, "plan", plan_vector_means(self))
+            return
         private = private_columns(self)
         shares = read_budget(self.budget, bool(private))
         made = plan_stages(self, private) if private else self._plan(shares["clipped"])
@@ -330,17 +348,7 @@ class Request(AccuracyFirst, Fields):
                 code="unit-derived-in-several-ways",
                 unit=self.unit,
             )
-        for column in [*read_missing("missing", self.missing), *self.complete]:
-            if not any(column in q.columns_of_numbers for q in questions):
-                what = f"missing or complete names {column!r}"
-                rule = "it must be a column that is asked for"
-                remedy = "leave it out, or ask for it"
-                raise RequestError(what, rule, remedy, code="missing-of-unasked-column", column=column)
-        for column in self.mean_within if isinstance(self.mean_within, Mapping) else ():
-            if not any(column in q.means for q in questions):
-                what, rule = f"mean_within names {column!r}", "it must be a column whose mean is asked for"
-                remedy = "leave it out, or ask for its mean"
-                raise RequestError(what, rule, remedy, code="mean-within-of-unasked-mean", column=column)
+        refuse_unasked([*read_missing("missing", self.missing), *self.complete], self.mean_within, questions)
         return questions
 
     @classmethod

@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 
 
 def clipped(problem: Problem[GaussianData], mu: float, way: str | None = None) -> tuple[GaussianData, Shape]:
-    """The domain with its ellipsoid, and the shape that fits it; `way` "round" is the standard Gaussian mechanism."""
-    chosen = choose(problem, mu, way).domain
+    """The domain with its ellipsoid, and the shape that fits it; `way` "round" is the standard Gaussian mechanism.
+
+    An ellipsoid that the domain already has, chosen by an earlier stage, is kept.
+    """
+    has_one = way is None and problem.domain.half_axes is not None
+    chosen = problem.domain if has_one else choose(problem, mu, way).domain
     return chosen, lifted_round(problem.over(chosen), "isotropic" if way == "round" else "clipped")
 
 

@@ -8,8 +8,9 @@ from typing import Any
 from gaussmith.errors import PlanError, nearest
 from gaussmith.stages.bounds import LearnBounds
 from gaussmith.stages.rule import Rule
+from gaussmith.stages.vector_means import VectorRule
 
-RULES: dict[str, type[Rule]] = {LearnBounds.kind: LearnBounds}
+RULES: dict[str, type[Rule]] = {LearnBounds.kind: LearnBounds, VectorRule.kind: VectorRule}
 """By what they are called in saved plans."""
 
 

@@ -211,12 +211,17 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
     codes, stand_ins, groups = draw.block.codes, draw.block.substitutes, draw.groups
     pairs = codes.pairs if isinstance(codes, MomentCodes) else ()
     codes = codes.base if isinstance(codes, MomentCodes) else codes
+    derived = {name for name, _ in rule.columns}
+    read = list(dict.fromkeys(name for name in rule.names if name not in derived))
+    is_box = isinstance(codes, BoxCodes)
+    if is_box or (groups is None and rule.unit is None):
+        check_columns(source, read, len(read))  # as for plain rows: text in a typed file is no number
+    if not is_box and groups is None and rule.unit is None:  # rows are records, filtered or with derived columns
+        check_once(source, 1)
+        return Records(rule.names, derivation)
     if not isinstance(codes, BoxCodes):
         what = "people or groups with a ball"
         raise PlanError(what, "they need a box", "plan with a gaussmith.Box", code="people-of-a-ball")
-    derived = {name for name, _ in rule.columns}
-    read = list(dict.fromkeys(name for name in rule.names if name not in derived))
-    check_columns(source, read, len(read))  # as for plain rows: text in a typed file is no number
     features = tuple(
         _feature(kind, name, Coding.of(codes, j), float(stand_ins[j])) for j, (kind, name) in enumerate(rule.features)
     )

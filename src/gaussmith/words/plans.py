@@ -55,7 +55,8 @@ def plan_html(plan: Plan) -> str:
 def stage_notes(plan: Plan) -> list[str]:
     """The stages before the answers of a plan with their shares, and what is guessed of their outcome."""
     assert plan.staging is not None
-    return [printable(line) for line in (*plan.staging.rule.describe(), plan.staging.guess)]
+    told = (*plan.staging.rule.describe(), plan.staging.guess)
+    return [printable(line) for line in (*told, f"all stages together: {plan.guarantee}")]
 
 
 def _question_text(plan: Plan, rows: int | None) -> str:
