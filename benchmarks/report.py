@@ -33,7 +33,7 @@ SMALL, WIDE, LARGE = "1M×16", "100k×128", "20M×16"
 WIDTHS = {SMALL: 16, WIDE: 128}
 FIGURES = ("jobs", "keys", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
 """Benchmarks that find figures, each beside its claim."""
-
+EVERY = ("peers", "growth", "statistics", *FIGURES)
 PURE = "pure ε"
 """How the ways of `statistics.py` end that promise δ = 0."""
 
@@ -46,7 +46,7 @@ Results = dict[str, Any]
 
 def collect() -> Results:
     """The last runs, put together; what was never run is left out."""
-    found = {name: CACHE / f"{name}.json" for name in ("peers", "growth", "statistics", *FIGURES)}
+    found = {name: CACHE / f"{name}.json" for name in EVERY}
     return {name: json.loads(path.read_text("utf-8")) for name, path in found.items() if path.exists()}
 
 
@@ -390,8 +390,7 @@ def main() -> int:
         return 0
     print(markdown(results))
     if options.publish:
-        missing = {"peers", "growth", "statistics", *FIGURES} - set(results)
-        if missing:
+        if missing := {*EVERY} - set(results):
             print(f"not published: first run ./run bench {' '.join(sorted(missing))}")
             return 1
         publish(results)
