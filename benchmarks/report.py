@@ -40,8 +40,7 @@ PURE = "pure ε"
 LIBRARIES = {"OpenDP's Context": ("OpenDP Context",), "PipelineDP": ("PipelineDP", "PipelineDP with PLD")}
 """The peers of `jobs.py` by library: its default accounting first."""
 
-BLUE, GREY = "#0f62ac", "#8b96a1"
-Results = dict[str, Any]
+BLUE, GREY, Results = "#0f62ac", "#8b96a1", dict[str, Any]
 
 
 def collect() -> Results:
