@@ -80,6 +80,11 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
         return tuple(slot.name for slot in self.slots) if self._only is None else (self._only,)
 
     @property
+    def stages(self) -> tuple[str, ...]:
+        """What is learned before the answers, in sentences; empty where nothing is."""
+        return () if self.staging is None else tuple(self.staging.rule.describe())
+
+    @property
     def slot(self) -> Slot:
         """The place of the only question; refuses where there are several."""
         names = self.questions

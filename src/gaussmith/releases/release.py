@@ -84,6 +84,12 @@ class Release(Recorded, Readings, CellReadings):
         return self.plan.guarantee
 
     @property
+    def learned_bounds(self) -> dict[str, tuple[float, float]]:
+        """The bounds that were learned privately, by column; of people's totals under "total of …". Often empty."""
+        bounds = () if self.path is None else self.path.last.asks.get("bounds", ())
+        return {f"total of {name}" if of == "total" else name: (low, high) for name, of, low, high in bounds}
+
+    @property
     def whole(self) -> Release:
         """The same release, not narrowed."""
         return replace(self, plan=self.plan.whole, view=View())
