@@ -30,7 +30,13 @@ ASKED: dict[str, dict[str, Any]] = {
     "spare": {"by": {"key": "found"}, "groups_per_unit": 6},
     "mixed": {"by": {"sex": SEXES, "key": "found"}, "groups_per_unit": 5, "where": "x >= 5 or is_null(x)"},
     "quantiles": {"by": {"key": "found"}, "groups_per_unit": 2, "medians": {"x": (0, 60)}},
-    "variances": {"by": {"key": "found"}, "groups_per_unit": 2, "variances": {"x": (0, 60)}, "complete": ["x"]},
+    "variances": {
+        "by": {"key": "found"},
+        "groups_per_unit": 2,
+        "variances": {"x": (0, 60)},
+        "complete": ["x"],
+        "mean_of": "units",
+    },
 }
 
 

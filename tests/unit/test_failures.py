@@ -105,7 +105,8 @@ def test_an_error_of_ours_after_the_charge_is_no_fault_of_the_data(
 ) -> None:
     engine = import_module(f"gaussmith.engines.{kind}")
     monkeypatch.delenv("GAUSSMITH_DEBUG", raising=False)
-    monkeypatch.setattr(engine, "_columns_of", with_rows(engine._columns_of, error))
+    name = {"polars": "columns_of", "duckdb": "_columns_of"}[kind]
+    monkeypatch.setattr(engine, name, with_rows(getattr(engine, name), error))
     with pytest.raises(InternalError) as caught:
         gm.release(ask(SOURCES[kind](tmp_path)), ledger=ledger)
     assert str(caught.value) == SAID.format("a charge stays")
@@ -120,7 +121,7 @@ def test_the_command_line_says_that_it_is_an_error_of_ours(
     from gaussmith.engines import polars as engine
 
     monkeypatch.delenv("GAUSSMITH_DEBUG", raising=False)
-    monkeypatch.setattr(engine, "_columns_of", with_rows(engine._columns_of, TypeError))
+    monkeypatch.setattr(engine, "columns_of", with_rows(engine.columns_of, TypeError))
     words = ["release", parquet(tmp_path), "--sum", "age:0:100", "--mu", "0.5"]
     assert cli.main(words) == 4
     out, err = capsys.readouterr()

@@ -79,17 +79,17 @@ def test_draws_keep_the_guarantee_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"),
+    ("where", "right", "wrong"),
     [
-        ("spent > Fraction(self.guarantee.mu) ** 2", "False"),
-        ("spent > Fraction(self.guarantee.mu) ** 2", "spent >= Fraction(self.guarantee.mu) ** 2"),
-        ("spent > Fraction(self.guarantee.mu) ** 2", "float(spent) > self.guarantee.mu ** 2"),
-        ("for draw in self.untied", "for draw in self.untied[1:]"),
-        ("Fraction(each.mu) ** 2 for", "Fraction(each.mu ** 2) for"),
+        (Plan.certify, "self.spent + before > Fraction(self.guarantee.mu) ** 2", "False"),
+        (Plan.certify, "+ before > Fraction(self.guarantee.mu) ** 2", "+ before >= Fraction(self.guarantee.mu) ** 2"),
+        (Plan.certify, "+ before > Fraction(self.guarantee.mu) ** 2", "> Fraction(float(self.guarantee.mu ** 2))"),
+        (Plan.spent.fget, "for draw in self.untied", "for draw in self.untied[1:]"),
+        (Plan.spent.fget, "Fraction(guarantee.mu) ** 2 for", "Fraction(guarantee.mu ** 2) for"),
     ],
 )  # fmt: skip
-def test_planted_faults_are_found(right: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, Plan.certify, right, wrong)
+def test_planted_faults_are_found(where: Any, right: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, where, right, wrong)
     with pytest.raises((AssertionError, PlanError)):
         check_sums()
 
@@ -104,7 +104,7 @@ def test_a_tie_spends_its_guarantee_once_beside_the_draws() -> None:
 
 
 def test_a_tie_that_is_not_counted_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, Plan.certify, "*(tie.guarantee for tie in self.ties)", "*()")
+    plant(monkeypatch, Plan.spent.fget, "*(tie.guarantee for tie in self.ties)", "*()")
     with pytest.raises(pytest.fail.Exception):
         test_a_tie_spends_its_guarantee_once_beside_the_draws()
 
