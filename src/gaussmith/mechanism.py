@@ -103,7 +103,9 @@ def prepare_request(
     return Prepared(plan, opened)
 
 
-def read_kinds(data: Any, engine: str | None = None, master: str | None = None) -> tuple[dict[str, str], frozenset[str]]:
+def read_kinds(
+    data: Any, engine: str | None = None, master: str | None = None
+) -> tuple[dict[str, str], frozenset[str]]:
     """The kind of each column of a table, and which arrive as text whatever they hold. No data value is read."""
     source = open_source(data, engine, master)
     if source.names is None:

@@ -26,6 +26,9 @@ VALUE, TOTAL = "value", "total"
 NEARLY = 0.98
 """The part of a zoom's people that its region must hold to be trusted with generous bounds."""
 
+NEAR = 1 / 16
+"""Generous bounds are extended to 0 where that is at most so much of their far end."""
+
 FEW, FEW_IN_ZOOM = 5, 3
 """A region of at most so many cells is zoomed into: of powers of two, and of a zoom."""
 
@@ -108,8 +111,8 @@ class LearnBounds:
     def generous_bounds(self, seen: Sequence[Seen]) -> dict[tuple[str, str], tuple[float, float] | None]:
         """Bounds that hold all cells in which people were seen, whatever noise they cost; None where none were.
 
-        A zoom counts if nearly everybody in it is in its region; else its own ends are the bounds. None stands too
-        for a column in which only zeros were seen.
+        A zoom counts if nearly everybody in it is in its region; else its own ends are the bounds. Without a zoom 0 is
+        held too where that costs little. None stands too for a column in which only zeros were seen.
         """
         return {target[:2]: _ends(target, each) for target, each in self._found(seen).items()}
 
@@ -189,4 +192,9 @@ def _ends(target: Target, found: _Found) -> tuple[float, float] | None:
         return rounded_bounds(line.lower[first], line.upper[last])
     if region is None or line.lower[region[0]] == line.upper[region[1]]:
         return None
-    return rounded_bounds(line.lower[region[0]], line.upper[region[1]])
+    low, high = line.lower[region[0]], line.upper[region[1]]
+    if low > 0 and low <= NEAR * high:
+        low = 0.0
+    if high < 0 and -high <= NEAR * -low:
+        high = 0.0
+    return rounded_bounds(low, high)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gaussmith.domains.groups import RESERVED
 from gaussmith.errors import RequestError, nearest_column
 
 NUMBERS = ("number", "long number")
@@ -18,7 +19,7 @@ class Columns:
     numbers:  their bounds are learned
     groups:   their keys are learned
     truths:   their keys are known from the type: false and true
-    others:   neither numbers nor text, such as dates
+    others:   neither numbers nor text, such as dates; or with a name that no column of keys may have
     """
 
     numbers: tuple[str, ...]
@@ -55,6 +56,7 @@ def choose_columns(
             column=min(map(str, twice)),
         )
     known = chosen if said else {name: kind for name, kind in kinds.items() if name not in written and name != unit}
+    known = {name: "other" if _is_unfit(name, kind) and not said else kind for name, kind in known.items()}
     found = Columns(
         tuple(name for name, kind in known.items() if kind in NUMBERS),
         tuple(name for name, kind in known.items() if kind in GROUPS),
@@ -76,3 +78,8 @@ def choose_columns(
         "write the request yourself: docs/requests.md has examples",
         code="nothing-to-suggest",
     )
+
+
+def _is_unfit(name: str, kind: str) -> bool:
+    """Whether a table of answers could not show these keys."""
+    return name in RESERVED and kind not in NUMBERS

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gaussmith import charged_release, mechanism
-from gaussmith.charged_release import ledger_unit, open_ledger, source_name
-from gaussmith.errors import RequestError
+from gaussmith.charged_release import ledger_unit, open_ledger
+from gaussmith.errors import GaussmithError, RequestError
 from gaussmith.guarantee import Guarantee
 from gaussmith.ledger import Ledger
 from gaussmith.neighbours import ADD_REMOVE
@@ -22,8 +22,8 @@ from gaussmith.requests.request import Request
 from gaussmith.stages.bounds import LearnBounds
 from gaussmith.suggestions.columns import Columns, choose_columns
 from gaussmith.suggestions.questions import (
-    MOST_KEYS,
     STEPS,
+    WEIGHTS,
     Bounds,
     Shares,
     ask_bounds,
@@ -82,6 +82,10 @@ def suggest(
     shares = split_guarantee(guarantee, columns, unit, finds, keys_delta)
     releases: dict[str, Release] = {}
 
+    def prepare(request: Request) -> Request:
+        mechanism.prepare_request(request.plan, source, engine, master)
+        return request
+
     def make(name: str, request: Request) -> Release:
         own = None if id is None else f"{id}-{name}"
         made = charged_release.release(request, book, own, progress, engine, master)
@@ -94,18 +98,21 @@ def suggest(
     if shares.keys is not None:
         asked["keys"] = ask_keys(source, columns, unit, shares.keys, shares.keys_delta)
     if shares.people is not None:  # planned once before the charge, for what could be learned
-        guessed = dict.fromkeys(columns.numbers, (0.0, 100.0))
-        mechanism.prepare_request(_people(source, unit, shares.people, guessed, {}).plan, source, engine, master)
+        prepare(_people(source, unit, shares.people, dict.fromkeys(columns.numbers, (0.0, 100.0)), {}))
     for request in asked.values():
-        mechanism.prepare_request(request.plan, source, engine, master)
+        prepare(request)
     if book is not None:
-        _check_budget(book, source, unit, shares, id)
+        _check_budget(book, unit, shares, id)
     bounds = _bounds(make("bounds", asked["bounds"])) if "bounds" in asked else {}
     keys = _keys(make("keys", asked["keys"]), columns) if "keys" in asked else {}
     known = {name: pair for name, pair in bounds.items() if pair is not None}
     people = None
     if shares.people is not None and (known or unit is not None):
-        people = make("people", _people(source, unit, shares.people, known, keys))
+        try:
+            last = prepare(_people(source, unit, shares.people, known, keys))
+        except GaussmithError:  # the found keys do not fit in a formula, and only their groups are not counted
+            last = _people(source, unit, shares.people, known, {})
+        people = make("people", last)
     return Suggestion(
         source, unit, guarantee, shares.whole, float(shares.keys_delta), columns, bounds,
         _outside(people, known, unit) if people else {},
@@ -133,12 +140,10 @@ def _why_no_keys(guarantee: Guarantee, keys_delta: float | None, book: Ledger | 
     return ""
 
 
-def _check_budget(book: Ledger, source: Any, unit: str | None, shares: Shares, id: str | None) -> None:
+def _check_budget(book: Ledger, unit: str | None, shares: Shares, id: str | None) -> None:
     """Refuse now what the ledger would refuse later, when a part is charged already; a known id goes on."""
-    if id is not None and any(book.result(f"{id}-{name}") is not None for name in ("bounds", "keys", "people")):
-        return
     known = {entry.release_id for entry in book.entries()} if id is not None else set()
-    if not any(f"{id}-{name}" in known for name in ("bounds", "keys", "people")):
+    if not any(f"{id}-{name}" in known for name in WEIGHTS):
         book.check_protection(ADD_REMOVE, ledger_unit(unit))
         book.afford(shares.whole, shares.keys_delta)
 
@@ -153,8 +158,7 @@ def _bounds(release: Release) -> dict[str, tuple[float, float] | None]:
 
 def _keys(release: Release, columns: Columns) -> dict[str, tuple[Any, ...]]:
     """The keys that were shown, of each column."""
-    several = {name: release[name] for name in columns.groups} if len(columns.groups) > 1 else {columns.groups[0]: release}
-    return {name: tuple(key for (key,) in each.labels) for name, each in several.items()}
+    return {name: tuple(key for (key,) in _question(release, name).labels) for name in columns.groups}
 
 
 def _outside(release: Release, bounds: Bounds, unit: str | None) -> dict[str, Outside]:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from gaussmith.errors import RequestError
-from gaussmith.guarantee import Guarantee
+from gaussmith.guarantee import Guarantee, compose
 from gaussmith.plans.found_draws import split_with_keys
 from gaussmith.requests.request import Request
 from gaussmith.suggestions.columns import Columns
@@ -34,8 +34,11 @@ STEPS = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 50, 64, 80, 100, 12
 STEPS += tuple(10**k * m for k in range(3, 7) for m in (2, 5, 10))
 """The numbers of rows that are told apart: each is the largest of its cell."""
 
-MOST_KEYS = 30
-"""Limit on the keys of a column for which the groups of a person are counted."""
+FEW = 3
+"""In how many values of a column a person counts when keys are found."""
+
+MOST_KEYS, LONGEST_KEY = 20, 60
+"""Limits on the keys of a column for which the groups of a person are counted, and on their characters."""
 
 MOST_PEOPLE = 1_000_000
 """Refused is a guarantee under which a cell must hold more people than this to be seen."""
@@ -56,7 +59,7 @@ class Shares:
     @property
     def whole(self) -> Guarantee:
         """All of them together."""
-        return sum(filter(None, (self.keys, self.people)), start=self.bounds or self.keys or self.people)  # type: ignore[arg-type]
+        return compose(each for each in (self.bounds, self.keys, self.people) if each is not None)
 
 
 def split_guarantee(
@@ -106,15 +109,13 @@ def ask_bounds(source: Any, columns: Columns, unit: str | None, guarantee: Guara
 
 
 def ask_keys(source: Any, columns: Columns, unit: str | None, guarantee: Guarantee, keys_delta: Fraction) -> Request:
-    """How many people have each value of the columns of text; a person counts in the value of most of their rows."""
-    limit = {} if unit is None else {"values_per_unit": 1}
+    """How many people have each value of the columns of text; a person counts in the few values of most rows."""
+    limit = {} if unit is None else {"values_per_unit": FEW}
     questions = [{"name": name, "histograms": {name: "found"}, **limit} for name in columns.groups]
     return Request(source, unit=unit, guarantee=guarantee, keys_delta=float(keys_delta), questions=questions)
 
 
-def ask_people(
-    source: Any, unit: str | None, guarantee: Guarantee, bounds: Bounds, keys: Keys
-) -> Request | None:
+def ask_people(source: Any, unit: str | None, guarantee: Guarantee, bounds: Bounds, keys: Keys) -> Request | None:
     """Who is beyond these bounds, and the rows and groups of a person; None where there is nothing to ask."""
     questions: list[dict[str, Any]] = []
     for i, (name, (low, high)) in enumerate(bounds.items()):
@@ -129,10 +130,20 @@ def ask_people(
     if unit is not None:
         questions.append(_ask_number("rows", "count()"))
         for i, (name, values) in enumerate(keys.items()):
-            if 1 < len(values) <= MOST_KEYS:
+            if are_countable(values):
                 parts = [f"if(any({_column(name)} == {_literal(value)}), 1, 0)" for value in values]
                 questions.append(_ask_number(f"groups {i}", " + ".join(parts)))
     return Request(source, unit=unit, guarantee=guarantee, questions=questions) if questions else None
+
+
+def are_countable(keys: Sequence[Any]) -> bool:
+    """Whether it is counted in how many of these groups a person is: they are few, and can be written in a formula."""
+    return 1 < len(keys) <= MOST_KEYS and all(map(_is_plain, keys))
+
+
+def _is_plain(key: Any) -> bool:
+    is_short = isinstance(key, str) and key.isprintable() and len(key) <= LONGEST_KEY
+    return is_short or isinstance(key, int)
 
 
 def _ask_number(name: str, formula: str) -> dict[str, Any]:

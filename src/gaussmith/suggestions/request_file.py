@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 from gaussmith import __version__
 from gaussmith.engines.addresses import without_password, without_secrets
 from gaussmith.engines.source_description import read_source
-from gaussmith.suggestions.suggestion import told_limit
+from gaussmith.suggestions.suggestion import FEW_VALUES, plain_number, told_limit
 from gaussmith.texts import printable
 
 if TYPE_CHECKING:
     from gaussmith.suggestions.suggestion import Suggestion
 
-NO_BOUNDS = "no bounds found for {}: write them from what you know, such as {} = [0, 1]"
+NO_BOUNDS = f"no bounds found for {{}}: {FEW_VALUES}. Write them from what you know, such as {{}} = [0, 1]"
+MEANS = (
+    "Means within bounds. Delete those you do not need: the others become more exact. Most bounds are powers of two, "
+    "so a column of 0 and 1 has [0, 2]: write [0, 1] where you know it."
+)
 WIDTH = 100
 
 
@@ -50,7 +54,7 @@ def _head(found: Suggestion, beside: Path | None) -> list[str]:
         *lines,
         "",
         *_comment("How well people are protected by this release: yours to choose."),
-        f"guarantee = {{ epsilon = 1, delta = {1e-6 if delta is None else delta:g} }}",
+        f"guarantee = {{ epsilon = 1, delta = {plain_number(1e-6 if delta is None else delta)} }}",
     ]
 
 
@@ -77,9 +81,9 @@ def _numbers(found: Suggestion) -> list[str]:
             lines += _comment(f"{told}; people with more are scaled down.")
         lines.append(f"rows_per_unit = {1 if limit is None else limit.most}")
     if found.columns.others:
-        lines += _comment("Not asked about, by their types: " + ", ".join(found.columns.others) + ".")
+        lines += _comment("Not asked about, because of their types or names: " + ", ".join(found.columns.others) + ".")
     if known:
-        lines += ["", *_comment("Means within bounds. Delete those you do not need: the others become more exact.")]
+        lines += ["", *_comment(MEANS)]
         lines.append("[question.means]")
         entries = [f"{_key(name)} = [{_value(low)}, {_value(high)}]" for name, (low, high) in known.items()]
         width = max(map(len, entries))
@@ -99,7 +103,8 @@ def _groups(found: Suggestion) -> list[str]:
         if not keys:
             told = found.told_keys(keys) if keys is None else "too few people share one"
             lines += ["", *_comment(f"No keys of {name}: {told}. Write them from what you know:")]
-            lines += [f"# [[question]]{chr(10)}# name = {_text('by ' + name)}{chr(10)}# count = true"]
+            lines += ["# [[question]]", f"# name = {_text('by ' + name)}", "# count = true"]
+            lines += ["# groups_per_unit = 1"] if found.unit is not None else []
             lines += [f'# by = {{ {_key(name)} = ["…", "…"] }}']
             continue
         said = ["Keys that enough people have. Rarer ones were not shown: add those that you know."]
@@ -113,18 +118,25 @@ def _question(found: Suggestion, name: str, keys: Sequence[Any], said: Sequence[
     lines = ["", "[[question]]", f"name = {_text('by ' + name)}", "count = true"]
     if found.unit is not None:
         limit = found.groups_per_unit.get(name)
+        few = len(keys) if len(keys) < 3 and limit is None else 1
         if limit is not None:
             lines += _comment(f"{limit.told('of these keys')}; people with more keep those of most rows.")
         else:
             lines += _comment("In how many of these groups a person counts. Errors grow with its square root.")
-        lines.append(f"groups_per_unit = {1 if limit is None else min(limit.most, len(keys))}")
+        lines.append(f"groups_per_unit = {few if limit is None else min(limit.most, len(keys))}")
     for each in said:
         lines += _comment(each)
-    listed = ", ".join(map(_value, keys))
-    if len(listed) > WIDTH - 20:
-        listed = "\n" + textwrap.fill(listed, WIDTH, initial_indent="  ", subsequent_indent="  ",
-                                      break_long_words=False, break_on_hyphens=False) + ",\n"  # fmt: skip
-    return [*lines, f"by = {{ {_key(name)} = [{listed}] }}"]
+    return [*lines, f"by = {{ {_key(name)} = [{_listed(keys)}] }}"]
+
+
+def _listed(keys: Sequence[Any]) -> str:
+    """The keys on one line, or on several if they are many; no key is broken."""
+    rows = [""]
+    for key in map(_value, keys):
+        if rows[-1] and len(rows[-1]) + len(key) > WIDTH - 20:
+            rows.append("")
+        rows[-1] += f"{', ' if rows[-1] else ''}{key}"
+    return rows[0] if len(rows) == 1 else "".join(f"\n  {row}," for row in rows) + "\n"
 
 
 def _comment(text: str) -> list[str]:

@@ -13,8 +13,11 @@ from gaussmith.errors import RequestError
 from gaussmith.guarantee import Guarantee
 from gaussmith.releases import Release
 from gaussmith.suggestions.columns import Columns
-from gaussmith.suggestions.questions import LEVEL
+from gaussmith.suggestions.questions import LEVEL, are_countable
 from gaussmith.texts import printable
+
+FEW_VALUES = "too few people with values other than 0 to be seen"
+"""Why no bounds were found."""
 
 
 class Outside(NamedTuple):
@@ -102,7 +105,7 @@ class Suggestion:
             lines.append("rows of a person: " + told_limit(self.rows_per_unit, "rows"))
         for name, keys in self.keys.items():
             lines.append(f"{name}: {self.told_keys(keys)}")
-            if self.unit is not None and keys:
+            if self.unit is not None and keys and are_countable(keys):
                 lines.append(f"{name}: " + told_limit(self.groups_per_unit.get(name), "of these keys"))
         lines.append(f"spent: {self.told_spent}")
         return "\n".join(map(printable, lines))
@@ -111,7 +114,7 @@ class Suggestion:
         """The bounds of a column, and who is beyond them."""
         pair = self.bounds[name]
         if pair is None:
-            return f"{name}: no bounds found"
+            return f"{name}: no bounds found, {FEW_VALUES}"
         outside = f"; {self.outside[name]}" if name in self.outside else ""
         return f"{name}: [{pair[0]:,.12g}, {pair[1]:,.12g}]{outside}"
 
@@ -121,13 +124,21 @@ class Suggestion:
         if not keys:
             return "no keys found"
         shown = ", ".join(str(key) for key in keys[:8])
-        return f"{len(keys)} keys found: {shown}{', …' if keys[8:] else ''}"
+        return f"{len(keys)} {'key' if len(keys) == 1 else 'keys'} found: {shown}{', …' if keys[8:] else ''}"
 
     @property
     def told_spent(self) -> str:
         """What was spent, in the words of the guarantee, and where it was charged."""
-        keys = f", of which δ={self.keys_delta:g} for keys" if self.keys_delta else ""
-        return f"{self.guarantee}{keys}" + (f", charged to {self.charged_to}" if self.charged_to else "")
+        stated = self.guarantee.to_dict()
+        signs = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}
+        told = ", ".join(f"{signs[name]} = {plain_number(value)}" for name, value in stated.items())
+        if self.keys_delta:
+            told += (
+                f" ({plain_number(self.keys_delta)} of δ for keys)"
+                if "delta" in stated
+                else (f" and δ = {plain_number(self.keys_delta)} for keys")
+            )
+        return told + (f", charged to {self.charged_to}" if self.charged_to else "")
 
 
 def told_limit(limit: Limit | None, what: str) -> str:
@@ -150,8 +161,17 @@ def _unwritten(file: Path, rule: str) -> RequestError:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
+    return f"{100 * max(share, 0.001):.2g} %" if share < 0.995 else "100 %"
 
 
 def _plain(key: Any) -> Any:
     return key if isinstance(key, str | bool | int) else str(key)
+
+
+def plain_number(number: float) -> str:
+    """A number as people write it.
+
+    >>> plain_number(1e-07), plain_number(0.1)
+    ('1e-7', '0.1')
+    """
+    return f"{number:.6g}".replace("e-0", "e-")
