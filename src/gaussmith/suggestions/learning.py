@@ -133,10 +133,10 @@ def _people(
 
 def _why_no_keys(guarantee: Guarantee, keys_delta: float | None, book: Ledger | None) -> str:
     """Why keys are not looked for; empty where they are."""
-    if guarantee.delta is None and keys_delta is None:
-        return "a guarantee stated as μ or ρ has no δ for them (give keys_delta)"
     if book is not None and not book.keys_delta:
         return "the ledger has no δ for found keys"
+    if guarantee.delta is None and keys_delta is None:
+        return "a guarantee stated as μ or ρ has no δ for them (give keys_delta)"
     return ""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaussmith import __version__
-from gaussmith.engines.addresses import without_password, without_secrets
+from gaussmith.engines.addresses import short_name, without_password
 from gaussmith.engines.source_description import read_source
 from gaussmith.suggestions.suggestion import FEW_VALUES, plain_number, told_limit
 from gaussmith.texts import printable
@@ -33,7 +33,7 @@ def request_text(found: Suggestion, beside: Path | None) -> str:
 def _head(found: Suggestion, beside: Path | None) -> list[str]:
     data = read_source(found.source).data
     is_named = isinstance(data, str | os.PathLike)
-    name = without_secrets(os.fspath(data)) if is_named else f"a {type(data).__name__}"
+    name = short_name(data) or f"a {type(data).__name__}"
     lines = [
         *_comment(f"A request about {name}, suggested by Gaussmith {__version__}."),
         "#",
