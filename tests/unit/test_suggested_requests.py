@@ -185,7 +185,7 @@ def test_generous_bounds_hold_what_was_seen() -> None:
     assert rule.generous_bounds([first, near])["x", "value"] == (815.0, 1152.0)
     far = cells(zoom.edges, [1000.0] * 900, "zoom 1")
     faint = Seen("zoom 1", {"x": tuple(n + 1.5 for n in far.values["x"])}, far.errors)  # no cell stands out, all do
-    assert rule.generous_bounds([first, faint])["x", "value"] == (256.0, 2050.0)
+    assert rule.generous_bounds([first, faint])["x", "value"] == (250.0, 2050.0)
 
 
 def test_refusals(tmp_path: Path) -> None:
