@@ -183,6 +183,10 @@ def test_generous_bounds_hold_what_was_seen() -> None:
     assert zoom is not None
     near = cells(zoom.edges, [1000.0] * 1000, "zoom 1")
     assert rule.generous_bounds([first, near])["x", "value"] == (815.0, 1152.0)
+    ages, wide = [20.0, 40.0, 100.0] * 300, equal_line(8.0, 256.0)
+    assert wide is not None and wide.lower[0] == -7.5
+    young = [cells(line.edges, ages, CELLS), cells(wide.edges, [*ages, *[1.0] * 300], "zoom 1")]
+    assert rule.generous_bounds(young)["x", "value"] == (0.0, 117.0)  # numbers of one sign stay so
     far = cells(zoom.edges, [1000.0] * 900, "zoom 1")
     faint = Seen("zoom 1", {"x": tuple(n + 1.5 for n in far.values["x"])}, far.errors)  # no cell stands out, all do
     assert rule.generous_bounds([first, faint])["x", "value"] == (250.0, 2050.0)

@@ -111,7 +111,7 @@ class LearnBounds:
     def generous_bounds(self, seen: Sequence[Seen]) -> dict[tuple[str, str], tuple[float, float] | None]:
         """Bounds that hold all cells in which people were seen, whatever noise they cost; None where none were.
 
-        A zoom counts if nearly everybody in it is in its region; else its own ends are the bounds. Without a zoom 0 is
+        A zoom counts if nearly everybody in it is in its region, or next to it; else its own ends are the bounds. 0 is
         held too where that costs little. None stands too for a column in which only zeros were seen.
         """
         return {target[:2]: _ends(target, each) for target, each in self._found(seen).items()}
@@ -183,18 +183,22 @@ def _bounds(target: Target, found: _Found, mu: float) -> tuple[float, float] | N
 
 def _ends(target: Target, found: _Found) -> tuple[float, float] | None:
     line, seen, region = found
-    if line.is_zoomed:
-        values = (seen.values[target.low], seen.values[target.high])
-        first, last = region or (1, 0)
-        first, last = max(first - 1, 0), min(last + 1, line.cells - 1)
-        if region is None or any(sum(each[first : last + 1]) < NEARLY * sum(each) for each in values):
-            return rounded_bounds(line.edges[0], line.edges[-1])
-        return rounded_bounds(line.lower[first], line.upper[last])
-    if region is None or line.lower[region[0]] == line.upper[region[1]]:
+    if not line.is_zoomed and (region is None or line.lower[region[0]] == line.upper[region[1]]):
         return None
-    low, high = line.lower[region[0]], line.upper[region[1]]
-    if low > 0 and low <= NEAR * high:
+    low, high = line.edges[0], line.edges[-1]
+    if not line.is_zoomed:
+        assert region is not None
+        low, high = line.lower[region[0]], line.upper[region[1]]
+    elif region is not None:
+        first, last = max(region[0] - 1, 0), min(region[1] + 1, line.cells - 1)
+        if all(
+            sum(seen.values[name][first : last + 1]) >= NEARLY * sum(seen.values[name]) for name in target.questions
+        ):
+            below, above = low, high
+            low, high = line.lower[first], line.upper[last]
+            low, high = (max(low, 0.0) if below >= 0 else low), (min(high, 0.0) if above <= 0 else high)
+    if 0 < low <= NEAR * high:
         low = 0.0
-    if high < 0 and -high <= NEAR * -low:
+    if NEAR * low <= high < 0:
         high = 0.0
     return rounded_bounds(low, high)
