@@ -51,6 +51,7 @@ _PUBLIC = {
     "gaussmith.requests.question": ("Question",),
     "gaussmith.releases": ("Release", "read"),
     "gaussmith.requests.request": ("Request",),
+    "gaussmith.suggestions": ("Suggestion", "suggest"),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
 """Where each public name is; imported when it is used, so that a start costs little."""
@@ -95,14 +96,15 @@ if TYPE_CHECKING:
     from gaussmith.releases import Release, read
     from gaussmith.requests.question import Question
     from gaussmith.requests.request import Request
+    from gaussmith.suggestions import Suggestion, suggest
 
 __all__ = [
     "Ball", "BallMoments", "Box", "BudgetError", "Cells", "Counts", "DataError", "DomainError", "ExpressionError",
     "GaussianData", "GaussmithError", "Groups", "Guarantee", "GuaranteeError", "InternalError", "Ledger",
     "LedgerError", "Moments",
     "Plan", "PlanError", "Points", "Question", "Records", "Release", "Request", "RequestError", "SourceError",
-    "SparseSum", "Votes", "compare", "plan", "read", "rehearse",
-    "release",
+    "SparseSum", "Suggestion", "Votes", "compare", "plan", "read", "rehearse",
+    "release", "suggest",
 ]  # fmt: skip
 
 

@@ -103,6 +103,21 @@ def prepare_request(
     return Prepared(plan, opened)
 
 
+def read_kinds(
+    data: Any, engine: str | None = None, master: str | None = None
+) -> tuple[dict[str, str], frozenset[str]]:
+    """The kind of each column of a table, and which arrive as text whatever they hold. No data value is read."""
+    source = open_source(data, engine, master)
+    if source.names is None:
+        raise SourceError(
+            "an array, whose columns have no names",
+            "only names and types decide what is asked",
+            "pass a frame or a file",
+            code="suggestion-from-array",
+        )
+    return source.kinds, source.texts
+
+
 def check_stages(first: Prepared, last: Prepared) -> None:
     """Refuse a source that can be read once: every stage reads it again."""
     check_once(first.sources[0].source, len(scans_of(first.sources)) + len(scans_of(last.sources)))

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 COMMANDS = {
     "demo": "a real release on the bundled health data, with a report",
     "calibrate": "what a guarantee means, and how much noise it needs",
+    "suggest": "bounds and keys learned under a small guarantee, as a request file",
     "plan": "the errors of a release, before any data is touched",
     "rehearse": "a whole request on made-up rows; nothing is charged",
     "release": "answers with exact noise, from a file or a request",

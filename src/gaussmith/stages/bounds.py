@@ -23,6 +23,12 @@ CELLS = "cells"
 VALUE, TOTAL = "value", "total"
 """What has bounds: one row, or a person's total over all rows."""
 
+NEARLY = 0.98
+"""The part of a zoom's people that its region must hold to be trusted with generous bounds."""
+
+NEAR = 1 / 16
+"""Generous bounds are extended to 0 where that is at most so much of their far end."""
+
 FEW, FEW_IN_ZOOM = 5, 3
 """A region of at most so many cells is zoomed into: of powers of two, and of a zoom."""
 
@@ -80,13 +86,9 @@ class LearnBounds:
             line = powers_of_two()
             asked = {question: list(line.edges) for target in self.targets for question in target.questions}
             return Step(CELLS, self.cells, {"edges": asked})
-        line = powers_of_two()
-        found = {target: _Found(line, seen[0], _region(target, line, seen[0])) for target in self.targets}
-        if all(each.region is None for each in found.values()):
+        found = self._found(seen)
+        if all(each.region is None and not each.line.is_zoomed for each in found.values()):
             return Step(NOTHING, None, {"bounds": [], "unknown": [list(target[:2]) for target in self.targets]})
-        for each in seen[1:]:
-            for target, line in self._zooms(found).items():
-                found[target] = _Found(line, each, _region(target, line, each))
         zooms = self._zooms(found) if len(seen) <= self.rounds else {}
         if zooms:
             asked = {question: list(each.edges) for target, each in zooms.items() for question in target.questions}
@@ -96,6 +98,23 @@ class LearnBounds:
         known = [[*target[:2], *pair] for target, pair in bounds.items() if pair is not None]
         unknown = [list(target[:2]) for target, pair in bounds.items() if pair is None]
         return Step(ANSWERS, None, {"bounds": known, "unknown": unknown})
+
+    def _found(self, seen: Sequence[Seen]) -> dict[Target, _Found]:
+        """What is known of each target after these stages."""
+        line = powers_of_two()
+        found = {target: _Found(line, seen[0], _region(target, line, seen[0])) for target in self.targets}
+        for each in seen[1:]:
+            for target, line in self._zooms(found).items():
+                found[target] = _Found(line, each, _region(target, line, each))
+        return found
+
+    def generous_bounds(self, seen: Sequence[Seen]) -> dict[tuple[str, str], tuple[float, float] | None]:
+        """Bounds that hold all cells in which people were seen, whatever noise they cost; None where none were.
+
+        A zoom counts if nearly everybody in it is in its region, or next to it; else its own ends are the bounds. 0 is
+        held too where that costs little. None stands too for a column in which only zeros were seen.
+        """
+        return {target[:2]: _ends(target, each) for target, each in self._found(seen).items()}
 
     def _zooms(self, found: Mapping[Target, _Found]) -> dict[Target, Line]:
         """The cells of the next zoom of each target whose region is a few cells of one sign."""
@@ -159,4 +178,27 @@ def _bounds(target: Target, found: _Found, mu: float) -> tuple[float, float] | N
     low, high = least_bounds(line, *values, _error(target, seen), region, mu)
     if target.of == TOTAL:  # in a group, or without a value, a person's total may be 0
         low, high = min(low, 0.0), max(high, 0.0)
+    return rounded_bounds(low, high)
+
+
+def _ends(target: Target, found: _Found) -> tuple[float, float] | None:
+    line, seen, region = found
+    if not line.is_zoomed and (region is None or line.lower[region[0]] == line.upper[region[1]]):
+        return None
+    low, high = line.edges[0], line.edges[-1]
+    if not line.is_zoomed:
+        assert region is not None
+        low, high = line.lower[region[0]], line.upper[region[1]]
+    elif region is not None:
+        first, last = max(region[0] - 1, 0), min(region[1] + 1, line.cells - 1)
+        if all(
+            sum(seen.values[name][first : last + 1]) >= NEARLY * sum(seen.values[name]) for name in target.questions
+        ):
+            below, above = low, high
+            low, high = line.lower[first], line.upper[last]
+            low, high = (max(low, 0.0) if below >= 0 else low), (min(high, 0.0) if above <= 0 else high)
+    if 0 < low <= NEAR * high:
+        low = 0.0
+    if NEAR * low <= high < 0:
+        high = 0.0
     return rounded_bounds(low, high)
