@@ -78,12 +78,15 @@ def test_draws_keep_the_guarantee_together() -> None:
     check_sums()
 
 
+SPENDS = "self.spent + before > Fraction(self.guarantee.mu) ** 2"
+
+
 @pytest.mark.parametrize(
     ("where", "right", "wrong"),
     [
-        (Plan.certify, "self.spent + before > Fraction(self.guarantee.mu) ** 2", "False"),
+        (Plan.certify, SPENDS, "False"),
         (Plan.certify, "+ before > Fraction(self.guarantee.mu) ** 2", "+ before >= Fraction(self.guarantee.mu) ** 2"),
-        (Plan.certify, "+ before > Fraction(self.guarantee.mu) ** 2", "> Fraction(float(self.guarantee.mu ** 2))"),
+        (Plan.certify, SPENDS, "float(self.spent) > self.guarantee.mu ** 2"),
         (Plan.spent.fget, "for draw in self.untied", "for draw in self.untied[1:]"),
         (Plan.spent.fget, "Fraction(guarantee.mu) ** 2 for", "Fraction(guarantee.mu ** 2) for"),
     ],
