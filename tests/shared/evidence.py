@@ -46,6 +46,9 @@ def kept_found(file: Path, *names: str) -> dict[str, Any]:
 
 def commit() -> str:
     """The commit that was proved, marked where the tree has changes of its own."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+
+    def ask(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+    changed = ask("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/evidence", ":!docs/evidence.md")
+    return (ask("rev-parse", "HEAD") or "unknown") + ("-dirty" if changed else "")
