@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from refusals import refused
 
 import gaussmith as gm
 from gaussmith.cli import main
@@ -184,3 +185,12 @@ def test_a_file_and_flags_ask_the_same(tmp_path: Path, capsys: pytest.CaptureFix
         assert main(words) == 0
         found = capsys.readouterr().out
         assert all(json.dumps(name)[1:-1] in found or name in found for name in names), bins
+
+
+def test_a_quantile_without_bounds_can_learn_them() -> None:
+    table = pl.DataFrame({"income": [20_000 + 14.0 * i for i in range(5_001)]})
+    with refused("quantile-without-bounds", says='bounds = { income = "private" }'):
+        gm.Request(table, medians=["income"], guarantee=gm.Guarantee(mu=30))
+    request = gm.Request(table, medians=["income"], bounds={"income": "private"}, guarantee=gm.Guarantee(mu=30))
+    low, high = gm.release(request)["answers"]["income_median"].interval(1 - 1e-12)
+    assert 50_000 < low <= 55_000 <= high < 60_000

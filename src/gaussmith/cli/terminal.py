@@ -73,12 +73,15 @@ def in_flags(remedy: str, request_file: bool = False) -> str:
     'write --bounds age:0:100, or --values sex=f,m, or --mean age'
     >>> in_flags('ask for found keys: by = { airport = "found" }')
     'ask for found keys: --by-found airport'
+    >>> in_flags('or bounds = { age = "private" } to learn them')
+    'or --bounds age:private to learn them'
     """
     from gaussmith.cli.flags import FLAGS, SPELLED_ALIKE  # imported where an error is shown
 
     if not request_file:
         flags = {flag.field: flag.words for flag in FLAGS if flag.often}
         remedy = re.sub(r'\b(?:by|histograms) = { (\S+) = "found" }', r"--by-found \1", remedy)
+        remedy = re.sub(r'\bbounds = { (\S+) = "private" }', r"--bounds \1:private", remedy)
         table = re.compile(rf"\b({'|'.join(flags)}) = {{ (\S+) = (\[[^]]*\]|[\w.-]+) }}")
         remedy = table.sub(lambda m: f"{flags[m[1]]} {m[2]}{_spelled(m[1], m[3])}", remedy)
         listed = re.compile(rf"""\b({"|".join(flags)}) = \[["']([^"',]*)["']\]""")

@@ -154,9 +154,10 @@ def _cells(column: str, within: tuple[float, float] | None, bins: Bins | None, u
         person = " of one row, or total_bounds of a person's total" if unit is not None else ""
         raise RequestError(
             f"quantiles of {column!r} without bounds",
-            f"they are found among cells, which need bounds{person}, known without looking at the data",
+            f"they are found among cells, which need bounds{person}: known without looking at the data, or learned",
             f"write bounds = {{ {column} = [0, 100] }}"
-            + ("" if unit is not None else f", or bins = {{ {column} = [0, 10, 20] }}"),
+            + ("" if unit is not None else f", or bins = {{ {column} = [0, 10, 20] }}")
+            + f', or bounds = {{ {column} = "private" }} to learn them at a price',
             code="quantile-without-bounds",
             column=column,
         )

@@ -172,7 +172,7 @@ def _outside(release: Release, bounds: Bounds, unit: str | None) -> dict[str, Ou
             continue
         beyond = float(low.values.flat[0]) + float(high.values.flat[2])
         error = math.hypot(float(low.standard_errors.flat[0]), float(high.standard_errors.flat[2]))
-        shares = (beyond, beyond - 2 * error, beyond + 2 * error)
+        shares = (beyond, beyond - 2 * error, max(beyond, 0.0) + 2 * error)  # a count below 0 promises nothing
         found[name] = Outside(*(min(max(share / everybody, 0.0), 1.0) for share in shares))
     return found
 
