@@ -165,6 +165,8 @@ def release_plan(
         return mechanism.prepare(one, data, columns, form)
 
     staging = plan.staging
+    if any(draw.row_rule is not None for draw in plan.draws):  # it came from a request, which knows how rows are read
+        mechanism.refuse_stages(plan)
     prepared = prepare(plan if staging is None else staging.first)
     if staging is not None:
         mechanism.check_stages(prepared, prepare(replace(plan, staging=None)))

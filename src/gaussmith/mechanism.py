@@ -57,7 +57,7 @@ def prepare(plan: Plan, data: Any, columns: Sequence[str] | None = None, form: s
     `columns` names the columns of the domain's coordinates where they differ from its own names; `form` says how items
     and ballots are written.
     """
-    _refuse_stages(plan)
+    refuse_stages(plan)
     plan.certify()  # before anything is opened
     draw = plan.draw
     if len(plan.slots) != 1:
@@ -150,7 +150,7 @@ def release(prepared: Prepared, progress: Progress | None = None) -> Release:
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
     """
     plan, sources = prepared.plan, prepared.sources
-    _refuse_stages(plan)
+    refuse_stages(plan)
     plain = [i for i, draw in enumerate(plan.draws) if draw.groups is None or not draw.groups.is_found]
     added = dict(zip(plain, total_all([sources[i] for i in plain], progress), strict=True))
     totals = [added.get(i, []) for i in range(len(sources))]
@@ -158,7 +158,7 @@ def release(prepared: Prepared, progress: Progress | None = None) -> Release:
     return replace(release, row_rules=told_rules(prepared))
 
 
-def _refuse_stages(plan: Plan) -> None:
+def refuse_stages(plan: Plan) -> None:
     """Refuse a plan with stages before it: its draws are guessed."""
     if plan.staging is not None:
         raise PlanError(
