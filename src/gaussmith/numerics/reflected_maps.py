@@ -3,7 +3,8 @@
     lift = unit · T · diag(columns),      t(k) = Σ_{l: edges_l ≥ |k|} heights_l,      all but `unit` whole numbers
 
 T is a reflected kernel (`reflections`), a sum of boxes of width 2·edges_l + 1: T z is made of differences of one
-cumulative sum, in whole numbers. T², its inverse and the variances of answers come from fast transforms.
+cumulative sum, in whole numbers. So are the norms of its columns, on which privacy rests. The inverse of T and the
+variances of answers come from fast transforms.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ KERNEL_BITS = 20
 COLUMN_BITS = 16
 """t(0) and the columns are whole numbers of so many bits: price is lost by fewer, not privacy."""
 
-_SLACK = 2.0**-30
-"""What the kernel of T² may be off, relative to τ(0). A fast transform of length N is off by some 5 log₂(N) 2⁻⁵³ of the
-norm of its result at most, here below √N τ(0): at ten million cells less than a tenth of this."""
+_ROUNDED = 2.0**-50
+"""More than what a whole number loses as a double, relative to the largest of them."""
+
+_LIMB = 22
+"""Bits of the lower limb of sums that 64 bits may not hold."""
 
 _MAX_WORD = 1 << 62
 
@@ -69,22 +72,46 @@ class Staircase:
         squared, line = self._squared, self.line
         return np.asarray(squared[0] + line.sign * squared[line.shift :: 2][: line.cells])
 
+    @cached_property
+    def _exact_squared(self) -> Array:
+        """τ(0) … τ(2n + 1), a kernel of T², added up in whole numbers and rounded once.
+
+        Beyond the ends t repeats with the opposite sign after 2n + 1 (even left end), or as it is after 2n + 2. In τ
+        a constant, or one with the sign of (−1)^k, may differ from `_squared`: it cancels in every entry of T².
+        """
+        n, line = self.line.cells, self.line
+        t = np.zeros(n + 1, np.int64)
+        t[self.edges] = self.heights
+        t = np.cumsum(t[::-1])[::-1]
+        around, none = np.concatenate([t[:0:-1], t]), np.zeros(1, np.int64)  # from −n to n
+        beyond = [none, around[:-1]] if line.odd else [-around]  # to 3n + 1
+        sums = np.concatenate([none, np.cumsum(np.concatenate([around, *beyond]))])
+        size = 2 * n + 2
+        high, low = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        for edge, height in zip(self.edges.tolist(), self.heights.tolist(), strict=True):
+            box = sums[n + edge + 1 :][:size] - sums[n - edge :][:size]
+            high += (box >> _LIMB) * height
+            low += (box & ((1 << _LIMB) - 1)) * height
+        return np.asarray(high.astype(float) * 2.0**_LIMB + low.astype(float))
+
     def largest_column(self, columns: Words) -> float:
         """An upper bound of the norms of the columns of T · diag(columns)."""
-        squares = (self.column_squares + _SLACK * self._squared[0]) * columns.astype(float) ** 2
+        tau, line = self._exact_squared, self.line
+        own = tau[0] + line.sign * tau[line.shift :: 2][: line.cells]
+        squares = (own + _ROUNDED * tau[0]) * columns.astype(float) ** 2
         return sqrt_upward(float(squares.max()) * (1.0 + 2.0**-50))
 
     def largest_pair(self, columns: Words) -> float:
         """An upper bound of the distance of two columns: their inner product is τ(a) − τ(b) with a ≤ b, τ of T².
 
         With an odd left end a = |i − j| and b = i + j + 2 or what is left of the period, at most n + 1; with an even
-        one b = 2n − i − j, because τ changes its sign after 2n + 1. Where τ rises by at most r between two places, no
-        inner product is below −r.
+        one b = 2n − i − j, because τ changes its sign after 2n + 1. Both have the same parity. Where τ rises by at most
+        r between two such places, no inner product is below −r.
         """
-        n = self.line.cells
-        falling = self._squared[: n + 2 if self.line.odd else 2 * n + 2]
-        rise = float((falling - np.minimum.accumulate(falling)).max()) + _SLACK * self._squared[0]
-        square = self.largest_column(columns) ** 2 + rise * float(columns.max()) ** 2
+        n, tau = self.line.cells, self._exact_squared
+        falling = [tau[parity : n + 2 if self.line.odd else 2 * n + 2 : 2] for parity in (0, 1)]
+        rise = max(float((each - np.minimum.accumulate(each)).max()) for each in falling if len(each))
+        square = self.largest_column(columns) ** 2 + (rise + _ROUNDED * tau[0]) * float(columns.max()) ** 2
         return sqrt_upward(2.0 * square * (1.0 + 2.0**-50))
 
     def exact_times(self, vector: Words | npt.NDArray[np.object_]) -> list[int]:
