@@ -34,7 +34,7 @@ import gaussmith as gm
 from gaussmith.domains import Ball, Box, Cells, Counts, GaussianData, Groups
 from gaussmith.domains.ball import _repeats
 from gaussmith.neighbours import ADD_REMOVE, NEIGHBOURS, REPLACE_ONE
-from gaussmith.numerics import residuals as residuals_module
+from gaussmith.numerics import residual_sizes
 from gaussmith.numerics.linear import Bordered, Dense, Matrix
 from gaussmith.numerics.residual_maps import ResidualLift, Residuals
 from gaussmith.plans import Draw
@@ -228,10 +228,10 @@ def test_marginals_of_many_attributes_are_bounded_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("kind", "or_none", "function", "right", "wrong"),
     [
-        (ADD_REMOVE, False, residuals_module._sizes, "(shape[i] - 1) / shape[i]", "(shape[i] - 1.01) / shape[i]"),
-        (REPLACE_ONE, False, residuals_module._every_pattern, "[:-1]", "[1:]"),
-        (REPLACE_ONE, False, residuals_module._moved, "-1 / shape[i]", "1 / shape[i]"),
-        (REPLACE_ONE, False, residuals_module._most, 'neighbours == "add-remove"', "True"),
+        (ADD_REMOVE, False, residual_sizes.sizes_of, "(shape[i] - 1) / shape[i]", "(shape[i] - 1.01) / shape[i]"),
+        (REPLACE_ONE, False, residual_sizes.every_pattern, "[:-1]", "[1:]"),
+        (REPLACE_ONE, False, residual_sizes.moved_by, "-1 / shape[i]", "1 / shape[i]"),
+        (REPLACE_ONE, False, residual_sizes.most_moved, 'neighbours == "add-remove"', "True"),
         ("change", False, Cells.largest_change, "lift.largest_norm(REPLACE_ONE)", "lift.largest_norm(ADD_REMOVE)"),
         ("change", True, Cells.largest_change, "if self.or_none", "if False"),
     ],
