@@ -6,13 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from evidence_page import PAGE, ROOT, made_page, told
+from evidence_page import PAGE, ROOT, VECTORS, made_page, told, with_errors_of_vectors
 
 FILES = sorted((ROOT / "docs" / "evidence").glob("*.json"))
 
 
-def test_the_page_is_made_from_the_files() -> None:
+def test_the_pages_are_made_from_the_files() -> None:
     assert PAGE.read_text("utf-8") == made_page()
+    page = VECTORS.read_text("utf-8")
+    assert page == with_errors_of_vectors(page)
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
