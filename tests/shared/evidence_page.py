@@ -35,10 +35,8 @@ def with_errors_of_vectors(page: str) -> str:
     """docs/vectors.md with the errors that `./run prove unknown` found."""
     found = json.loads((ROOT / "docs" / "evidence" / "unknown.json").read_text("utf-8"))
     columns = ("ours", "ours, normal", "PLAN honest", "IOME", "CoinPress, best t", "ours, add-remove")
-    lines = [
-        "| setting | ours | declared normal | PLAN | IOME | CoinPress, best t | ours, add-remove |",
-        "|---" * 7 + "|",
-    ]
+    titles = ("setting", "ours", "declared normal", "PLAN", "IOME", "CoinPress, best t", "ours, add-remove")
+    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for name, row in found["error"].items():
         title = f"{name} (held out)" if row["held_out"] and "held out" not in name else name
         errors = ["" if each not in row else told(row[each]) for each in columns]
@@ -46,8 +44,8 @@ def with_errors_of_vectors(page: str) -> str:
     ratio, runs = found["largest_ratio"], [row["runs"] for row in found["error"].values()]
     lines += [
         "",
-        f"The largest ratio of ours to the best peer is {ratio['undeclared']:.2f}, with the default guard; on normal data "
-        f"that are declared normal, {ratio['declared_normal']:.2f}. A row has {min(runs)} to {max(runs)} runs: "
+        f"The largest ratio of ours to the best peer is {ratio['undeclared']:.2f}, with the default guard; on normal "
+        f"data that are declared normal, {ratio['declared_normal']:.2f}. A row has {min(runs)} to {max(runs)} runs: "
         "differences of 10 % between two columns may be chance.",
     ]
     before, rest = page.split("<!-- errors: made from docs/evidence/unknown.json -->\n")
