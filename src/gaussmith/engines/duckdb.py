@@ -74,7 +74,9 @@ class DuckDB:
 
         columns = tuple(dict.fromkeys(columns))
         native = plain_relation(source.native, columns, ids)
-        frame: Frame = nw.from_native(native).lazy().select(*columns, *(ids or {}).values())
+        # As expressions: narwhals 2.20 hands plain names to DuckDB's parser, which reads "a b" as two words.
+        named = [nw.col(name) for name in (*columns, *(ids or {}).values())]
+        frame: Frame = nw.from_native(native).lazy().select(*named)
         return frame
 
     def exact_ids(self, source: Source, unit: str, taken: Sequence[str]) -> dict[str, str]:
