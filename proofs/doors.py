@@ -4,7 +4,7 @@ Tries random pairs of neighbours through every format × kind of ids × kind of 
 pairs on Spark. Prints accepted and refused pairs of every combination, writes docs/evidence/doors.json, and leaves with
 1 if there was any violation or a combination that was not tried.
 
-    ./run prove doors                                     5 000 pairs, a fresh seed
+    ./run prove doors                                     7 500 pairs, a fresh seed
     ./run prove doors --count 500 --seed 1f2e3d4c         fewer, the same again
     ./run prove doors --again 'CSV/quotes/sums/1f2e3d4c:17'    one pair, with all that was found
 """
@@ -43,7 +43,7 @@ SHOWN = 100
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="./run prove doors", description="Random neighbours through every door.")
-    parser.add_argument("--count", type=int, default=5000, help="pairs to try (5000)")
+    parser.add_argument("--count", type=int, default=7500, help="pairs to try (7500)")
     parser.add_argument("--seed", default=secrets.token_hex(4), help="makes the same pairs again")
     parser.add_argument("--spark", type=int, default=36, help="pairs to try on Spark (36); 0 leaves it out")
     parser.add_argument("--again", metavar="PAIR", help="one pair, as a violation is printed")
