@@ -24,6 +24,7 @@ import numpy as np
 from gaussmith.checks import check_coordinate_names
 from gaussmith.domains.ball import Ball
 from gaussmith.domains.ball_moment_codes import BallMomentCodes
+from gaussmith.domains.lift_norms import check_columns
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import norm_upward, sqrt_upward
@@ -146,15 +147,7 @@ class BallMoments(Domain):
     def largest(self, lift: Matrix, neighbours: str, extent: Array | None = None) -> float:
         """An upper bound on ‖lift · s‖ over all differences s of neighbours, rounded up; s has no constant to see."""
         private = neighbours == ADD_REMOVE
-        if lift.shape[1] != self.dimension + private:
-            raise PlanError(
-                f"a lift of {lift.shape[1]} columns",
-                f"the domain has {self.dimension + private} coordinates",
-                "plan again",
-                code="lift-does-not-match-domain",
-                columns=lift.shape[1],
-                coordinates=self.dimension + private,
-            )
+        check_columns(lift, self.dimension + private)
         entries = lift.exact_entries()
         if private and entries[:, -1].any():
             what, rule = "a lift of ball moments that counts", "the number of records has no noise with them"

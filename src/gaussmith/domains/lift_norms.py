@@ -25,10 +25,16 @@ Level = tuple[Fraction, Fraction, int]
 def check_lift(lift: Matrix, width: int, neighbours: str) -> bool:
     """Whether the lift also covers the number of records; refuses a lift that does not fit."""
     counted = lift.shape[1] == width + 1
-    if lift.shape[1] != width and not (counted and neighbours == ADD_REMOVE):
+    if not (counted and neighbours == ADD_REMOVE):
+        check_columns(lift, width)
+    return counted
+
+
+def check_columns(lift: Matrix, width: int) -> None:
+    """Refuse a lift that has another number of columns."""
+    if lift.shape[1] != width:
         what, rule, remedy = f"a lift of {lift.shape[1]} columns", f"the domain has {width} coordinates", "plan again"
         raise PlanError(what, rule, remedy, code="lift-does-not-match-domain", columns=lift.shape[1], coordinates=width)
-    return counted
 
 
 def largest_level(lift: Exchangeable, levels: Iterable[Level]) -> float:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from gaussmith.checks import check_number
 from gaussmith.domains.box import ODD_VALUES, Box
+from gaussmith.domains.lift_norms import check_columns
 from gaussmith.domains.moment_codes import MomentCodes, Pairs, coarse_codes
 from gaussmith.domains.moment_norms import largest_moment, largest_replaced
 from gaussmith.errors import DomainError, PlanError, nearest
@@ -217,15 +218,7 @@ class Moments(Domain):
         """
         extent = np.ones(self.dimension) if extent is None else extent
         private = neighbours == ADD_REMOVE
-        if lift.shape[1] != self.dimension + private:
-            raise PlanError(
-                f"a lift of {lift.shape[1]} columns",
-                f"the domain has {self.dimension + private} coordinates",
-                "plan again",
-                code="lift-does-not-match-domain",
-                columns=lift.shape[1],
-                coordinates=self.dimension + private,
-            )
+        check_columns(lift, self.dimension + private)
         bound = largest_moment if private else largest_replaced
         return bound(_written(lift), self.columns_count, self.pairs, extent)
 
