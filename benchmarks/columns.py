@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ import gaussmith as gm
 from gaussmith import mechanism
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
+from beside import measure
 from findings import Findings
 
 COLUMNS = 8
@@ -128,20 +128,6 @@ def _of_arrow(frame: pl.DataFrame) -> tuple[Any, Call]:
 def _of_numpy(frame: pl.DataFrame) -> tuple[Any, Call]:
     array = np.ascontiguousarray(frame.to_numpy())
     return array, lambda: np.clip(array, 0, 100).sum(axis=0)
-
-
-def measure(found: Findings, name: str, ours: Call, plain: Call, most: float | None, rounds: int) -> None:
-    """Processor and elapsed seconds of both, taken in turn; the best of the rounds."""
-    times: dict[str, list[tuple[float, float]]] = {"ours": [], "plain": []}
-    for turn in range(rounds):
-        for who, call in [("plain", plain), ("ours", ours)][:: 1 if turn % 2 == 0 else -1]:
-            before, start = time.process_time(), time.perf_counter()
-            call()
-            times[who].append((time.process_time() - before, time.perf_counter() - start))
-    used, elapsed = ([min(run[k] for run in times[who]) for who in ("ours", "plain")] for k in (0, 1))
-    claims = {} if most is None else {"at_most": most}
-    detail = f"{used[0]:.3f} s / {used[1]:.3f} s of the processor, {elapsed[0]:.3f} s / {elapsed[1]:.3f} s elapsed"
-    found.say(f"{name}: processor time over the plain sum's", used[0] / used[1], detail, **claims)
 
 
 def main() -> int:

@@ -23,24 +23,24 @@ sys.path.insert(0, str(Path(__file__).parent))
 from peers import CONTEXT, OURS, PLAIN, TOOLS, ratio, variance_ratio
 
 sys.path.insert(0, str(Path(__file__).parent / "shared"))
-from findings import CACHE, claim, holds
+from findings import CACHE
+from sections import AIMS, FIGURES, Results, figure, listed, markdown, missed, version
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
+COMPARED = ROOT / "docs" / "compared.md"
 KEYS = ROOT / "docs" / "keys.md"
 SMALL, WIDE, LARGE = "1M×16", "100k×128", "20M×16"
 WIDTHS = {SMALL: 16, WIDE: 128}
-FIGURES = ("jobs", "keys", "release", "sums", "engines", "people", "noise", "solver", "marginals", "catalogue")
-"""Benchmarks that find figures, each beside its claim."""
-EVERY = ("peers", "growth", "statistics", *FIGURES)
+EVERY = ("peers", "growth", "statistics", *FIGURES, *AIMS)
 PURE = "pure ε"
 """How the ways of `statistics.py` end that promise δ = 0."""
 
 LIBRARIES = {"OpenDP's Context": ("OpenDP Context",), "PipelineDP": ("PipelineDP", "PipelineDP with PLD")}
 """The peers of `jobs.py` by library: its default accounting first."""
 
-BLUE, GREY, Results = "#0f62ac", "#8b96a1", dict[str, Any]
+BLUE, GREY = "#0f62ac", "#8b96a1"
 
 
 def collect() -> Results:
@@ -55,20 +55,8 @@ def our_error(columns: int) -> float:
     return float(plan.standard_errors[0])
 
 
-def figure(value: float | None) -> str:
-    """Three digits, or none where there is no number."""
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if 100 <= value < 1e7 else f"{value:.3g}"
-
-
-def version(kept: dict[str, Any]) -> str:
-    """Of the tool itself: the first of its packages."""
-    return next(iter(kept["versions"].values())) if "versions" in kept else ""
-
-
 def readme_table(results: Results) -> str:
-    """The README's table: what the noise is, and how long the same release takes."""
+    """The table of docs/compared.md: what the noise is, and how long the same release takes."""
     cases = results["peers"]["cases"]
     lines = [
         "| | *d* = 16 | *d* = 128 | time, 1M × 16 | time, 100k × 128 | how |",
@@ -91,8 +79,17 @@ def readme_table(results: Results) -> str:
     return "\n".join(lines + [row for _, row in sorted(rows, key=lambda row: -row[0])])
 
 
+def short_table(results: Results) -> str:
+    """The README's table: names, errors and why, without times and versions."""
+    rows = [line.split(" | ") for line in readme_table(results).splitlines()[2:]]
+    lines = ["| | *d* = 16 | *d* = 128 | |", "|---|---:|---:|---|"]
+    for name, small, wide, _, _, how in rows:
+        lines.append(" | ".join([re.sub(r" [\d.]+$", "", name), small, wide, how]))
+    return "\n".join(lines)
+
+
 def readme_speed(results: Results) -> str:
-    """The README's sentences on speed."""
+    """The sentences of docs/compared.md on speed."""
     peers = results["peers"]
     cases = peers["cases"]
     large = ratio(cases[LARGE], OURS, PLAIN)
@@ -104,25 +101,21 @@ def readme_speed(results: Results) -> str:
     when = f"{peers['when'][LARGE]['date']}, {peers['machine']['cores']} cores with other work running"
     return (
         f"It is also fast: a release of 20 000 000 rows × 16 columns from Parquet took {large:.2f} times as long as"
-        f" the plain sum in Polars,\nincluding all checks for odd values; sums on Spark and DuckDB took {spark:.2f} and"
+        f" the plain sum in Polars,\nincluding all checks for odd values; this on Spark and DuckDB took {spark:.2f} and"
         f" {duckdb:.2f} times as long as their own plain sums.\nCompared with OpenDP's Context, the same sums were"
         f" {figure(faster[SMALL])} times faster at 1M × 16 and {figure(faster[WIDE])} times at 100k × 128,\n"
         f"with {less[SMALL]:.1f} and {less[WIDE]:.1f} times less variance (medians of at most {rounds} alternating"
-        f" rounds; {when}:\n[all figures](benchmarks/results/results.md)). `./run bench peers` measures this on your"
+        f" rounds; {when}:\n[all figures](../benchmarks/results/results.md)). `./run bench peers` measures this on your"
         " machine."
     )
 
 
-def listed(parts: list[str]) -> str:
-    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
-
-
 def readme_jobs(results: Results) -> str:
-    """The README's sentences on several questions. A library that was not measured in every job is left out."""
+    """The sentences on several questions, in docs/compared.md. A library not measured in every job is left out."""
     jobs = results["jobs"]["ratios"]
     shown = {name: tools for name, tools in LIBRARIES.items() if all(set(tools) & set(job) for job in jobs.values())}
     if not shown:
-        return "Peers could not be installed to compare several questions: [why](benchmarks/results/results.md)."
+        return "Peers could not be installed to compare several questions: [why](../benchmarks/results/results.md)."
     best = [
         [min(ratio for tool in tools for ratio in job.get(tool, {}).values()) for tools in shown.values()]
         for job in jobs.values()
@@ -144,7 +137,7 @@ def readme_jobs(results: Results) -> str:
 
 
 def readme_statistics(results: Results) -> str:
-    """The README's sentences on single statistics: Gaussian noise against Gaussian noise, then what is better."""
+    """The sentences on single statistics: Gaussian noise against Gaussian noise, then what is better."""
     ratios = results["statistics"]["ratios"]
     gaussian = {job: [ratio for way, ratio in row.items() if not way.endswith(PURE)] for job, row in ratios.items()}
     shown = {job: row for job, row in gaussian.items() if row}
@@ -157,7 +150,7 @@ def readme_statistics(results: Results) -> str:
         " (Laplace noise for pure ε, the exponential mechanism):\n"
         f"the best of their errors are {listed([f'{r:.2f} times ours for {job}' for job, r in smaller.items()])}."
         f"\nGaussian noise gains with the number of answers and of releases. ({results['statistics']['date']};"
-        " `./run bench statistics` measures this on your machine, [all ratios](benchmarks/results/results.md).)"
+        " `./run bench statistics` measures this on your machine, [all ratios](../benchmarks/results/results.md).)"
     )
 
 
@@ -182,141 +175,22 @@ def place(text: str, name: str, content: str) -> str:
     pattern = rf"(<!-- {name}: made by benchmarks/report.py -->\n).*?(\n<!-- end -->)"
     changed, times = re.subn(pattern, lambda found: found[1] + content + found[2], text, flags=re.S)
     if times != 1:
-        raise ValueError(f"README.md has {times} places for {name!r}")
+        raise ValueError(f"the page has {times} places for {name!r}")
     return changed
 
 
-def with_tables(readme: str, results: Results) -> str:
-    """The README with its measured parts made anew."""
+def with_short_table(readme: str, results: Results) -> str:
+    """The README with its measured part made anew."""
+    return place(readme, "short", short_table(results))
+
+
+def with_tables(page: str, results: Results) -> str:
+    """docs/compared.md with its measured parts made anew."""
     made = {"peers": readme_table(results), "jobs": readme_jobs(results), "speed": readme_speed(results)}
     made |= {"statistics": readme_statistics(results)} if "statistics" in results else {}
     for name, content in made.items():
-        readme = place(readme, name, content)
-    return readme
-
-
-def shape(machine: Results) -> str:
-    return f"{machine['cores']} cores, {machine['gigabytes']} GB, {machine['system']}, Python {machine['python']}"
-
-
-def moment(when: Results) -> str:
-    before, after = when["load"]
-    return f"{when['date']}, load average {before:.1f} at the start, {after:.1f} at the end"
-
-
-def describe(part: Results) -> str:
-    return f"{shape(part['machine'])} · {moment(part)}"
-
-
-def peers_section(peers: Results) -> list[str]:
-    lines = [
-        "## Peers",
-        "",
-        shape(peers["machine"]),
-        "",
-        "Sums of columns in [0, 1], (ε = 1, δ = 1e-6), one record added or removed. Medians over rounds in which all",
-        "tools took turns in fresh processes; imports are not timed, planning is. Processor seconds are what the",
-        "machine worked, whatever else it did. *Measured* is the root mean square of the errors over all rounds.",
-    ]
-    for name, case in peers["cases"].items():
-        lines += [
-            "",
-            f"### {name}",
-            "",
-            moment(peers["when"][name]),
-            "",
-            "| tool | runs | seconds | processor s | peak MB | answers | ± stated | ± measured | time / plain |"
-            " time / ours | variance / ours |",
-            "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-        ]
-        for tool in TOOLS:
-            kept = case.get(tool.script)
-            if kept is None:
-                continue
-            title = f"{tool.title} {version(kept)}".strip()
-            if "skipped" in kept:
-                lines.append(f"| {title} | left out: {kept['skipped']} | | | | | | | | | |")
-                continue
-            noise = tool.script != PLAIN
-            cells = [
-                str(len(kept["runs"])),
-                f"{kept['seconds']:.3f}",
-                "–" if kept["processor_seconds"] is None else f"{kept['processor_seconds']:.3f}",
-                f"{kept['megabytes']:.0f}",
-                str(kept["answers"]),
-                f"{kept['stated']:.2f}" if noise else "–",
-                f"{kept['measured']:.2f}" if noise else "–",
-                figure(ratio(case, tool.script, PLAIN)),
-                figure(ratio(case, tool.script, OURS)),
-                figure(variance_ratio(case, tool.script)),
-            ]
-            lines.append(f"| {title} | {' | '.join(cells)} |")
-    used = {
-        f"{package} {number}"
-        for case in peers["cases"].values()
-        for kept in case.values()
-        for package, number in kept.get("versions", {}).items()
-    }
-    return [*lines, "", "Versions: " + ", ".join(sorted(used)) + ".", "", "![error and time of each tool](peers.svg)"]
-
-
-def growth_section(growth: Results) -> list[str]:
-    lines = ["## Growth", "", describe(growth), ""]
-    for series, found in growth["series"].items():
-        slopes = found["exponents"]
-        lines += [
-            f"### {series}",
-            "",
-            f"Processor time ∝ size^{slopes['all']:.2f}, ^{slopes['upper']:.2f} over the larger half; elapsed time"
-            f" ^{slopes['elapsed']:.2f}.",
-            *([f"Peak memory of the most rows: {found['memory']:.2f} × that of 10⁷."] if "memory" in found else []),
-            "",
-            "| size | seconds | processor s | peak MB |",
-            "|---:|---:|---:|---:|",
-            *(
-                f"| {point['size']:,} | {point['seconds']:.3f} | {point['processor_seconds']:.3f} |"
-                f" {point['megabytes']:.0f} |"
-                for point in found["points"]
-            ),
-            "",
-        ]
-    return [*lines, "![time over rows, columns and groups](growth.svg)"]
-
-
-def figures_section(part: Results) -> list[str]:
-    lines = [f"## {part['title']}", "", describe(part), "", "| | found | claimed | |", "|---|---:|---:|---|"]
-    for one in part["figures"]:
-        mark = ("✓" if holds(one) else "✗") if claim(one) else ""
-        lines.append(f"| {one['what']} | {figure(one['found'])} | {claim(one)} | {mark} |")
-    lines += [f"| {what} | left out: {reason} | | |" for what, reason in part.get("left_out", {}).items()]
-    if "versions" in part:
-        lines += ["", "Versions: " + ", ".join(f"{name} {number}" for name, number in part["versions"].items()) + "."]
-    return lines
-
-
-def statistics_section(part: Results) -> list[str]:
-    """A row for each job and a column for each tool and kind of noise; then where theirs is better, and why."""
-    ways = list(dict.fromkeys(way for row in part["ratios"].values() for way in row))
-    lines = [f"## {part['title']}", "", describe(part), "", f"| | {' | '.join(ways)} |", "|---|" + "---:|" * len(ways)]
-    for job, row in part["ratios"].items():
-        lines.append(f"| {job} | {' | '.join(f'{row[way]:.2f}' if way in row else '–' for way in ways)} |")
-    lines += [
-        "",
-        "Errors of quantiles are in ranks. diffprivlib takes the number of people for public in means, variances",
-    ]
-    lines += ["and regressions; ours beside it do, too. Below 1 theirs is better:", ""]
-    lines += [f"- {reason}: {listed([what for what, why in part['better'].items() if why == reason])}"
-              for reason in dict.fromkeys(part["better"].values())]  # fmt: skip
-    lines += [f"- {what} left out: {reason}" for what, reason in part.get("left_out", {}).items()]
-    return [*lines, "", "Versions: " + ", ".join(f"{name} {number}" for name, number in part["versions"].items()) + "."]
-
-
-def markdown(results: Results) -> str:
-    """Everything that was measured, as one page."""
-    makers = {"peers": peers_section, "growth": growth_section, "statistics": statistics_section}
-    makers |= dict.fromkeys(FIGURES, figures_section)
-    sections = ["\n".join(make(results[name])) for name, make in makers.items() if name in results]
-    return "\n\n".join(["# What was measured", "Made by `benchmarks/report.py` from results.json.", *sections]) + "\n"
+        page = place(page, name, content)
+    return page
 
 
 def peers_chart(peers: Results) -> Any:
@@ -375,7 +249,8 @@ def publish(results: Results) -> None:
     (RESULTS / "results.md").write_text(markdown(results), "utf-8")
     peers_chart(results["peers"]).save(str(RESULTS / "peers.svg"))
     growth_chart(results["growth"]).save(str(RESULTS / "growth.svg"))
-    README.write_text(with_tables(README.read_text("utf-8"), results), "utf-8")
+    README.write_text(with_short_table(README.read_text("utf-8"), results), "utf-8")
+    COMPARED.write_text(with_tables(COMPARED.read_text("utf-8"), results), "utf-8")
     KEYS.write_text(place(KEYS.read_text("utf-8"), "keys", keys_table(results)), "utf-8")
 
 
@@ -388,6 +263,8 @@ def main() -> int:
         print("nothing was measured yet: ./run bench")
         return 0
     print(markdown(results))
+    left = ", ".join(sorted({*EVERY} - set(results))) or "nothing"
+    print(f"{len(missed(results))} aims are missed; left to measure: {left}")
     if options.publish:
         if missing := {*EVERY} - set(results):
             print(f"not published: first run ./run bench {' '.join(sorted(missing))}")

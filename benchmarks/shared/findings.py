@@ -55,7 +55,7 @@ class Findings:
         self.name, self.title = name, title
         self.figures: list[dict[str, Any]] = []
         self.left_out: dict[str, str] = {}
-        self.load = [os.getloadavg()[0]]
+        self.load, self.start = [os.getloadavg()[0]], time.perf_counter()
 
     def say(self, what: str, found: float, detail: str = "", **claims: float) -> None:
         """Print and remember a figure; `at_most` and `at_least` say what is claimed."""
@@ -74,9 +74,11 @@ class Findings:
         """Write the figures down, and more beside them; the status to leave with."""
         load = [*self.load, os.getloadavg()[0]]
         result = {"title": self.title, "date": today(), "machine": machine(), "load": load, "figures": self.figures}
+        result["seconds"] = round(time.perf_counter() - self.start)
         result |= {"left_out": self.left_out} if self.left_out else {}
         result |= more
         save(self.name, result)
+        print(f"{self.name}: {result['seconds']} s in all", flush=True)
         return 0 if all(map(holds, self.figures)) else 1
 
 

@@ -56,7 +56,7 @@ _PUBLIC = {
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
 """Where each public name is; imported when it is used, so that a start costs little."""
 
-_ROOMS = {"catalogue", "workloads"}
+_ROOMS = {"audit", "catalogue", "workloads"}
 """Modules that are public words themselves."""
 
 if TYPE_CHECKING:

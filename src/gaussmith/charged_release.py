@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from gaussmith.engines.addresses import is_here, without_password, without_secrets
 from gaussmith.engines.source_description import read_source
-from gaussmith.errors import LedgerError, RequestError
+from gaussmith.errors import LedgerError, RequestError, nearest
 from gaussmith.plans import Plan
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.releases import Release
+from gaussmith.requests.given import STATED
 from gaussmith.requests.request import Request
-from gaussmith.staged_release import release_stages
+from gaussmith.staged_release import last_plan, release_stages
 
 if TYPE_CHECKING:
     from gaussmith.ledger import Ledger
     from gaussmith.mechanism import Prepared
 
 Progress = Callable[[float | None], None]
+
+log = logging.getLogger("gaussmith")
+"""Steps of releases, for those who ask for them. Nothing logged depends on data."""
 
 
 def release(
@@ -37,6 +42,7 @@ def release(
     progress: Progress | None = None,
     engine: str | None = None,
     master: str | None = None,
+    **asked: Never,
 ) -> Release:
     """Release the answers to a request, charged to a ledger if one is given (a path, a URL or a `Ledger`).
 
@@ -46,6 +52,7 @@ def release(
     """
     from gaussmith import mechanism
 
+    _refuse_fields(request, asked, "release", ("ledger", "id", "progress", "engine", "master"))
     request = read_request(request)
     book = open_ledger(ledger, id)
 
@@ -54,8 +61,8 @@ def release(
 
     staging = request.plan.staging
     prepared = prepare(request.plan if staging is None else staging.first)
-    if staging is not None:
-        mechanism.check_stages(prepared, prepare(request.plan))  # what the last stage reads is refused now or never
+    if staging is not None:  # what the last stage reads is refused now or never
+        mechanism.check_stages(prepared, prepare(last_plan(request.plan, prepared)))
 
     def make() -> Release:
         if staging is None:
@@ -65,7 +72,7 @@ def release(
     return _release(request.plan, make, request.source, lambda: request_hash(request), book, id, request.unit)
 
 
-def rehearse(request: Request | str | os.PathLike[str], rows: int = 10_000) -> Release:
+def rehearse(request: Request | str | os.PathLike[str], rows: int = 10_000, **asked: Never) -> Release:
     """The release of a request on made-up rows within its bounds: it says "made up" on everything, and costs nothing.
 
     If the source is on this machine, its column names and types are checked as in a release; no value of it is read.
@@ -78,10 +85,11 @@ def rehearse(request: Request | str | os.PathLike[str], rows: int = 10_000) -> R
     from gaussmith import mechanism
     from gaussmith.requests.made_up_rows import made_up_table
 
-    request = read_request(request)
+    _refuse_fields(request, asked, "rehearse", ("rows",))
+    request = read_request(request, "rehearse")
     data = read_source(request.source).data
     here = not isinstance(data, str | os.PathLike) or is_here(os.fspath(data))
-    kinds = mechanism.prepare_request(request.plan, request.source).sources[0].source.kinds if here else None
+    kinds = _opened(request).sources[0].source.kinds if here else None
     table = made_up_table(request.plan, rows, kinds)
 
     def prepare(plan: Plan) -> Prepared:
@@ -106,15 +114,18 @@ def _release(
 ) -> Release:
     """Make the release of a plan; with a ledger, charge first and store the result."""
     if book is None:
-        return make()
+        log.info("release of plan %s without a ledger: reading", plan.hash[:12])
+        made = make()
+        log.info("release of plan %s: made", plan.hash[:12])
+        return made
     return Release.from_json(charged(book, id, plan, data, asked(), make, unit))
 
 
-def read_request(request: Any) -> Request:
-    """The request itself, or the one in a .toml file; refuses anything else with an error."""
+def read_request(request: Any, use: str = "release") -> Request:
+    """The request itself, or the one in a .toml file; refuses anything else with an error that shows its `use`."""
     if isinstance(request, Request):
         return request
-    example = "gaussmith.release(gaussmith.Request({}, count=True, guarantee=…))"
+    example = f"gaussmith.{use}(gaussmith.Request({{}}, count=True, guarantee=…))"
     if isinstance(request, str | os.PathLike):
         path = os.fspath(request)
         if path.endswith(".toml"):
@@ -123,10 +134,31 @@ def read_request(request: Any) -> Request:
         what, remedy = f"source {said} without a question", example.format(said)
     else:
         what = f"{type(request).__name__} instead of a request"
-        remedy = "plan.release(data)" if hasattr(request, "release") else example.format('"people.parquet"')
+        is_plan = use == "release" and hasattr(request, "release")
+        remedy = "plan.release(data)" if is_plan else example.format('"people.parquet"')
     raise RequestError(
         what, "a request names a source and what to release from it", f"write {remedy}", code="not-a-request"
     )
+
+
+def _refuse_fields(request: Any, asked: Mapping[str, Any], use: str, arguments: Sequence[str]) -> None:
+    """Refuse what belongs into a request, given beside it; and names that nothing has."""
+    for name in asked:
+        if name in (*Request.__dataclass_fields__, *STATED):
+            path = isinstance(request, str | os.PathLike)
+            source = repr(without_secrets(request)) if path else '"people.parquet"'
+            fields = ", ".join(f"{each}=…" for each in asked if each not in (*STATED, "guarantee", "source"))
+            remedy = f"gaussmith.Request({source}, {fields or 'count=True'}, guarantee=gaussmith.Guarantee(…))"
+            raise RequestError(
+                f"{name} given to gaussmith.{use}",
+                "what is asked, and under which guarantee, is part of a request",
+                f"make a request first: gaussmith.{use}({remedy})",
+                code="field-beside-request",
+                field=name,
+            )
+        what, rule = f"{name} given to gaussmith.{use}", "it has no such argument"
+        remedy = nearest(name, arguments)
+        raise RequestError(what, rule, remedy, code="no-such-argument", argument=name)
 
 
 def check_source(request: Request) -> bool:
@@ -144,7 +176,18 @@ def read_schema(request: Request) -> tuple[RowRule | None, ...] | None:
     data = read_source(request.source).data
     if isinstance(data, str | os.PathLike) and not is_here(os.fspath(data)):
         return None
-    return mechanism.told_rules(mechanism.prepare_request(request.plan, request.source))
+    told = mechanism.told_rules(_opened(request))
+    return told if len(told) == len(request.plan.draws) else tuple(draw.row_rule for draw in request.plan.draws)
+
+
+def _opened(request: Request) -> Prepared:
+    """The opened source of a request, or of what its last stage reads."""
+    from gaussmith import mechanism
+
+    plan = request.plan
+    if plan.staging is not None and plan.staging.first.finds_keys:
+        plan = last_plan(plan, mechanism.prepare_request(plan.staging.first, request.source))
+    return mechanism.prepare_request(plan, request.source)
 
 
 def release_plan(
@@ -195,6 +238,7 @@ def charged(
     `unit` is the column that identifies the person; None: each row is one person.
     """
     from gaussmith.ledger.failpoints import failpoint
+    from gaussmith.ledger.standing import standing_of
 
     if isinstance(read_source(data).data, str | os.PathLike):  # a frame has no name and cannot be checked
         book.check_dataset(source_name(data))
@@ -202,13 +246,18 @@ def charged(
         id, asked, plan.spends, plan_hash=plan.hash, neighbours=plan.neighbours, unit=ledger_unit(unit),
         keys_delta=plan.keys_delta,
     )  # fmt: skip
+    known = (reservation.release_id, book.where, plan.hash[:12])
+    log.info("release %s in %s: charge is %s, plan %s", *known[:2], reservation.state, known[2])
     if reservation.payload is not None:
         return reservation.payload
     failpoint("before-data")
-    made = make().named(reservation.release_id, str(reservation.receipt))
+    standing = standing_of(book, reservation.receipt)
+    made = make().named(reservation.release_id, str(reservation.receipt), standing)
     failpoint("after-noise")
     payload = made.to_json().encode("utf-8", "surrogatepass")
-    return book.store(reservation.release_id, payload, plan_hash=plan.hash, taken=made.taken_less)
+    stored = book.store(reservation.release_id, payload, plan_hash=plan.hash, taken=made.taken_less)
+    log.info("release %s in %s: stored, plan %s", *known)
+    return stored
 
 
 def open_ledger(ledger: Any, id: str | None) -> Ledger | None:

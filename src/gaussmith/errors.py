@@ -155,11 +155,16 @@ def nearest(name: str, choices: Iterable[str], most: int = 12) -> str:
     "did you mean 'age'?"
     >>> nearest("zzz", ["age", "income"])
     'choose one of: age, income'
+    >>> nearest("age", ["age_mean", "page"])
+    "did you mean 'age_mean'?"
     >>> nearest("age", ["age", "income"])
     'choose one of: income'
     """
     choices = [choice for choice in choices if choice != name]  # never suggest what was written
     close = difflib.get_close_matches(name, choices, n=1)
+    begun = [choice for choice in choices if name and choice.startswith(f"{name}_")]
+    if len(begun) == 1:
+        return f"did you mean {begun[0]!r}?"
     if close:
         return f"did you mean {close[0]!r}?"
     shown = ", ".join(choices[:most]) + (", …" if len(choices) > most else "")

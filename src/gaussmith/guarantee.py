@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -27,9 +26,9 @@ from gaussmith.checks import check_whole
 from gaussmith.errors import GuaranteeError, nearest
 from gaussmith.numerics import curve
 from gaussmith.numerics.exact import fraction_down, fraction_up, smaller_reading, sqrt_downward, sqrt_upward, stated_up
+from gaussmith.stated_numbers import check_delta, check_epsilon, check_parameter, plain
+from gaussmith.values import dataclass
 
-LARGEST_EPSILON = 100.0
-SMALLEST_EPSILON = 1e-90
 LARGEST_MU = 1e100
 SMALLEST_MU = 1e-100
 
@@ -134,7 +133,7 @@ class Guarantee:
         (4.886554117462213, 0.0)
         """
         number = _double("delta", delta)
-        _check_delta(number)
+        check_delta(number)
         answer = curve.epsilon_upward(smaller_reading(number), self.mu)
         holds_in_decimal = curve.delta_is_at_most(smaller_reading(number), smaller_reading(answer), self.mu)
         return answer if holds_in_decimal else math.nextafter(answer, math.inf)
@@ -222,6 +221,23 @@ class Guarantee:
                 raise GuaranteeError(what, rule, hint, code="unknown-guarantee-field", field=name)
         return cls(**stated)
 
+    def to_dp_event(self) -> Any:
+        """This guarantee as an event of dp_accounting (an optional package): a Gaussian mechanism at 1/μ.
+
+        >>> Guarantee(mu=0.5).to_dp_event()
+        GaussianDpEvent(noise_multiplier=2.0)
+        """
+        from gaussmith.dp_events import gaussian_event
+
+        return gaussian_event(self.mu)
+
+    @classmethod
+    def from_dp_event(cls, event: Any) -> Guarantee:
+        """The guarantee of what an event of dp_accounting describes, rounded up; refuses what no μ covers."""
+        from gaussmith.dp_events import squares_of
+
+        return cls(mu=sqrt_upward(sum(squares_of(event), Fraction(0))))
+
     def __repr__(self) -> str:
         return f"Guarantee({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
 
@@ -230,7 +246,12 @@ class Guarantee:
             return f"μ={self.mu:.4g}, that is ρ={self.rho:.4g}"
         if self.stated_rho is not None:
             return f"ρ={self.rho:.4g}, that is μ={self.mu:.4g}"
-        return f"(ε={_plain(self.epsilon)}, δ={_plain(self.delta)}), that is μ={self.mu:.4g} or ρ={self.rho:.4g}"
+        return f"(ε={plain(self.epsilon)}, δ={plain(self.delta)}), that is μ={self.mu:.4g} or ρ={self.rho:.4g}"
+
+    def _repr_html_(self) -> str:
+        from gaussmith.words.displays import guarantee_html
+
+        return guarantee_html(self)
 
     def describe(self) -> str:
         """The meaning of the guarantee in plain words; its numbers are rounded up.
@@ -252,7 +273,7 @@ class Guarantee:
         odds = _three_digits_up(math.exp(self.epsilon))
         return (
             f"One person's record makes no result more than {odds} times as likely, "
-            f"plus at most {_plain(self.delta)} in probability. {guess}"
+            f"plus at most {plain(self.delta)} in probability. {guess}"
         )
 
     def _reading_of_epsilon(self, epsilon: float) -> Fraction:
@@ -323,74 +344,13 @@ def _check_one_form(names: set[str]) -> None:
 
 def _check_ranges(epsilon: float | None, delta: float | None, mu: float | None, rho: float | None) -> None:
     if epsilon is not None:
-        _check_epsilon(epsilon)
+        check_epsilon(epsilon)
     if delta is not None:
-        _check_delta(delta)
+        check_delta(delta)
     if mu is not None:
-        _check_parameter("mu", mu, SMALLEST_MU, LARGEST_MU)
+        check_parameter("mu", mu, SMALLEST_MU, LARGEST_MU)
     if rho is not None:
-        _check_parameter("rho", rho, SMALLEST_MU**2, LARGEST_MU**2)
-
-
-def _check_epsilon(epsilon: float) -> None:
-    if not math.isfinite(epsilon):
-        what, rule = f"epsilon={epsilon}", "ε must be a finite number"
-        raise GuaranteeError(what, rule, "give a number, say epsilon=1", code="epsilon-not-finite", epsilon=epsilon)
-    if epsilon <= 0:
-        what, rule = f"epsilon={_plain(epsilon)}", "ε must be above 0: at 0 nothing could be learned"
-        raise GuaranteeError(what, rule, "give a number, say epsilon=1", code="epsilon-not-positive", epsilon=epsilon)
-    if epsilon > LARGEST_EPSILON:
-        raise GuaranteeError(
-            f"epsilon={_plain(epsilon)}",
-            "ε must be at most 100: a factor of e^100 in likelihood protects nobody",
-            "give a smaller number; 0.1 to 10 is usual",
-            code="epsilon-too-large",
-            epsilon=epsilon,
-        )
-    if epsilon < SMALLEST_EPSILON:
-        raise GuaranteeError(
-            f"epsilon={_plain(epsilon)}",
-            "ε must be at least 1e-90: noise of that size cannot be drawn",
-            "give a larger number; 0.1 to 10 is usual",
-            code="epsilon-too-small",
-            epsilon=epsilon,
-        )
-
-
-def _check_delta(delta: float) -> None:
-    if not 0 < delta < 1:
-        rule, remedy = "δ is a probability: 0 < δ < 1", "give one far below 1/(number of people), say delta=1e-9"
-        raise GuaranteeError(f"delta={_plain(delta)}", rule, remedy, code="delta-out-of-range", delta=delta)
-
-
-def _check_parameter(name: str, value: float, smallest: float, largest: float) -> None:
-    if not math.isfinite(value):
-        what, rule, remedy = f"{name}={value}", f"{name} must be a finite number", f"give a number, say {name}=0.5"
-        raise GuaranteeError(what, rule, remedy, code="guarantee-number-not-finite", name=name, value=value)
-    if value <= 0:
-        raise GuaranteeError(
-            f"{name}={_plain(value)}",
-            f"{name} must be above 0: at 0 nothing could be learned",
-            f"give a number, say {name}=0.5",
-            code="guarantee-number-not-positive",
-            name=name,
-            value=value,
-        )
-    if not smallest <= value <= largest:
-        raise GuaranteeError(
-            f"{name}={_plain(value)}",
-            f"{smallest:g} ≤ {name} ≤ {largest:g}: outside this range there is no privacy, or no noise to draw",
-            f"give a number in the usual range, say {name}=0.5",
-            code="guarantee-number-out-of-range",
-            name=name,
-            value=value,
-            smallest=smallest,
-            largest=largest,
-        )
-
-
-def _plain(number: float | None) -> str:
-    return repr(number).removesuffix(".0")
+        check_parameter("rho", rho, SMALLEST_MU**2, LARGEST_MU**2)
 
 
 def _three_digits_up(number: float) -> str:

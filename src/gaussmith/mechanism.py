@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -36,11 +36,13 @@ from gaussmith.releases import Release
 from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.totals.cell_counts import FoundCells
 from gaussmith.totals.found_keys import codes_of, keys_of
+from gaussmith.totals.lifting import RepeatedTotals, check_sums, lift_groups, repeat_lifted
 from gaussmith.totals.limbs import check_steady
 from gaussmith.totals.opened import Opened, open_data, plain_rule
 from gaussmith.totals.people import FoundPeople
 from gaussmith.totals.rehearsal import rehearse
 from gaussmith.totals.shared import scans_of, total_all
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +120,12 @@ def read_kinds(
     return source.kinds, source.texts
 
 
+def kinds_of_keys(prepared: Prepared) -> list[tuple[str, ...]]:
+    """Of each draw the kinds of the columns in which keys are found; nothing for draws that find none."""
+    each = (opened.summation for opened in prepared.sources)
+    return [summation.keys.kinds if isinstance(summation, FoundPeople) else () for summation in each]
+
+
 def check_stages(first: Prepared, last: Prepared) -> None:
     """Refuse a source that can be read once: every stage reads it again."""
     check_once(first.sources[0].source, len(scans_of(first.sources)) + len(scans_of(last.sources)))
@@ -149,13 +157,19 @@ def release(prepared: Prepared, progress: Progress | None = None) -> Release:
 
     Guarantee: exactly μ-GDP for the plan's neighbours, μ the plan's guarantee.
     """
-    plan, sources = prepared.plan, prepared.sources
+    plan = prepared.plan
     refuse_stages(plan)
-    plain = [i for i, draw in enumerate(plan.draws) if draw.groups is None or not draw.groups.is_found]
-    added = dict(zip(plain, total_all([sources[i] for i in plain], progress), strict=True))
-    totals = [added.get(i, []) for i in range(len(sources))]
+    totals = add_up(prepared, progress)
     release = _release_with_keys(prepared, totals) if plan.finds_keys else release_totals(plan, totals)
     return replace(release, row_rules=told_rules(prepared))
+
+
+def add_up(prepared: Prepared, progress: Progress | None = None) -> list[Sequence[Totals]]:
+    """The exact totals of every draw, of each group in order; none where groups are found."""
+    sources = prepared.sources
+    plain = [i for i, draw in enumerate(prepared.plan.draws) if draw.groups is None or not draw.groups.is_found]
+    added = dict(zip(plain, total_all([sources[i] for i in plain], progress), strict=True))
+    return [added.get(i, []) for i in range(len(sources))]
 
 
 def refuse_stages(plan: Plan) -> None:
@@ -178,7 +192,7 @@ def told_rules(prepared: Prepared) -> tuple[RowRule | None, ...]:
 def release_totals(plan: Plan, totals: Sequence[Sequence[Totals]]) -> Release:
     """Noise meets the exact sums, here and nowhere else: of each draw those of every group, in order."""
     for draw, each in zip(plan.draws, totals, strict=True):
-        _check_sums(draw, each)
+        check_sums(draw, each)
     own = {i: draw for i, draw in enumerate(plan.draws) if draw.tie is None}
     found = {i: _release_draw(draw, totals[i]) for i, draw in own.items() if draw.block.lender is None}
     found |= _release_ties(plan, totals)
@@ -194,7 +208,7 @@ def _release_with_keys(prepared: Prepared, totals: Sequence[Sequence[Totals]]) -
     for i, draw in enumerate(plan.draws):
         if draw.groups is None or not draw.groups.is_found:
             if draw.tie is None and draw.block.lender is None:
-                _check_sums(draw, totals[i])
+                check_sums(draw, totals[i])
                 noisy[i] = _release_draw(draw, totals[i])
         elif (threshold := threshold_of(draw)) is not None:
             passed = _pass(draw, threshold, sources[i])
@@ -204,7 +218,7 @@ def _release_with_keys(prepared: Prepared, totals: Sequence[Sequence[Totals]]) -
             noisy |= {j: (_release_shown(plan.draws[j], sources[j], passed, None), None) for j in others}
     for i, draw in enumerate(plan.draws):
         if draw.tie is not None or draw.block.lender is not None:
-            _check_sums(draw, totals[i])
+            check_sums(draw, totals[i])
     noisy |= _release_ties(plan, totals)
     features, records = zip(*(noisy[i] for i in range(len(plan.draws))), strict=True)
     found = tuple(shown.get(i) for i in range(len(plan.draws)))
@@ -273,7 +287,7 @@ def _release_shown(draw: Draw, opened: Opened, passed: _Passed, counts: list[int
     assert isinstance(opened.summation, FoundPeople | FoundCells)
     block, size = draw.block, len(passed.groups.labels)
     if counts is not None and not block.codes.width:
-        totals = [Totals([], int(n)) for n in passed.people]
+        totals: Sequence[Totals] = [Totals([], int(n)) for n in passed.people]
     else:
         totals = opened.summation.shown(opened.source, opened.codes, passed.keys)
     if counts is not None:
@@ -289,36 +303,37 @@ def _release_shown(draw: Draw, opened: Opened, passed: _Passed, counts: list[int
     return np.array(found, float).reshape(size, block.shape.features.shape[0])
 
 
-def _check_sums(draw: Draw, totals: Sequence[Totals]) -> None:
-    """Refuse sums of other groups or other coordinates."""
-    if len(totals) != draw.size:
-        raise PlanError(
-            "sums that do not fit the groups",
-            "there must be one for every declared group",
-            "sum by group",
-            code="sums-do-not-match-groups",
-        )
-    if any(len(found.sums) != draw.block.codes.width for found in totals):
-        raise PlanError(
-            "sums that do not fit the plan",
-            "there must be one per coordinate",
-            "sum with the plan's codes",
-            code="sums-do-not-match-plan",
-        )
-
-
 def _release_draw(draw: Draw, totals: Sequence[Totals]) -> tuple[Array, int | None]:
     """The noisy features of one draw, fresh noise for every group, empty or not; and the public number of records."""
     block = draw.block
-    lifted = [block.grid.lifted(block.codes, found.sums, found.records) for found in totals]
+    lifted = lift_groups(draw, totals)
     m = block.grid.lift.shape[0]
     noise = normal_integers(len(totals) * m, NOISE_BITS).reshape(len(totals), m)
-    noisy = (add(y, z).astype(float) / block.grid.scale for y, z in zip(lifted, noise, strict=True))
-    features = np.array([block.shape.features.times(y) for y in noisy])
+    if isinstance(lifted, np.ndarray):
+        together = add(lifted.ravel(), noise.ravel()).reshape(noise.shape)
+        features = block.shape.features.times_rows(together.astype(float) / block.grid.scale)
+    else:
+        noisy = (add(y, z).astype(float) / block.grid.scale for y, z in zip(lifted, noise, strict=True))
+        features = np.array([block.shape.features.times(y) for y in noisy])
     public = totals[0].records if block.public_count and not draw.hides_membership else None
     if public is not None and block.shape.public is not None:
         features = features + public * block.shape.public
     return features, public
+
+
+def sample_draw(draw: Draw, totals: Totals, times: int) -> Array:
+    """The noisy features of so many releases of the same totals of one group: for audits, never for a release.
+
+    The totals are lifted once; noise is drawn, added and read as in a release.
+    """
+    return _release_draw(draw, RepeatedTotals(totals, times))[0]
+
+
+def sample_lifted(lifted: Integers, scale: float, times: int) -> Array:
+    """Lifted integers with noise, so many times, in lifted units: for audits of shared noise, never for a release."""
+    together = repeat_lifted(lifted, times)
+    noisy = add(together.ravel(), normal_integers(together.size, NOISE_BITS))
+    return np.asarray(noisy.astype(float).reshape(together.shape) / scale)
 
 
 def _release_ties(plan: Plan, totals: Sequence[Sequence[Totals]]) -> dict[int, tuple[Array, int | None]]:

@@ -22,7 +22,9 @@ from gaussmith.plans.staging import Planner, Staging, share_of
 from gaussmith.releases import Release
 from gaussmith.releases.path import Path, Stage, seen_of
 from gaussmith.requests.diagnosis import NAME as DIAGNOSIS
-from gaussmith.stages import NOTHING, Step
+from gaussmith.requests.keys_first import example_key
+from gaussmith.stages import ANSWERS, NOTHING, Step
+from gaussmith.stages.keys import KeysFirst
 
 Open = Callable[[Plan], Prepared]
 """Opens the source of a plan, which it certifies first; reads no data value."""
@@ -35,7 +37,8 @@ def release_stages(plan: Plan, first: Prepared, open_source: Open, progress: Pro
 
         Σ μ_i² ≤ μ²   on every path, in exact fractions
 
-    Guarantee: exactly μ-GDP, μ the plan's guarantee, although later stages depend on earlier noisy outputs. Requires:
+    Guarantee: exactly μ-GDP, μ the plan's guarantee, although later stages depend on earlier noisy outputs; where keys
+    are found first, what `numerics.found_keys` makes of μ and κ. Requires:
     a planner that sees nothing of the data but those (owed: the rule gives it a step, and a step is all that it gets).
     Rounding: every share of μ down. Proof: docs/theory.md, adaptive stages.
     """
@@ -50,7 +53,7 @@ def release_stages(plan: Plan, first: Prepared, open_source: Open, progress: Pro
         step = staging.rule.step(seen, left)
         path = Path(staging.rule, tuple(stages), step, plan.hash, asked)
         if step.stage == NOTHING:
-            return replace(_unknown(plan), path=path)
+            return replace(_nothing(plan, stages), path=path)
         share = share_of(plan.guarantee, step, left)
         own, prepared = (staging.first, first) if not stages else _open_later(planner, open_source, step, share)
         if own.spent > share.mu_squared or own.neighbours != plan.neighbours:
@@ -59,7 +62,9 @@ def release_stages(plan: Plan, first: Prepared, open_source: Open, progress: Pro
         left -= own.spent
         made = mechanism.release(prepared, progress)
         if step.is_last:
-            return replace(made, plan=replace(made.plan, guarantee=plan.guarantee), path=path)
+            keys = staging.first.keys_found
+            whole = replace(made.plan, guarantee=plan.guarantee, about=plan.about, keys_before=keys)
+            return replace(made, plan=whole, path=path)
         stages.append(Stage(step, made))
 
 
@@ -88,6 +93,29 @@ def _planner(staging: Staging) -> Planner:
             code="staged-plan-without-request",
         )
     return staging.planner
+
+
+def last_plan(plan: Plan, first: Prepared) -> Plan:
+    """The plan whose source is opened before the charge, to see what the last stage reads; `first` is the opened first.
+
+    Its draws are guessed. Of keys that are found first it has one of each question, of the type that the column holds.
+    """
+    staging = plan.staging
+    assert staging is not None
+    if not isinstance(staging.rule, KeysFirst):
+        return plan
+    names, kinds = first.plan.questions, mechanism.kinds_of_keys(first)
+    keys = {name: example_key(first.plan[name], kinds[first.plan[name].slot.draws[0]]) for name in names}
+    share = share_of(plan.guarantee, Step(ANSWERS, staging.rule.answers), plan.guarantee.mu_squared)
+    return _planner(staging)(staging.rule.example(keys), share)
+
+
+def _nothing(plan: Plan, stages: list[Stage]) -> Release:
+    """The release where stages found too little: no group if keys were sought, else answers that are unknown."""
+    if not plan.pays_for_keys:
+        return _unknown(plan)
+    (stage,) = stages
+    return replace(stage.release, plan=replace(stage.release.plan, guarantee=plan.guarantee, about=plan.about))
 
 
 def _unknown(plan: Plan) -> Release:

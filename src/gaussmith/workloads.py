@@ -16,7 +16,6 @@ import bisect
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Protocol, overload
 
@@ -27,6 +26,7 @@ from gaussmith.checks import check_whole, is_whole
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.levelled_maps import Tree
 from gaussmith.numerics.linear import Array
+from gaussmith.values import dataclass
 
 Places = npt.NDArray[np.int64]
 Way = tuple[int, ...]

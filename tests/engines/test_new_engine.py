@@ -13,7 +13,7 @@ import pytest
 from refusals import refused
 
 import gaussmith as gm
-from gaussmith.engines.declared_values import frame_places, matched_columns
+from gaussmith.engines.declared_values import frame_places, valued_columns
 from gaussmith.engines.engine import AddUp, Engine, Progress, Totals, Words
 from gaussmith.engines.files import Files
 from gaussmith.engines.polars import POLARS
@@ -49,6 +49,8 @@ class Toy:
     modules = ("toy",)
     packages = ()
     adds_here = True
+    hands_over_texts = True
+    wide_sums = None
     max_features = 1
 
     def open(self, data: ToyTable) -> Source:
@@ -82,13 +84,19 @@ class Toy:
     def places(
         self, source: Source, columns: Sequence[str] | None, keys: Sequence[GroupKeys]
     ) -> Iterator[tuple[Words, Words | None]]:
-        yield frame_places(matched_columns(self.frame(source, columns or ()), keys).collect().to_native(), keys), None
+        return self.places_in(self.frame(source, columns or ()), keys)
+
+    def places_in(self, frame: Any, keys: Sequence[GroupKeys]) -> Iterator[tuple[Words, Words | None]]:
+        yield frame_places(keys)(valued_columns(frame, keys).collect().to_native()), None
 
     def key_table(self, rows: Any, keys: GroupKeys) -> Any:
         return POLARS.key_table(rows, keys)
 
     def fetch(self, frame: Any) -> list[tuple[Any, ...]]:
         return POLARS.fetch(frame)
+
+    def batches(self, frame: Any, rows: int) -> Iterator[pl.DataFrame]:
+        return POLARS.batches(frame, rows)
 
     def without_rows(self, source: Source) -> Source:
         return replace(source, native=ToyTable([], source.native.types))

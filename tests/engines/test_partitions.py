@@ -179,7 +179,7 @@ def test_requests_about_partitions(engine: str, tmp_path: Path) -> None:
     asked = gm.Request(str(tmp_path), means={"person": (0, 10)}, where="day < '2024-07-01'", guarantee=sharp)
     release = gm.release(asked, engine=engine)
     assert round(release["person_mean"].value, 3) == 1.5
-    assert "text that is not a plain number" in str(release.row_rule)
+    assert "is missing or no plain number" in str(release.row_rule)
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------

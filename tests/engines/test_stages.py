@@ -23,6 +23,7 @@ SHOWN = ("polars eager", "polars shuffled", "pandas", "pandas arrow", "pyarrow t
 ASKS: dict[str, dict[str, Any]] = {
     "rows": {"means": {"x": "private"}, "variances": {"y": "private"}},
     "people": {"unit": "person", "sums": {"x": "private"}, "means": {"y": "private"}, "rows_per_unit": 2},
+    "quantiles": {"quantiles": {"x": [0.2, 0.5], "y": [0.9]}, "bins": {"x": "private", "y": "private"}},
 }
 
 

@@ -22,6 +22,7 @@ from gaussmith.releases import path
 from gaussmith.stages import ANSWERS, NOTHING, Seen
 from gaussmith.stages.bounds import LearnBounds, Target
 from gaussmith.stages.line import powers_of_two
+from gaussmith.stages.quantile_cells import ONE, SEVERAL, FindCells
 
 G = gm.Guarantee(mu=3)
 ODD = [1e308, float("-inf"), None, 1001.5]
@@ -37,6 +38,10 @@ ASKS: dict[str, dict[str, Any]] = {
     "rows": {"means": {"x": "private"}, "count": True},
     "people": {
         "unit": "person", "rows_per_unit": 2, "means": {"x": "private"}, "sums": {"x": "private"},
+    },
+    "quantiles": {"quantiles": {"x": [0.5]}, "bins": {"x": "private"}, "count": True},
+    "replaced quantiles": {
+        "quantiles": {"x": [0.25, 0.75]}, "bins": {"x": "private"}, "neighbours": "replace-one",
     },
     "replace": {"sums": {"x": "private"}, "neighbours": "replace-one"},
 }  # fmt: skip
@@ -133,6 +138,36 @@ def test_every_path_of_the_rule_keeps_its_shares() -> None:
             assert -(2.0**42) < low < high < 2.0**42
             assert of == "value" or low <= 0 <= high
     assert len(lengths) > 1
+
+
+def test_every_path_to_the_cells_of_quantiles_keeps_its_shares() -> None:
+    """Whatever is seen: an adversary says at every stage between which edges the quantiles may be."""
+    rule = FindCells((("x", (0.5,)), ("y", (0.1, 0.9))))
+    random = np.random.default_rng()
+    lengths = set()
+    for _ in range(200):
+        seen: list[Seen] = []
+        left = Fraction(1)
+        while (step := rule.step(seen, left)).stage not in (ANSWERS, NOTHING):
+            assert step.share is not None and step.share > 0
+            left -= step.share
+            assert left >= 1 - rule.most_before
+            values = {}
+            for name, edges in step.asks["edges"].items():
+                assert all(a < b for a, b in itertools.pairwise(edges))
+                assert all(map(np.isfinite, edges))
+                limits = [-np.inf, *edges, np.inf]
+                ends: list[float] = []
+                for _ in range(1 if name == "x" else 2):
+                    low = int(random.integers(len(limits) - 1))
+                    ends += [limits[low], limits[min(low + int(random.choice([1, 1, 1, 6])), len(limits) - 1)]]
+                values[name] = tuple(ends)
+            seen.append(Seen(step.stage, values, {}))
+        lengths.add(len(seen))
+        most = {"x": 4 * ONE + 3, "y": 2 * (4 * SEVERAL + 3)}  # edges of each quantile, and one to either side
+        for name, edges in step.asks["cells"].items():
+            assert 4 <= len(edges) <= most[name] and all(a < b for a, b in itertools.pairwise(edges))
+    assert len(lengths) > 3
 
 
 # -- faults -----------------------------------------------------------------------------------------------------------

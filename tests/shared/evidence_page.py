@@ -9,6 +9,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PAGE, VECTORS = ROOT / "docs" / "evidence.md", ROOT / "docs" / "vectors.md"
+AUDIT = ROOT / "docs" / "audit.md"
+QUANTILES = ROOT / "docs" / "quantiles.md"
 HEAD = """# What was measured
 
 Figures that take too long for the tests come from proofs: `./run prove` lists them, `./run prove NAME` runs one and \
@@ -26,9 +28,37 @@ def made_page() -> str:
 
 
 def write_page() -> None:
-    """Make the page anew, and the table of docs/vectors.md."""
+    """Make the page anew, and the tables of docs/vectors.md and docs/quantiles.md."""
     PAGE.write_text(made_page(), "utf-8")
     VECTORS.write_text(with_errors_of_vectors(VECTORS.read_text("utf-8")), "utf-8")
+    AUDIT.write_text(with_mutants(with_planted_bugs(AUDIT.read_text("utf-8"))), "utf-8")
+    QUANTILES.write_text(with_errors_of_quantiles(QUANTILES.read_text("utf-8")), "utf-8")
+
+
+def with_planted_bugs(page: str) -> str:
+    """docs/audit.md with the planted bugs that `./run prove audit` let `gaussmith audit` find."""
+    planted = json.loads((ROOT / "docs" / "evidence" / "audit.json").read_text("utf-8"))["planted"]
+    lines = ["| bug | caught | by |", "|---|---|---|"]
+    for each in planted.values():
+        lines.append(f"| {each['bug']} | {'yes' if each['caught'] else 'no'} | {each['by']} |")
+    before, rest = page.split("<!-- planted: made from docs/evidence/audit.json -->\n")
+    made = "\n".join(["<!-- planted: made from docs/evidence/audit.json -->", *lines, "<!-- end -->", ""])
+    return before + made + rest.split("<!-- end -->\n", 1)[1]
+
+
+def with_mutants(page: str) -> str:
+    """docs/audit.md with the mutants that `./run prove mutants` tried, and why those that survived do no harm."""
+    found = json.loads((ROOT / "docs" / "evidence" / "mutants.json").read_text("utf-8"))
+    columns = ("mutants", "tried", "killed", "timed out", "explained", "unexplained")
+    lines = [f"| modules | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for name, row in (*found["modules"].items(), ("together", found)):
+        lines.append(f"| {name} | {' | '.join(told(row[each]) for each in columns)} |")
+    reasons: dict[str, list[str]] = {}
+    for each in found["explained_ones"]:
+        reasons.setdefault(each["why"], []).append(each["mutant"])
+    lines += ["", "| mutants | why tests cannot see them |", "|---|---|"]
+    lines += [f"| {len(named)} | {why} |" for why, named in sorted(reasons.items(), key=lambda e: (-len(e[1]), e[0]))]
+    return _placed(page, "<!-- mutants: made from docs/evidence/mutants.json -->", lines)
 
 
 def with_errors_of_vectors(page: str) -> str:
@@ -48,10 +78,46 @@ def with_errors_of_vectors(page: str) -> str:
         f"data that are declared normal, {ratio['declared_normal']:.2f}. A row has {min(runs)} to {max(runs)} runs: "
         "differences of 10 % between two columns may be chance.",
     ]
-    before, rest = page.split("<!-- errors: made from docs/evidence/unknown.json -->\n")
-    after = rest.split("<!-- end -->\n")[1]
-    made = "\n".join(["<!-- errors: made from docs/evidence/unknown.json -->", *lines, "<!-- end -->", ""])
-    return before + made + after
+    return _placed(page, "<!-- errors: made from docs/evidence/unknown.json -->", lines)
+
+
+def with_errors_of_quantiles(page: str) -> str:
+    """docs/quantiles.md with the errors that `./run prove quantiles` found."""
+    found = json.loads((ROOT / "docs" / "evidence" / "quantiles.json").read_text("utf-8"))
+    ways = ("staged", "private bounds", "declared bounds")
+    titles = [f"{asked}: {each}" for asked in ("median", "0.9") for each in ("ranks", "values, %")]
+    lines = [f"| data, people | {' | '.join(titles)} | intervals of 95 % hold |", "|---" * (len(titles) + 2) + "|"]
+    for name in found["error"]["median"]:
+        rows = [found["error"][asked][name] for asked in ("median", "0.9")]
+        errors = [
+            " / ".join(_short(factor * row[f"{way}: {of}"]) for way in ways)
+            for row in rows
+            for of, factor in (("ranks", 1), ("values", 100))
+        ]
+        held = min(row["coverage"] for row in rows)
+        lines.append(f"| {name}, {told(rows[0]['people'])} | {' | '.join(errors)} | {held:.3f} |")
+    runs = next(iter(found["error"]["median"].values()))["runs"]
+    lines += [
+        "",
+        f"Root mean square errors of {runs} runs each at ε = 1, δ = 10⁻⁶: staged cells / learned bounds / bounds "
+        "declared by somebody who knows such data, both with 256 cells. Values are in percent of the distance between "
+        "the first and the ninth decile. Where many people tie, an estimate just beside their value is off by all of "
+        "them in ranks: look at values there. Nothing was tuned on these data (`./run prove quantiles`, "
+        "[evidence](evidence/quantiles.json), which has nine deciles too).",
+    ]
+    return _placed(page, "<!-- quantiles: made from docs/evidence/quantiles.json -->", lines)
+
+
+def _short(value: float) -> str:
+    """Two digits, or a whole number."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.2g}"
+
+
+def _placed(page: str, mark: str, lines: list[str]) -> str:
+    """The page with these lines between a mark and the end that follows it."""
+    before, rest = page.split(f"{mark}\n")
+    after = rest.split("<!-- end -->\n", 1)[1]
+    return before + "\n".join([mark, *lines, "<!-- end -->", ""]) + after
 
 
 def made_section(file: Path) -> str:
@@ -59,7 +125,7 @@ def made_section(file: Path) -> str:
     found = json.loads(file.read_text("utf-8"))
     seed = f", seed {found['seed']}" if found.get("seed") else ""
     run = f"`./run prove {file.stem}`: {found['date']}, commit {found['commit'][:12]}{seed}, {found['seconds']:.0f} s."
-    lines = [f"## {file.stem}", "", f"{found['claim'][0].upper()}{found['claim'][1:]}.", "", run, ""]
+    lines = [f"## {file.stem}", "", f"{found['claim'][0].upper()}{found['claim'][1:].rstrip('.')}.", "", run, ""]
     lines += ["| found | |", "|---|---|", *(f"| {name} | {value} |" for name, value in numbers(found)), ""]
     for title, table in tables(found):
         columns = list(dict.fromkeys(name for row in table.values() for name in row))

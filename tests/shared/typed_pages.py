@@ -21,10 +21,11 @@ ROOT = Path(__file__).parents[2]
 
 def pages() -> Iterator[tuple[str, str]]:
     """The code of each page under a name of its own: the `>>>` lines of Markdown."""
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         found = doctest.DocTestParser().get_examples(page.read_text("utf-8"))
         if found:
-            yield f"{page.stem.replace('-', '_')}_page.py", "".join(example.source for example in found)
+            named = "_".join(page.relative_to(ROOT).with_suffix("").parts).removeprefix("docs_").replace("-", "_")
+            yield f"{named}_page.py", "".join(example.source for example in found)
 
 
 def check(folder: Path) -> int:

@@ -54,7 +54,7 @@ def test_trips_with_many_rows_per_rider(tmp_path: Path) -> None:
     done = python("trips.py", str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     printed = " ".join(done.stdout.split())
-    assert "a person is all rows with the same rider; rows where rider is missing are dropped" in printed
+    assert "a person is all rows with the same rider; rows without one are dropped" in printed
     assert "at most 20 rows per person count" in done.stdout
     zones = pl.read_csv(tmp_path / "zones.csv")
     assert zones["zone"].unique(maintain_order=True).to_list() == ["centre", "harbour", "hills", "airport", "islands"]

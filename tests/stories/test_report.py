@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import polars as pl
 import pytest
 from noisy import noisy_release
 
 import gaussmith as gm
+from gaussmith.report.charts import plan_spec
 from gaussmith.report.page import page
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
@@ -85,6 +88,28 @@ def test_the_page_says_all_that_a_reader_needs(text: str) -> None:
         assert name in words
 
 
+def test_the_page_says_what_truly_happens_to_missing_values() -> None:
+    rows = {
+        "person": [1, 1, 2, 3],
+        "tip": [2.0, None, 4.0, 1.0],
+        "spent": [1.0, 2.0, None, 4.0],
+        "age": [30, None, 50, 60],
+    }
+    asked: dict[str, Any] = {
+        "means": {"tip": (0, 20), "age": (0, 90)},
+        "sums": {"spent": (0, 9)},
+        "missing": {"age": 40},
+    }
+    for more in ({}, {"unit": "person", "rows_per_unit": 3}):
+        text = page(gm.release(gm.Request(pl.DataFrame(rows), **asked, **more, guarantee=G)))
+        words = " ".join(" ".join(Tags(text).words).split())
+        assert "a missing value becomes" not in words
+        cells = re.findall(r"<tr>.*?</tr>", text, flags=re.S)
+        for column, rule in (("tip", "left out"), ("spent", "adds 0"), ("age", "counts as 40")):
+            row = [cell for cell in cells if f">{column}<" in cell and rule in cell]
+            assert row, (column, rule, more)
+
+
 def test_the_page_is_self_contained_and_without_scripts(text: str) -> None:
     tags = Tags(text)
     assert not tags.tags & {"script", "link", "iframe", "img", "object", "embed", "form", "image", "foreignobject"}
@@ -125,6 +150,42 @@ def test_hostile_names_of_columns_stay_names() -> None:
         assert ElementTree.fromstring(drawing) is not None
 
 
+def test_what_was_done_to_the_data_comes_before_the_noise(text: str) -> None:
+    order = re.findall(r'<section id="(\w+)"', text)
+    assert order == ["answers", "people", "bounds", "covers", "noise", "shape", "why", "review", "cite"]
+
+
+def test_where_people_have_rows_the_page_speaks_of_people() -> None:
+    asked = {"guarantee": G, "sums": {"spent": (0, 500)}, "rows_per_unit": 12}
+    for request in (
+        gm.Request("a.csv", unit="person", **asked),  # type: ignore[arg-type]
+        gm.Request("a.csv", unit="person", count=True, means={"age": (0, 9)}, complete=["age"], **asked),  # type: ignore[arg-type]
+    ):
+        (draw,) = request.plan.draws
+        features = np.full(draw.block.shape.features.shape[0], 9000.0)
+        told = page(noisy_release(request.plan, features, row_rule=draw.row_rule))
+        words = " ".join(" ".join(Tags(told).words).split())
+        assert "one record" not in told.lower() and "person's record" not in told
+        assert "One person with all of their rows makes no result more than 2.72 times as likely" in words
+        assert "Protected: one person with all of their rows (all rows with the same person); adding or" in words
+        assert "hat one person with all rows can change in" in words
+    plain = page(released(gm.plan(PEOPLE, G)))
+    assert "what one record can change" in plain and "one person with all" not in plain.lower()
+
+
+@pytest.mark.parametrize("mu", [0.25, 2.0])
+def test_the_picture_of_a_single_answer_has_the_noise_at_its_true_size(mu: float) -> None:
+    release = released(gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=mu)))
+    rows = {row["kind"]: row for row in plan_spec(release.plan.block)["data"]["values"]}
+    assert rows["ours"]["high"] == pytest.approx(release.standard_errors[0]) and rows["ours"]["what"] == "noise, ± 1 σ"
+    assert rows["standard"]["high"] == pytest.approx(100 / mu)
+    assert (rows["record"]["low"], rows["record"]["high"]) == (-100, 100)
+    told = page(release)
+    shape = told[told.index('<section id="shape"') : told.index('<section id="why"')]
+    assert "at its true size" in shape and "one record, at most" in shape and "change in age" in shape
+    assert "times as large" not in shape and "outline" not in shape
+
+
 def test_two_columns_can_be_chosen_for_the_picture(tmp_path: Path) -> None:
     release = released(gm.plan(PEOPLE, G))
     assert "<b>visits</b> and <b>smokes</b>" in page(release, columns=("visits", "smokes"))
@@ -148,11 +209,14 @@ def test_every_kind_of_release_has_a_page(name: str) -> None:
     assert not re.search(r"\b(undefined|null|None|NaN|nan|inf)\b", words)
     assert "How to cite" in words
     if name == "many":
-        assert "and 200 more answers" in words
+        assert "Rows 1 to 50 of 401" in words and "Rows 401 to 401 of 401" in words
+        assert "Compared: the first 200 answers" in words and "The first 24 of the table" in words
+        assert "Rows 351 to 400 of 400" in words  # the bounds
     if name == "public number":
         assert "μ-Gaussian differential privacy with μ = 1" in words and "exact: public" in words
     if name == "one answer":
         assert "ρ-zero-concentrated differential privacy with ρ = 0.5" in words
+        assert "the first" not in words.lower()
 
 
 def test_groups_have_a_page_with_their_keys() -> None:
@@ -162,9 +226,36 @@ def test_groups_have_a_page_with_their_keys() -> None:
     text = page(release)
     words = " ".join(Tags(text).words)
     assert "north" in words and "<i>south</i>" in words and "region" in words
-    assert "north · visits" in words
+    assert text.count(">north</text>") == 2  # a row of the axis of visits, and one of the count
     assert "All 4 intervals at once" in words
     assert plan.hash in words
+
+
+@pytest.mark.parametrize("groups", [20, 49, 51, 130])
+def test_every_row_is_on_the_page(groups: int) -> None:
+    """Long tables are opened page by page, without a script; a group is never split."""
+    keys = [f"g{i:03}" for i in range(groups)]
+    plan = gm.plan(gm.Groups({"key": keys}, gm.Box({"visits": (0, 80)}), at_most=1), G, count=True)
+    text = page(noisy_release(plan, np.full((groups, 2), 500.0)))
+    answers = text[text.index('<section id="answers"') : text.index('<section id="people"')]
+    assert re.findall(r"<tr><td>(g\d+)</td>", answers) == [key for key in keys for _ in range(2)]
+    pages = answers.split("<details")[1:]
+    assert len(pages) == (0 if groups <= 25 else -(-2 * groups // 50))
+    assert all(len(re.findall(r"<tr><td>", each)) % 2 == 0 for each in pages)
+    assert all(each.count("<svg") == 2 for each in pages)
+    assert [" open" in each.split(">")[0] for each in pages] == [i == 0 for i in range(len(pages))]
+    Tags(text)
+
+
+def test_a_page_says_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gaussmith.report.page.MAX_LISTED", 60)
+    words = " ".join(Tags(page(released(OTHERS["many"]))).words)
+    assert "Rows 51 to 61 of 61" in words and "and 340 more answers" in words and "Error bars are drawn" not in words
+    monkeypatch.setattr("gaussmith.report.page.MAX_DRAWN", 10)
+    fewer = page(released(OTHERS["many"]))
+    assert "Error bars are drawn for the first 50 rows." in fewer
+    first, second = fewer[: fewer.index('<section id="people"')].split("<details")[1:]
+    assert "<svg" in first and "<svg" not in second
 
 
 def test_too_few_records_for_a_mean_are_said() -> None:
@@ -172,7 +263,7 @@ def test_too_few_records_for_a_mean_are_said() -> None:
     release = noisy_release(plan, [10.0, 5.0, 0.1, 3.0])
     words = " ".join(Tags(page(release)).words)
     assert "unknown: too few records" in words
-    assert "over ± 100 %" in words
+    assert "Unknown: too few records for an interval" in words
 
 
 def test_the_page_of_one_release_is_always_the_same() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 import threading
 import time
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from gaussmith.numerics import curve
+from gaussmith.numerics.decimals import pi, precision, scaled_erfc
 
 # (ε, δ) → μ and (ε, μ) → δ, to 17 digits, of the decimals as written.
 CALIBRATIONS = """
@@ -241,3 +243,35 @@ def test_threads_do_not_share_precision() -> None:
         thread.join()
     assert wrong == []
     assert mpmath.mp.prec == 53
+
+
+@pytest.mark.parametrize("digits", [5, 30, 70, 150, 300])
+def test_scaled_tails_have_the_digits_that_are_asked_for(digits: int) -> None:
+    generator = np.random.default_rng()
+    points = [0.0, 1e-300, *np.exp(generator.uniform(-30, 4, 40)), math.sqrt(digits / 2), 1e3, 1e30]
+    for x in map(float, points):
+        with decimal.localcontext(precision(digits)):
+            found = scaled_erfc(decimal.Decimal(x))
+        with mpmath.workdps(digits + 20 + 2 * math.ceil(max(0, math.log10(x or 1)))):
+            square = mpmath.mpf(x) ** 2
+            truth = (
+                mpmath.exp(square) * mpmath.erfc(x)
+                if x < 1e4
+                else (1 - 1 / (2 * square)) / (x * mpmath.sqrt(mpmath.pi))
+            )
+            near = digits if x < 1e4 else min(digits, 100)
+            assert abs(mpmath.mpf(str(found)) / truth - 1) < mpmath.mpf(10) ** (1 - near)
+
+
+def test_pi_has_the_digits_that_are_asked_for() -> None:
+    for digits in (1, 17, 100, 1000):
+        with mpmath.workdps(digits + 10):
+            assert abs(mpmath.mpf(str(pi(digits))) - mpmath.pi) < mpmath.mpf(10) ** (1 - digits)
+
+
+@pytest.mark.parametrize(("epsilon", "mu"), [(1e12, 1.0), (1e9, 1e-3)])
+def test_digits_of_deltas_below_all_decimals_are_those_of_their_logarithm(epsilon: float, mu: float) -> None:
+    mantissa, power = curve.delta_digits(epsilon, mu, digits=12).split("e")
+    with mpmath.workdps(80):
+        log = mpmath.log(mpmath.mpf(mantissa)) + int(power) * mpmath.log(10)
+        assert abs(log - mpmath.log(oracle_delta(epsilon, mu))) < 1e-10

@@ -106,6 +106,7 @@ def test_enclosures_of_the_sums_hold_them(precision):
         assert below <= truth <= above
         assert above - below <= 2 * (k + 1)
     assert low <= scale / cumulate(0) <= high
+    assert (low, high) == (sums[-1][0], sums[-1][1] + 1)  # the terms beyond the last add up to less than 1
 
 
 @pytest.mark.parametrize("j", [*range(10), 10, 12, 13])

@@ -188,6 +188,7 @@ def test_shared_constant_beside_the_optimum(seed: int, monkeypatch: pytest.Monke
     body = Body(tuple(draw_part(rng, 5) for _ in range(int(rng.integers(2, 5)))), float(rng.integers(2)))
     best = solve(body, "add-remove")
     assert best.how == "types"
+    monkeypatch.setattr(ladder, "_KEPT", {})
     monkeypatch.setattr(ladder, "_WORK", 0.0)
     monkeypatch.setattr(ladder, "_BLOCK", 300.0)
     found = solve(body, "add-remove")
@@ -206,6 +207,7 @@ def test_rows_beside_a_shared_constant(seed: int, block: float, monkeypatch: pyt
     body = Body((*parts[1:], draw_part(rng, 5, rows=True)), float(rng.integers(2)))
     best = solve(body, "add-remove")
     assert best.how == "types"
+    monkeypatch.setattr(ladder, "_KEPT", {})
     monkeypatch.setattr(ladder, "_WORK", 0.0)
     monkeypatch.setattr(ladder, "_BLOCK", block)
     found = solve(body, "add-remove")

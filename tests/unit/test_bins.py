@@ -71,6 +71,7 @@ def test_cells_within_bounds_take_in_what_lies_beyond():
         ([0, True], "bin-not-a-number"),
         ([0, math.inf], "bin-not-finite"),
         ([math.nan, 1], "bin-not-finite"),
+        ([0, 10**400], "bin-not-finite"),
         ([0, 0], "bin-twice"),
         ([0, -0.0], "bin-twice"),
         ([0, 10, 5], "bins-not-sorted"),

@@ -6,7 +6,19 @@ import json
 from pathlib import Path
 
 import pytest
-from evidence_page import PAGE, ROOT, VECTORS, made_page, told, with_errors_of_vectors
+from evidence_page import (
+    AUDIT,
+    PAGE,
+    QUANTILES,
+    ROOT,
+    VECTORS,
+    made_page,
+    told,
+    with_errors_of_quantiles,
+    with_errors_of_vectors,
+    with_mutants,
+    with_planted_bugs,
+)
 
 FILES = sorted((ROOT / "docs" / "evidence").glob("*.json"))
 
@@ -15,6 +27,10 @@ def test_the_pages_are_made_from_the_files() -> None:
     assert PAGE.read_text("utf-8") == made_page()
     page = VECTORS.read_text("utf-8")
     assert page == with_errors_of_vectors(page)
+    page = AUDIT.read_text("utf-8")
+    assert page == with_planted_bugs(page) == with_mutants(page)
+    page = QUANTILES.read_text("utf-8")
+    assert page == with_errors_of_quantiles(page)
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])

@@ -48,15 +48,20 @@ def fail(error: type[Exception]) -> Callable[..., Any]:
         ("polars", "gaussmith.engines.polars.collect_batches", {}),
         ("polars", "polars.LazyFrame.collect", {"unit": "person"}),
         ("polars", "narwhals.LazyFrame.group_by", {"unit": "person"}),
-        ("polars", "gaussmith.engines.polars.Polars.key_table", {"by": {"person": ["Ada"]}}),
+        ("polars", "gaussmith.totals.groups.add_rows", {"by": {"person": ["Ada"]}}),
+        (
+            "polars",
+            "gaussmith.engines.polars.Polars.key_table",
+            {"unit": "person", "by": {"person": ["Ada"]}, "groups_per_unit": 1},
+        ),
         ("polars", "gaussmith.engines.polars.derive", {"where": "age > 3"}),
         ("pandas", "polars.LazyFrame.select", {}),
         ("pyarrow", "polars.from_arrow", {}),
         ("duckdb", "gaussmith.engines.duckdb.arrow_batches", {}),
-        ("duckdb", "narwhals.LazyFrame.group_by", {"unit": "person"}),
+        ("duckdb", "gaussmith.totals.wide_sums._add_up", {"unit": "person"}),
         ("parquet", "polars.scan_parquet", {}),
         ("csv", "polars.scan_csv", {}),
-        ("json lines", "gaussmith.engines.files._scan_objects", {}),
+        ("json lines", "gaussmith.engines.files.scan_objects", {}),
     ],
 )
 def test_a_call_that_fails_is_found_before_the_charge(

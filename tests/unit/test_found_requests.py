@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from refusals import refused
 from terminal import run
 
 import gaussmith as gm
+from gaussmith.plans.threshold import Threshold
 
 GUARANTEE = gm.Guarantee(epsilon=1, delta=1e-5)
 FOUND: dict[str, Any] = {"unit": "person", "by": {"airport": "found"}, "groups_per_unit": 1, "count": True}
@@ -86,7 +88,7 @@ def test_what_is_promised_counts_keys_too() -> None:
 def test_row_rules_say_how_keys_are_found() -> None:
     release = gm.release(gm.Request(_visits(), guarantee=GUARANTEE, **FOUND))
     notes = " ".join(release.notes())
-    assert "groups are the keys found in airport" in notes and "hash of the person and the key" in notes
+    assert "groups are the keys found in airport" in notes and "hash of person and key" in notes
     assert "declared" not in notes
     mixed = {**FOUND, "by": {"airport": "found", "sex": ["f", "m"]}}
     notes = " ".join(gm.release(gm.Request(_visits(), guarantee=GUARANTEE, **mixed)).notes())
@@ -198,7 +200,7 @@ def test_a_ledger_reserves_a_tenth_for_keys_if_told_so(
         code, _, err = run(capsys, command, *words, *stated, "--ledger", "keys.ledger")
         assert code == 3  # all of μ(ε, δ) and κ = δ: neither fits beside what is reserved
     code, out, _ = run(capsys, "release", *words, *small, "--ledger", "keys.ledger")
-    assert code == 0 and "δ = 0 for keys found in the data" in out  # a request can spend all of both
+    assert code == 0 and "the budget is spent, and no further release fits" in out  # a request can spend all of both
     code, out, _ = run(capsys, "ledger", "show", "keys.ledger")
     assert code == 0 and " κ " in out and "1e-06" in out
     code, out, _ = run(capsys, "release", "flights.parquet", "--count", "--unit", "person", *stated, "--ledger",
@@ -240,3 +242,47 @@ def test_contrasts_forget_no_choice() -> None:
     with refused("shares-of-found-groups"):
         release.shares("count")
     assert len(release.difference("OSL", "BER", "delay_median").rows()) == 1
+
+
+@pytest.mark.parametrize("groups", [1, 10])
+def test_the_spare_number_has_noise_of_its_own(groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the noise of the count, both looks at a key would fail or pass together."""
+    seen = []
+    shows = Threshold.shows
+
+    def record(self: Threshold, people: Any, noise: Any, spare: Any, spare_noise: Any) -> Any:
+        seen.append((self.has_spare, noise.tolist(), spare_noise.tolist()))
+        return shows(self, people, noise, spare, spare_noise)
+
+    monkeypatch.setattr(Threshold, "shows", record)
+    gm.release(gm.Request(_visits(), guarantee=GUARANTEE, **{**FOUND, "groups_per_unit": groups}))
+    drawn = [each for _, noise, spare in seen for each in (*noise, *(spare if groups > 1 else ()))]
+    assert {has for has, _, _ in seen} == {groups > 1}
+    assert len(set(drawn)) == len(drawn) > 4  # two draws agree with probability 2^-50
+
+
+def test_the_best_keys_are_those_with_the_largest_noisy_counts() -> None:
+    found = gm.release(gm.Request(_visits(), guarantee=GUARANTEE, top=2, **FOUND))
+    assert len(found.rows()) == 2
+    assert all(200 < row["value"] < 400 for row in found.rows())
+    assert len(gm.release(gm.Request(_visits(), guarantee=GUARANTEE, top=3, **FOUND)).rows()) == 3
+
+
+def test_keys_are_told_in_the_order_of_texts_and_numbers() -> None:
+    visits = _visits().with_columns(
+        pl.col("sex").replace_strict({"f": 10, "m": 9}, return_dtype=pl.Int64).alias("code")
+    )
+    texts = gm.release(gm.Request(visits, guarantee=GUARANTEE, **FOUND)).rows()
+    numbers = gm.release(gm.Request(visits, guarantee=GUARANTEE, **{**FOUND, "by": {"code": "found"}})).rows()
+    assert [row["airport"] for row in texts] == ["BER", "OSL", "ÅLE"]
+    assert [row["code"] for row in numbers] == [9, 10]
+
+
+def test_a_count_is_released_with_the_noise_that_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise of the other sign would tell the count itself, from whether it was shown."""
+    visits = pl.DataFrame({"person": range(400), "airport": ["OSL"] * 400})
+    for sign in (-1, 1):
+        noise = sign * (1 << 52)
+        monkeypatch.setattr("gaussmith.mechanism.normal_integers", lambda size, bits, noise=noise: np.full(size, noise))
+        (row,) = gm.release(gm.Request(visits, guarantee=GUARANTEE, **FOUND)).rows()
+        assert sign * (row["value"] - 400) > 1

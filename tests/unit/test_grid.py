@@ -244,3 +244,34 @@ def test_no_person_is_larger_than_the_extents(k: int) -> None:
     assert all(Fraction(e) >= whole for e, whole in zip(codes.extents, exact, strict=False))
     assert codes.extents[:-1] == pytest.approx([float(whole) for whole in exact], rel=1e-15)
     assert codes.extents[-1] == k
+
+
+BOX = gm.Box([0.0, -3.0], [1.0, 8.0])
+
+
+@pytest.mark.parametrize("absent", [0.25, 5.0])
+def test_somebody_who_is_absent_is_charged_like_a_record(absent: float) -> None:
+    lift, gone = Dense(np.ones((2, 3))), np.full(2, absent)
+    grid = make_grid(lift, BOX, CODES, "add-remove", 1.0, gone)
+    assert grid.absent is not None and np.allclose(grid.absent, gone * grid.scale)
+    record, nobody = BOX.largest(grid.lift, "add-remove", CODES.extents), math.sqrt(2) * absent * grid.scale
+    assert math.isclose(grid.reach(BOX, CODES, "add-remove"), max(record, nobody) + math.sqrt(2), rel_tol=1e-12)
+    assert math.isclose(max(record, nobody), 2.0**NOISE_BITS, rel_tol=1e-9)
+
+
+def test_absent_people_who_do_not_fit_are_refused() -> None:
+    with refused("absent-people-do-not-match-lift"):
+        make_grid(rows(2), BOX, CODES, "add-remove", 1.0, np.ones(3))
+    with refused("absent-people-do-not-match-lift"):
+        make_grid(Diagonal(np.ones(2)), BOX, CODES, "add-remove", 1.0, np.ones(2))
+    with refused("absent-people-under-replace-one"):
+        make_grid(rows(2), BOX, CODES, "replace-one", 1.0, np.ones(2))
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_many_groups_are_lifted_as_each_alone(columns: int) -> None:
+    grid = Grid(Dense(np.arange(1.0, 2 * columns + 1).reshape(2, columns)), 1.0)
+    sums, records = np.array([[5, 7], [11, 2]]), np.array([3, 4])
+    found = grid.lifted_rows(CODES, sums, records)
+    each = [list(map(int, grid.lifted(CODES, s.tolist(), int(n)))) for s, n in zip(sums, records, strict=True)]
+    assert found is not None and found.tolist() == each

@@ -65,7 +65,7 @@ def test_no_name_steers_a_terminal_or_a_page(kind: str, table: str, tmp_path: Pa
     request = requests(table)[kind]
     release = gm.release(request)
     shown = [repr(request), str(request.plan), request.plan.explain(), str(release), repr(release), repr(request.plan)]
-    shown += [html.unescape(each._repr_html_()) for each in (request.plan, release)]
+    shown += [html.unescape(each._repr_html_()) for each in (request, request.plan, release)]
     shown.append(html.unescape(release.report(tmp_path / "report.html").read_text("utf-8")))
     assert [steering(text) for text in shown] == [""] * len(shown)
     if kind != "filter":

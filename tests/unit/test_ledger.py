@@ -46,7 +46,7 @@ def test_a_new_ledger_holds_what_it_was_given(path: Path) -> None:
         assert ledger.spent == 0
         assert ledger.remaining == ledger.budget == charge_units(Guarantee(epsilon=3, delta=1e-6).mu)
         assert ledger.remaining_epsilon == 3
-    assert repr(made) == f"Ledger({str(path)!r})"
+    assert repr(made) == f"Ledger({str(path)!r}, 100 % left)"
     assert sqlite3.connect(path).execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 

@@ -118,6 +118,22 @@ def test_a_damaged_file(ledger: Ledger, path: Path) -> None:
         Ledger(path)
 
 
+def test_damage_that_sqlite_quotes_in_bytes_that_are_no_text(ledger: Ledger, path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"CREATE TABLE gaussmith_e", b"CREATE TABL\xff gaussmith_e"))
+    with refused("ledger-damaged", LedgerError, ledger=str(path)):
+        Ledger(path)
+
+
+def test_damage_that_makes_bytes_of_a_text(ledger: Ledger, path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TRIGGER gaussmith_entries_UPDATE")
+        connection.execute("UPDATE gaussmith_entries SET software = CAST(software AS BLOB)")
+    connection.close()
+    with refused("ledger-damaged", LedgerError, ledger=str(path)):
+        Ledger(path).verify()
+
+
 def test_damage_out_of_the_way_is_found_by_verify(ledger: Ledger, path: Path) -> None:
     for number in range(12):
         ledger.reserve(None, "request", EIGHTH, note={"number": number})

@@ -220,7 +220,7 @@ def test_rows_without_a_value_are_left_out() -> None:
     present = data["age"].drop_nulls()
     assert len(present) < 3000
     assert release["age_variance"].value == pytest.approx(present.var(ddof=0), rel=1e-2)
-    assert "only rows where age is not missing" in release.notes()
+    assert "rows where age is missing are left out" in release.notes()
 
 
 def test_a_covariance_is_over_rows_that_have_all_its_columns() -> None:

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from noisy import noisy_release
 from refusals import refused
 
 import gaussmith as gm
 from gaussmith.cli import main
+from gaussmith.cli.flag_texts import read_keys
 
 G = gm.Guarantee(epsilon=1, delta=1e-6)
 
@@ -119,9 +121,20 @@ def test_all_answers_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "more answers" not in printed
     assert main([*asked, "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
-    assert "more answers: in " in printed
-    assert "answers.csv" in printed
+    assert "code=23 " in printed and "code=24 " not in printed
+    assert "… and 276 more answers: --all prints them" in printed
+    assert "has them in answers.csv and answers.parquet" in printed
     assert len((tmp_path / "out" / "answers.csv").read_text().splitlines()) == 301
+    assert main([*asked, "--out", str(tmp_path / "again"), "--all"]) == 0
+    printed = capsys.readouterr().out
+    assert all(f"code={k} " in printed for k in range(300)) and "more answers" not in printed
+    for command in ("plan", "rehearse"):
+        assert main([command, *asked[1:]]) == 0
+        printed = capsys.readouterr().out
+        assert "… and 276 more answers: --all prints them\n" in printed and "code=24 " not in printed
+        assert main([command, *asked[1:], "--all"]) == 0
+        printed = capsys.readouterr().out
+        assert all(f"code={k} " in printed for k in range(300)) and "more answers" not in printed
 
 
 def test_a_regression_by_other_names_is_told_how_to_be_written() -> None:
@@ -171,3 +184,159 @@ def test_more_coefficients_than_people_are_refused(capsys: pytest.CaptureFixture
     flags = [f"--bounds={name}:0:1" for name in "yabc"]
     assert main(["plan", "--regression", "y~a+b+c", *flags, "--epsilon=1", "--delta=1e-6", "--rows=3"]) == 2
     assert "a regression with 4 coefficients over rows=3" in capsys.readouterr().err
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> str:
+    """What a command prints, as one line: its error, or what it shows."""
+    assert main([*words, "--epsilon=1", "--delta=1e-6"]) == code
+    printed = capsys.readouterr()
+    return " ".join((printed.err if code else printed.out).split())
+
+
+@pytest.fixture
+def deliveries(tmp_path: Path) -> str:
+    path = tmp_path / "deliveries.csv"
+    path.write_text("courier_id,city,minutes\n1,Bonn,20\n2,Lyon,30\n")
+    return str(path)
+
+
+def test_a_guarantee_in_pieces_is_told_how_to_be_written() -> None:
+    for given, says in (
+        ({"epsilon": 1, "delta": 1e-6}, "write guarantee=gaussmith.Guarantee(epsilon=…, delta=…)"),
+        ({"mu": 1}, "write guarantee=gaussmith.Guarantee(mu=…)"),
+    ):
+        fields: dict[str, Any] = {"count": True, **given}
+        with refused("unknown-field-of-request", says=says):
+            gm.Request("people.csv", **fields)
+    with refused("unknown-key-in-request", says="write guarantee = { epsilon = 1, delta = 1e-06 }"):
+        gm.Request.from_dict({"source": "people.csv", "count": True, "epsilon": 1})
+
+
+def test_bounds_in_the_wrong_order_are_offered_in_the_right_one(capsys: pytest.CaptureFixture[str]) -> None:
+    for field in ("means", "sums", "medians"):
+        asked: dict[str, Any] = {field: {"minutes": (1234567.5, 0)}}
+        with refused("bounds-reversed", says="did you mean [0, 1234567.5]?"):
+            gm.Request("a.csv", guarantee=G, **asked)
+    assert "did you mean --mean minutes:0:60?" in told(capsys, "plan", "--mean", "minutes:60:0")
+    assert "finite" in told(capsys, "plan", "--mean", "minutes:inf:0")
+
+
+def test_bounds_after_spaces(deliveries: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["plan"], ["release", deliveries]):
+        assert "write --mean minutes:0:60" in told(capsys, *words, "--mean", "minutes", "0", "60")
+    assert "write --bounds warmth:-10:40" in told(capsys, "plan", "--bounds", "warmth", "-10", "40")
+
+
+def test_a_missing_file_with_a_close_name(deliveries: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = told(capsys, "release", deliveries.replace("ies.csv", "ys.csv"), "--count")
+    assert f"did you mean '{deliveries}'?" in said
+    far = told(capsys, "release", deliveries.replace("deliveries", "people"), "--count")
+    assert "check the path" in far and "deliveries" not in far
+    request = Path(deliveries).with_name("request.toml")
+    request.write_text("")
+    with refused("no-such-request-file", says=f"did you mean '{request}'?"):
+        gm.Request.from_toml(request.with_name("reqest.toml"))
+
+
+def test_groups_by_other_names_and_without_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    for flag in ("--groupby", "--group-by", "--group_by"):
+        assert "did you mean '--by'?" in told(capsys, "plan", "--count", flag, "city")
+    said = told(capsys, "plan", "--count", "--by", "city")
+    assert "or --by-found city to find them privately, or --bins city=0,10,20 for numbers and dates" in said
+    assert "found" not in told(capsys, "plan", "--histogram", "city")
+
+
+def test_a_decimal_comma(capsys: pytest.CaptureFixture[str]) -> None:
+    for flags, says in (
+        (["--epsilon", "1,5", "--delta", "1e-6"], "use a point: --epsilon 1.5"),
+        (["--epsilon", "1", "--delta", "1e-6", "--rows", "10,000"], "write it without commas: --rows 10000"),
+        (["--epsilon", "one", "--delta", "1e-6"], "write for example --epsilon 1"),
+    ):
+        assert main(["plan", "--count", *flags]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_a_release_without_a_request() -> None:
+    asked: dict[str, Any] = {"count": True, "epsilon": 1}
+    with refused("field-beside-request", says="gaussmith.Request('deliveries.csv', count=…, guarantee="):
+        gm.release("deliveries.csv", **asked)
+    with refused("no-such-argument", says="did you mean 'ledger'?"):
+        gm.release(gm.Request("a.csv", count=True, guarantee=G), ledgr="a.ledger")  # type: ignore[arg-type]
+
+
+def test_help_begins_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["release", "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "usage: gaussmith release SOURCE [OPTION…]"
+    assert lines.index("examples:") < 12 < lines.index("options:")
+    assert any("--unit person" in line for line in lines[:20])
+
+
+def test_a_rehearsal_without_a_request() -> None:
+    asked: dict[str, Any] = {"means": {"minutes": (0, 60)}, "epsilon": 1}
+    says = "gaussmith.rehearse(gaussmith.Request('deliveries.csv', means=…, guarantee=gaussmith.Guarantee(…)))"
+    with refused("field-beside-request", says=says):
+        gm.rehearse("deliveries.csv", **asked)
+    with refused("not-a-request", says="write gaussmith.rehearse(gaussmith.Request('deliveries.csv', count=True"):
+        gm.rehearse("deliveries.csv")
+    with refused("no-such-argument", says="rows"):
+        gm.rehearse(gm.Request("a.csv", count=True, guarantee=G), row=10)  # type: ignore[arg-type]
+
+
+def test_notes_name_flags_where_flags_are_used(deliveries: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("release", "plan"):
+        shown = told(capsys, command, deliveries, "--count", "--unit", "courier_id", code=0)
+        assert "(--ids integer: one)" in shown and "ids =" not in shown
+    request = Path(deliveries).with_name("request.toml")
+    request.write_text(f"source = '{deliveries}'\nunit = 'courier_id'\ncount = true\nguarantee = {{ mu = 1 }}\n")
+    assert main(["release", str(request)]) == 0
+    assert '(ids = "integer": one)' in " ".join(capsys.readouterr().out.split())
+
+
+def test_rows_per_unit_beside_quantiles_alone(deliveries: str, capsys: pytest.CaptureFixture[str]) -> None:
+    median = ["plan", deliveries, "--median", "minutes:0:60", "--unit", "courier_id", "--rows-per-unit", "4"]
+    says = "--rows-per-unit has no effect here"
+    assert says in told(capsys, *median, code=0)
+    assert says not in told(capsys, *median, "--mean", "minutes:0:60", code=0)
+    assert says not in told(capsys, *median, "--count-rows", code=0)
+    request: dict[str, Any] = {"medians": {"minutes": (0, 60)}, "unit": "courier_id", "guarantee": G}
+    with_limit, without = (gm.Request(deliveries, **request, rows_per_unit=k).plan.hash for k in (4, None))
+    assert with_limit == without  # as the line says
+
+
+def test_a_column_that_may_name_people(deliveries: str, capsys: pytest.CaptureFixture[str]) -> None:
+    says = "each row counts as one person; if courier_id names the person, add --unit courier_id answer "
+    for command in ("release", "plan"):
+        assert told(capsys, command, deliveries, "--count", code=0).startswith(says)
+        assert "names the person" not in told(capsys, command, deliveries, "--count", "--unit", "courier_id", code=0)
+    Path(deliveries).write_text("courier_id,city,minutes\n")  # values have no say
+    assert told(capsys, "release", deliveries, "--count", code=0).startswith(says)
+    Path(deliveries).write_text("order_id,person,minutes\n")
+    said = told(capsys, "release", deliveries, "--count", code=0)
+    assert "if one of order_id, person names the person, add --unit with its name" in said
+    Path(deliveries).write_text("paid,city,minutes\n")
+    assert "names the person" not in told(capsys, "release", deliveries, "--count", code=0)
+    assert main(["release", deliveries, "--count", "--mu", "1", "--json"]) == 0
+    assert capsys.readouterr().out.startswith("{")
+
+
+def test_the_bounds_of_a_sum_are_said_to_be_of_a_persons_total() -> None:
+    visits = pl.DataFrame({"person": [1, 1, 2], "cost": [1.0, 2.0, 3.0]})
+    asked = {"sums": {"cost": (0, 10)}, "guarantee": gm.Guarantee(mu=1)}
+    said = "the bounds of cost are for the total of a person over all rows, not for one row"
+    assert said in gm.release(gm.Request(visits, unit="person", **asked)).notes()
+    assert said not in gm.release(gm.Request(visits, **asked)).notes()
+
+
+def test_keys_of_flags_have_no_blanks_around_them() -> None:
+    assert read_keys("--by", ["city=Paris, Saint Étienne ,Nice"], "") == {"city": ["Paris", "Saint Étienne", "Nice"]}
+    assert read_keys("--by", ["year=2024, 2025"], "") == {"year": [2024, 2025]}
+
+
+def test_a_mean_of_texts_is_told_how_to_ask(tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text("back\n" + "yes\nno\n" * 50, "utf-8")
+    request = gm.Request(str(path), means={"back": (0, 1)}, guarantee=gm.Guarantee(mu=1e-6))
+    shown = next(text for _ in range(200) if "unknown" in (text := str(gm.release(request))))
+    assert "a column made of a condition has 1 where it holds" in " ".join(shown.split())

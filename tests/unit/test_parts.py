@@ -56,7 +56,7 @@ def test_a_question_of_several_draws_reads_like_one_of_one() -> None:
     assert ((lower < release.values) & (release.values < upper)).all()
     assert release.standard_errors == pytest.approx(np.sqrt(np.diag(release.covariance())), rel=1e-6)
     text = str(release)
-    assert "age_mean: only rows where age is not missing" in text and "each row is one person" in text
+    assert "age_mean: rows where age is missing are left out" in text and "each row is one person" in text
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])

@@ -189,8 +189,11 @@ def test_a_file_and_flags_ask_the_same(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_a_quantile_without_bounds_can_learn_them() -> None:
     table = pl.DataFrame({"income": [20_000 + 14.0 * i for i in range(5_001)]})
-    with refused("quantile-without-bounds", says='bounds = { income = "private" }'):
+    with refused("quantile-without-bounds", says='bins = { income = "private" }'):
         gm.Request(table, medians=["income"], guarantee=gm.Guarantee(mu=30))
-    request = gm.Request(table, medians=["income"], bounds={"income": "private"}, guarantee=gm.Guarantee(mu=30))
-    low, high = gm.release(request)["answers"]["income_median"].interval(1 - 1e-12)
-    assert 50_000 < low <= 55_000 <= high < 60_000
+    for said in ("bins", "bounds"):
+        learned = {said: {"income": "private"}}
+        release = gm.release(gm.Request(table, medians=["income"], guarantee=gm.Guarantee(mu=30), **learned))
+        found = release if said == "bins" else release["answers"]
+        low, high = found["income_median"].interval(1 - 1e-12)
+        assert 50_000 < low <= 55_000 <= high < 60_000

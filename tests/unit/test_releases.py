@@ -136,7 +136,7 @@ def test_printing_reads_as_a_table():
     lines = text.splitlines()
     assert lines[0].split() == ["answer", "value", "±", "error", "95", "%", "interval"]
     assert lines[1].startswith("age")
-    assert "Intervals cover the noise. They do not cover clipping" in text
+    assert "Intervals cover the noise, not clipping" in text
     assert "<table>" in gm.plan(PEOPLE, G).release(ROWS)._repr_html_()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from importlib import resources
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -20,6 +21,7 @@ from gaussmith.plans.standard_gaussian import compare_block, compare_release, sh
 from gaussmith.report import charts, spectra, vectors
 from gaussmith.report.cell_charts import cell_pictures
 from gaussmith.report.drawing import draw
+from gaussmith.report.error_bars import _domain, caption_of, interval_specs
 from gaussmith.report.geometry import differences, noise_covariance, pair
 from gaussmith.report.page import page
 from gaussmith.words.plans import plan_text
@@ -177,7 +179,7 @@ def test_every_colour_of_a_chart_has_one_for_the_dark() -> None:
     dark = style[style.index("prefers-color-scheme: dark") :]
     plan = gm.plan(SQUARE, G, count=True)
     release = noisy_release(plan, [5.0, 6.0, 7.0])
-    specs = [charts.plan_spec(plan.block), charts.interval_spec(release), charts.noise_spec(compare_release(release))]
+    specs = [charts.plan_spec(plan.block), *interval_specs(release.rows()), charts.noise_spec(compare_release(release))]
     used = {m for spec in specs for m in re.findall(r'(?:fill|stroke)="#\w+"', draw(spec, ""))}
     assert used
     assert {c for c in used if f"svg [{c}]" not in dark} <= {f'fill="{charts.OTHERS}"', f'stroke="{charts.OTHERS}"'}
@@ -315,8 +317,66 @@ def test_pictures_of_quantiles_name_their_column_and_ticks_do_not_meet() -> None
         }  # fmt: skip
 
 
-def test_error_bars_of_answers_that_are_mostly_noise_are_whole() -> None:
+def drawn_rows(release: gm.Release) -> list[list[dict[str, Any]]]:
+    """The rows of each chart of error bars."""
+    return [spec["data"]["values"] for spec in interval_specs(release.rows())]
+
+
+def test_error_bars_stand_at_their_values() -> None:
+    """The numbers of a chart are those of the table, and so are the places of its marks."""
     plan = gm.Request("a.csv", histograms={"sex": ["f", "m"]}, guarantee=G).plan
-    rows = charts.interval_spec(noisy_release(plan, [-0.8, 1000.0]))["data"]["values"]
-    assert (rows[0]["low"], rows[0]["high"]) == (-100.0, 100.0)  # its interval, cut at 0, lies above its value
-    assert -1 < rows[1]["low"] < 0 < rows[1]["high"] < 1
+    release = noisy_release(plan, [-0.8, 1000.0])
+    ((first, second),) = drawn_rows(release)
+    for drawn, row in zip((first, second), release.rows(), strict=True):
+        assert (drawn["low"], drawn["value"], drawn["high"]) == (row["lower"], row["value"], row["upper"])
+    assert first["low"] == 0 and first["near"] == 0 and first["value"] == -0.8  # its interval is cut at 0
+    assert "outside its bounds" in caption_of(release.rows()) and "outside" not in caption_of(release.rows()[1:])
+    root = ElementTree.fromstring(draw(interval_specs(release.rows())[0], ""))
+    low, high = (float(each.get("cx") or "") for each in root.iter("{http://www.w3.org/2000/svg}circle"))
+    domain = interval_specs(release.rows())[0]["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert domain[0] < first["value"] and domain[1] > second["high"]
+    assert high - low == pytest.approx(1000.8 / (domain[1] - domain[0]) * charts.NARROW, abs=0.1)
+
+
+def test_answers_share_an_axis_where_their_scales_are_alike() -> None:
+    plan = gm.plan(gm.Box({"age": (0, 100), "visits": (0, 80), "spent": (0, 1e6)}), G, count=True, weights="relative")
+    panels = drawn_rows(noisy_release(plan, [2e5, 3e5, 4e9, 5e3]))
+    assert [[row["label"] for row in panel] for panel in panels] == [["age", "visits"], [""], [""]]
+    titles = [
+        spec["layer"][1]["encoding"]["x"]["axis"]["title"]
+        for spec in interval_specs(noisy_release(plan, [2e5, 3e5, 4e9, 5e3]).rows())
+    ]
+    assert titles == ["released value", "spent", "count"]
+
+
+def test_groups_are_rows_and_every_answer_has_its_axis() -> None:
+    plan = gm.Request(
+        "a.csv", by={"sex": ["f", "m"]}, means={"age": (0, 100)}, complete=["age"], count=True, guarantee=G
+    ).plan
+    release = noisy_release(plan, [[100.0, 1000.0], [1.0, 2.0]])
+    panels = drawn_rows(release)
+    assert [[row["label"] for row in panel] for panel in panels] == [["f", "m"], ["f", "m"]]
+    assert "low" in panels[0][0] and "low" not in panels[0][1]  # too few people for an interval: no mark, and said
+    assert panels[0][1]["text"] == "unknown" and "Unknown: too few" in caption_of(release.rows())
+
+
+def test_an_axis_has_0_where_it_is_not_far() -> None:
+    assert _domain([40.0, 60.0])[0] > 0
+    assert _domain([5.0, 60.0])[0] < 0 < _domain([-60.0, -5.0])[1]
+    assert all(low < high for low, high in map(_domain, ([], [0.0], [7.0], [-7.0])))
+
+
+def test_limits_are_named_where_people_have_several_rows(tmp_path: Path) -> None:
+    visits = pl.DataFrame({"person": [1, 1, 2], "x": [1.0, 2.0, 3.0]})
+    asked = {"means": {"x": (0, 5)}, "count": True, "guarantee": gm.Guarantee(mu=1)}
+    for limits in ({"unit": "person", "rows_per_unit": 2}, {}):
+        page = gm.release(gm.Request(visits, **asked, **limits)).report(tmp_path / "report.html").read_text("utf-8")
+        assert ("rows, groups and values of a person beyond them" in page) == bool(limits)
+
+
+def test_the_error_of_a_quantile_is_told_as_what_it_is(tmp_path: Path) -> None:
+    people = pl.DataFrame({"x": [1.0, 2.0, 3.0] * 30})
+    for asked in ({"medians": {"x": (0, 5)}}, {"means": {"x": (0, 5)}}):
+        release = gm.release(gm.Request(people, guarantee=gm.Guarantee(mu=1), **asked))
+        page = release.report(tmp_path / "report.html").read_text("utf-8")
+        assert ("of a quantile, half the length of its 68 % interval" in page) == ("medians" in asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 
 import pytest
 from refusals import refusal, refused
@@ -110,7 +111,7 @@ TOML = 'source = "x.csv"\nguarantee = { epsilon = 1, delta = 1e-6 }\n'
             TOML + "zzz = 1",
             refusal(
                 "unknown-key-in-request",
-                says="keys_delta, diagnose, budget, vector_means, guarantee, neighbours, question",
+                says="keys_delta, keys_first, diagnose, budget, vector_means, guarantee, neighbours, question",
             ),
         ),
         (
@@ -178,3 +179,10 @@ def test_a_release_takes_a_request_or_its_file(tmp_path, monkeypatch):
         with refused("not-a-request", says=says) as caught:
             gm.release(thing)
         assert caught.value.exit_code == 2
+
+
+def test_help_and_notebooks_name_every_field() -> None:
+    shown = inspect.signature(gm.Request).parameters
+    assert next(iter(shown)) == "source" and {"unit", "sums", "by", "guarantee", "questions"} <= set(shown)
+    assert shown["sums"].default == {} and shown["unit"].default is None
+    assert {"name", "share", "medians"} <= set(inspect.signature(gm.Question).parameters)

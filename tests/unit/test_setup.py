@@ -32,6 +32,7 @@ case "$1 $2" in
   "-c "*ensurepip*) [ -z "$FAKE_NO_VENV" ] ;;
   "-m venv") mkdir -p "$4/bin" && cp "$0" "$4/bin/python" ;;
   "-m pip") echo "$*" >>"$FAKE_LOG" && [ -z "$FAKE_PIP_FAILS" ] ;;
+  "-m pytest") echo "$PWD|$*" && case " $FAKE_TESTS " in *" $3 "*) exit "${FAKE_TESTS%% *}" ;; esac ;;
   *) echo "$PWD|$*" ;;
 esac
 """
@@ -48,7 +49,7 @@ class Tree:
     def run(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
         # A bare environment: no HOME, no variable of the machine that runs the tests but PATH.
         base = {"PATH": os.environ["PATH"], "PYTHON": str(self.python), "FAKE_LOG": str(self.log)}
-        base |= {"FAKE_VERSION": "3.12.1", "FAKE_NO_VENV": "", "FAKE_PIP_FAILS": ""}
+        base |= {"FAKE_VERSION": "3.12.1", "FAKE_NO_VENV": "", "FAKE_PIP_FAILS": "", "FAKE_TESTS": ""}
         return subprocess.run(
             [self.root / "run", *arguments],
             cwd=cwd or self.root.parent,
@@ -146,7 +147,7 @@ def test_the_lowest_versions_have_an_environment_of_their_own(tree: Tree) -> Non
     words = done.stdout.strip().split("|-m pytest ")[1].split()
     files = [word for word in words if word.startswith("tests/")]
     assert {"tests/unit/test_files.py", "tests/unit/test_sources.py", "tests/unit/test_versions.py"} <= set(files)
-    assert words == ["-n", "2", "--dist", "loadfile", "-k", "not", "spark", *files]
+    assert words == ["--cache-clear", "-n", "2", "--dist", "loadfile", "-k", "not", "spark", *files]
     for file in files:
         assert (ROOT / file).is_file(), file
     spared = {path.name for path in (ROOT / "tests/engines").glob("test_*.py")} - {Path(file).name for file in files}
@@ -154,9 +155,24 @@ def test_the_lowest_versions_have_an_environment_of_their_own(tree: Tree) -> Non
 
     assert tree.run("test", "--lowest", "-k", "x").stdout.endswith("|-m pytest -k x\n")
     assert len(tree.pip_calls()) == 3
-    assert tree.run("test", "--lowest", "--all").stdout.endswith("|-m pytest -n 2 --dist loadfile\n")
+    assert tree.run("test", "--lowest", "--all").stdout.endswith("|-m pytest --cache-clear -n 2 --dist loadfile\n")
     assert tree.pip_calls()[4].endswith("requirements/lowest-all.txt")
     assert tree.run("test", "--lowest", "-q").stderr == ""  # the larger set holds the smaller one
+
+
+def test_what_fails_in_a_whole_run_must_fail_twice(tree: Tree) -> None:
+    first, again = "-m pytest --cache-clear -n 2 --dist loadfile", "-m pytest --last-failed --last-failed-no-failures none"
+    for failing, status, started in [
+        ("", 0, [first]),
+        ("1 --cache-clear", 0, [first, again]),
+        ("1 --cache-clear --last-failed", 1, [first, again]),
+        ("2 --cache-clear", 2, [first]),  # interrupted, not failed
+    ]:
+        done = tree.run("test", FAKE_TESTS=failing)
+        assert (done.returncode, [line.split("|")[1] for line in done.stdout.splitlines()]) == (status, started)
+        assert ("what failed is run once more" in done.stderr) == (again in started)
+    alone = tree.run("test", "-q", FAKE_TESTS="1 -q")
+    assert (alone.returncode, alone.stdout.splitlines()) == (1, [f"{tree.root}|-m pytest -q"])
 
 
 def test_a_failed_install_leaves_no_stamp_and_is_tried_again(tree: Tree) -> None:
@@ -253,8 +269,8 @@ def test_the_files_pin_what_the_project_declares() -> None:
             requirement = Requirement(text)
             versions = {version for version, _ in pinned[canonicalize_name(requirement.name)]}
             assert any(requirement.specifier.contains(version) for version in versions), text
-    extras = [Requirement(text) for texts in PROJECT["project"]["optional-dependencies"].values() for text in texts]
-    for requirement in extras:  # what is offered is tested
+    offered = {name: texts for name, texts in PROJECT["project"]["optional-dependencies"].items() if name != "all"}
+    for requirement in [Requirement(text) for texts in offered.values() for text in texts]:  # what is offered is tested
         assert all(requirement.specifier.contains(version) for version, _ in dev[canonicalize_name(requirement.name)])
 
 
@@ -302,7 +318,7 @@ def test_what_the_code_imports_is_what_is_declared() -> None:
     extras = [text for texts in PROJECT["project"]["optional-dependencies"].values() for text in texts]
     offered = {canonicalize_name(Requirement(text).name) for text in extras}
     # pandas and pyarrow are met only in the hands of those who bring their tables.
-    assert core <= imported <= core | offered | {"pandas", "pyarrow"}
+    assert core <= imported <= core | offered | {"pandas", "pyarrow", "dp-accounting"}
 
 
 @pytest.fixture(scope="module")

@@ -27,3 +27,24 @@ def test_groups_whose_noise_counts_people_are_released_from_plain_data(tmp_path:
     charged = plan.release(ROWS, ledger=book, id="groups")
     assert charged.values == pytest.approx(expected, abs=1e-3)
     assert np.array_equal(plan.release(ROWS, ledger=book, id="groups").values, charged.values)
+
+
+def test_a_solution_is_kept_for_another_guarantee(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gaussmith.numerics.tied import ladder
+
+    monkeypatch.setattr(ladder, "_KEPT", {})
+    asked = {"means": {"a": (0, 1), "b": (0, 2)}, "count": True}
+    first = gm.Request("a.csv", guarantee=gm.Guarantee(mu=1), **asked).plan
+    assert first.ties and ladder._KEPT
+    fresh = gm.Request("a.csv", guarantee=gm.Guarantee(mu=2), **asked).plan
+    calls: list[str] = []
+    solve = ladder._solve
+    monkeypatch.setattr(ladder, "_solve", lambda body, how: calls.append(how) or solve(body, how))
+    again = gm.Request("a.csv", guarantee=gm.Guarantee(mu=2), **asked).plan
+    assert calls == [] and again.hash == fresh.hash
+    monkeypatch.setattr(ladder, "_KEPT", {})
+    solved = gm.Request("a.csv", guarantee=gm.Guarantee(mu=2), **asked).plan
+    assert calls and solved.hash == fresh.hash
+    for i in range(ladder.MAX_KEPT + 2):
+        _ = gm.Request("a.csv", means={"a": (0, 3 + i), "b": (0, 2)}, count=True, guarantee=gm.Guarantee(mu=1)).plan
+    assert len(ladder._KEPT) == ladder.MAX_KEPT

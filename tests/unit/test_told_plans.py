@@ -45,7 +45,7 @@ def test_questions_planned_together_are_compared_with_the_standard_that_answers_
 
 
 def test_tied_questions_are_compared_with_the_standard_at_its_best_shares() -> None:
-    from gaussmith.plans.standard_gaussian import standard_block, standard_scale
+    from gaussmith.plans.standard_gaussian import compare_block, compare_pieces, standard_block, standard_scale
 
     plan = three_questions()
     (tie,) = plan.ties
@@ -54,6 +54,9 @@ def test_tied_questions_are_compared_with_the_standard_at_its_best_shares() -> N
     for slot in plan.slots:
         scale = standard_scale(plan[slot.name])
         assert scale == pytest.approx(np.sqrt(sum(roots) / roots[tie.members.index(slot.draws[0])]))
+    means = gm.Request("a.csv", means={"a": (0, 1), "b": (0, 2)}, count=True, guarantee=G).plan
+    apart = [compare_block(piece.block, standard_scale=standard_scale(piece)) for piece in means.pieces]
+    assert compare_pieces(means) == [each for some in apart for each in some] and len(apart) > 1
     text = str(plan)
     assert text.count("one noise for everything asked, as good as any Gaussian noise can be") == 3
     assert "all answers together are as good as any Gaussian noise can be" in text
@@ -148,9 +151,10 @@ def test_stand_ins_are_told_where_numbers_are_text_or_where_they_were_said(tmp_p
     file.write_text("who,usd\na,$5\nb,$6\n")
     told = "a missing value, or text that is not a plain number (45%, $5, 1,5), counts as "
     text = " ".join(str(ask(str(file), means={"usd": (0, 10)})).split())
-    assert "only rows where usd is not missing, nor text that is not a plain number (45%, $5, 1,5)" in text
+    assert "rows where usd is missing or no plain number (45%, $5, 1,5) are left out" in text
     both = {"means": {"usd": (0, 10)}, "sums": {"usd": (0, 20)}, "unit": "who", "rows_per_unit": 2}
-    assert f"usd_sum: {told}0 in usd" in " ".join(str(ask(str(file), **both)).split())
+    bounds = "the bounds of usd are for the total of a person over all rows, not for one row"
+    assert f"usd_sum: {bounds}; {told}0 in usd" in " ".join(str(ask(str(file), **both)).split())
     promised = " ".join(str(ask(str(file), **both, complete=["usd"])).split())
     assert f"{told}0 in the sum of usd, 5 in the mean of usd" in promised
     assert "counts as" not in str(ask(means={"score": (0, 100)}))

@@ -24,7 +24,7 @@ from gaussmith.catalogue.bounded_contribution import bounded_contribution
 from gaussmith.catalogue.classic import classic
 from gaussmith.catalogue.clipped import clipped
 from gaussmith.catalogue.coinpress import coinpress
-from gaussmith.catalogue.comparison import Comparison, Sweep, compare, sweep
+from gaussmith.catalogue.comparison import Comparison, compare
 from gaussmith.catalogue.correlated import correlated
 from gaussmith.catalogue.elliptical import elliptical
 from gaussmith.catalogue.entry import Entry, GaussianEntry
@@ -34,6 +34,7 @@ from gaussmith.catalogue.plan_mean import plan_mean
 from gaussmith.catalogue.rank_one import RankOne, rank_one
 from gaussmith.catalogue.slides import slides
 from gaussmith.catalogue.staged import StagedEntry, Step
+from gaussmith.catalogue.sweeps import Sweep, sweep
 
 __all__ = [
     "Comparison",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from gaussmith.domains import Ball, Box, Counts, GaussianData, SparseSum
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.problem import Domain
+from gaussmith.values import dataclass
 
 Make = Callable[[], Entry]
 

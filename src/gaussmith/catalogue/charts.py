@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gaussmith.chart_packages import LEFT_OUT, can_draw, require_vl_convert
+
 if TYPE_CHECKING:
-    from gaussmith.catalogue.comparison import Comparison, Sweep
+    from gaussmith.catalogue.comparison import Comparison
+    from gaussmith.catalogue.sweeps import Sweep
 
 Spec = dict[str, Any]
 
 INK, SOFT, LINE, OURS, OTHERS, WRONG = "#1c2733", "#5b6875", "#d5dbe1", "#0f62ac", "#8b96a1", "#b3261e"
+OUR_NAME = "gaussmith"
 PALETTE = ["#0f62ac", "#d9730d", "#3f8f4f", "#7a4fb5", "#8b96a1", "#b58900", "#2aa198", "#5b6875"]
 
 _CONFIG: Spec = {
@@ -36,7 +40,7 @@ def comparison_spec(comparison: Comparison) -> Spec:
             continue
         wrong = row.sound == "no"
         text = f"{row.ratio_to_best:.3g} ×" + (f"  not private: true δ = {row.true_delta:.2g}" if wrong else "")
-        kind = "unsound" if wrong else "ours" if row.mechanism == "gaussmith" else "sound"
+        kind = "unsound" if wrong else "ours" if row.mechanism == OUR_NAME else "sound"
         values.append({"mechanism": row.mechanism, "ratio": row.ratio_to_best, "text": text, "kind": kind})
     most = max(value["ratio"] for value in values)
     least = min(1.0, min(value["ratio"] for value in values))
@@ -79,19 +83,28 @@ def comparison_spec(comparison: Comparison) -> Spec:
 
 
 def sweep_spec(sweep: Sweep, field: str = "standard_error") -> Spec:
-    """A line per mechanism over the swept parameter; mechanisms that are not private as claimed are dashed."""
+    """A line per mechanism over the swept parameter; mechanisms that are not private as claimed are dashed.
+
+    Our line is first in the legend, thick, and drawn last: no other hides it.
+    """
     values = []
     for record in sweep.table():
         wrong = record["sound"] == "no"
-        series = record["mechanism"] + (" — not private" if wrong else "")
+        series = record["mechanism"] + (" (not private)" if wrong else "")
         values.append({"x": record[sweep.over], "y": record[field], "series": series, "unsound": wrong})
     spread = max(sweep.values) > 8 * min(sweep.values) > 0
-    x: Spec = {"axis": {"title": sweep.over, "tickCount": 6}}
+    values.sort(key=lambda value: (value["series"] != OUR_NAME, value["unsound"]))
+    x: Spec = {"axis": {"title": sweep.over.replace("_", " "), "tickCount": 6, "labelOverlap": True}}
+    if len(sweep.values) <= 12:
+        x["axis"] |= {"values": list(sweep.values), "format": "~g"}
     x["scale"] = {"type": "log" if spread else "linear", "nice": False, "zero": False}
     y = {"scale": {"type": "log"}, "axis": {"title": "standard error of a typical answer", "tickCount": 6}}
     spec = line_spec(values, x, y)
     dash = {"domain": [False, True], "range": [[1, 0], [4, 4]]}
     spec["encoding"]["strokeDash"] = {"field": "unsound", "type": "nominal", "scale": dash, "legend": None}
+    ours = f"datum.series === '{OUR_NAME}'"
+    spec["encoding"]["strokeWidth"] = {"condition": {"test": ours, "value": 4}, "value": 2}
+    spec["data"] = {"values": sorted(values, key=lambda value: value["series"] == OUR_NAME)}  # the last is on top
     return spec
 
 
@@ -121,24 +134,27 @@ def line_spec(values: list[Spec], x: Spec, y: Spec, title: str = "") -> Spec:
 
 def render(spec: Spec, suffix: str, page: str = "") -> str | bytes:
     """Save a spec as a picture (.png, .svg) or as a self-contained page (.html)."""
-    import vl_convert
-
+    white = {**spec, "background": "white"}
     if suffix == ".png":
-        return bytes(vl_convert.vegalite_to_png({**spec, "background": "white"}, scale=2))
-    svg = str(vl_convert.vegalite_to_svg({**spec, "background": "white"}))
+        return bytes(require_vl_convert("a picture as .png").vegalite_to_png(white, scale=2))
     if suffix == ".svg":
-        return svg
+        return str(require_vl_convert("a picture as .svg").vegalite_to_svg(white))
+    svg = str(require_vl_convert("a chart").vegalite_to_svg(white)) if can_draw() else f"<p>{LEFT_OUT}</p>"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Gaussmith: mechanisms compared</title>\n'
-        f"<style>body{{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:{INK}}}"
+        f"<style>:root{{color-scheme:light;background:white;color:{INK}}}"
+        "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
         f"table{{border-collapse:collapse}}td,th{{padding:.3rem .8rem;border-bottom:1px solid {LINE};text-align:right}}"
-        "td:first-child,th:first-child{text-align:left}h1{font-size:1.1rem}svg{max-width:100%;height:auto}"
+        "td,th{white-space:nowrap;font-variant-numeric:tabular-nums}td:first-child,th:first-child{text-align:left}"
+        "h1{font-size:1.1rem}.table{overflow-x:auto}svg{max-width:100%;height:auto;overflow:visible}"
         f"s{{color:{WRONG}}}</style></head>\n<body>\n{page}\n{svg}\n</body></html>\n"
     )
 
 
 def _chart(width: int, height: int) -> Spec:
+    # To the right there is room for fonts that are wider than the one that was measured.
     return {
+        "padding": {"left": 5, "top": 5, "bottom": 5, "right": 90},
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": width,
         "height": height,

@@ -8,7 +8,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,12 @@ from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import GaussmithError, PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
+from gaussmith.values import dataclass
 from gaussmith.words.numbers import figure
 from gaussmith.words.tables import text_table
 
 if TYPE_CHECKING:
+    from gaussmith.catalogue.sweeps import Sweep
     from gaussmith.plans import Plan
 
 HEADER = ["mechanism", "standard error", "total error", "× best", "× lower bound", "sound"]
@@ -51,9 +53,14 @@ class Row:
     reference: str = ""
 
     @property
+    def applies(self) -> bool:
+        """Whether it can answer this question at all."""
+        return self.total_error is not None
+
+    @property
     def usable(self) -> bool:
         """Whether its privacy claim is true."""
-        return self.total_error is not None and self.sound in ("yes", "corrected")
+        return self.applies and self.sound in ("yes", "corrected")
 
 
 @dataclass(frozen=True)
@@ -88,17 +95,23 @@ class Comparison:
     @property
     def remarks(self) -> list[str]:
         """Remarks that go with the table."""
-        return [*(f"{row.mechanism}: {row.note}" for row in self.rows if row.note), *self.notes]
+        told = [
+            f"{row.mechanism}{':' if row.applies else ' does not apply:'} {row.note}" for row in self.rows if row.note
+        ]
+        return [*told, *self.notes]
+
+    @property
+    def applied(self) -> list[Row]:
+        """The rows of mechanisms that apply: those of the printed table."""
+        return [row for row in self.rows if row.applies]
 
     def __str__(self) -> str:
-        table = text_table(HEADER, [self.cells(row) for row in self.rows])
+        table = text_table(HEADER, [self.cells(row) for row in self.applied])
         return "\n".join([self.title, "", table, "", *self.remarks]).rstrip()
 
-    def cells(self, row: Row, strike: Callable[[str], str] = lambda text: f"~~{text}~~") -> list[str]:
-        """One line of the table; a mechanism that is not private as claimed is struck through."""
-        name = row.mechanism if row.sound != "no" else strike(row.mechanism)
-        if row.total_error is None:
-            return [name, "", "", "", "", row.sound]
+    def cells(self, row: Row) -> list[str]:
+        """The line of a mechanism that applies; the last cell says whether it is private as claimed."""
+        assert row.total_error is not None
         assert row.standard_error is not None
         assert row.least_error is not None
         assert row.largest_error is not None
@@ -108,7 +121,7 @@ class Comparison:
         )
         sound = row.sound if row.sound != "no" else f"no: true δ = {row.true_delta:.2g}"
         ratios = ["" if r is None else _ratio(r) for r in (row.ratio_to_best, row.ratio_to_bound)]
-        return [name, errors, figure(row.total_error), *ratios, sound]
+        return [row.mechanism, errors, figure(row.total_error), *ratios, sound]
 
     def to_dict(self) -> dict[str, Any]:
         fields = asdict(self)
@@ -124,11 +137,10 @@ class Comparison:
 
     def chart(self) -> Any:
         """Total errors as bars, unsound mechanisms struck through (an Altair chart)."""
-        import altair
-
         from gaussmith.catalogue.charts import comparison_spec
+        from gaussmith.chart_packages import altair_chart
 
-        return altair.Chart.from_dict(comparison_spec(self))
+        return altair_chart(comparison_spec(self))
 
     def save(self, path: str | Path) -> Path:
         """Write a picture (.png, .svg), a page (.html) or the numbers (.json, .csv), by the suffix."""
@@ -137,11 +149,9 @@ class Comparison:
         return write(path, self, lambda: comparison_spec(self), self._page())
 
     def _page(self) -> str:
-        cells = [self.cells(row, strike=lambda text: f"\x00{text}\x01") for row in self.rows]
-        body = "".join("<tr>" + "".join(f"<td>{_struck(c)}</td>" for c in line) + "</tr>" for line in cells)
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in HEADER)
-        notes = "".join(f"<p>{html.escape(text)}</p>" for text in self.remarks)
-        return f"<h1>{html.escape(self.title)}</h1>\n<table><tr>{head}</tr>{body}</table>\n{notes}"
+        unsound = [row.sound == "no" for row in self.applied]
+        table = page_table(HEADER, [self.cells(row) for row in self.applied], unsound)
+        return f"<h1>{html.escape(self.title)}</h1>\n{table}\n{paragraphs(self.remarks)}"
 
 
 def compare(
@@ -223,82 +233,6 @@ def _with_ratios(row: Row, best: float, bound: float | None) -> Row:
     return replace(row, ratio_to_best=row.total_error / best, ratio_to_bound=row.total_error / bound if bound else None)
 
 
-# -- sweeps -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Comparisons over a range of one parameter: d, ε, k or n."""
-
-    over: str
-    values: tuple[float, ...]
-    comparisons: tuple[Comparison, ...]
-
-    def table(self) -> list[dict[str, Any]]:
-        """One record per value and mechanism that applies there."""
-        return [
-            {self.over: value, **asdict(row)}
-            for value, comparison in zip(self.values, self.comparisons, strict=True)
-            for row in comparison.rows
-            if row.total_error is not None
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"over": self.over, "values": list(self.values), "comparisons": [c.to_dict() for c in self.comparisons]}
-
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
-
-    def to_csv(self) -> str:
-        return write_csv(self.table())
-
-    def __str__(self) -> str:
-        """Total errors relative to the best, a line per mechanism and a column per value."""
-        names = list(dict.fromkeys(name for c in self.comparisons for name in c.mechanisms))
-        rows = []
-        for name in names:
-            cells = [name]
-            for comparison in self.comparisons:
-                row = next((r for r in comparison.rows if r.mechanism == name), None)
-                if row is None or row.ratio_to_best is None:
-                    cells.append("")
-                else:
-                    cells.append(f"{row.ratio_to_best:.3g}" if row.sound != "no" else f"~~{row.ratio_to_best:.3g}~~")
-            rows.append(cells)
-        head = [f"total error × best, {self.over} ="]
-        return text_table([*head, *(f"{value:g}" for value in self.values)], rows)
-
-    def chart(self) -> Any:
-        """Standard errors over the parameter, a line per mechanism, unsound ones dashed (an Altair chart)."""
-        import altair
-
-        from gaussmith.catalogue.charts import sweep_spec
-
-        return altair.Chart.from_dict(sweep_spec(self))
-
-    def save(self, path: str | Path) -> Path:
-        """Write a picture (.png, .svg), a page (.html) or the numbers (.json, .csv), by the suffix."""
-        from gaussmith.catalogue.charts import sweep_spec
-
-        page = f"<h1>Along {html.escape(self.over)}</h1><pre>{html.escape(str(self))}</pre>"
-        return write(path, self, lambda: sweep_spec(self), page)
-
-
-def sweep(over: str, values: Sequence[float], case: Callable[[Any], Comparison]) -> Sweep:
-    """Comparisons over a range of one parameter: `case` makes the comparison at each value.
-
-    >>> import gaussmith as gm
-    >>> found = gm.catalogue.sweep("d", [4, 16], lambda d: gm.compare(gm.Box([0] * d, [1] * d), epsilon=1, delta=1e-6))
-    >>> [round(c["analytic Gaussian"].ratio_to_best, 2) for c in found.comparisons]
-    [1.78, 2.56]
-    """
-    if not values:
-        raise PlanError(
-            "no values", "a sweep needs at least one value", "write values=[2, 4, 8]", code="sweep-without-values"
-        )
-    return Sweep(over, tuple(values), tuple(case(value) for value in values))
-
-
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
@@ -309,6 +243,22 @@ def write_csv(records: Sequence[dict[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(records)
     return file.getvalue()
+
+
+def page_table(header: Sequence[str], lines: Sequence[Sequence[str]], struck: Sequence[bool]) -> str:
+    """A table for a page that can be scrolled where it is wide; the names of the lines that are `struck` are so."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
+    body = ""
+    for line, wrong in zip(lines, struck, strict=True):
+        name, *cells = map(html.escape, line)
+        first = f"<s>{name}</s>" if wrong else name
+        body += f"<tr><td>{first}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    return f'<div class="table"><table><tr>{head}</tr>{body}</table></div>'
+
+
+def paragraphs(texts: Sequence[str]) -> str:
+    """Texts for a page, each a paragraph."""
+    return "".join(f"<p>{html.escape(text)}</p>" for text in texts)
 
 
 def write(path: str | Path, numbers: Comparison | Sweep, spec: Callable[[], dict[str, Any]], page: str) -> Path:
@@ -355,8 +305,3 @@ def _ratio(ratio: float) -> str:
 def _rough(total: float | None) -> float:
     """A total without its last digits, so that equal totals stay equal after rounding to the grid."""
     return float(f"{total or 0.0:.6g}")
-
-
-def _struck(cell: str) -> str:
-    text = html.escape(cell)
-    return f"<s>{text[1:-1]}</s>" if cell.startswith("\x00") else text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
@@ -13,6 +12,7 @@ from gaussmith.catalogue.laws import NoiseLaw, normals
 from gaussmith.checks import check_number, check_whole
 from gaussmith.errors import DomainError
 from gaussmith.guarantee import Guarantee
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 Sound = Literal["yes", "no", "corrected"]

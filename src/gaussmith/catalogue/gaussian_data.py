@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, check
 from gaussmith.numerics import quadratic_forms, tail_bounds
 from gaussmith.numerics import scaling as scalings
+from gaussmith.values import dataclass
 
 SCALINGS = ("report", "chebyshev", "improved", "round")
 LEVELS = {

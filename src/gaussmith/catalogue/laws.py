@@ -7,13 +7,13 @@ Even(dimension, a1, a2)     a₂ orthogonal to the direction 1, a₁ along it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.noise import normal_integers
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

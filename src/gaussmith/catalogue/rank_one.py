@@ -6,7 +6,7 @@ It is included to be studied, compared and attacked. Nothing can be released wit
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -18,6 +18,7 @@ from gaussmith.checks import check_number
 from gaussmith.errors import DomainError, PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics import singular
+from gaussmith.values import dataclass
 
 
 def rank_one(*, dimension: int, epsilon: float, delta: float, sensitivity: float = 1.0) -> RankOne:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from gaussmith.catalogue.laws import Independent
 from gaussmith.checks import check_probability, check_whole
 from gaussmith.errors import DomainError, GuaranteeError, PlanError
 from gaussmith.guarantee import Guarantee
+from gaussmith.values import dataclass
 
 
 def slides(

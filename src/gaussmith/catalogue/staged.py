@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from gaussmith.catalogue.entry import Sound
 from gaussmith.guarantee import Guarantee
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -79,16 +79,18 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _print(found: Any) -> None:
-    if not hasattr(found, "rows"):
+def _print(found: Comparison | Sweep) -> None:
+    from gaussmith.catalogue.comparison import HEADER, Comparison
+
+    if not isinstance(found, Comparison):
         print(found)
         return
-    from gaussmith.catalogue.comparison import HEADER
     from gaussmith.words.tables import text_table
 
     print(bold(found.title) + "\n")
-    table = text_table(HEADER, [found.cells(row) for row in found.rows])
-    print("\n".join(struck(line) if line.startswith("~~") else line for line in table.splitlines()))
+    head, *lines = text_table(HEADER, [found.cells(row) for row in found.applied]).splitlines()
+    told = zip(found.applied, lines, strict=True)
+    print("\n".join([head, *(struck(line) if row.sound == "no" else line for row, line in told)]))
     remarks = found.remarks
     if remarks:
         print("\n" + wrapped("\n".join(remarks)))

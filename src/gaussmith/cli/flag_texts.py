@@ -42,6 +42,16 @@ def read_bounds(flag: str, texts: Sequence[str] | None) -> Any:
         if math.isnan(low) or math.isnan(high):
             rule, remedy = "both bounds must be numbers", f"write {flag} {name}:0:100"
             raise DomainError(f"{flag} {text}", rule, remedy, code="flag-bounds-not-numbers", flag=flag, text=text)
+        if math.inf > low > high > -math.inf:
+            raise DomainError(
+                f"{flag} {text}",
+                "the lower bound must be below the upper bound",
+                f"did you mean {flag} {name}:{ends[1]}:{ends[0]}?",
+                code="bounds-reversed",
+                column=name,
+                lower=low,
+                upper=high,
+            )
         _check_once(flag, name, found)
         found[name] = (low, high)
     return found
@@ -106,10 +116,10 @@ def read_named(flag: str, texts: Sequence[str] | None, example: str) -> dict[str
 
 
 def read_keys(flag: str, texts: Sequence[str] | None, example: str) -> dict[str, list[str | int | bool]]:
-    """Declared keys; whole numbers and true, false are read as such where all keys of a column are."""
+    """Declared keys, without blanks around them; whole numbers and true, false are read as such where all keys are."""
     found: dict[str, list[str | int | bool]] = {}
     for name, keys in read_named(flag, texts, example).items():
-        words = keys.split(",")
+        words = [word.strip() for word in keys.split(",")]
         if all(re.fullmatch(r"0|-?[1-9][0-9]{0,14}", word) for word in words):
             found[name] = [int(word) for word in words]
         elif all(word in ("true", "false") for word in words):
@@ -137,13 +147,15 @@ def read_tables(flag: str, texts: Sequence[str] | None) -> list[list[str]]:
 
 
 def read_bins(flag: str, texts: Sequence[str] | None) -> dict[str, Any]:
-    """NAME=EDGE,EDGE, or NAME=equal:20:0:100, NAME=log:10:1:1000, NAME=month:2024-01:2024-12."""
+    """NAME=EDGE,EDGE, or NAME=equal:20:0:100, NAME=log:10:1:1000, NAME=month:2024-01:2024-12, NAME=private."""
     found: dict[str, Any] = {}
     for name, text in read_named(flag, texts, "age=18,40,65").items():
         way, *rest = text.split(":")
         if way in ("equal", "log") and len(rest) == 3:
             count, low, high = (_digits(number(flag, part)) for part in rest)
             found[name] = {way: count, "between": [low, high]}
+        elif text == PRIVATE:
+            found[name] = PRIVATE
         elif len(rest) == 2:
             found[name] = {"by": way, "between": rest}
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from gaussmith.cli.flag_texts import (
 from gaussmith.cli.parser import Parser, number
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
@@ -94,14 +94,17 @@ FLAGS = (
     ),
     Flag(
         "bins", "NAME=EDGE,EDGE,…",
-        "the cells of a column: edges, equal:20:0:100, log:10:1:1000, or of dates month:2024-01:2024-12",
+        "the cells of a column: edges, equal:20:0:100, log:10:1:1000, of dates month:2024-01:2024-12, or private",
         "bins", read_bins, often=True,
     ),
     Flag(
         "quantile", "NAME=LEVEL,…", "quantiles of a column with --bounds or --bins, such as income=0.1,0.9",
         "quantiles", read_levels, often=True,
     ),
-    Flag("median", "NAME[:LOW:HIGH]", "the median of a column", "medians", read_asked, often=True),
+    Flag(
+        "median", "NAME[:LOW:HIGH]", "the median of a column; with --unit over people, of each person's own mean",
+        "medians", read_asked, often=True,
+    ),
     Flag(
         "marginal", "NAME,NAME,…", "a table over columns with --values or --bins", "marginals", read_tables, often=True
     ),
@@ -152,7 +155,8 @@ FLAGS = (
         "line_per_record", None, "each line of a CSV file is one record, whatever quotes it contains", of_people=True,
     ),
     Flag(
-        "rows_per_unit", "K", "at most K rows per person count in means over rows; people with more are scaled down",
+        "rows_per_unit", "K",
+        "at most K rows per person count in means over rows (not in quantiles); people with more are scaled down",
         "rows_per_unit", read_whole, of_people=True,
     ),
     Flag(
@@ -180,6 +184,11 @@ FLAGS = (
         "with --by-found: the part of δ spent on finding keys (default: the most that fits); with --mu or --rho the "
         "probability beside it",
         "keys_delta", read_number, of_people=True,
+    ),
+    Flag(
+        "keys_first", None,
+        "with --by-found: find keys in a stage of its own, and choose each person's groups among the keys shown",
+        "keys_first", lambda flag, given: bool(given), of_people=True,
     ),
     Flag(
         "mean_of", "WHAT", "rows (default), or units: every person has the same weight",
@@ -212,7 +221,8 @@ FLAGS = (
         "diagnose", lambda flag, given: bool(given),
     ),
     Flag(
-        "budget", "NAME=SHARE", "with private bounds: the share of μ² of bounds (default 0.06), zooms or clipped",
+        "budget", "NAME=SHARE",
+        "with private bounds: the share of μ² of bounds (default 0.06), zooms or clipped; with --keys-first: of keys",
         "budget", read_shares, often=True,
     ),
 )  # fmt: skip
@@ -312,6 +322,12 @@ def request_from(
         remedy = "name a data file or a request, such as people.parquet"
         raise RequestError("no source", "a release reads a file", remedy, code="no-source-argument")
     guarantee = guarantee_from(arguments) if guarantee is None else guarantee
+    asked = asked_fields(arguments, sources)
+    return Request(asked.pop("source"), guarantee=guarantee, **asked)
+
+
+def asked_fields(arguments: Namespace, sources: Sequence[str]) -> dict[str, Any]:
+    """The fields of a request that the flags state, but for its guarantee."""
     if arguments.count and arguments.count_rows:
         raise RequestError(
             "--count together with --count-rows",
@@ -326,13 +342,12 @@ def request_from(
     promises = {name: getattr(arguments, name) for name in ("ids", "row_per_row", "line_per_record")}
     if any(promises.values()):
         source = {"path": source, **promises}
-    return Request(
-        source,
-        count="rows" if arguments.count_rows else arguments.count,
-        guarantee=guarantee,
-        neighbours=arguments.neighbours or "add-remove",
+    return {
+        "source": source,
         **fields,
-    )
+        "count": "rows" if arguments.count_rows else arguments.count,
+        "neighbours": arguments.neighbours or "add-remove",
+    }
 
 
 def rows_from(text: str | None) -> int | None:

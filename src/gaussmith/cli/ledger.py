@@ -1,12 +1,15 @@
 """Create, show or verify the record of what was spent on a dataset.
 
 init creates a ledger with a fixed budget; show lists every charge and what is
-left; verify recomputes everything.
+left; add charges a release that another tool made; verify recomputes
+everything.
 
 examples:
   gaussmith ledger init study.ledger --epsilon 3 --delta 1e-6 \\
                         --dataset visits --unit person
   gaussmith ledger show study.ledger --chart spending.svg
+  gaussmith ledger add study.ledger --epsilon 0.5 --delta 1e-8 \\
+                        --note "histogram by OpenDP, 2024-05"
   gaussmith ledger verify study.ledger --record out/release.json
 """
 
@@ -23,27 +26,27 @@ from gaussmith.cli.parser import Parser, number
 from gaussmith.cli.terminal import bold
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError, nearest
-from gaussmith.numerics.exact import fraction_down
 from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
     from gaussmith.ledger import Ledger
 
-ACTIONS = ("init", "show", "verify")
+ACTIONS = ("init", "show", "add", "verify")
 OF_ACTIONS = {
     "dataset": "init", "unit": "init", "each-row": "init", "keys-delta": "init",
-    "chart": "show", "receipt": "verify", "record": "verify",
+    "chart": "show", "note": "add", "id": "add", "receipt": "verify", "record": "verify",
 }  # fmt: skip
 """Flags that belong to a single action."""
 A_TENTH = "a tenth of δ"
 """What --keys-delta stands for without a number."""
 
-BAR = 16
+UNIT_BITS = 256
+"""Charges are whole numbers of 2⁻²⁵⁶ (ledger.units)."""
 
 
 def add_flags(parser: Parser) -> None:
-    parser.add_argument("action", metavar="ACTION", help="init, show or verify")
+    parser.add_argument("action", metavar="ACTION", help="init, show, add or verify")
     parser.add_argument("ledger", metavar="LEDGER", help="a file, or postgresql://…")
     add_guarantee_flags(parser)
     parser.add_argument("--dataset", metavar="NAME", help="init: the only dataset that may be charged")
@@ -59,6 +62,8 @@ def add_flags(parser: Parser) -> None:
         help="init: the part of δ reserved for keys found in the data (default: 0; without a number: a tenth of δ)",
     )
     parser.add_argument("--chart", metavar="FILE", help="show: write a chart of spending over time, .svg")
+    parser.add_argument("--note", metavar="TEXT", help="add: what was released, by which tool; public")
+    parser.add_argument("--id", metavar="ID", help="add: the same id is charged once")
     parser.add_argument(
         "--receipt", action="append", metavar="R", help="verify: a receipt kept elsewhere that the ledger must contain"
     )
@@ -68,7 +73,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    actions = {"init": _init, "show": _show, "verify": _verify}
+    actions = {"init": _init, "show": _show, "add": _add, "verify": _verify}
     if arguments.action not in actions:
         raise RequestError(
             f"gaussmith ledger {without_secrets(arguments.action)}",
@@ -87,8 +92,10 @@ def run(arguments: Namespace) -> int:
                 flag=flag,
                 action=arguments.action,
             )
-    if arguments.action != "init" and any(getattr(arguments, n) for n in ("epsilon", "delta", "mu", "rho")):
-        what, rule = f"a guarantee with {arguments.action}", "it is only for gaussmith ledger init"
+    if arguments.action not in ("init", "add") and any(
+        getattr(arguments, n) for n in ("epsilon", "delta", "mu", "rho")
+    ):
+        what, rule = f"a guarantee with {arguments.action}", "it is only for gaussmith ledger init and add"
         raise RequestError(what, rule, "leave it out", code="guarantee-with-ledger-action", action=arguments.action)
     found, text = actions[arguments.action](arguments)
     print(printable_json(json.dumps(found, ensure_ascii=False)) if arguments.json else text)
@@ -97,6 +104,7 @@ def run(arguments: Namespace) -> int:
 
 def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.ledger import EACH_ROW, Ledger
+    from gaussmith.words.ledgers import describe_terms
 
     if arguments.unit and arguments.each_row:
         raise RequestError(
@@ -112,7 +120,7 @@ def _init(arguments: Namespace) -> tuple[dict[str, Any], str]:
         keys_delta=_keys_delta(arguments.keys_delta, guarantee),
     )
     found = {**_document(ledger), "head": str(ledger.head)}
-    budget, *terms = _terms(ledger)
+    budget, *terms = describe_terms(ledger)
     return found, "\n".join([f"{bold(printable(ledger.where))} {budget}", *terms, f"receipt {ledger.head}"])
 
 
@@ -144,25 +152,9 @@ def _document(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _terms(ledger: Ledger) -> list[str]:
-    """What a ledger was created for, in plain words, one item per line."""
-    from gaussmith.ledger.protection import describe_unit
-
-    whole, lines = ledger.guarantee, [f"may spend {ledger.guarantee}"]
-    if ledger.keys_delta:
-        budget = f"{lines[0]}; in addition,"
-        if whole.epsilon is not None and whole.delta is not None:  # "that is μ" would be too much: κ has its part
-            budget = f"may spend ε = {whole.epsilon:g} at δ = {whole.delta:g}, of which"
-        lines = [f"{budget} δ = {float(ledger.keys_delta):g} is reserved for keys found in the data"]
-    if ledger.dataset is not None:
-        lines.append(f"only for the dataset {printable(ledger.dataset)}")
-    unit = ledger.unit
-    lines.append("unit: not set yet" if unit is None else f"unit: {printable(describe_unit(unit))}")
-    return lines
-
-
 def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.ledger import Ledger
+    from gaussmith.words.ledgers import part
 
     ledger = Ledger(arguments.ledger)
     history = ledger.history()
@@ -170,7 +162,7 @@ def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
     found = {
         **_document(ledger),
         "left": ledger.remaining / ledger.budget,
-        "keys_left": _part(ledger.keys_budget - ledger.keys_spent),
+        "keys_left": part(ledger.keys_budget - ledger.keys_spent),
         "remaining_epsilon": epsilon,
         "remaining_mu": None if ledger.remaining_guarantee is None else ledger.remaining_guarantee.mu,
         "head": str(ledger.head),
@@ -184,64 +176,27 @@ def _show(arguments: Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _text(ledger: Ledger, history: list[dict[str, Any]], epsilon: float | None) -> str:
-    from gaussmith.report import clock
+    from gaussmith.words.ledgers import charge_table, describe_left, describe_terms
     from gaussmith.words.tables import text_table
 
-    lines = [bold(printable(ledger.where)), *_terms(ledger)]
-    rows = [
-        (
-            clock(row["time"])[:16],
-            printable(str(row["id"])),
-            row["state"],
-            f"{row['mu']:.4g}",
-            "" if row["epsilon"] is None else f"{row['epsilon']:.4g}",
-            *([f"{row['keys_delta']:.3g}"] if ledger.keys_delta else []),
-            f"{100 * row['share']:.3g} %",
-            bar(row["spent"] - row["share"], row["spent"]),
-        )
-        for row in history
-    ]
-    if rows:
-        kappa = ["κ"] if ledger.keys_delta else []
-        header = ("time (UTC)", "release", "state", "μ", "ε", *kappa, "share", "spent so far")
+    lines = [bold(printable(ledger.where)), *describe_terms(ledger)]
+    if history:
+        header, rows = charge_table(ledger, history)
         lines += ["", text_table(header, rows, left=3), ""]
+        lines.append("charges add up as μ², so that together they take less than ε + ε + …")
     lines += [f"left: {describe_left(ledger, epsilon)}", f"head {ledger.head}"]
     return "\n".join(lines)
 
 
-def describe_left(ledger: Ledger, epsilon: float | None) -> str:
-    """What is left, in one line. `epsilon` is the ledger's `remaining_epsilon`, which is slow to compute."""
-    from gaussmith.ledger.units import round_down
-
-    rest = f"{100 * ledger.remaining / ledger.budget:.3g} % of the budget"
-    if epsilon is not None:
-        shown = round_down(epsilon, 4) if epsilon > 0 else 0.0
-        rest += f", one more release of ε = {shown:g} at δ = {ledger.guarantee.delta:g}"
-    elif ledger.remaining_guarantee is not None:
-        rest += f", one more release of μ = {round_down(ledger.remaining_guarantee.mu, 4):g}"
-    if ledger.keys_delta:
-        keys = _part(ledger.keys_budget - ledger.keys_spent)
-        rest += f"; δ = {round_down(keys, 4) if keys > 0 else 0:g} for keys found in the data"
-    return rest
-
-
-def bar(before: float, after: float) -> str:
-    """A bar with what was spent before this release and by it, out of the whole budget.
-
-    >>> bar(0.25, 0.5)
-    '━━━━╸╸╸╸────────  50 %'
-    """
-    first, last = round(BAR * before), round(BAR * after)
-    return f"{'━' * first}{'╸' * (last - first)}{'─' * (BAR - last)} {100 * after:3.0f} %"
-
-
 def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
+    from gaussmith.chart_packages import require_vl_convert
     from gaussmith.report import draw, spending_spec
 
     said = without_secrets(file)
     if not file.endswith(".svg"):
         what, rule = f"--chart {said}", "a chart is an .svg file"
         raise RequestError(what, rule, f"write --chart {said}.svg", code="ledger-chart-not-svg", chart=said)
+    require_vl_convert(f"--chart {said}")  # which draws axes of times
     svg = draw(spending_spec(history), "The share of the budget spent so far, over time.")
     try:
         Path(file).write_text(svg + "\n", encoding="utf-8")
@@ -252,16 +207,40 @@ def _draw(history: list[dict[str, Any]], ledger: Ledger, file: str) -> None:
         ) from None
 
 
-def _part(units: int) -> float:
-    """Units of κ as a probability, rounded down."""
-    from gaussmith.ledger.units import UNIT_BITS
+def _add(arguments: Namespace) -> tuple[dict[str, Any], str]:
+    """Charge a release that another tool made."""
+    from gaussmith.ledger import Ledger
+    from gaussmith.numerics.exact import sqrt_upward
+    from gaussmith.words.ledgers import describe_left, part
 
-    return fraction_down(Fraction(units, 1 << UNIT_BITS))
+    if arguments.rho is not None:
+        raise RequestError(
+            "--rho with add",
+            "ρ-zCDP alone does not say which μ covers a release",
+            "where its noise is Gaussian write --mu with the square root of 2 ρ, else its --epsilon and --delta",
+            code="other-release-with-rho",
+        )
+    given = {name: getattr(arguments, name) for name in ("epsilon", "delta", "mu")}
+    stated = {name: number(f"--{name}", text) for name, text in given.items() if text is not None}
+    ledger = Ledger(arguments.ledger)
+    made = ledger.add(**stated, note=arguments.note or "", id=arguments.id)
+    kappa = part(made.keys_charge)
+    took = {"mu": sqrt_upward(Fraction(made.charge, 1 << UNIT_BITS)), "keys_delta": kappa}
+    document = {**_document(ledger), "id": made.release_id, **took, "receipt": str(made.receipt)}
+    beside = f" and κ = {kappa:.4g}" if kappa else ""
+    left = describe_left(ledger, ledger.remaining_epsilon)
+    lines = [
+        f"{bold(printable(made.release_id))}: a release of another tool, charged as μ = {took['mu']:.4g}{beside}",
+        f"left: {left}",
+        f"receipt {made.receipt}",
+    ]
+    return document, "\n".join(lines)
 
 
 def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
     from gaussmith.ledger import Ledger
     from gaussmith.ledger.protection import describe_unit
+    from gaussmith.words.ledgers import describe_left, part
 
     ledger = Ledger(arguments.ledger)
     records = [_record(file) for file in arguments.record or ()]
@@ -273,7 +252,7 @@ def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
         "releases": found.releases,
         "pending": list(found.pending),
         "left": (found.budget - found.spent) / found.budget,
-        "keys_left": _part(found.keys_budget - found.keys_spent),
+        "keys_left": part(found.keys_budget - found.keys_spent),
         "unit": None if found.unit is None else list(found.unit),
         "software": found.software,
     }
@@ -283,6 +262,7 @@ def _verify(arguments: Namespace) -> tuple[dict[str, Any], str]:
         f"entries {found.entries} · releases {found.releases} · pending {len(found.pending)}",
         f"unit: {'not set yet' if found.unit is None else printable(describe_unit(found.unit))}",
         f"charged by gaussmith {versions}",
+        f"left: {describe_left(ledger, ledger.remaining_epsilon)}",
         f"head {found.head}",
     ]
     return document, "\n".join(lines)

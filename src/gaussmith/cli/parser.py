@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import inspect
+import re
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -12,14 +14,16 @@ from gaussmith.errors import RequestError, nearest
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of one command. Its help text is the docstring of the command's module: a summary, then examples."""
+    """The parser of one command. Its help text is the docstring of the command's module: a summary, then examples.
+
+    They come before the options, of which some commands have more than a screen holds.
+    """
 
     def __init__(self, command: str, text: str) -> None:
         summary, _, examples = inspect.cleandoc(text).partition("\n\n")
         super().__init__(
             prog=f"gaussmith {command}",
-            description=summary,
-            epilog=examples,
+            description=f"{summary}\n\n{examples}",
             formatter_class=_Formatter,
             allow_abbrev=False,
         )
@@ -27,21 +31,68 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """The flags, or a RequestError that names the nearest one."""
+        self._refuse_spaced_bounds(words)
         arguments, unknown = self.parse_known_args(words)
         if unknown:
             flag = unknown[0].split("=")[0]
             rule = f"gaussmith {self.command} has no such {'option' if flag.startswith('-') else 'argument'}"
             flags = [name for name in self._option_string_actions if name.startswith("--")]
-            hint = nearest(flag, flags) if flag.startswith("-") else f"see gaussmith {self.command} --help"
+            hint = _nearest_flag(flag, flags) if flag.startswith("-") else f"see gaussmith {self.command} --help"
             raise RequestError(
                 repr(flag if flag.startswith("-") else without_secrets(unknown[0])), rule, hint, code="unknown-argument"
             )
         return arguments
 
+    def _refuse_spaced_bounds(self, words: Sequence[str]) -> None:
+        """Refuse `--mean minutes 0 60`: what follows the name would be read as sources."""
+        for flag, name, low, high in zip(words, words[1:], words[2:], words[3:], strict=False):
+            action = self._option_string_actions.get(flag)
+            bounded = action is not None and "LOW:HIGH" in str(action.metavar)
+            if bounded and ":" not in name and _is_number(low) and _is_number(high):
+                raise RequestError(
+                    f"{flag} {name} {low} {high}",
+                    "the name of a column and its bounds are one word",
+                    f"write {flag} {name}:{low}:{high}",
+                    code="flag-bounds-apart",
+                    flag=flag,
+                    name=name,
+                )
+
+    def format_help(self) -> str:
+        """Usage in one line, then summary and examples; the options are listed below them."""
+        named = [str(action.metavar) for action in self._actions if not action.option_strings and action.metavar]
+        self.usage = " ".join([self.prog, *named, "[OPTION…]"])
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         raise RequestError(
             message.removeprefix("argument "), "", f"see gaussmith {self.command} --help", code="malformed-arguments"
         )
+
+
+_OTHERWISE = {"groupby": "--by", "group-by": "--by", "group": "--by", "groups": "--by"}
+"""What other tools call a flag, where letters alone would not find it."""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _nearest_flag(flag: str, flags: Sequence[str]) -> str:
+    """As `nearest`, by the words alone: the dashes that all flags share make none of them close.
+
+    >>> _nearest_flag("--format", ["--master", "--where"]), _nearest_flag("--epsilom", ["--epsilon", "--delta"])
+    ('choose one of: --master, --where', "did you mean '--epsilon'?")
+    """
+    known = _OTHERWISE.get(flag.lstrip("-").replace("_", "-"))
+    if known in flags:
+        return f"did you mean '{known}'?"
+    close = difflib.get_close_matches(flag.lstrip("-"), [name.lstrip("-") for name in flags], n=1)
+    return f"did you mean '--{close[0]}'?" if close else nearest("", flags)
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -61,6 +112,10 @@ def number(flag: str, text: str) -> float:
         return float(text)
     except ValueError:
         example = f"write for example {flag} {EXAMPLES.get(flag, '1')}"
+        if flag == "--rows" and re.fullmatch(r"\d{1,3}(,\d{3})+", text):
+            example = f"write it without commas: {flag} {text.replace(',', '')}"
+        elif re.fullmatch(r"[+-]?\d*,\d+(e[+-]?\d+)?", text, re.IGNORECASE):
+            example = f"use a point: {flag} {text.replace(',', '.')}"
         raise RequestError(
             f"{flag} {text}", "it takes a number", example, code="flag-not-a-number", flag=flag, text=text
         ) from None

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,7 +28,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.cli.flags import add_request_flags, request_from, rows_from, targets_from
+from gaussmith.cli.hints import hints_for, notes_in_flags
 from gaussmith.cli.parser import Parser, number
+from gaussmith.cli.saved_requests import add_save_flag, save_request
 from gaussmith.cli.terminal import bold, wrapped
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import RequestError
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 def add_flags(parser: Parser) -> None:
     parser.add_argument("request", nargs="*", metavar="REQUEST", help="a .toml file, or a data file")
     add_request_flags(parser)
+    add_save_flag(parser)
     parser.add_argument(
         "--target",
         metavar="NAME=ERROR",
@@ -57,12 +61,13 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "--certificate", metavar="FILE", help="write a proof of how close to optimal it is, for others to check"
     )
+    parser.add_argument("--all", action="store_true", help="print the error of every answer, not only of the first")
 
 
 def run(arguments: Namespace) -> int:
     from gaussmith.charged_release import ledger_unit, open_ledger, read_schema, source_name
     from gaussmith.plans.row_rule import notes_on
-    from gaussmith.words.blocks import explain_choice
+    from gaussmith.words.blocks import MAX_ROWS, explain_choice
     from gaussmith.words.plans import plan_text
 
     rows, targets = rows_from(arguments.rows), targets_from(arguments.target)
@@ -77,15 +82,19 @@ def run(arguments: Namespace) -> int:
         book.check_dataset(source_name(request.source))
     if book is not None:
         book.check_protection(plan.neighbours, ledger_unit(request.unit))
+    save_request(arguments, arguments.request, request)
     _save_all(plan, {"--save": arguments.save, "--certificate": arguments.certificate})
     if not arguments.json:
         if targets:
             print(wrapped(_describe_targets(targets, plan.guarantee)) + "\n")
-        print(plan_text(plan, rows))
+        in_file = bool(arguments.request) and arguments.request[0].endswith(".toml")
+        print(hints_for(request, in_file), end="")
+        print(plan_text(plan, rows, sys.maxsize if arguments.all else MAX_ROWS, rest_in="--all prints them"))
         told = row_rules or planned
         if len(plan) == 1:
             notes = notes_on([(piece.slot.draw, piece.names, told[piece.slot.draw]) for piece in plan.pieces])
-            print(wrapped("\n".join(map(printable, notes))))
+            told_notes = "\n".join(map(printable, notes))
+            print(wrapped(told_notes if in_file else notes_in_flags(told_notes)))
         cost = request.cost_of_missing()
         if cost > 1.005:
             print(wrapped(
@@ -130,7 +139,10 @@ def _describe_targets(targets: Mapping[str, float], guarantee: Guarantee) -> str
 def describe_outlook(outlook: Outlook, book: Ledger) -> str:
     """What a release would take and leave, in plain words."""
     times = "once" if outlook.times == 1 else f"{outlook.times:,} times"
-    text = f"This release takes {100 * outlook.share:.3g} % of the budget and leaves {100 * outlook.left:.3g} %"
+    text = f"This release takes {100 * outlook.share:.3g} % of the budget and leaves"
+    if not outlook.left or outlook.epsilon_after == 0:
+        return f"{text} nothing: it would be the last one that fits. Nothing was charged."
+    text += f" {100 * outlook.left:.3g} %"
     if outlook.epsilon_before is not None and outlook.epsilon_after is not None:
         delta = f"δ = {book.guarantee.delta:g}"
         text += f": ε = {outlook.epsilon_after:.4g} of ε = {outlook.epsilon_before:.4g} at {delta}"

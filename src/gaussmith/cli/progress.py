@@ -1,4 +1,7 @@
-"""A progress line on a terminal while data is read: elapsed time, and the share of bytes if known. Never rows."""
+"""A progress line on a terminal while data is read or a plan is audited: elapsed time, and the share if known.
+
+It never shows rows.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ BAR = 24
 
 
 @contextmanager
-def reading(stream: TextIO | None = None) -> Iterator[Callable[[float | None], None] | None]:
-    """Yield a function to call with the share read so far (None: unknown). Draws only on a terminal, then clears it."""
+def reading(stream: TextIO | None = None, word: str = "Reading") -> Iterator[Callable[[float | None], None] | None]:
+    """Yield a function to call with the share done so far (None: unknown). Draws only on a terminal, then clears it."""
     stream = sys.stderr if stream is None else stream
     if not stream.isatty():
         yield None
@@ -28,7 +31,7 @@ def reading(stream: TextIO | None = None) -> Iterator[Callable[[float | None], N
 
     def draw() -> None:
         while not done.wait(TICK):
-            stream.write("\r" + line(share[0], time.monotonic() - started))
+            stream.write("\r" + line(share[0], time.monotonic() - started, word))
             stream.flush()
 
     def report(fraction: float | None) -> None:
@@ -45,7 +48,7 @@ def reading(stream: TextIO | None = None) -> Iterator[Callable[[float | None], N
         stream.flush()
 
 
-def line(share: float | None, seconds: float) -> str:
+def line(share: float | None, seconds: float, word: str = "Reading") -> str:
     """The line that is drawn.
 
     >>> line(0.5, 75)
@@ -55,6 +58,6 @@ def line(share: float | None, seconds: float) -> str:
     """
     clock = f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
     if share is None:
-        return f"Reading  {clock}"
+        return f"{word}  {clock}"
     full = round(BAR * min(max(share, 0.0), 1.0))
-    return f"Reading  {'━' * full}{'─' * (BAR - full)}  {100 * min(max(share, 0.0), 1.0):3.0f} %  {clock}"
+    return f"{word}  {'━' * full}{'─' * (BAR - full)}  {100 * min(max(share, 0.0), 1.0):3.0f} %  {clock}"

@@ -17,7 +17,10 @@ import sys
 from argparse import Namespace
 
 from gaussmith.cli.flags import add_request_flags, request_from, rows_from
+from gaussmith.cli.hints import hints_for
 from gaussmith.cli.parser import Parser
+from gaussmith.cli.release import shown_release
+from gaussmith.cli.saved_requests import add_save_flag, save_request
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.texts import printable, printable_json
 
@@ -25,8 +28,10 @@ from gaussmith.texts import printable, printable_json
 def add_flags(parser: Parser) -> None:
     parser.add_argument("request", nargs="*", metavar="REQUEST", help="a .toml file, or a data file")
     add_request_flags(parser)
+    add_save_flag(parser)
     parser.add_argument("--rows", metavar="N", default="10000", help="how many rows to make up (default: 10000)")
     parser.add_argument("--out", metavar="DIR", help="write the record, tables and a report to this folder")
+    parser.add_argument("--all", action="store_true", help="print every answer, not only the first")
 
 
 def run(arguments: Namespace) -> int:
@@ -38,8 +43,13 @@ def run(arguments: Namespace) -> int:
         from gaussmith.report import check_folder
 
         check_folder(arguments.out)
+    save_request(arguments, arguments.request, request)
     made = rehearse(request, rows or 10_000)
-    print(printable_json(made.to_json()) if arguments.json else made)
+    if arguments.json:
+        print(printable_json(made.to_json()))
+    else:
+        in_file = bool(arguments.request) and arguments.request[0].endswith(".toml")
+        print(hints_for(request, in_file) + shown_release(made, arguments.out, arguments.all, in_file))
     if arguments.out:
         sys.stdout.flush()
         from gaussmith.report import write_folder

@@ -7,13 +7,17 @@ duckdb://FILE?table=NAME), or a .toml file with the whole request.
 examples:
   gaussmith release people.parquet --sum income:0:200000 --mean age:0:100 \\
                     --count --epsilon 1 --delta 1e-6 --out release
+  gaussmith release visits.csv --unit person --rows-per-unit 12 \\
+                    --groups-per-unit 1 --by region=north,south \\
+                    --mean minutes:0:60 --count --epsilon 1 --delta 1e-6
   gaussmith release request.toml --ledger study.ledger --id 2024-visits --json
   gaussmith release 'visits/*.csv' --count --mu 0.5
   gaussmith release request.toml --engine spark --master spark://host:7077
 
 Without --out every answer is printed. --out DIR writes release.json (the whole
-record), answers.csv, answers.parquet and report.html. A folder that already
-holds a release is refused.
+record), answers.csv, answers.parquet and report.html, and prints the first
+answers; with --all it prints all of them. A folder that already holds a release
+is refused.
 """
 
 from __future__ import annotations
@@ -24,8 +28,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gaussmith.cli.flags import add_request_flags, request_from
+from gaussmith.cli.hints import hints_for, notes_in_flags
 from gaussmith.cli.parser import Parser
 from gaussmith.cli.progress import reading
+from gaussmith.cli.saved_requests import add_save_flag, save_request
 from gaussmith.cli.terminal import wrapped
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import LedgerError
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
 def add_flags(parser: Parser) -> None:
     parser.add_argument("source", nargs="*", metavar="SOURCE", help="a data file, a quoted pattern, or a .toml file")
     add_request_flags(parser)
+    add_save_flag(parser)
     parser.add_argument("--ledger", metavar="L", help="charge this ledger first: a file, or postgresql://…")
     parser.add_argument(
         "--id", metavar="ID", help="with --ledger: asking again with the same id returns the same answers"
@@ -47,16 +54,20 @@ def add_flags(parser: Parser) -> None:
     )
     parser.add_argument("--master", metavar="URL", help="with --engine spark: local[2], spark://host:7077, sc://host …")
     parser.add_argument("--out", metavar="DIR", help="write the record, tables and a report to this folder")
+    parser.add_argument("--all", action="store_true", help="with --out: print every answer, not only the first")
 
 
 def run(arguments: Namespace) -> int:
     from gaussmith.charged_release import release
 
     request = request_from(arguments, arguments.source)
+    in_file = arguments.source[0].endswith(".toml")
+    hints = "" if arguments.json else hints_for(request, in_file)  # made before anything is paid for
     if arguments.out:
         from gaussmith.report import check_folder
 
         check_folder(arguments.out)  # refuse now, not after the data was read
+    save_request(arguments, arguments.source, request)
     with reading() as progress:
         released = release(
             request,
@@ -66,7 +77,11 @@ def run(arguments: Namespace) -> int:
             engine=arguments.engine,
             master=arguments.master,
         )
-    print(printable_json(released.to_json()) if arguments.json else _shown(released, arguments.out))
+    whole = arguments.all or not arguments.out  # the answers are paid for: what is in no file is printed
+    if arguments.json:
+        print(printable_json(released.to_json()))
+    else:
+        print(hints + shown_release(released, arguments.out, whole, in_file))
     if arguments.ledger and not arguments.json:
         _print_left(arguments.ledger)
     if arguments.out:
@@ -79,19 +94,24 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _shown(released: Release, out: str | None) -> str:
-    """The release as text: all of its answers, unless the others are in a folder. They are paid for."""
+def shown_release(released: Release, out: str | None, whole: bool, in_file: bool) -> str:
+    """The release as text: the `whole` of it, or its first answers and where the others are.
+
+    Notes speak of fields where the request is a file (`in_file`), else of flags.
+    """
     from gaussmith.words.releases import release_text
 
-    if out is None:
-        return release_text(released, most=sys.maxsize)
-    return release_text(released, rest_in=f"in {printable(without_secrets(out))}, answers.csv")
+    spelled = str if in_file else notes_in_flags
+    if whole:
+        return release_text(released, most=sys.maxsize, spelled=spelled)
+    files = f"; {printable(without_secrets(out))} has them in answers.csv and answers.parquet" if out else ""
+    return release_text(released, rest_in=f"--all prints them{files}", spelled=spelled)
 
 
 def _print_left(where: str) -> None:
     """Print what is left in the ledger. If it cannot be read now, print nothing: the release is already done."""
-    from gaussmith.cli.ledger import describe_left
     from gaussmith.ledger import Ledger
+    from gaussmith.words.ledgers import describe_left
 
     with suppress(LedgerError):
         ledger = Ledger(where)

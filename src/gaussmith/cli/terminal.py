@@ -26,7 +26,7 @@ def red(text: str, stream: TextIO | None = None) -> str:
 
 
 def struck(text: str, stream: TextIO | None = None) -> str:
-    """Text struck through on a terminal; elsewhere its ~~ marks remain visible."""
+    """Text struck through on a terminal."""
     return _styled(text, "9", stream)
 
 

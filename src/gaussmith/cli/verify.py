@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> int:
         raise PlanError(what, rule, "plan again, or ask its author", code="certificate-does-not-hold")
     if arguments.json:
         fields: dict[str, Any] = {"holds": True, "plan_hash": plan.hash}
-        if plan.finds_keys:
+        if plan.pays_for_keys:
             fields |= {"statement": statement(plan), "keys_delta": kappa_of(plan), "mu_of_noise": plan.spends.mu}
         asked = [[name for name in names if name] for names, _, _ in noise_names(plan)]
         fields |= _fields(found)
@@ -63,7 +63,7 @@ def run(arguments: Namespace) -> int:
     ):
         named = ", ".join(names)
         print((f"\n{printable(named)}\n" if named else "") + wrapped(_describe(draw, plan.neighbours, verdict)))
-    if plan.finds_keys:
+    if plan.pays_for_keys:
         told = (
             "Keys: every threshold hides the keys of one person alone as often as stated, and together with all noise"
         )

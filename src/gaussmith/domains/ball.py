@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +22,7 @@ from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
 from gaussmith.shapes.coordinatewise import isotropic_round
 from gaussmith.shapes.lifted import lifted_round
+from gaussmith.values import dataclass
 from gaussmith.workloads import Workload
 
 

@@ -7,7 +7,6 @@ at most to the norm, so that ‖c‖ ≤ 2^21 and ‖ccᵀ‖ ≤ 2^42. A produc
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.numerics.products import Words
 from gaussmith.problem.codes import BallCodes, Codes
 from gaussmith.problem.sql import Step, literal
+from gaussmith.values import dataclass
 
 STEPS = 1 << 21
 EXACT_ROWS = 1 << 11

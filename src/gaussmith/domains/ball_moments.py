@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -34,6 +33,7 @@ from gaussmith.proofs.ball_moments import ball_moment_bound
 from gaussmith.shapes import Shape
 from gaussmith.shapes.ball_moments import invariant_shape, isotropic_invariant
 from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
+from gaussmith.values import dataclass
 from gaussmith.workloads import Workload
 
 MAX_COLUMNS = 32

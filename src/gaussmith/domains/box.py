@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from gaussmith.shapes.few_answers import has_few_vertices, solved_few
 from gaussmith.shapes.lifted import lifted
 from gaussmith.shapes.solved import is_worth_solving, solved, solved_replaced
 from gaussmith.shapes.wide import is_dominated, wide
+from gaussmith.values import dataclass
 from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:
@@ -107,21 +108,19 @@ class Box(Domain):
         object.__setattr__(self, "names", names)
         self._check()
         low.flags.writeable = high.flags.writeable = False
-        object.__setattr__(
-            self, "_codes", BoxCodes.for_bounds(low, high, low, self.names)
-        )  # refuses bad bounds right away
+        codes = BoxCodes.for_bounds(low, high, low, self.names)  # refuses bad bounds right away
+        object.__setattr__(self, "_codes", codes)
 
     def _check(self) -> None:
         finite = np.isfinite(self.lower) & np.isfinite(self.upper)
         self._refuse_where(~finite, "both bounds must be finite numbers", code="bounds-not-finite")
-        reversed_bounds = "the lower bound must be below the upper bound"
-        self._refuse_where(self.lower > self.upper, reversed_bounds, code="bounds-reversed")
+        rule = "the lower bound must be below the upper bound"
+        self._refuse_where(self.lower > self.upper, rule, code="bounds-reversed")
         constant = "the bounds must differ: a constant needs no release"
         self._refuse_where(self.lower == self.upper, constant, code="bounds-equal")
         far = (np.maximum(np.abs(self.lower), np.abs(self.upper)) >= 1e100) | (self.upper / 2 - self.lower / 2 < 5e-101)
-        rule = (
-            "bounds must lie within 1e100 of zero and at least 1e-100 apart"  # squared errors must fit in doubles too
-        )
+        # squared errors must fit in doubles too
+        rule = "bounds must lie within 1e100 of zero and at least 1e-100 apart"
         self._refuse_where(far, rule, "rescale the column to ordinary units", code="bounds-out-of-scale")
 
     def _refuse_where(self, wrong: npt.NDArray[np.bool_], rule: str, remedy: str = "", *, code: str) -> None:
@@ -131,6 +130,8 @@ class Box(Domain):
             low, high = self.lower[j], self.upper[j]
             what = f"bounds of {self.name(j)!r} = [{low:g}, {high:g}]"
             remedy = remedy or "give limits that are known without looking at the data (docs/bounds.md)"
+            if code == "bounds-reversed":
+                remedy = f"did you mean [{high:.15g}, {low:.15g}]? {remedy}"
             raise DomainError(what, rule, remedy, code=code, column=self.name(j), lower=low, upper=high)
 
     @cached_property

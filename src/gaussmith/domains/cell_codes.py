@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from gaussmith.numerics.linear import Array, Words
 from gaussmith.problem.codes import Codes
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,17 @@ class CellCodes(Codes):
 
     def add_places(self, sums: Words, places: Words, weights: Words | None = None) -> None:
         """Add to `sums` how many records are in each cell; `weights` says how often each row occurs."""
-        if self.others is None:
+        if places.min(initial=0) >= 0:
+            pass
+        elif self.others is None:
             declared = np.asarray((places >= 0).all(axis=1))
             places, weights = places[declared], None if weights is None else weights[declared]
         else:
             places = np.where(places >= 0, places, np.array(self.others))
         start = 0
         for way, width in zip(self.ways, self.widths, strict=True):
-            at = np.zeros(len(places), np.int64)
-            for i in way:
+            at = places[:, way[0]] if way else np.zeros(len(places), np.int64)
+            for i in way[1:]:
                 at = at * self.sizes[i] + places[:, i]
             if weights is None:
                 sums[start : start + width] += np.bincount(at, minlength=width)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from gaussmith.shapes.cells import in_cells
 from gaussmith.shapes.long_runs import fits_long_runs
 from gaussmith.shapes.marginals import of_marginals
 from gaussmith.texts import printable
+from gaussmith.values import dataclass
 from gaussmith.workloads import Marginals, Runs, Workload
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +10,7 @@ from gaussmith.checks import check_whole
 from gaussmith.domains.groups import Groups, Key, check_columns
 from gaussmith.errors import DomainError
 from gaussmith.problem import Domain
+from gaussmith.values import dataclass
 
 FOUND = "found"
 """What stands in place of a list of keys."""

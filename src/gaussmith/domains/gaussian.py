@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +25,7 @@ from gaussmith.problem.domain import BoundsTable
 from gaussmith.proofs.ball import round_bound
 from gaussmith.shapes import Shape, price
 from gaussmith.shapes.candidates import BEST, Candidate, Candidates, Search, refuse_shape
+from gaussmith.values import dataclass
 from gaussmith.workloads import Workload
 
 SCALINGS = ("best", "report", "chebyshev", "round")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ from gaussmith.domains.group_weights import read_group_weights
 from gaussmith.domains.labels import check_text
 from gaussmith.errors import DomainError
 from gaussmith.problem import Domain
+from gaussmith.values import dataclass
 
 Key = str | int | bool
 TypedKey = tuple[type, Any]
@@ -64,7 +64,7 @@ class Groups:
         at_most = check_whole("at_most", at_most, 1, rule=rule, error=DomainError)
         if at_most > len(labels):
             what = f"at_most={at_most}"
-            rule = f"there are only {len(labels)} groups"
+            rule = f"the number of groups is {len(labels)}"
             remedy = f"write {len(labels)} or less"
             raise DomainError(what, rule, remedy, code="at-most-exceeds-groups", at_most=at_most, groups=len(labels))
         object.__setattr__(self, "columns", columns)

@@ -6,14 +6,14 @@ outer cells are open: ±inf is in them. A value that is missing or not a number 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.numerics.linear import Array, Words
-from gaussmith.problem.codes import FOLD, Codes
+from gaussmith.problem.codes import Codes
 from gaussmith.problem.sql import INFINITY, Step, literal
+from gaussmith.problem.squares import folded_squares, spell_squares
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,13 +110,7 @@ class LengthCellCodes(Codes):
             z = np.where(odd[:, None], 0.0, z)
             h = np.where(odd | (h == 0), 1.0, h)
             u = z / h[:, None]
-            total = np.zeros(len(rows))
-            for start in range(0, u.shape[1], FOLD):
-                block = u[:, start] * u[:, start]
-                for j in range(start + 1, min(start + FOLD, u.shape[1])):
-                    block = block + u[:, j] * u[:, j]
-                total = total + block
-            length = h * np.sqrt(total)
+            length = h * np.sqrt(folded_squares(u))
         return np.where(odd, -1, np.searchsorted(self.edges, length, side="right"))
 
     def encode(self, rows: Array) -> Words:
@@ -135,8 +129,6 @@ class LengthCellCodes(Codes):
         d, last = self.columns, len(self.edges)
         x = [f"coalesce(if(abs(x{j}) < {INFINITY}, x{j}, {INFINITY}), {INFINITY})" for j in range(d)]
         z = [f"z{j}" for j in range(d)]
-        blocks = [" + ".join(f"u{j} * u{j}" for j in range(s, min(s + FOLD, d))) for s in range(0, d, FOLD)]
-        squares = " + ".join(f"({block})" for block in blocks)
 
         def inside(k: int) -> str:
             above = [f"length >= {literal(self.edges[k - 1])}"] if k > 0 else []
@@ -149,6 +141,6 @@ class LengthCellCodes(Codes):
             [*(f"if(g < {INFINITY}, {each}, 0D) {each}" for each in z), f"if(g < {INFINITY} and g > 0D, g, 1D) h",
              f"not (g < {INFINITY}) odd"],
             [*(f"z{j} / h u{j}" for j in range(d)), "h", "odd"],
-            [f"h * sqrt({squares}) length", "odd"],
+            [f"h * sqrt({spell_squares(d)}) length", "odd"],
             [f"if({inside(k)}, 1L, 0L) c{k}" for k in which],
         ]  # fmt: skip

@@ -9,7 +9,7 @@ A product of two codes has at most 42 bits. The sums beside them add up the same
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.numerics.products import Integers, Words
 from gaussmith.problem.codes import BITS, BoxCodes, Codes
 from gaussmith.problem.sql import Step
+from gaussmith.values import dataclass
 
 MOMENT_BITS = 20
 """At least 2^20 steps lie between the bounds of a column, and at most 2^21."""

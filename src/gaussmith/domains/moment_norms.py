@@ -11,7 +11,6 @@ refused. The records that are coded are points of this set, so the bound holds f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -21,6 +20,7 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import norm_upward, sqrt_downward, sqrt_upward
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.norms import largest_norm
+from gaussmith.values import dataclass
 
 MAX_VERTICES = 1 << 12
 """Limit on the vertices that are visited; beyond it they are bounded by the number of their ones."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_ways
 from gaussmith.shapes.moments import isotropic_moments, solved_moments
 from gaussmith.shapes.moments_replaced import solved_replaced_moments
+from gaussmith.values import dataclass
 from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:

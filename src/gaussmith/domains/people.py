@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -29,6 +28,7 @@ from gaussmith.shapes.candidates import Candidate, Candidates, Search, Way, try_
 from gaussmith.shapes.coordinatewise import isotropic
 from gaussmith.shapes.people import lifted_people
 from gaussmith.shapes.solved import is_worth_solving, solved
+from gaussmith.values import dataclass
 from gaussmith.workloads import Workload
 
 Places = npt.NDArray[np.int64]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from gaussmith.problem.sql import Step, literal
 from gaussmith.proofs.cells import cell_differences
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.cells import MAX_POINTS, one_of_many
+from gaussmith.values import dataclass
 from gaussmith.workloads import Workload
 
 if TYPE_CHECKING:

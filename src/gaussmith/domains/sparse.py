@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +23,7 @@ from gaussmith.problem.sql import INFINITY, Step, literal
 from gaussmith.proofs.records import proven_signs
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.water_filled import water_filled
+from gaussmith.values import dataclass
 from gaussmith.workloads import Workload
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -31,6 +30,7 @@ from gaussmith.problem.sql import Step, literal
 from gaussmith.proofs.exchangeable import proven_rankings
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.exchangeable import even_rankings, exchangeable
+from gaussmith.values import dataclass
 from gaussmith.workloads import Workload
 
 

@@ -9,14 +9,16 @@ is the only rule for this; every address that is printed, stored or raised goes 
 
 from __future__ import annotations
 
+import difflib
 import glob
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from gaussmith.errors import SourceError, nearest
+from gaussmith.values import dataclass
 
 STORES = ("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "hf", "http", "https")
 """Schemes that are passed on to the engine."""
@@ -41,6 +43,17 @@ def is_here(address: str) -> bool:
         return False
     path = os.path.expanduser(unquote(urlsplit(address).path) if scheme else address)
     return os.path.exists(path) or bool(glob.glob(path, recursive=True))
+
+
+def nearest_file(path: str) -> str:
+    """A hint with the file of the same folder whose name is close to that of a path, or "". Nothing is opened."""
+    folder, name = os.path.split(path)
+    try:
+        others = [other for other in os.listdir(os.path.expanduser(folder) or ".") if not other.startswith(".")]
+    except (OSError, ValueError):
+        return ""
+    close = [] if glob.has_magic(path) else difflib.get_close_matches(name, sorted(others), n=1, cutoff=0.8)
+    return f"did you mean {without_secrets(os.path.join(folder, close[0]))!r}?" if close else ""
 
 
 def without_secrets(address: str | bytes | os.PathLike[Any]) -> str:

@@ -14,15 +14,16 @@ A value that is not valid UTF-8 is missing: Polars would replace its bytes by U+
 
 from __future__ import annotations
 
+import codecs
 import re
 import typing
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from gaussmith.engines.text_blocks import PACKED, read_blocks
 from gaussmith.engines.versions import collect_batches, scan_csv
+from gaussmith.values import dataclass
 
 if typing.TYPE_CHECKING:
     import polars as pl
@@ -31,6 +32,9 @@ QUOTE, BREAK, RETURN = 0x22, 0x0A, 0x0D
 
 REPLACEMENT = "\ufffd"
 """Polars' replacement for bytes that are not UTF-8. A value that contains it is missing."""
+
+LOOK_BYTES = 1 << 20
+"""Bytes looked at a time."""
 
 MAX_HEADER_LINES = 64
 """Limit on the lines of a header: names of columns may hold line breaks in quotes."""
@@ -61,6 +65,49 @@ def scan_lines(paths: Sequence[str], remote: bool) -> pl.LazyFrame:
     )
 
 
+def look_at_file(path: str, separator: str, remote: bool) -> Look:
+    """How one file is to be read. Reads the whole file, as bytes alone if every quote is in its place."""
+    here = not (remote or path.lower().endswith(PACKED))
+    found = _look_without_quotes(path) or _look_at_quotes(path, separator) if here else None
+    return found or look_at(scan_lines([path], remote), separator)
+
+
+def _look_at_quotes(path: str, separator: str) -> Look | None:
+    """How a file with quotes is to be read; None where one is out of its place, or bytes alone do not tell."""
+    inside, spans, replaced, block = 0, False, False, b""
+    for block, _ in read_blocks(path, head=b"\n"):
+        if not replaced and not block.isascii():
+            replaced = _is_replaced(codecs.getincrementaldecoder("utf-8")(), block)
+        text = block.replace(b"\r\n", b"\n") if b"\r" in block else block
+        text = text if text[-1:] == b"\n" else text + b"\n"
+        fits, across, inside = _follow(text, inside, separator)
+        spans = spans or across
+        if not fits:
+            return None
+    # Whether a return at the very end is part of a line, the engine says.
+    return None if inside or block[-1:] == b"\r" else Look(True, spans, replaced)
+
+
+def _look_without_quotes(path: str) -> Look | None:
+    """How a file without a quote is to be read; None for one that has a quote."""
+    decoder, replaced = codecs.getincrementaldecoder("utf-8")(), False
+    with open(path, "rb", buffering=0) as file:
+        while piece := file.read(LOOK_BYTES):
+            if b'"' in piece:
+                return None
+            if not replaced and (not piece.isascii() or decoder.getstate()[0]):
+                replaced = _is_replaced(decoder, piece)
+    return Look(True, False, replaced or _is_replaced(decoder, b""))
+
+
+def _is_replaced(decoder: codecs.IncrementalDecoder, piece: bytes) -> bool:
+    """Whether the next piece of a file, or its end if there is none, holds what is not UTF-8."""
+    try:
+        return REPLACEMENT in decoder.decode(piece, final=not piece)
+    except UnicodeDecodeError:
+        return True
+
+
 def look_at(lines: pl.LazyFrame, separator: str) -> Look:
     """How the lines of one file are to be read. Reads the whole file.
 
@@ -79,30 +126,32 @@ def look_at(lines: pl.LazyFrame, separator: str) -> Look:
         found = batch["line"]
         replaced = replaced or bool(found.str.contains(REPLACEMENT, literal=True).any())
         if fits:
-            fits, across, inside = _follow(found.to_list(), inside, separator)
+            fits, across, inside = _follow(_enclosed(found.to_list()), inside, separator)
             spans = spans or across
     return Look(fits and not inside, spans or bool(inside), replaced)
 
 
-def _follow(lines: list[str], inside: int, separator: str) -> tuple[bool, bool, int]:
+def _follow(text: bytes, inside: int, separator: str) -> tuple[bool, bool, int]:
     """Whether all quotes are in their places, whether a field goes on after a line, and whether the last one does.
 
     Quotes open and close in turn: one that opens stands at the beginning of a field, one that closes at its end, and a
     doubled one closes and opens at once. `inside` says whether the first line begins inside a field.
+    Requires: a line break before the first line and after the last.
     """
-    text = "\n".join(["", *lines, ""]).encode("utf-8", "surrogatepass")
     letters = np.frombuffer(text, np.uint8)
     places = np.flatnonzero(letters == QUOTE)
-    opens = (np.arange(len(places)) + inside) % 2 == 0
-    beside = letters[np.where(opens, places - 1, places + 1)]
-    fits = bool(_among(beside, (ord(separator), QUOTE, BREAK)).all())
+    may_stand = np.zeros(256, bool)
+    may_stand[[ord(separator), QUOTE, BREAK]] = True
+    opening, closing = places[inside::2], places[1 - inside :: 2]
+    fits = bool(may_stand[letters[opening - 1]].all() and may_stand[letters[closing + 1]].all())
     ends = np.flatnonzero(letters == BREAK)[1:]
     across = bool(((np.searchsorted(places, ends) + inside) % 2).any())
     return fits, across, (inside + len(places)) % 2
 
 
-def _among(letters: npt.NDArray[np.uint8], known: Iterable[int]) -> npt.NDArray[np.bool_]:
-    return np.isin(letters, np.array(list(known), np.uint8))
+def _enclosed(lines: list[str]) -> bytes:
+    """Lines with a line break before and after each."""
+    return "\n".join(["", *lines, ""]).encode("utf-8", "surrogatepass")
 
 
 def scan_well_formed(paths: Sequence[str], separator: str, remote: bool, replaced: bool) -> pl.LazyFrame:
@@ -138,15 +187,16 @@ def scan_line_by_line(path: str, separator: str, remote: bool, header: Header, n
         above = header.lines
         for batch in collect_batches(scan_lines([path], remote), ordered=True):
             lines = batch["line"].fill_null("").to_list()
-            yield _select(map(split, lines[above:]), wanted, places, predicate)
+            yield select_fields(map(split, lines[above:]), wanted, places, predicate)
             above = max(0, above - len(lines))
 
     return register_io_source(batches, schema=dict.fromkeys(names, pl.String))
 
 
-def _select(
+def select_fields(
     records: Iterable[list[str | None]], names: Sequence[str], places: Sequence[int | None], predicate: pl.Expr | None
 ) -> pl.DataFrame:
+    """The fields at these places of each record, under these names: null where a record has no such field."""
     import polars as pl
 
     columns: list[list[str | None]] = [[] for _ in names]
@@ -206,7 +256,7 @@ def header_of(path: str, separator: str, remote: bool, line_per_record: bool = F
         lines = scan_lines([path], remote).head(count).collect()["line"].fill_null("").to_list()
         empty = next((j for j, line in enumerate(lines) if line), len(lines))
         header = "\n".join(lines[empty:])
-        fits, _, inside = _follow(lines[empty:], 0, separator)
+        fits, _, inside = _follow(_enclosed(lines[empty:]), 0, separator)
         if header and (line_per_record or not (fits and inside)):
             return Header(tuple(name or "" for name in splitter(separator)(header)), len(lines))
     raise ValueError("a header without an end")

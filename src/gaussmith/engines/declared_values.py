@@ -7,64 +7,165 @@ value means, the coding says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.engines.engine import Words
-from gaussmith.expressions import GroupKeys, kinds_of, match_keys
+from gaussmith.expressions import GroupKeys, Numbers, kinds_of, match_keys
 
 if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
+PLAIN_NUMBERS = {"Float32", "Float64", *(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))}
+"""Types of columns whose numbers are compared as they are."""
 
-def array_places(rows: npt.NDArray[Any], keys: Sequence[GroupKeys]) -> Words:
-    """Places of the numbers of an array."""
-    places = np.full(rows.shape, -1, np.int64)
-    for j, key in enumerate(keys):
-        codes = np.array([code for (code,) in key.codes], float)
-        order = np.argsort(codes)
+MIN_ROWS, MAX_ROWS = 1 << 16, 1 << 23
+"""Limits on the records that are counted at a time."""
+
+MAX_TABLE = 1 << 20
+"""Limit on the range of whole numbers whose places are looked up in a table."""
+
+
+def array_places(keys: Sequence[GroupKeys]) -> Callable[[npt.NDArray[Any]], Words]:
+    """What finds the places of the numbers of an array (rows × columns); the keys are looked at once.
+
+    >>> from gaussmith.expressions import declare_groups, declare_numbers
+    >>> find = array_places([declare_numbers("cell", 3), declare_groups(["code"], [(7,), (-2,)], {"code": "number"})])
+    >>> find(np.array([[2.0, 7.0], [0.5, -2.0], [np.nan, 3.0], [3.0, np.inf]])).tolist()
+    [[2, 0], [-1, 1], [-1, -1], [-1, -1]]
+    """
+    finders = [_finder(key) for key in keys]
+
+    def find(rows: npt.NDArray[Any]) -> Words:
         with np.errstate(all="ignore"):
-            x = rows[:, j].astype(np.float64)
-        at = np.minimum(np.searchsorted(codes[order], x), len(codes) - 1)
-        found = codes[order][at] == x
-        places[found, j] = order[at[found]]
-    return places
+            columns = [place(rows[:, j]) for j, place in enumerate(finders)]
+        return columns[0][:, None] if len(columns) == 1 else np.column_stack(columns)
+
+    return find
 
 
-def matched_columns(frame: nw.LazyFrame[Any], keys: Sequence[GroupKeys]) -> nw.LazyFrame[Any]:
-    """The columns as what labels are compared with, named v0, v1 …; null where a value can match none."""
-    kinds = kinds_of(frame.collect_schema())
-    return frame.select(*(match_keys(key, kinds)["k0"].alias(f"v{j}") for j, key in enumerate(keys)))
+def _finder(key: GroupKeys) -> Callable[[npt.NDArray[Any]], Words]:
+    """What finds the places of one column: by its numbers themselves, by a table of them, or by a search."""
+    if isinstance(key.codes, Numbers):
+        size = len(key.codes)
+        return lambda x: _within(x, 0, size)
+    codes = np.array([code for (code,) in key.codes], float)
+    low, span = codes.min(), codes.max() - codes.min() + 1
+    if (codes == np.floor(codes)).all() and span <= MAX_TABLE:
+        table = np.full(int(span) + 1, -1, np.int64)  # the last, at −1, is the place of all others
+        table[(codes - low).astype(np.int64)] = np.arange(len(codes))
+        return lambda x: table[_within(x, int(low), int(span))]
+    order = np.argsort(codes)
+    ordered = codes[order]
+
+    def search(x: npt.NDArray[Any]) -> Words:
+        x = x.astype(np.float64, copy=False)
+        at = np.minimum(np.searchsorted(ordered, x), len(codes) - 1)
+        return np.where(ordered[at] == x, order[at], -1)
+
+    return search
 
 
-def frame_places(batch: pl.DataFrame, keys: Sequence[GroupKeys]) -> Words:
-    """Places of the values of a frame that `matched_columns` made."""
+def _within(x: npt.NDArray[Any], low: int, span: int) -> Words:
+    """x − low where x is one of the whole numbers from low to low + span − 1, else −1; the array itself if it can be.
+
+    What is no whole number, or too large for one, differs from its cast, whatever that is.
+    """
+    exact: Any = True
+    if x.dtype.kind == "f":
+        x = x.astype(np.float64, copy=False)
+        whole = x.astype(np.int64)
+        exact = whole == x
+    else:
+        whole = x.astype(np.int64, copy=False)
+        if x.dtype == np.uint64:
+            exact = whole >= 0
+    above = whole if low == 0 else whole - low
+    size = above.view(np.uint64)  # below `low` it wraps around to numbers above 2^62
+    if (not len(x) or size.max() < span) and np.all(exact):
+        return above
+    return np.where((size < span) & exact, above, -1)
+
+
+def rows_at_a_time(keys: Sequence[GroupKeys]) -> int:
+    """How many records are counted at a time: of each batch the counting costs as much as there are cells."""
+    return max(MIN_ROWS, min(8 * math.prod(len(key.codes) for key in keys), MAX_ROWS))
+
+
+def valued_columns(
+    frame: nw.LazyFrame[Any], keys: Sequence[GroupKeys], others: Sequence[nw.Expr] = ()
+) -> nw.LazyFrame[Any]:
+    """The columns as what labels are compared with, named v0, v1 …: numbers as they are, or as `match_keys` reads them.
+
+    Null where a value can match no label. `others` are selected beside them.
+    """
+    import narwhals as nw
+
+    schema = frame.collect_schema()
+    kinds, chosen = kinds_of(schema), []
+    for j, key in enumerate(keys):
+        (name,), (kind,) = key.columns, key.kinds
+        plain = kind == "number" and not key.cuts and str(schema[name]) in PLAIN_NUMBERS
+        chosen.append((nw.col(name) if plain else match_keys(key, kinds)["k0"]).alias(f"v{j}"))
+    return frame.select(*chosen, *others)
+
+
+def frame_places(keys: Sequence[GroupKeys]) -> Callable[[pl.DataFrame], Words]:
+    """What finds the places of the values of a frame that `valued_columns` made; the keys are looked at once.
+
+    >>> import polars as pl
+    >>> from gaussmith.expressions import declare_groups
+    >>> find = frame_places([declare_groups(["sex"], [("f",), ("m",)], {"sex": "text"})])
+    >>> find(pl.DataFrame({"v0": ["m", "x", None, "f"]})).ravel().tolist()
+    [1, -1, -1, 0]
+    """
+    finders = [_text_finder(key) if key.kinds[0] in ("text", "object") else _number_finder(key) for key in keys]
+
+    def find(batch: pl.DataFrame) -> Words:
+        with np.errstate(all="ignore"):
+            columns = [place(batch.to_series(j)) for j, place in enumerate(finders)]
+        return columns[0][:, None] if len(columns) == 1 else np.column_stack(columns)
+
+    return find
+
+
+def _number_finder(key: GroupKeys) -> Callable[[pl.Series], Words]:
+    find = _finder(key)
+    return lambda column: find(column.to_numpy())  # null becomes NaN, which is no label
+
+
+def _text_finder(key: GroupKeys) -> Callable[[pl.Series], Words]:
     import polars as pl
 
-    places = np.full((batch.height, len(keys)), -1, np.int64)
-    for j, key in enumerate(keys):
-        codes = [code for (code,) in key.codes]
-        found = batch.to_series(j).replace_strict(codes, range(len(codes)), default=-1, return_dtype=pl.Int64)
-        places[:, j] = found.fill_null(-1).to_numpy()
-    return places
+    labels = pl.Enum([str(code) for (code,) in key.codes])
+
+    def find(column: pl.Series) -> Words:
+        found: Words = column.cast(labels, strict=False).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return found
+
+    return find
 
 
 def counted_places(frame: nw.LazyFrame[Any], keys: Sequence[GroupKeys]) -> tuple[Words, Words]:
-    """Distinct rows and how often each occurs, counted by the engine that holds the data."""
+    """Distinct rows and how often each occurs, counted by the engine that holds the data.
+
+    Values are counted first and compared with the labels then: there are fewer of them than rows.
+    """
     import narwhals as nw
 
-    matched = matched_columns(frame, keys)
     names = [f"v{j}" for j in range(len(keys))]
+    one = nw.lit(1).cast(nw.Int64).alias("n")
+    counted = valued_columns(frame, keys).with_columns(one).group_by(*names).agg(nw.col("n").sum())
     # What is not declared is one value: a column of free text must not come here row by row.
     declared = [
         nw.when(nw.col(name).is_in([code for (code,) in key.codes])).then(nw.col(name)).alias(name)
         for name, key in zip(names, keys, strict=True)
     ]
-    one = nw.lit(1).cast(nw.Int64).alias("n")
-    counted = matched.select(*declared).with_columns(one).group_by(*names).agg(nw.col("n").sum())
-    table: pl.DataFrame = counted.with_columns(nw.col("n").cast(nw.Int64)).collect("polars").to_native()
-    return frame_places(table.select(names), keys), table["n"].to_numpy().astype(np.int64)
+    few = counted.select(*declared, "n").group_by(*names).agg(nw.col("n").sum())
+    table: pl.DataFrame = few.with_columns(nw.col("n").cast(nw.Int64)).collect("polars").to_native()
+    return frame_places(keys)(table.select(names)), table["n"].to_numpy().astype(np.int64)

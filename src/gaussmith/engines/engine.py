@@ -6,7 +6,7 @@ Missing values are the same on all engines: null, NaN, text that is not a number
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from gaussmith.expressions import Derivation, GroupKeys
 from gaussmith.problem.codes import Codes
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -52,6 +53,27 @@ class Totals:
     records: int = field(repr=False)
 
 
+@dataclass(frozen=True, eq=False)
+class GroupTotals(Sequence[Totals]):
+    """The totals of many groups, in words: a row of sums for each group, and its records. Secret too."""
+
+    sums: Words = field(repr=False)
+    records: Words = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return GroupTotals(self.sums[i], self.records[i])
+        return Totals(self.sums[i].tolist(), int(self.records[i]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 class Unsteady(Exception):
     """Two queries over one source saw different numbers of records."""
 
@@ -62,6 +84,13 @@ class AddUp(Protocol):
     def __call__(
         self, pieces: Iterator[T], columns_of: Callable[[T], Columns], codes: Codes, workers: int | None = None
     ) -> Totals: ...
+
+
+class WideSums(Protocol):
+    """What an engine can do that adds up 64-bit integers in 128 bits."""
+
+    def aggregate(self, frame: Frame, chosen: Sequence[str], by: Sequence[str], where: str | None = None) -> Frame:
+        """The columns `chosen` of a query in DuckDB's SQL, for each value of `by`, of the rows `where` that holds."""
 
 
 class Engine(Protocol):
@@ -85,6 +114,14 @@ class Engine(Protocol):
     @property
     def adds_here(self) -> bool:
         """Whether `total` hands its numbers over to `add_up`, so that one scan can add up several codings of them."""
+
+    @property
+    def hands_over_texts(self) -> bool:
+        """Whether texts come here in batches as cheaply as it would count them itself."""
+
+    @property
+    def wide_sums(self) -> WideSums | None:
+        """How it adds up codes as whole integers; None where they are added up as two limbs."""
 
     @property
     def max_features(self) -> int:
@@ -126,6 +163,9 @@ class Engine(Protocol):
 
         With each batch, if the engine counted equal rows, how often each occurs.
         """
+
+    def places_in(self, frame: Frame, keys: Sequence[GroupKeys]) -> Iterator[tuple[Words, Words | None]]:
+        """As `places`, of the columns of a frame."""
 
     def key_table(self, rows: Frame, keys: GroupKeys) -> Frame:
         """The declared keys k0, k1 … with their place g, as a table that can be joined with the rows."""

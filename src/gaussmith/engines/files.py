@@ -16,28 +16,29 @@ import glob
 import os
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from gaussmith.engines.addresses import STORES, fixed_part, location_of, scheme_of, without_secrets
+from gaussmith.engines.addresses import STORES, fixed_part, location_of, nearest_file, scheme_of, without_secrets
 from gaussmith.engines.arrow_tables import scan_feather
 from gaussmith.engines.csv_files import (
-    QUOTE,
-    REPLACEMENT,
     Look,
     header_of,
-    look_at,
+    look_at_file,
     scan_line_by_line,
     scan_lines,
     scan_well_formed,
 )
+from gaussmith.engines.csv_numbers import read_csv_numbers
+from gaussmith.engines.json_lines import read_object_numbers, scan_objects
 from gaussmith.engines.partitions import PATH, Values, attach_values, read_folders
 from gaussmith.engines.table_formats import check_plain
+from gaussmith.engines.text_blocks import PACKED
 from gaussmith.errors import SourceError, nearest
+from gaussmith.values import dataclass
 
 if typing.TYPE_CHECKING:
-    import msgspec
     import polars as pl
 
 FORMATS = {
@@ -51,9 +52,6 @@ FORMATS = {
     ".ipc": "Arrow IPC",
     ".feather": "Arrow IPC",
 }
-
-PACKED = {".gz", ".zst"}
-"""CSV, TSV and JSON lines may be compressed."""
 
 GROUPS = 64
 """Limit on the steps in which many files are read, so that progress in bytes can be shown in between."""
@@ -110,7 +108,7 @@ def find_files(source: str | os.PathLike[str]) -> Files:
     paths = [p for p in paths if not os.path.isdir(p)]
     if not paths:
         what = "no file matches this pattern" if glob.has_magic(path) else "there is no such file or directory"
-        remedy = "check the path; relative paths start in the current directory"
+        remedy = nearest_file(address) or "check the path; relative paths start in the current directory"
         raise SourceError(f"source={said!r}", what, remedy, code="no-such-file", source=said)
     formats = {_format_of(said, p) for p in paths}
     if len(formats) > 1:
@@ -258,7 +256,7 @@ def scan_files(files: Files, names: Sequence[str] | None = None) -> pl.LazyFrame
         paths = list(files.paths)
         return pl.scan_ipc(paths, glob=True) if files.remote else scan_feather(paths)
     if files.format == "JSON lines":
-        return _scan_objects(files, names or ())
+        return scan_objects(scan_lines(files.paths, files.remote), names or ())
     return _scan_separated(files, names if names is not None else names_of(files))
 
 
@@ -267,7 +265,7 @@ def _scan_separated(files: Files, names: Sequence[str]) -> pl.LazyFrame:
     import polars as pl
 
     separator = _separator(files)
-    looks = {path: look_at(scan_lines([path], files.remote), separator) for path in files.paths}
+    looks = {path: look_at_file(path, separator, files.remote) for path in files.paths}
 
     def is_native(look: Look) -> bool:
         return look.well_formed and not (files.line_per_record and look.spans_lines)
@@ -301,6 +299,23 @@ def _scan_parquet(files: Files, names: Sequence[str] | None) -> pl.LazyFrame:
     return attach_values(lazy, files) if wanted else lazy
 
 
+def number_batches(files: Files, names: Sequence[str]) -> Iterator[pl.DataFrame | pl.LazyFrame]:
+    """Columns of text files file by file: as doubles where they can be parsed at once, else scanned as text."""
+    for path in files.paths:
+        here = not (files.remote or path.lower().endswith(PACKED))
+        if here and files.format == "JSON lines":
+            yield from read_object_numbers(path, names)
+            continue
+        if here:
+            separator = _separator(files)
+            look = look_at_file(path, separator, remote=False)
+            if look.well_formed and not look.spans_lines:
+                header = header_of(path, separator, False, files.line_per_record)
+                yield from read_csv_numbers(path, separator, header, names)
+                continue
+        yield scan_files(replace(files, paths=(path,)), names)
+
+
 def names_of(files: Files) -> tuple[str, ...]:
     """The names in the header of the first CSV or TSV file, as written."""
     return header_of(files.paths[0], _separator(files), files.remote, files.line_per_record).names
@@ -308,47 +323,3 @@ def names_of(files: Files) -> tuple[str, ...]:
 
 def _separator(files: Files) -> str:
     return "\t" if files.format == "TSV" else ","
-
-
-def _scan_objects(files: Files, names: Sequence[str]) -> pl.LazyFrame:
-    """Named members of JSON objects, one per line, as text: numbers as they are written, strings without quotes.
-
-    Read here and not by the engine, whose own readers raise on odd lines, round some numbers twice, or print them.
-    Blank lines are no records.
-    """
-    import msgspec
-    import polars as pl
-
-    decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-    nothing: dict[str, msgspec.Raw] = {}
-
-    def read(line: str) -> dict[str, msgspec.Raw]:
-        try:
-            return decode(line)
-        except (msgspec.MsgspecError, RecursionError):
-            return nothing
-
-    def parse(lines: pl.Series) -> pl.Series:
-        rows = [read(line) for line in lines]
-        columns = {name: pl.Series([_text(row.get(name)) for row in rows], dtype=pl.String) for name in names}
-        return pl.DataFrame(columns).to_struct(lines.name)
-
-    kind = pl.Struct(dict.fromkeys(names, pl.String))
-    objects = pl.col("line").map_batches(parse, return_dtype=kind, is_elementwise=True)
-    lines = scan_lines(files.paths, files.remote).filter(pl.col("line").str.contains(r"[^ \t\r]"))
-    return lines.select(objects).unnest("line") if names else lines
-
-
-def _text(token: msgspec.Raw | None) -> str | None:
-    """A JSON token as text: strings lose their quotes, everything else stays as written.
-
-    Missing: null, and what is not valid Unicode (bytes that are not UTF-8, half a pair of surrogates).
-    """
-    import msgspec
-
-    raw = b"null" if token is None else bytes(token)
-    try:
-        text = str(msgspec.json.decode(raw)) if raw[0] == QUOTE else raw.decode()
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-    return None if raw == b"null" or REPLACEMENT in text else text

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gaussmith.engines.declared_values import array_places
-from gaussmith.engines.engine import BATCH_ROWS, PIECE_ROWS, AddUp, Columns, Progress, Totals, Words
+from gaussmith.engines.declared_values import array_places, rows_at_a_time
+from gaussmith.engines.engine import PIECE_ROWS, AddUp, Columns, Progress, Totals, Words
 from gaussmith.engines.files import Files
 from gaussmith.engines.source import SUPPORTED, Source
 from gaussmith.errors import SourceError
@@ -35,6 +35,8 @@ class Numpy:
     modules = ("numpy",)
     packages = ("numpy",)
     adds_here = True
+    hands_over_texts = False
+    wide_sums = None
     max_features = 1
 
     def open(self, data: Any) -> Source:
@@ -58,8 +60,9 @@ class Numpy:
     def places(
         self, source: Source, columns: Sequence[str] | None, keys: Sequence[GroupKeys]
     ) -> Iterator[tuple[Words, Words | None]]:
-        for start in range(0, len(source.native), BATCH_ROWS):
-            yield array_places(source.native[start : start + BATCH_ROWS], keys), None
+        find, step = array_places(keys), rows_at_a_time(keys)
+        for start in range(0, len(source.native), step):
+            yield find(source.native[start : start + step]), None
 
     def without_rows(self, source: Source) -> Source | None:
         return None
@@ -78,6 +81,9 @@ class Numpy:
         raise _nameless()
 
     def derive(self, source: Source, derivation: Derivation) -> Any:
+        raise _nameless()
+
+    def places_in(self, frame: Frame, keys: Sequence[GroupKeys]) -> Iterator[tuple[Words, Words | None]]:
         raise _nameless()
 
     def key_table(self, rows: Frame, keys: GroupKeys) -> Frame:

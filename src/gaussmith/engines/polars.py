@@ -12,12 +12,14 @@ from dataclasses import replace
 from hashlib import md5
 from typing import Any
 
+import numpy as np
+
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.engines.arrow_tables import is_table, lazy_from_arrow, unheld_columns, was_read
+from gaussmith.engines.csv_numbers import read_quickly
 from gaussmith.engines.dates import bounds_of, dates_in, has_zone
-from gaussmith.engines.declared_values import frame_places, matched_columns
+from gaussmith.engines.declared_values import frame_places, rows_at_a_time, valued_columns
 from gaussmith.engines.engine import (
-    BATCH_ROWS,
     AddUp,
     Progress,
     Totals,
@@ -26,13 +28,13 @@ from gaussmith.engines.engine import (
     rows_per_batch,
 )
 from gaussmith.engines.failures import attempt
-from gaussmith.engines.files import Files, group_files, names_of, scan_files
+from gaussmith.engines.files import Files, group_files, names_of, number_batches, scan_files
 from gaussmith.engines.pandas_columns import holds_objects, series_from_pandas, type_of_pandas
 from gaussmith.engines.partitions import check_keys, find_with_polars, list_store
 from gaussmith.engines.schemas import uneven_columns
 from gaussmith.engines.source import Source, check_names, unknown_source, unreadable_source
 from gaussmith.engines.versions import check_packed, check_views, collect_batches
-from gaussmith.engines.whole_columns import AS_THEY_ARE, columns_of
+from gaussmith.engines.whole_columns import AS_THEY_ARE, columns_of, split_chunks
 from gaussmith.errors import SourceError
 from gaussmith.expressions import Derivation, GroupKeys, as_number, derive, kind_of
 from gaussmith.problem.codes import Codes
@@ -51,6 +53,8 @@ class Polars:
     modules = ("polars", "pandas", "pyarrow")
     packages = ("polars", "narwhals")
     adds_here = True
+    hands_over_texts = True
+    wide_sums = None
     max_features = 32
 
     def open(self, data: Any) -> Source:
@@ -83,14 +87,21 @@ class Polars:
     ) -> Totals:
         if not columns:
             return Totals([], _count(source))
-        return add_up(_batches(source, columns, progress), columns_of, codes)
+        return add_up(split_chunks(_batches(source, columns, progress)), columns_of, codes)
 
     def places(
         self, source: Source, columns: Sequence[str] | None, keys: Sequence[GroupKeys]
     ) -> Iterator[tuple[Words, Words | None]]:
-        matched: pl.LazyFrame = matched_columns(self.frame(source, columns or ()), keys).to_native()
-        for batch in collect_batches(matched, BATCH_ROWS):
-            yield frame_places(batch, keys), None
+        return self.places_in(self.frame(source, columns or ()), keys)
+
+    def places_in(self, frame: Frame, keys: Sequence[GroupKeys]) -> Iterator[tuple[Words, Words | None]]:
+        find, values = frame_places(keys), valued_columns(frame, keys)
+        for batch in self.batches(values, rows_at_a_time(keys)):
+            if len(keys) == 1 and keys[0].kinds[0] in ("text", "object"):  # few texts are compared with labels
+                batch = batch["v0"].value_counts()
+                yield find(batch), batch["count"].to_numpy().astype(np.int64)
+            else:
+                yield find(batch), None
 
     def key_table(self, rows: Frame, keys: GroupKeys) -> Frame:
         import narwhals as nw
@@ -187,11 +198,26 @@ def _count(source: Source) -> int:
 
 def _batches(source: Source, columns: Sequence[str], progress: Progress | None) -> Iterator[pl.DataFrame]:
     if progress is None or source.files is None or source.files.remote or len(source.files.paths) == 1:
-        yield from _numbers(source, scan(source, columns), columns)
+        yield from _read(source, columns)
         return
     for group, fraction in group_files(source.files):
-        yield from _numbers(source, scan(source, columns, group), columns)
+        yield from _read(source, columns, group)
         progress(fraction)
+
+
+def _read(source: Source, columns: Sequence[str], files: Files | None = None) -> Iterator[pl.DataFrame]:
+    """The columns as doubles, in batches of any order; of some of its files, if these are given."""
+    import polars as pl
+
+    whole = files or source.files
+    if whole is None or not whole.is_text:
+        yield from _numbers(source, scan(source, columns, files), columns)
+        return
+    for found in number_batches(whole, columns):
+        if isinstance(found, pl.DataFrame):
+            yield found
+        else:
+            yield from _numbers(source, found.select(*dict.fromkeys(columns)), columns)
 
 
 def _numbers(source: Source, lazy: pl.LazyFrame, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -200,7 +226,7 @@ def _numbers(source: Source, lazy: pl.LazyFrame, columns: Sequence[str]) -> Iter
 
     kinds = {kind_of(source.schema[name]) for name in columns}
     numbers: pl.LazyFrame
-    if kinds <= {"number", "truth"}:  # the cast that `as_number` spells, told to Polars itself: wide tables plan faster
+    if kinds <= {"number", "truth", "text"}:  # what `as_number` spells, told to Polars itself: wide tables plan faster
         numbers = lazy.select(_number(name, source.schema[name]).alias(f"x{j}") for j, name in enumerate(columns))
     else:
         exprs = (as_number(name, kind_of(source.schema[name])).alias(f"x{j}") for j, name in enumerate(columns))
@@ -209,11 +235,14 @@ def _numbers(source: Source, lazy: pl.LazyFrame, columns: Sequence[str]) -> Iter
 
 
 def _number(name: str, dtype: Any) -> pl.Expr:
-    """A column of numbers as kernels take it: as it is where numpy has its type, else as doubles."""
+    """A column as kernels take it: as it is where numpy has its type, else as doubles, texts by our own rule."""
     import polars as pl
 
-    as_it_is = str(dtype) in AS_THEY_ARE
-    return pl.col(name) if as_it_is else pl.col(name).cast(pl.Float64)
+    if str(dtype) in AS_THEY_ARE:
+        return pl.col(name)
+    if kind_of(dtype) == "text":
+        return pl.col(name).cast(pl.String).map_batches(read_quickly, return_dtype=pl.Float64, is_elementwise=True)
+    return pl.col(name).cast(pl.Float64)
 
 
 def _polars_type(dtype: Any) -> Any:

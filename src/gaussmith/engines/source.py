@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from gaussmith.engines.engine import Engine
@@ -12,6 +12,7 @@ from gaussmith.engines.files import Files
 from gaussmith.engines.partitions import narrow_files
 from gaussmith.errors import SourceError, nearest_column
 from gaussmith.expressions import Derivation, check_ids, kinds_of
+from gaussmith.values import dataclass
 
 if typing.TYPE_CHECKING:
     import narwhals as nw

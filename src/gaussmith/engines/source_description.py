@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gaussmith.errors import SourceError, nearest
+from gaussmith.values import dataclass
 
 KEYS = ("path", "ids", "row_per_row", "line_per_record")
 IDS = ("text", "integer")

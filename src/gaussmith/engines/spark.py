@@ -50,6 +50,8 @@ class Spark:
     modules = ("pyspark",)
     packages = ("pyspark", "polars", "narwhals")
     adds_here = False
+    hands_over_texts = False
+    wide_sums = None
     max_features = 4
 
     def open(self, data: Any) -> Source:
@@ -97,7 +99,10 @@ class Spark:
     def places(
         self, source: Source, columns: Sequence[str] | None, keys: Sequence[GroupKeys]
     ) -> Iterator[tuple[Words, Words | None]]:
-        yield counted_places(self.frame(source, columns or ()), keys)
+        return self.places_in(self.frame(source, columns or ()), keys)
+
+    def places_in(self, frame: Frame, keys: Sequence[GroupKeys]) -> Iterator[tuple[Words, Words | None]]:
+        yield counted_places(frame, keys)
 
     def key_table(self, rows: Frame, keys: GroupKeys) -> Frame:
         import narwhals as nw

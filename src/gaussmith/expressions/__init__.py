@@ -15,7 +15,16 @@ from gaussmith.expressions.cuts import Cut, cell_of, check_cut, place_among, val
 from gaussmith.expressions.formulas import Formula, check, columns_used, evaluate, kind_of
 from gaussmith.expressions.grammar import Expression, language, parse
 from gaussmith.expressions.identity import CODED_INTEGER, INTEGER, TEXT, as_id, check_ids, object_code
-from gaussmith.expressions.keys import GroupKeys, declare_cells, declare_groups, declare_keys, match_keys
+from gaussmith.expressions.keys import (
+    GroupKeys,
+    Numbers,
+    declare_cells,
+    declare_groups,
+    declare_keys,
+    declare_numbers,
+    match_keys,
+    with_integers,
+)
 from gaussmith.expressions.person_columns import PersonColumns, combine_people, plan_person_columns
 from gaussmith.expressions.readings import read_number
 from gaussmith.expressions.spelling import Derivation, as_number, derive, kinds_of, plan_derivation, to_narwhals
@@ -30,6 +39,7 @@ __all__ = [
     "Expression",
     "Formula",
     "GroupKeys",
+    "Numbers",
     "PersonColumns",
     "as_id",
     "as_number",
@@ -43,6 +53,7 @@ __all__ = [
     "declare_cells",
     "declare_groups",
     "declare_keys",
+    "declare_numbers",
     "derive",
     "evaluate",
     "kind_of",
@@ -59,5 +70,6 @@ __all__ = [
     "split_filter",
     "to_narwhals",
     "value_of",
+    "with_integers",
     "written",
 ]

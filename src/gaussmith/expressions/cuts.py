@@ -13,11 +13,11 @@ import bisect
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import RequestError
 from gaussmith.expressions.spelling import as_date, as_number
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw

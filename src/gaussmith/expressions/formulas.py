@@ -14,7 +14,6 @@ let a row's value depend on other rows: x / y is therefore spelled x / (x·0 + y
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from gaussmith.errors import nearest_column
@@ -23,6 +22,7 @@ from gaussmith.expressions.functions import DATE_FUNCTIONS, TEXT_TESTS
 from gaussmith.expressions.grammar import COMPARISONS, Expression, refuse
 from gaussmith.expressions.nodes import Column, Literal, Node, Operation, described
 from gaussmith.expressions.readings import LONGEST_DATE, date_number, existing_day
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw

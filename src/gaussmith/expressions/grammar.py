@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NoReturn
 
 from gaussmith.errors import ExpressionError
 from gaussmith.expressions.functions import ABSENT, AGGREGATES, CHOICE, FUNCTIONS
 from gaussmith.expressions.nodes import Column, Literal, Node, Operation
+from gaussmith.values import dataclass
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import RequestError, nearest_column
@@ -20,6 +20,7 @@ from gaussmith.expressions.cuts import Cut, cell_of, check_cut
 from gaussmith.expressions.identity import object_code
 from gaussmith.expressions.readings import LONGEST_DATE, date_number
 from gaussmith.expressions.spelling import as_date, as_number
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -34,7 +35,26 @@ _ACCEPTED = {
     "date": ("date", "text"),
 }
 """Kinds of keys, and the kinds of columns they can be matched with."""
+SMALL_INTEGERS = {"UInt8", "UInt16", "UInt32", *(f"Int{bits}" for bits in (8, 16, 32, 64))}
+"""Types of columns whose values are integers of 64 bits with a sign."""
 _NAMES = {"number": "numbers", "truth": "booleans", "date": "dates", "other": "values of another type"}
+
+
+@dataclass(frozen=True)
+class Numbers(Sequence[tuple[float]]):
+    """The codes (0.0,), (1.0,) … of values that are told by their number alone; none is written down.
+
+    >>> list(Numbers(3)), Numbers(3)[-1]
+    ([(0.0,), (1.0,), (2.0,)], (2.0,))
+    """
+
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, i: Any) -> Any:
+        return (float(range(self.size)[i]),)
 
 
 @dataclass(frozen=True)
@@ -46,9 +66,9 @@ class GroupKeys:
     """
 
     columns: tuple[str, ...]
-    keys: tuple[tuple[Key, ...], ...]
+    keys: Sequence[tuple[Key, ...]]
     kinds: tuple[str, ...]
-    codes: tuple[tuple[str | float, ...], ...]
+    codes: Sequence[tuple[str | float, ...]]
     cuts: tuple[tuple[str, Cut], ...] = ()
 
 
@@ -62,9 +82,17 @@ def declare_cells(column: str, cut: Cut, labels: Sequence[Any], kinds: Mapping[s
     return GroupKeys((column,), tuple((label,) for label in labels), ("number",), codes, ((column, cut),))
 
 
-def declare_groups(columns: Sequence[str], labels: Sequence[tuple[Any, ...]], kinds: Mapping[str, str]) -> GroupKeys:
+def declare_numbers(column: str, size: int) -> GroupKeys:
+    """The numbers 0, 1 … below `size` as the declared values of a column of numbers."""
+    return GroupKeys((column,), Numbers(size), ("number",), Numbers(size))
+
+
+def declare_groups(
+    columns: Sequence[str], labels: Sequence[tuple[Any, ...]], kinds: Mapping[str, str], integers: Container[str] = ()
+) -> GroupKeys:
     """The declared groups over columns of these kinds; refuses keys that do not fit. Reads no data.
 
+    Columns of `integers` hold integers of a fixed size: keys that no double holds are compared by their digits there.
     Requires: one key per column in each label, as `gaussmith.Groups` lists them.
 
     >>> declare_groups(["year", "sex"], [(2023, "f"), (2024, "m")], {"year": "text", "sex": "text"}).codes
@@ -76,13 +104,17 @@ def declare_groups(columns: Sequence[str], labels: Sequence[tuple[Any, ...]], ki
         if name not in kinds:
             what, rule = f"by: column {name!r}", "the source has no such column"
             raise RequestError(what, rule, nearest_column(name, kinds), code="no-such-key-column", column=name)
-        compared.append(_compared_as(name, kinds[name], [key[j] for key in labels]))
-    codes = tuple(
-        tuple(_code(name, value, kind) for name, value, kind in zip(columns, key, compared, strict=True))
-        for key in labels
-    )
+        own = [key[j] for key in labels]
+        long = (
+            name in integers and kinds[name] == "number" and any(type(key) is int and abs(key) >= 2**53 for key in own)
+        )
+        compared.append(
+            "text" if long and all(type(key) is int for key in own) else _compared_as(name, kinds[name], own)
+        )
+    coded = (_codes(name, [key[j] for key in labels], compared[j]) for j, name in enumerate(columns))
+    codes = tuple(zip(*coded, strict=True))
     seen: set[tuple[str | float, ...]] = set()
-    for key, code in zip(labels, codes, strict=True):
+    for key, code in zip(labels, codes, strict=True) if len(set(codes)) < len(codes) else ():
         if code in seen:
             what = f"by: key {', '.join(map(repr, key))}"
             raise RequestError(what, "it is declared twice", "name each group once", code="key-twice", key=key)
@@ -95,6 +127,7 @@ def declare_keys(
     labels: Sequence[tuple[Any, ...]],
     kinds: Mapping[str, str],
     cuts: Sequence[tuple[str, Cut]] = (),
+    integers: Container[str] = (),
 ) -> GroupKeys:
     """The same, where the keys of some columns are names of their cells, in the order of these.
 
@@ -103,7 +136,7 @@ def declare_keys(
     ((('< 18',), ('≥ 18',)), ((0.0,), (1.0,)))
     """
     if not cuts:
-        return declare_groups(columns, labels, kinds)
+        return declare_groups(columns, labels, kinds, integers)
     known = dict(cuts)
     for name, cut in cuts:
         if name not in kinds:
@@ -154,6 +187,16 @@ def _misfit(kind: str, wanted: str, key: Any) -> tuple[str, str]:
     return f"its keys must be {said[kind]}, not {key!r}", "fix the keys"
 
 
+def _codes(name: str, values: Sequence[Any], kind: str) -> Sequence[str | float]:
+    """The codes of a column's keys; those of many plain texts or integers are found together."""
+    types = set(map(type, values))
+    if kind == "text" and types == {str}:
+        return values
+    if kind == "number" and types == {int} and -(2**53) < min(values) and max(values) < 2**53:
+        return list(map(float, values))
+    return [_code(name, value, kind) for value in values]
+
+
 def _code(name: str, value: Any, kind: str) -> str | float:
     """A key as what the column's values are compared with."""
     if kind == "object":
@@ -178,6 +221,28 @@ def _code(name: str, value: Any, kind: str) -> str | float:
     return float(value) + 0.0
 
 
+def with_integers(groups: GroupKeys, schema: Mapping[str, Any]) -> GroupKeys:
+    """The same keys, compared as integers where a column holds integers of at most 64 bits: engines match these faster.
+
+    Keys are below 2^53, where an integer and its double are equal to the same keys.
+
+    >>> import narwhals as nw
+    >>> years = declare_groups(["year"], [(2023,), (2024,)], {"year": "number"})
+    >>> with_integers(years, {"year": nw.Int16()}).codes, with_integers(years, {"year": nw.Float64()}) is years
+    (((2023,), (2024,)), True)
+    """
+    cut = {name for name, _ in groups.cuts}
+    columns: list[Sequence[Any]] = [list(column) for column in zip(*groups.codes, strict=True)]
+    kinds = list(groups.kinds)
+    for j, (name, kind) in enumerate(zip(groups.columns, groups.kinds, strict=True)):
+        small = kind == "number" and name not in cut and str(schema[name]) in SMALL_INTEGERS
+        if small and columns and all(map(float.is_integer, columns[j])):
+            columns[j], kinds[j] = list(map(int, columns[j])), "integer"
+    if "integer" not in kinds:
+        return groups
+    return replace(groups, kinds=tuple(kinds), codes=tuple(zip(*columns, strict=True)))
+
+
 def match_keys(groups: GroupKeys, kinds: Mapping[str, str]) -> dict[str, nw.Expr]:
     """The columns of the groups as k0, k1 …: texts, or doubles without −0.0; null where a value can match no key."""
     import narwhals as nw
@@ -190,6 +255,9 @@ def match_keys(groups: GroupKeys, kinds: Mapping[str, str]) -> dict[str, nw.Expr
             continue
         if kind in ("text", "object"):
             matched[f"k{j}"] = nw.col(name).cast(nw.String)
+            continue
+        if kind == "integer":
+            matched[f"k{j}"] = nw.col(name).cast(nw.Int64)
             continue
         number = as_date(name, kinds[name]) if kind == "date" else as_number(name, kinds[name])
         known = nw.when(number.is_finite()).then(number)

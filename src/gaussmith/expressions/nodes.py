@@ -6,8 +6,10 @@ Every node says what it is: its `constant` (a literal), its `column` (a column),
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
+
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True)

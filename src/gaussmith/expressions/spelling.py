@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import ExpressionError, nearest_column
@@ -24,6 +23,7 @@ from gaussmith.expressions.readings import (
     TIME_PATTERN,
     TRUTH_PATTERNS,
 )
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -3,7 +3,7 @@
 book · the rules                chain · sealed entries           units · μ² and κ as whole numbers
 protection · neighbours, unit   remainder · what is left         history · charges as rows
 verification · recomputing it   pages · the tables               sqlite, postgres · where it lives
-failpoints · places where a test may kill the process
+printing · as text and display  failpoints · places where a test may kill the process
 """
 
 from __future__ import annotations

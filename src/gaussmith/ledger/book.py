@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +19,7 @@ from gaussmith.errors import DataError, LedgerError
 from gaussmith.ledger.chain import Entry, Receipt, check_seal, digest, follow
 from gaussmith.ledger.history import charge_rows
 from gaussmith.ledger.pages import FORMAT, Pages, Storage, unreadable
+from gaussmith.ledger.printing import Printed
 from gaussmith.ledger.protection import Protection, Unit, check_protection, find_protection, read_unit
 from gaussmith.ledger.remainder import Outlook, largest_epsilon, refuse_charge, refuse_keys
 from gaussmith.ledger.units import (
@@ -32,6 +32,7 @@ from gaussmith.ledger.units import (
     square_units,
 )
 from gaussmith.ledger.verification import Verification, verify_pages
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
@@ -54,7 +55,7 @@ class Reservation:
     keys_charge: int = 0
 
 
-class Ledger:
+class Ledger(Printed):
     """A ledger that exists, in a file or at `postgresql://…/database?ledger=NAME`.
 
     `budget`, `spent` and `remaining` are whole units of μ² (2⁻²⁵⁶ each); `remaining_guarantee` and `remaining_epsilon`
@@ -110,9 +111,6 @@ class Ledger:
         body |= {"keys_delta": str(keys), "keys_budget": str(budget_units(keys))}
         _storage(path, timeout).create(follow(None, "create", body))
         return cls(path, timeout=timeout)
-
-    def __repr__(self) -> str:
-        return f"Ledger({self.where!r})"
 
     def _last(self, pages: Pages) -> Entry:
         """The newest entry; refuses a ledger that is no longer the one that was opened."""
@@ -308,6 +306,12 @@ class Ledger:
             raise LedgerError(what, rule, "reserve it first", code="store-without-charge", id=release_id)
         return payload
 
+    def add(self, **stated: Any) -> Reservation:
+        """Charge a release that another tool made: epsilon and delta, or mu; note, id, neighbours, unit."""
+        from gaussmith.ledger.other_tools import add_release
+
+        return add_release(self, **stated)
+
     def result(self, release_id: str) -> bytes | None:
         """The stored bytes of that release; None if there are none."""
         with self._storage.reading() as pages:
@@ -322,7 +326,7 @@ class Ledger:
     def history(self) -> list[dict[str, Any]]:
         """One row per charge, oldest first, for tables and charts; ε is rounded up.
 
-        time · id · state (done or pending) · mu · epsilon at the ledger's δ (None without one) · share of the budget ·
+        time · id · state (done, pending, other tool) · mu · epsilon at the ledger's δ (or None) · share of the budget ·
         spent (all shares up to this one) · keys_delta · unit (its columns, None if not set) · software · receipt
         """
         return charge_rows(self.entries(), self.guarantee, self.budget)

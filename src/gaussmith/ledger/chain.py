@@ -8,10 +8,11 @@ import json
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from gaussmith.errors import LedgerError
+from gaussmith.values import dataclass
 
 KINDS = ("create", "reserve", "store")
 NOTHING_BEFORE = "0" * 64

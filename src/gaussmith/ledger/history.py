@@ -36,7 +36,7 @@ def charge_rows(entries: Iterable[Entry], whole: Guarantee, budget: int) -> list
                 {
                     "time": entry.time,
                     "id": entry.release_id,
-                    "state": "done" if entry.release_id in done else "pending",
+                    "state": _state(body, entry.release_id in done),
                     "mu": body["mu"],
                     "epsilon": stated["epsilon"] if stated.get("delta") == delta is not None else epsilon(body["mu"]),
                     "share": (entry.charge + done.get(entry.release_id, 0)) / budget,
@@ -48,3 +48,9 @@ def charge_rows(entries: Iterable[Entry], whole: Guarantee, budget: int) -> list
                 }
             )
     return rows
+
+
+def _state(body: dict[str, Any], is_done: bool) -> str:
+    if body.get("note", {}).get("made by") is not None:
+        return "other tool"
+    return "done" if is_done else "pending"

@@ -198,6 +198,8 @@ class Pages:
 
     def _entry(self, row: tuple[Any, ...]) -> Entry:
         fields = dict(zip(COLUMNS, row, strict=True))
+        if any(isinstance(value, bytes) for value in row):  # a damaged file may say so of a text
+            raise unreadable(self.where)
         try:
             return Entry(**{**fields, **{name: int(fields[name]) for name in AMOUNTS}})
         except (TypeError, ValueError):

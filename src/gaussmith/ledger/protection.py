@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from gaussmith.errors import LedgerError
 from gaussmith.ledger.chain import Entry, check_seal
 from gaussmith.ledger.pages import unreadable
+from gaussmith.values import dataclass
 
 Unit = tuple[str, ...]
 

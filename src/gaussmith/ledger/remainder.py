@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from gaussmith.errors import BudgetError, GuaranteeError
 from gaussmith.ledger.units import UNIT_BITS, charge_units, guarantee_of, largest_mu, round_down
 from gaussmith.numerics.exact import fraction_down
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
@@ -79,13 +79,16 @@ def refuse_charge(guarantee: Guarantee, left: int, whole: Guarantee, where: str)
 def refuse_keys(keys_delta: Fraction, left: int, where: str) -> BudgetError:
     """The error for a release that takes more κ than is left."""
     rest = fraction_down(Fraction(left, 1 << UNIT_BITS))
-    fits = "no release that finds keys in the data fits: declare them, or ask for a ledger that reserves a part of δ"
+    fits = (
+        "no release that finds keys in the data fits, and none of another tool with a δ: declare the keys, or "
+        "ask for a ledger that reserves a part of δ (--keys-delta)"
+    )
     if rest > 0:
         fits = f"at most keys_delta={round_down(rest):g} fits: state in the request how much it takes"
     return BudgetError(
         f"the release asks for keys_delta={float(keys_delta):.6g}, more than is left for it in ledger={where}",
-        "spending on found keys never exceeds the part reserved for them when the ledger was created; "
-        "nothing was charged",
+        "spending on found keys and on the δ of other tools never exceeds the part reserved when the ledger was "
+        "created; nothing was charged",
         fits,
         requested=keys_delta,
         remaining=rest,

@@ -263,6 +263,8 @@ class SqliteStorage:
             if code in UNWRITABLE:
                 raise self._unwritable(str(error)) from None
             raise unreadable(self.where) from None
+        except UnicodeDecodeError:  # SQLite quotes the damaged bytes in its message, and Python cannot read that
+            raise unreadable(self.where) from None
         except OSError as error:
             raise self._unwritable(error.strerror or "input or output failed") from None
 

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +14,7 @@ from gaussmith.ledger.chain import Entry, Receipt, broken, check_links, digest
 from gaussmith.ledger.pages import Pages
 from gaussmith.ledger.protection import Protection, Unit, find_protection, read_unit
 from gaussmith.ledger.units import budget_square, budget_units, charge_units, check_keys_delta, keys_units, square_units
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,13 @@ Accuracy here is about 1e-5 or better, enough for choosing; privacy never depend
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.numerics import quadratic_forms
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 Complex = npt.NDArray[np.complex128]
@@ -37,7 +38,6 @@ _STEP = 0.1  # along the path; the error is about e^(−2π·0.4/0.1)
 _NODES = 32  # at a time
 _TERMS = 16  # of the series of ln(1 − x) where |x| < 0.3: beyond them is less than 1e-9 of its first term
 _LEVELS = 36
-_X, _W = np.polynomial.legendre.leggauss(24)
 
 
 def conditional_squares(weights: Array, value: float) -> Array:
@@ -107,10 +107,11 @@ class ClippingLoss:
         steps = [alpha * 4.0**k for k in range(1, 40) if alpha * 4.0**k < self._bends[2] / 2]
         edges = np.unique([alpha, *steps, *(e for e in self._bends if alpha < e < self._last), self._last])
         low, width = edges[:-1, None], np.diff(edges)[:, None]
-        q = (low + width * (_X + 1) / 2).ravel()
+        X, W = _nodes()
+        q = (low + width * (X + 1) / 2).ravel()
         tail = np.where(q < self._first, self._whole, np.exp(self._log_tail(np.maximum(q, self._first))))
         root = np.sqrt(alpha / q)
-        return float(((width / 2 * _W).ravel() * root / q * (1 - root) * tail).sum())
+        return float(((width / 2 * W).ravel() * root / q * (1 - root) * tail).sum())
 
 
 class ClippingShift:
@@ -146,8 +147,9 @@ class ClippingShift:
         edges = np.unique(
             [start * min(4.0**k, far / start) for k in range(40) if k == 0 or 4.0 ** (k - 1) < far / start]
         )
-        q = (edges[:-1, None] + np.diff(edges)[:, None] * (_X + 1) / 2).ravel()
-        weight = (np.diff(edges)[:, None] / 2 * _W).ravel() * 0.5 * math.sqrt(level) * q**-1.5
+        X, W = _nodes()
+        q = (edges[:-1, None] + np.diff(edges)[:, None] * (X + 1) / 2).ravel()
+        weight = (np.diff(edges)[:, None] / 2 * W).ravel() * 0.5 * math.sqrt(level) * q**-1.5
         return np.asarray(below + (weight[:, None] * self._tails(q)).sum(axis=0))
 
 
@@ -273,3 +275,10 @@ def _saddle(law: _Law, q: float, upper: bool) -> float:
         slope = float((law.counts * law.weights / (1 - 2 * law.weights * s)).sum()) - q - 1 / s
         low, high = (v, high) if slope < 0 else (low, v)
     return s
+
+
+@cache
+def _nodes() -> tuple[Array, Array]:
+    """The nodes and weights of Gauss and Legendre; numpy imports its polynomials when they are asked for."""
+    x, w = np.polynomial.legendre.leggauss(24)
+    return x, w

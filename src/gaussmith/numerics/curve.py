@@ -11,28 +11,37 @@ factor m of the substitution is included. So ln δ and ln(1−δ) are concave in
 the root from one side (after at most one step across it). As a function of ε, δ is the convolution of two log-concave
 functions, hence log-concave too. No bracket is needed and the steps cannot run away.
 
-All arithmetic is in multiple precision with guard bits for the cancellation in (1); an answer is a double that was
-confirmed on its safe side with 60 digits. Arguments are doubles or rationals and are taken at their exact value.
+With e^ε φ(b) = φ(a) and the scaled tail R(x) = exp(x²/2) Φ(−x), both terms of (1) have one factor, for a ≤ 0
+
+    δ(ε; μ) = e^(−a²/2) (R(|a|) − R(|b|)),                                                        (3)
+
+so that nothing overflows. All arithmetic is in decimals with guard digits for the cancellation in (3); an answer is a
+double that was confirmed on its safe side with 60 digits. Arguments are doubles or rationals, at their exact value.
 """
 
 from __future__ import annotations
 
 import math
-import threading
+from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any
 
+from gaussmith.numerics.decimals import pi, precision, rational, scaled_erfc
 from gaussmith.numerics.exact import fraction_down, fraction_up
+from gaussmith.values import dataclass
 
 Number = float | Fraction
 
-SEARCH_BITS = 60
-CONFIRM_BITS = 200
-"""60 digits, for the final check of every answer."""
+SEARCH, CONFIRM = 20, 60
+"""Digits of a search for an answer, and of the final check of every answer."""
+
+WORKING = 100
+"""Digits in which values of the curve are compared and steps are taken."""
+
+_SLACK = Decimal(10) ** (10 - CONFIRM)
+"""Relative error allowed to `_curve` when it is asked for CONFIRM digits: far more than it makes."""
 
 _SMALLEST_DOUBLE = 5e-324
 _FAR = 1e100  # beyond this many standard deviations only the leading term −a²/2 of ln δ is visible in a double
-_contexts = threading.local()
 
 
 def mu_downward(epsilon: Number, delta: Number) -> float:
@@ -46,28 +55,27 @@ def mu_downward(epsilon: Number, delta: Number) -> float:
     >>> mu_downward(1, Fraction(1, 10**6))
     0.2367043806634357
     """
-    mp = _context()
     epsilon, delta = Fraction(epsilon), Fraction(delta)
     near_one = 2 * delta > 1
 
-    def newton_factor(mu: Any, bits: int) -> Any:
+    def newton_factor(mu: Decimal, digits: int) -> Decimal:
         """By how much to multiply μ: Newton's step in ln μ on ln δ, or in μ on ln(1−δ) if δ > ½."""
-        d, rest, density, _ = _curve(mp, epsilon, mu, bits)
+        at = _curve(epsilon, mu, digits)
         if near_one:
-            return 1 + mp.log(rest / _mpf(mp, 1 - delta)) * rest / (density * mu)
-        return mp.exp(mp.log(_mpf(mp, delta) / d) * d / (density * mu))
+            return 1 + (at.rest / rational(1 - delta)).ln() * at.rest / (at.density * mu)
+        return ((rational(delta) / at.delta).ln() * at.delta / (at.density * mu)).exp()
 
     # Both starting values are safe: ρ-zCDP's conversion ε = μ²/2 + μ√(2 ln 1/δ), and δ(ε; μ) ≤ δ(0; μ) ≤ μ/√(2π).
     e, log_delta = float(epsilon), _log(delta)
     start = 2 * e / (math.sqrt(2 * e - 2 * log_delta) + math.sqrt(-2 * log_delta))
-    mp.prec = CONFIRM_BITS
-    mu = mp.mpf(max(start, float(delta) * math.sqrt(2 * math.pi)))
-    for bits, enough in ((SEARCH_BITS, 2.0**-30), (2 * SEARCH_BITS, 2.0**-50)):
-        factor = mp.inf
-        while abs(factor - 1) > enough:
-            factor = newton_factor(mu, bits)
-            mu *= factor
-    candidate = fraction_down(_fraction(mu))
+    with localcontext(precision(WORKING)):
+        mu = Decimal(max(start, float(delta) * math.sqrt(2 * math.pi)))
+        for digits, enough in ((SEARCH, Decimal("1e-9")), (2 * SEARCH, Decimal("1e-15"))):
+            factor = Decimal(0)
+            while abs(factor - 1) > enough:
+                factor = newton_factor(mu, digits)
+                mu *= factor
+        candidate = fraction_down(Fraction(mu))
     while not delta_is_at_most(delta, epsilon, candidate):
         candidate = math.nextafter(candidate, 0.0)
     return candidate
@@ -83,10 +91,9 @@ def delta_upward(epsilon: Number, mu: Number) -> float:
     """
     if _is_far(Fraction(epsilon), mu):
         return _SMALLEST_DOUBLE
-    mp = _context()
-    d, _, _, _ = _curve(mp, Fraction(epsilon), mu, CONFIRM_BITS)
-    d *= 1 + _slack(mp)
-    return _SMALLEST_DOUBLE if d < _SMALLEST_DOUBLE else fraction_up(min(_fraction(d), Fraction(1)))
+    with localcontext(precision(WORKING)):
+        d = _curve(Fraction(epsilon), mu, CONFIRM).delta * (1 + _SLACK)
+    return _SMALLEST_DOUBLE if d < _SMALLEST_DOUBLE else fraction_up(min(Fraction(d), Fraction(1)))
 
 
 def epsilon_upward(delta: Number, mu: Number) -> float:
@@ -98,22 +105,22 @@ def epsilon_upward(delta: Number, mu: Number) -> float:
     >>> epsilon_upward(1e-6, 1.0), epsilon_upward(0.5, 1.0)
     (4.886554117462213, 0.0)
     """
-    mp = _context()
     delta = Fraction(delta)
     if delta_is_at_most(delta, 0, mu):
         return 0.0
-    mp.prec = CONFIRM_BITS
-    m = _mpf(mp, mu)
-    # A start on the safe side, from which Newton's steps on the concave ln δ(ε) descend to the root.
-    epsilon = m * (m / 2 + math.sqrt(-2 * _log(delta)))
-    for bits, enough, floor in ((SEARCH_BITS, 2.0**-30, 2.0**-40), (CONFIRM_BITS, 2.0**-60, 2.0**-100)):
-        step = mp.inf
-        while abs(step) > enough * max(epsilon, floor * m):
-            d, rest, _, slope = _curve(mp, _fraction(epsilon), mu, bits)
-            difference = _mpf(mp, 1 - delta) - rest if 2 * delta > 1 else d - _mpf(mp, delta)
-            step = -mp.log1p(difference / _mpf(mp, delta)) * d / slope
-            epsilon = max(epsilon + step, mp.zero)
-    answer = fraction_up(_fraction(epsilon))
+    floor = 1e-30
+    with localcontext(precision(WORKING)):
+        m = rational(mu)
+        # A start on the safe side, from which Newton's steps on the concave ln δ(ε) descend to the root.
+        epsilon = m * (m / 2 + Decimal(math.sqrt(-2 * _log(delta))))
+        for digits, enough, least in ((SEARCH, Decimal("1e-9"), "1e-12"), (CONFIRM, Decimal("1e-18"), "1e-30")):
+            step = Decimal("inf")
+            while abs(step) > enough * max(epsilon, Decimal(least) * m):
+                at = _curve(Fraction(epsilon), mu, digits)
+                difference = rational(1 - delta) - at.rest if 2 * delta > 1 else at.delta - rational(delta)
+                step = -_log_above(difference / rational(delta)) * at.delta / at.slope
+                epsilon = max(epsilon + step, Decimal(0))
+        answer = fraction_up(Fraction(epsilon))
     pad = 2.0**-54
     while math.isfinite(answer) and not delta_is_at_most(delta, answer, mu):
         answer += pad * max(answer, floor * float(mu))
@@ -126,11 +133,11 @@ def delta_is_at_most(delta: Number, epsilon: Number, mu: Number) -> bool:
     epsilon, delta = Fraction(epsilon), Fraction(delta)
     if _is_far(epsilon, mu):
         return delta >= _SMALLEST_DOUBLE
-    mp = _context()
-    d, rest, _, _ = _curve(mp, epsilon, mu, CONFIRM_BITS)
-    if 2 * delta > 1:
-        return bool(rest * (1 - _slack(mp)) >= _mpf(mp, 1 - delta))
-    return bool(d * (1 + _slack(mp)) <= _mpf(mp, delta))
+    with localcontext(precision(WORKING)):
+        at = _curve(epsilon, mu, CONFIRM)
+        if 2 * delta > 1:
+            return at.rest * (1 - _SLACK) >= rational(1 - delta)
+        return at.delta * (1 + _SLACK) <= rational(delta)
 
 
 def log_delta(epsilon: Number, mu: Number) -> float:
@@ -142,9 +149,9 @@ def log_delta(epsilon: Number, mu: Number) -> float:
     epsilon = Fraction(epsilon)
     if epsilon > _FAR * mu:
         return float(-((epsilon / Fraction(mu)) ** 2) / 2) if epsilon < 1e150 * mu else -math.inf
-    mp = _context()
-    d, rest, _, _ = _curve(mp, epsilon, mu, CONFIRM_BITS)
-    return float(mp.log(d) if d < 0.5 else mp.log1p(-rest))
+    with localcontext(precision(WORKING)):
+        at = _curve(epsilon, mu, CONFIRM)
+        return float(at.log if at.delta < Decimal("0.5") else _log_above(-at.rest))
 
 
 def delta_digits(epsilon: Number, mu: Number, digits: int = 17) -> str:
@@ -153,29 +160,53 @@ def delta_digits(epsilon: Number, mu: Number, digits: int = 17) -> str:
     >>> delta_digits(10, 0.05, digits=6)
     '9.53863e-8691'
     """
-    mp = _context()
-    d, _, _, _ = _curve(mp, Fraction(epsilon), mu, CONFIRM_BITS)
-    return str(mp.nstr(d, digits, min_fixed=0, max_fixed=0))
+    at = _curve(Fraction(epsilon), mu, CONFIRM)
+    with localcontext(precision(WORKING)):
+        d, power = at.delta, 0
+        if not d:  # too small even for a decimal: its logarithm is not
+            with localcontext(precision(WORKING + at.log.adjusted())):
+                power = int(at.log / Decimal(10).ln())
+                d = (at.log - power * Decimal(10).ln()).exp()
+    mantissa, exponent = f"{d:.{digits - 1}e}".split("e")
+    mantissa = mantissa.rstrip("0")
+    power += int(exponent)
+    return f"{mantissa}{'0' if mantissa.endswith('.') else ''}{f'e{power:+}' if power else ''}"
 
 
-def _curve(mp: Any, epsilon: Fraction, mu: Any, bits: int) -> tuple[Any, Any, Any, Any]:
-    """δ, 1 − δ, ∂δ/∂μ = φ(a) and ∂δ/∂ε = −e^ε Φ(b), each to about `bits` bits of itself; leaves `mp.prec` raised.
+@dataclass(frozen=True, eq=False)
+class _At:
+    """The curve at one point: δ, 1 − δ, ∂δ/∂μ = φ(a), ∂δ/∂ε = −e^ε Φ(b), and ln δ."""
 
-    μ is a double, a rational, or a number of the context, which is taken as exact.
+    delta: Decimal
+    rest: Decimal
+    density: Decimal
+    slope: Decimal
+    log: Decimal
+
+
+def _curve(epsilon: Fraction, mu: float | Fraction | Decimal, digits: int) -> _At:
+    """The curve at a point, each value to about so many digits of itself; what is below 10^(−10^18) is 0.
+
+    μ is a double, a rational, or a decimal, which is taken as exact.
     """
     m, e = float(mu), float(epsilon)
     t, h = e / m, m / 2
-    # Subtracting loses the bits of Φ(a)/δ, about max(1, t)/μ; an error of a is magnified by up to 2a² in Φ(a).
-    lost = max(0.0, -math.log2(m)) + (math.log2(t) if t > 1 else 0.0) + 2 * math.log2(2 + t + h)
-    mp.prec = bits + math.ceil(lost) + 16
-    E, mu = _mpf(mp, epsilon), _mpf(mp, mu)
-    a, b = mu / 2 - E / mu, -mu / 2 - E / mu
-    root = mp.sqrt(2)
-    tail = mp.exp(E) * mp.erfc(-b / root) / 2
-    smaller = mp.erfc(abs(a) / root) / 2
-    near, far = (smaller, 1 - smaller) if a < 0 else (1 - smaller, smaller)
-    density = mp.exp(-a * a / 2) / mp.sqrt(2 * mp.pi)
-    return near - tail, far + tail, density, -tail
+    # Subtracting loses the digits of Φ(a)/δ, about max(1, t)/μ; an error of a is magnified by up to 2a² in Φ(a).
+    lost = max(0.0, -math.log10(m)) + (math.log10(t) if t > 1 else 0.0) + 2 * math.log10(2 + t + h)
+    held = digits + math.ceil(lost) + 10
+    with localcontext(precision(held)):
+        E, mu = rational(epsilon), rational(mu)
+        a, b = mu / 2 - E / mu, -mu / 2 - E / mu
+        root = Decimal(2).sqrt()
+        factor = (-a * a / 2).exp()
+        of_a, of_b = scaled_erfc(abs(a) / root) / 2, scaled_erfc(-b / root) / 2
+        density = factor / (2 * pi(held)).sqrt()
+        tail = factor * of_b
+        if a <= 0:
+            scaled = of_a - of_b
+            return _At(factor * scaled, 1 - factor * scaled, density, -tail, scaled.ln() - a * a / 2)
+        rest = factor * (of_a + of_b)
+        return _At(1 - rest, rest, density, -tail, (1 - rest).ln())
 
 
 def _is_far(epsilon: Fraction, mu: Number) -> bool:
@@ -183,30 +214,9 @@ def _is_far(epsilon: Fraction, mu: Number) -> bool:
     return epsilon > (Fraction(mu) / 2 + 100) * Fraction(mu)
 
 
-def _slack(mp: Any) -> Any:
-    """Relative error allowed to `_curve` when it is asked for CONFIRM_BITS: far more than it makes."""
-    return mp.ldexp(1, 30 - CONFIRM_BITS)
-
-
-def _context() -> Any:
-    """This thread's own multiple-precision context: precision is state, and must not be shared."""
-    context = getattr(_contexts, "mp", None)
-    if context is None:
-        import mpmath
-
-        context = _contexts.mp = mpmath.MPContext()
-    return context
-
-
-def _mpf(mp: Any, value: Number) -> Any:
-    """A number at the context's present precision; doubles are exact from 53 bits on."""
-    return mp.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mp.mpf(value)
-
-
-def _fraction(value: Any) -> Fraction:
-    sign, mantissa, exponent, _ = value._mpf_
-    magnitude = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    return -magnitude if sign else magnitude
+def _log_above(x: Decimal) -> Decimal:
+    """ln(1 + x), also for x too small to be seen beside 1."""
+    return x - x * x / 2 if abs(x) < Decimal("1e-40") else (1 + x).ln()
 
 
 def _log(delta: Fraction) -> float:

@@ -7,7 +7,6 @@ distance between two lifted points.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaussmith.numerics.norms import largest_distance, largest_norm
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Integers, Matrix
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ that are multiples of each other would no longer be, and the vertices of what th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +15,7 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import common_power, integer_rows, python, shift
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +12,7 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Bordered, Dense, Integers, Matrix, NormBounds
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import python
+from gaussmith.values import dataclass
 
 Places = npt.NDArray[np.int64]
 

@@ -14,10 +14,11 @@ weights of differences in very different units should not be forced to be simila
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

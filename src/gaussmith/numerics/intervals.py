@@ -6,7 +6,6 @@ answers is never written down; its Gram matrix comes from differences in two dir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Integers, Matrix
 from gaussmith.numerics.packed_arrays import pack, unpack
+from gaussmith.values import dataclass
 
 Places = npt.NDArray[np.int64]
 

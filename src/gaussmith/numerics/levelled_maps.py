@@ -15,7 +15,7 @@ many coordinates as cells. With noise of size 1/s_l² on contrasts of length one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -25,6 +25,7 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.exact import sqrt_upward
 from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds, Words
 from gaussmith.numerics.products import scale_exactly
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ and is solved as such: the first coordinate stands for the d−1 directions acro
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from gaussmith.numerics.linear import Array, Exchangeable
 from gaussmith.numerics.optimum import solve
+from gaussmith.values import dataclass
 
 GAP = 1e-6
 """Relative gap to the certified optimum for the three coordinates."""

@@ -16,7 +16,6 @@ Elsewhere: `factored` (a few rows over many columns), `headed` (a dense block be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +26,8 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.matrix import Matrix, NormBounds
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import Array, Integers, Words, common_power, integer_rows, python, scale_exactly, shift
+from gaussmith.numerics.word_products import is_small, map_integers, multiply_rows, sum_exactly
+from gaussmith.values import dataclass
 
 __all__ = [
     "Array", "Bordered", "Dense", "Diagonal", "Exchangeable", "Integers", "Matrix", "NormBounds", "Words",
@@ -52,6 +53,12 @@ class Diagonal(Matrix):
 
     def exact_times(self, vector: Integers) -> Integers:
         return scale_exactly(self.entries, vector)
+
+    def times_rows(self, vectors: Array) -> Array:
+        return self.entries * vectors
+
+    def exact_times_rows(self, vectors: Words) -> Words | None:
+        return multiply_rows(np.diag(self.entries), vectors) if is_small(self.shape) else None
 
     def scaled(self, columns: Array) -> Diagonal:
         return Diagonal(self.entries * columns)
@@ -118,6 +125,15 @@ class Bordered(Matrix):
         """Each row as two integers and one power of two, with the column of the first."""
         pairs = integer_rows(np.column_stack([self.inner, self.border]))
         return list(zip(*pairs, self.index.tolist(), strict=True))
+
+    def times_rows(self, vectors: Array) -> Array:
+        if not vectors.shape[1]:
+            return np.zeros((len(vectors), len(self.inner)))
+        return np.asarray(self.inner * vectors[:, self.index] + self.border * vectors[:, -1:])
+
+    def exact_times_rows(self, vectors: Words) -> Words | None:
+        apart = not (self.index == self.columns - 1).any()  # else two entries would be one, and rounded
+        return multiply_rows(self.dense(), vectors) if apart and is_small(self.shape) else None
 
     def scaled(self, columns: Array) -> Bordered:
         return Bordered(self.index, self.inner * columns[self.index], self.border * columns[-1], self.columns)
@@ -195,16 +211,15 @@ class Exchangeable(Matrix):
         return out if self.tail is None else np.append(out, self.tail[0] * total + self.tail[1] * last)
 
     def exact_times(self, vector: Integers) -> Integers:
-        whole = python(vector)
-        first, last = self._split(whole)
-        total = sum(first)
+        first, last = self._split(vector)
+        total, last = sum_exactly(first), int(last)
         (a, b, c), e = common_power((self.inner, self.shared, self.border or 0.0))
         rest = b * total + c * last
-        out = [shift(a * x + rest, e) for x in first]
+        end = []
         if self.tail is not None:
-            (f, g), e = common_power(self.tail)
-            out.append(shift(f * total + g * last, e))
-        return out
+            (f, g), tail_e = common_power(self.tail)
+            end = [shift(f * total + g * last, tail_e)]
+        return map_integers(lambda x: shift(a * x + rest, e), first, end)
 
     def scaled(self, columns: Array) -> Exchangeable:
         first, last = self._split(columns)
@@ -284,6 +299,12 @@ class Dense(Matrix):
             shift(sum(m * k for m, k in zip(row, vector, strict=True)), e)
             for row, e in zip(mantissas, exponents, strict=True)
         ]
+
+    def times_rows(self, vectors: Array) -> Array:
+        return np.asarray(np.matmul(self.matrix, vectors[:, :, None])[:, :, 0])  # each by itself, and so rounded alike
+
+    def exact_times_rows(self, vectors: Words) -> Words | None:
+        return multiply_rows(self.matrix, vectors) if is_small(self.shape) else None
 
     @cached_property
     def integer_rows(self) -> tuple[list[list[int]], list[int]]:

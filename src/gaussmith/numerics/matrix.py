@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
 from gaussmith.errors import PlanError
-from gaussmith.numerics.products import Array, Integers
+from gaussmith.numerics.products import Array, Integers, Words
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.numerics.factored import Factored
@@ -31,6 +31,14 @@ class Matrix(Protocol):
 
     def exact_times(self, vector: Integers) -> Integers:
         """The product with a vector of integers, exact, then rounded to the nearest integer (halves up)."""
+
+    def times_rows(self, vectors: Array) -> Array:
+        """The product with each row of an array, as `times` computes it."""
+        return np.array([self.times(vector) for vector in vectors]).reshape(len(vectors), self.shape[0])
+
+    def exact_times_rows(self, vectors: Words) -> Words | None:
+        """The product with each row of an array of integers, as `exact_times` finds it; None where that must."""
+        return None
 
     def scaled(self, columns: Array) -> Matrix:
         """Column j multiplied by columns[j] (each entry rounded to nearest)."""

@@ -13,14 +13,13 @@ sum u of their squares add √(r E u).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from gaussmith.errors import PlanError
 from gaussmith.numerics.doubles import too_far
 from gaussmith.numerics.interior import View, climb, products
 from gaussmith.numerics.linear import Array
+from gaussmith.values import dataclass
 
 MAX_ROUNDS = 200
 

@@ -18,7 +18,7 @@ roots. (Search rounds may use M where its spread is mild: a search cannot harm.)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from gaussmith.numerics.differences import Differences, Pairs, Rows
 from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.search import Progress, search, singular
 from gaussmith.numerics.worst import search_worst
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,19 +61,23 @@ def scale_exactly(entries: Array, vector: Integers) -> Integers:
     return [shift(m * k, -s) for m, k, s in zip(mantissas.tolist(), whole, shifts.tolist(), strict=True)]
 
 
+def multiply_words(a: Any, b: Any) -> tuple[Any, Any]:
+    """The product of unsigned words of 64 bits in two words: the upper and the lower one."""
+    half = np.uint64(0xFFFFFFFF)
+    a0, a1, b0, b1 = a & half, a >> np.uint64(32), b & half, b >> np.uint64(32)
+    low, middle, other, high = a0 * b0, a0 * b1, a1 * b0, a1 * b1
+    carry = (low >> np.uint64(32)) + (middle & half) + (other & half)
+    low = (low & half) | (carry << np.uint64(32))
+    return high + (middle >> np.uint64(32)) + (other >> np.uint64(32)) + (carry >> np.uint64(32)), low
+
+
 def _scale_words(mantissas: Words, vector: Words, shifts: Words) -> Words:
     """round(mantissa · vector / 2^shift), halves up, through products of 128 bits in two words.
 
     Requires (checked by the caller): 0 < shift < 128, results below 2^62.
     """
     negative = (mantissas < 0) ^ (vector < 0)
-    a, b = np.abs(mantissas).view(np.uint64), np.abs(vector).view(np.uint64)
-    half = np.uint64(0xFFFFFFFF)
-    a0, a1, b0, b1 = a & half, a >> 32, b & half, b >> 32
-    low, middle, other, high = a0 * b0, a0 * b1, a1 * b0, a1 * b1
-    carry = (low >> 32) + (middle & half) + (other & half)
-    low = (low & half) | (carry << 32)
-    high = high + (middle >> 32) + (other >> 32) + (carry >> 32)
+    high, low = multiply_words(np.abs(mantissas).view(np.uint64), np.abs(vector).view(np.uint64))
     # Add half a unit; of a negative product, whose size is rounded here, the half itself must round towards zero.
     s = shifts.astype(np.uint64)
     below = s <= 64

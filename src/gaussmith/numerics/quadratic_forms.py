@@ -24,12 +24,12 @@ Everything is divided by max λ first, and equal weights are counted, not repeat
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.errors import DomainError
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

@@ -13,7 +13,7 @@ import base64
 import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -25,6 +25,7 @@ from gaussmith.numerics.exact import product_upward, sqrt_upward
 from gaussmith.numerics.linear import Array, Integers, Matrix, NormBounds, Words
 from gaussmith.numerics.products import common_power, shift
 from gaussmith.numerics.reflections import Reflection
+from gaussmith.values import dataclass
 
 KERNEL_BITS = 20
 COLUMN_BITS = 16

@@ -13,11 +13,12 @@ With W the prefix sums of n cells, or all their ranges, WᵀW is such a matrix: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

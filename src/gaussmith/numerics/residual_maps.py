@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from gaussmith.numerics.products import scale_exactly
 from gaussmith.numerics.residual_sizes import Subset, way_table
 from gaussmith.numerics.residuals import MarginalPlan, largest_residual_norm
 from gaussmith.numerics.way_tables import fits_table
+from gaussmith.values import dataclass
 
 MAX_WRITTEN = 4096
 """Limit on the columns of a map that is written as a matrix."""

@@ -21,7 +21,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -41,6 +40,7 @@ from gaussmith.numerics.residual_sizes import (
     way_table,
 )
 from gaussmith.numerics.way_tables import fits_table
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from gaussmith.errors import DomainError
 from gaussmith.numerics import quadratic_forms
 from gaussmith.numerics.clipping import ClippingLoss, ClippingShift, conditional_squares
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

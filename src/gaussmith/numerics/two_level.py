@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 from gaussmith.errors import PlanError
+from gaussmith.values import dataclass
 
 Family = Literal["counts", "cells", "votes"]
 Level = tuple[int, int]

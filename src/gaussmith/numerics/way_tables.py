@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int64]

@@ -15,14 +15,13 @@ minimise Σ λ_i + Σ w_j − 4√F, where relative changes α of λ and β of w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.numerics.differences import Differences, Rows
 from gaussmith.numerics.interior import View, climb, products
 from gaussmith.numerics.search import Memory, Progress, Watch, room
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

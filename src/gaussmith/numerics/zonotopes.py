@@ -15,7 +15,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -25,6 +24,7 @@ import numpy.typing as npt
 
 from gaussmith.errors import PlanError
 from gaussmith.numerics.products import integer_rows
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.uint8]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gaussmith.expressions.cuts import Cut
 from gaussmith.numerics.linear import Array
 from gaussmith.problem import Domain
 from gaussmith.statistics import Answers
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from gaussmith.shapes import Shape, price_of
 from gaussmith.statistics import Answers, Noisy
 from gaussmith.statistics.answers import check_fewest
 from gaussmith.statistics.saved import answers_from_dict, answers_to_dict
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.plans.certificate import Proof

@@ -8,7 +8,7 @@ adds the same 1. In a triangular lift the last row sees that 1 alone; the other 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -29,6 +29,7 @@ from gaussmith.shapes import Shape
 from gaussmith.shapes.cells import GAP, MAX_SOLVED, question_of, way_back
 from gaussmith.shapes.moments import coded_rows, worths_of
 from gaussmith.shapes.solved import check_lost
+from gaussmith.values import dataclass
 
 NAME = "centred"
 """What noise around a centre is called."""

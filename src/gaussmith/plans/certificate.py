@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.problem import Law
 from gaussmith.problem.law import price_over_bound
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block, Plan
@@ -137,7 +137,7 @@ class Certificate:
                 raise KeyError("kind")
             together = Law.from_dict(fields["together"]) if "together" in fields else None
             return cls(str(fields["plan_hash"]), tuple(map(Proof.from_dict, fields["proofs"])), together)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             if isinstance(error, GaussmithError):
                 raise
             what, rule = "a file that is not a certificate", f"this version reads format {FORMAT}"

@@ -11,7 +11,6 @@ which is checked with every rounding upward, on the very doubles that are used.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -20,10 +19,11 @@ import numpy as np
 from gaussmith.errors import PlanError
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.exact import norm_upward, sqrt_upward, sum_upward
-from gaussmith.numerics.linear import Array, Dense, Integers, Matrix
+from gaussmith.numerics.linear import Array, Dense, Integers, Matrix, Words
 from gaussmith.numerics.products import python
 from gaussmith.problem import Domain
 from gaussmith.problem.codes import Codes
+from gaussmith.values import dataclass
 
 NOISE_BITS = 52
 """Noise is drawn as round(2^NOISE_BITS · Z)."""
@@ -47,6 +47,14 @@ class Grid:
         if self.absent is None:
             return self.lift.exact_times(summed)
         return self._everybody.exact_times([*python(summed), absent])
+
+    def lifted_rows(self, codes: Codes, sums: Words, records: Words) -> Words | None:
+        """Y of many groups (groups × coordinates), as `lifted` finds each; None where words might not hold it."""
+        centred = None if self.absent is not None else codes.centred_rows(sums, records)
+        if centred is None:
+            return None
+        counted = self.lift.shape[1] > codes.width
+        return self.lift.exact_times_rows(np.column_stack([centred, records]) if counted else centred)
 
     @cached_property
     def _everybody(self) -> Dense:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +20,7 @@ from gaussmith.expressions import columns_used, parse, same_meaning
 from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.crossed.tables import Tables, Way
 from gaussmith.plans.tied_people import Place
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw

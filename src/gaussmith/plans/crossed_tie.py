@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from gaussmith.plans.tied_people import Place
 from gaussmith.problem import Law
 from gaussmith.problem.law import check_law
 from gaussmith.shapes import Shape
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw

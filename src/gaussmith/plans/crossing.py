@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gaussmith.errors import PlanError
@@ -16,6 +15,7 @@ from gaussmith.plans.crossed_tie import KIND, CrossedTie
 from gaussmith.plans.draw import Draw, tied
 from gaussmith.problem import Law
 from gaussmith.proofs.crossed import lower_bound
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -43,6 +43,7 @@ from gaussmith.problem import Domain, Problem
 from gaussmith.problem.law import price_over_bound
 from gaussmith.shapes import Shape
 from gaussmith.statistics import Answers
+from gaussmith.values import dataclass
 
 AnyTie = Tie | CrossedTie
 """A noise that several draws share."""

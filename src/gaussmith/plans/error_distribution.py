@@ -16,7 +16,6 @@ the error is largest (`plans.promised_errors`): what is stated holds wherever th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -26,6 +25,7 @@ import numpy as np
 from gaussmith.checks import check_number, check_probability
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Matrix
+from gaussmith.values import dataclass
 
 MAX_DISTINCT = 1500
 """Limit on different variances whose eigenvalues are found one by one; more are rounded up to as many."""

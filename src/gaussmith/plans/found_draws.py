@@ -33,6 +33,9 @@ from gaussmith.statistics import Answers
 
 NO_KEYS = Fraction(0)
 
+ROUNDED = 1 - Fraction(1, 2**40)
+"""What is left free where shares are rounded several times."""
+
 
 def draw_found(
     groups: FoundGroups, guarantee: Guarantee, answers: Answers, missing: Mapping[str, float] | None = None
@@ -127,9 +130,40 @@ def _counted(groups: FoundGroups, rule: RowRule | None) -> Any:
     return (*own, *kept, rule.person_columns, rule.person_where, rule.form)
 
 
-def keys_delta_of(draws: Sequence[Draw]) -> Fraction:
-    """Σ κ: what a ledger is charged for keys."""
-    return sum((each.kappa for each in found_of(draws)), NO_KEYS)
+def check_keys_before(before: Sequence[Found], after: Fraction, finds: bool, guarantee: Guarantee) -> None:
+    """Refuse answers about keys that a stage has found, if the two together exceed a stated (ε, δ).
+
+    `after` is what is spent of μ² after keys were found. Proof: docs/theory.md, keys first.
+    """
+    if finds or not all(0 < each.kappa <= LARGEST_KAPPA and each.mu > 0 for each in before):
+        raise PlanError(
+            "keys that a stage has found beside keys that are found later, or at no probability",
+            f"all keys are found in the first stage, with probabilities above 0 and at most {float(LARGEST_KAPPA):g}",
+            "plan again",
+            code="keys-found-twice",
+        )
+    if guarantee.epsilon is None or guarantee.delta is None:
+        return
+    epsilon, delta = smaller_reading(guarantee.epsilon), smaller_reading(guarantee.delta)
+    if not keeps(delta, epsilon, before, sqrt_upward(after) if after else 0.0):
+        raise _spends_too_much()
+
+
+def split_keys_first(
+    guarantee: Guarantee, share: Fraction, parts: Sequence[float], keys_delta: Fraction | None
+) -> tuple[Fraction, Fraction]:
+    """The part of μ² that keys and answers have together, and κ of all questions that find keys, rounded down.
+
+    Keys have `share` of that part, divided among their questions as `parts`. Without a stated `keys_delta` noise keeps
+    all of μ(ε, δ), and κ is the largest that fits.
+    """
+    each = [float(share) * part / sum(parts) for part in parts]
+    _, _, kappas = split_with_keys(guarantee, each, float(1 - share), keys_delta)
+    kappa = fraction_down(sum(kappas, NO_KEYS) * ROUNDED)
+    if guarantee.epsilon is None or guarantee.delta is None or keys_delta is None:
+        return Fraction(1), Fraction(kappa)
+    mu = mu_beside(smaller_reading(guarantee.epsilon), smaller_reading(guarantee.delta), keys_delta)
+    return Fraction(mu) ** 2 / guarantee.mu_squared, Fraction(kappa)
 
 
 def spent_by(draws: Sequence[Draw]) -> Guarantee:
@@ -161,12 +195,16 @@ def check_keys(draws: Sequence[Draw], guarantee: Guarantee) -> None:
         return
     epsilon, delta = smaller_reading(guarantee.epsilon), smaller_reading(guarantee.delta)
     if not keeps(delta, epsilon, found, sqrt_upward(others) if others else 0.0):
-        raise PlanError(
-            "found keys that spend too much",
-            "noise and keys together must stay within (ε, δ)",
-            "plan again",
-            code="found-keys-spend-too-much",
-        )
+        raise _spends_too_much()
+
+
+def _spends_too_much() -> PlanError:
+    return PlanError(
+        "found keys that spend too much",
+        "noise and keys together must stay within (ε, δ)",
+        "plan again",
+        code="found-keys-spend-too-much",
+    )
 
 
 def split_with_keys(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
+from gaussmith.numerics.exact import sqrt_upward
 
 if TYPE_CHECKING:
     from gaussmith.domains import Groups
+    from gaussmith.numerics.found_keys import Found
     from gaussmith.plans.draw import Draw
+    from gaussmith.plans.plan import Plan
+    from gaussmith.plans.staging import Staging
     from gaussmith.plans.threshold import Threshold
 
 
@@ -21,6 +26,14 @@ class FindsKeys:
     if TYPE_CHECKING:
         guarantee: Guarantee
         draws: tuple[Draw, ...]
+        staging: Staging | None
+        keys_before: tuple[Found, ...]
+
+        @property
+        def spent(self) -> Fraction: ...
+
+        @property
+        def questions(self) -> tuple[str, ...]: ...
 
         @property
         def groups(self) -> Groups | None: ...
@@ -33,6 +46,10 @@ class FindsKeys:
             check_keys(self.draws, self.guarantee)
             for draw in self.draws:
                 check_threshold(draw)
+        if before := self._found_before:
+            from gaussmith.plans.found_draws import check_keys_before
+
+            check_keys_before(before, self._after_keys, self.finds_keys, self.guarantee)
 
     @property
     def finds_keys(self) -> bool:
@@ -40,17 +57,45 @@ class FindsKeys:
         return any(draw.groups is not None and draw.groups.is_found for draw in self.draws)
 
     @property
-    def keys_delta(self) -> Fraction:
-        """κ: the probability that is spent on found keys, over all questions; 0 where there are none."""
+    def keys_found(self) -> tuple[Found, ...]:
+        """What each question about found keys spends: μ over all of a person's groups, and κ. Without stages before."""
         if not self.finds_keys:
-            return Fraction(0)
-        from gaussmith.plans.found_draws import keys_delta_of
+            return ()
+        from gaussmith.plans.found_draws import found_of
 
-        return keys_delta_of(self.draws)
+        return tuple(found_of(self.draws))
+
+    @property
+    def _found_before(self) -> tuple[Found, ...]:
+        """The same of a stage before this plan, released or not."""
+        return self.keys_before if self.staging is None else self.staging.first.keys_found
+
+    @property
+    def _after_keys(self) -> Fraction:
+        """What is spent of μ² after keys were found, at most."""
+        return self.spent if self.staging is None else self.staging.most_after(self.guarantee)
+
+    @property
+    def as_guessed(self: Any) -> Plan:
+        """The answers of a plan in stages, as they are guessed, without the stages before."""
+        made: Plan = replace(self, staging=None, keys_before=self._found_before)
+        return made
+
+    @property
+    def pays_for_keys(self) -> bool:
+        """Whether keys are found in the data, by this plan or by a stage before it: then κ is spent beside μ."""
+        return self.finds_keys or bool(self._found_before)
+
+    @property
+    def keys_delta(self) -> Fraction:
+        """κ: the probability that is spent on found keys, over all questions and stages; 0 where there are none."""
+        return sum((each.kappa for each in (*self.keys_found, *self._found_before)), Fraction(0))
 
     @property
     def spends(self) -> Guarantee:
         """What a ledger is charged for noise: the guarantee; where κ is charged for keys beside it, the μ of all."""
+        if before := self._found_before:
+            return Guarantee(mu=sqrt_upward(sum((Fraction(each.mu) ** 2 for each in before), self._after_keys)))
         if not self.finds_keys:
             return self.guarantee
         from gaussmith.plans.found_draws import spent_by
@@ -70,6 +115,8 @@ class FindsKeys:
     def _threshold(self) -> Threshold:
         from gaussmith.plans.found_draws import threshold_of
 
+        if self.staging is not None and self.staging.first.finds_keys:
+            return self.staging.finder(self.questions)._threshold
         which = getattr(self.groups, "which", None)
         alike = [draw for draw in self.draws if getattr(draw.groups, "which", None) == which]
         found = next((each for each in map(threshold_of, alike) if which is not None and each is not None), None)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,7 @@ from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.plans.centring import Centred, can_be_centred, centred_shape, lent
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.plans.tied_people import counts_everybody
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee

@@ -9,7 +9,6 @@ without a matrix over all features.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from gaussmith.plans.tie import Tie
 from gaussmith.plans.tied_features import feature_rows
 from gaussmith.plans.tied_people import counts_everybody, parts_by_groups
 from gaussmith.problem.features import Places
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.plans.plan import Plan

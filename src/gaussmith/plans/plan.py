@@ -21,8 +21,10 @@ from gaussmith.domains import Groups
 from gaussmith.errors import GaussmithError, PlanError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import check, protects
+from gaussmith.numerics.found_keys import Found
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.threads import single_threaded
+from gaussmith.plans.about import About, read_about
 from gaussmith.plans.block import Block
 from gaussmith.plans.draw import Draw, read_tied
 from gaussmith.plans.error_distribution import ErrorLaw, StatedErrors, normal_width
@@ -65,6 +67,10 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
     staging: Staging | None = field(default=None, repr=False)
     """The stages that come before; then draws and errors are those expected under its guess, and noise is planned when
     these were seen."""
+    about: About | None = field(default=None, repr=False)
+    """What the curator says about the release; it changes no number."""
+    keys_before: tuple[Found, ...] = field(default=(), repr=False)
+    """Of the answers about keys that a stage before has found: what finding them cost."""
 
     @classmethod
     def of(cls, draw: Draw, *others: Draw) -> Plan:
@@ -249,7 +255,9 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
                 )
         for tie in self.ties:
             tie.certify(self.draws)
-        before = Fraction(0) if self.staging is None else self.staging.certify(self.guarantee, self.neighbours)
+        before = sum((Fraction(each.mu) ** 2 for each in self.keys_before), Fraction(0))
+        if self.staging is not None:
+            before += self.staging.certify(self.guarantee, self.neighbours)
         if self.spent + before > Fraction(self.guarantee.mu) ** 2:
             what = "draws that spend too much"
             raise PlanError(what, "their μ² must fit in the guarantee's", "plan again", code="draws-spend-too-much")
@@ -327,6 +335,8 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
             "ties": [tie.to_dict() for tie in self.ties],
             "questions": [slot.to_dict() for slot in self.slots],
             **({} if self.staging is None else {"stages": self.staging.to_dict()}),
+            **({} if self.about is None else {"about": self.about.to_dict()}),
+            **({"keys_before": [[each.mu, str(each.kappa)] for each in self.keys_before]} if self.keys_before else {}),
         }
 
     def to_json(self) -> str:
@@ -345,6 +355,8 @@ class Plan(HasNoises, StatedErrors, FindsKeys):
                 read_tied(list(map(Draw.from_dict, fields["draws"])), fields["ties"]),
                 tuple(map(Slot.from_dict, fields["questions"])),
                 staging=Staging.from_dict(fields["stages"]) if "stages" in fields else None,
+                about=read_about(fields.get("about")),
+                keys_before=tuple(Found(float(mu), Fraction(kappa)) for mu, kappa in fields.get("keys_before", ())),
             )
             check_slots(plan.slots, plan.draws)
             plan.certify()

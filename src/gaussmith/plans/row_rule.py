@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from typing import Any
 
 from gaussmith.expressions.cuts import Cut
 from gaussmith.problem.features import CHECKED, OWN_MEAN, OWN_TOTAL, OWN_VALUE, ROWS, TABLED, TOTAL, VALUES, VECTOR
+from gaussmith.values import dataclass
 
 NUMBERS, CATEGORIES, ORDER, PAIRS = "numbers", "categories", "order", "pairs"
 """The forms of plain data, of which each row is a record, or in pairs an item of one.
@@ -28,9 +29,9 @@ MAX_LISTED = 8
 """Limit on the stand-ins listed in a note."""
 
 _COMPARED = {
-    "as text": 'were compared as text: 17, 017 and 17.0 are three people (ids = "integer" makes them one)',
-    "text": 'were compared as text (ids = "text"): the same characters are the same person',
-    "integer": "were read as whole numbers: 17, 017 and 17.0 are one person; rows with other ids are dropped",
+    "as text": 'are text: 17 and 017 are two people (ids = "integer": one)',
+    "text": 'are text (ids = "text"): the same characters are the same person',
+    "integer": "are whole numbers: 17, 017 and 17.0 are one person; rows with other ids are dropped",
 }
 _PROMISED = {"rows": "", "promised": ", each promised to depend on the rows of one person only"}
 
@@ -73,7 +74,8 @@ class RowRule:
     form:            the form of plain data; "" for a table of which the rest of the rule says what a person adds
 
     >>> print(RowRule(((TOTAL, "visits"),), unit="person", where="age >= 18"))
-    a person is all rows with the same person; rows where person is missing are dropped
+    a person is all rows with the same person; rows without one are dropped
+    the bounds of visits are for the total of a person over all rows, not for one row
     only rows where age >= 18
     """
 
@@ -183,9 +185,7 @@ class RowRule:
         if self.unit is None:
             lines.append("each row is one person")
         else:
-            lines.append(
-                f"a person is all rows with the same {self.unit}; rows where {self.unit} is missing are dropped"
-            )
+            lines.append(f"a person is all rows with the same {self.unit}; rows without one are dropped")
         if self.ids:
             lines.append(f"ids in {self.unit} {_COMPARED[self.ids]}")
         if self.rows_per_unit is not None:
@@ -204,17 +204,20 @@ class RowRule:
         if self.by and several:
             m = self.groups_per_unit
             more = "1 group keeps the one" if m == 1 else f"{m} groups keeps the {m}"
-            ties = "are broken by a hash of the person and the key" if self.found else "go to the group declared first"
-            lines.append(f"a person in more than {more} with the most rows; ties {ties}")
+            ties = "by a hash of person and key" if self.found else "the first"
+            lines.append(f"a person in more than {more} with most rows (ties: {ties})")
         lines += self._counted()
+        if several and (added := tuple(column for kind, column in self.features if kind == TOTAL and column)):
+            lines.append(f"the bounds of {_some(added)} are for the total of a person over all rows, not for one row")
         if self.histogram is not None and self.cut_of(self.histogram) is not None:
             lines.append(f"a row without a value of {self.histogram} is in no cell")
         elif self.histogram is not None:
             lines.append(f"values of {self.histogram} that are not declared are dropped")
         if self.histogram is not None and several:
+            lines.append(f"counts are of people, once for each value of {self.histogram} in their rows")
             m = self.values_per_unit
             more = "1 value keeps the one" if m == 1 else f"{m} values keeps the {m}"
-            lines.append(f"a person with more than {more} with the most rows; ties go to the value declared first")
+            lines.append(f"a person with more than {more} with most rows (ties: the first)")
         lines += [f"{name} is {text}" for name, text in self.columns]
         if self.where is not None:
             lines.append(f"only rows where {self.where}")
@@ -223,9 +226,10 @@ class RowRule:
         if self.person_where is not None:
             lines.append(f"only people where {self.person_where}")
         if self.present:
-            text = ", nor text that is not a plain number (45%, $5, 1,5)" if self.is_text else ""
+            text = " or no plain number (45%, $5, 1,5)" if self.is_text else ""
             which = "people" if self.person_columns else "rows"
-            lines.append(f"only {which} where {_listed(self.present)} not missing{text}")
+            each = "" if len(self.present) == 1 else "one of "
+            lines.append(f"{which} where {each}{_some(self.present)} is missing{text} are left out")
         if self.complete:
             lines.append(f"{_listed(self.complete)} promised to have a value in every row")
         if self.complete_by_type:
@@ -368,9 +372,12 @@ def notes_on(pieces: Sequence[tuple[int, Sequence[str], RowRule | None]]) -> lis
     """
     notes = {draw: [] if rule is None else rule.notes() for draw, _, rule in pieces}
     common = [line for line in next(iter(notes.values())) if all(line in each for each in notes.values())]
+    told: dict[tuple[int, ...], list[str]] = {}
+    for line in dict.fromkeys(line for lines in notes.values() for line in lines if line not in common):
+        told.setdefault(tuple(draw for draw, lines in notes.items() if line in lines), []).append(line)
     own = []
-    for draw, lines in notes.items():
-        names = [name for at, some, _ in pieces if at == draw for name in some]
+    for draws, lines in told.items():
+        names = [name for at, some, _ in pieces if at in draws for name in some]
         shown = ", ".join(names[:4]) + (", …" if names[4:] else "")
-        own += [f"{shown}: {line}" for line in lines if line not in common]
+        own.append(f"{shown}: {'; '.join(lines)}")
     return [*common, *own]

@@ -12,6 +12,9 @@ FORMAT = 4
 
 FIELDS = {"format", "kind", "guarantee", "neighbours", "draws", "ties", "questions"}
 
+OPTIONAL = {"stages", "about", "keys_before"}
+"""Fields of plans with stages, and of those about which something was said."""
+
 
 def check_saved(fields: Any) -> None:
     """Refuse what is not a plan of this version, by its outermost fields."""
@@ -26,8 +29,8 @@ def check_saved(fields: Any) -> None:
         seen = fields.get("format") if isinstance(fields, dict) else None
         what, rule = f"plan format = {seen!r}", f"this version reads format {FORMAT}"
         raise PlanError(what, rule, "plan again with this version", code="unknown-plan-format", format=seen)
-    if set(fields) - {"stages"} != FIELDS:  # which a plan with stages has too
-        odd = sorted((set(fields) - {"stages"}) ^ FIELDS)
+    if set(fields) - OPTIONAL != FIELDS:
+        odd = sorted((set(fields) - OPTIONAL) ^ FIELDS)
         rule = "a plan must have exactly the fields it was saved with"
         raise PlanError(f"plan fields {odd}", rule, "plan again", code="plan-fields-differ", fields=odd)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from gaussmith.errors import PlanError
 from gaussmith.plans.draw import Draw
 from gaussmith.statistics import Answers
+from gaussmith.values import dataclass
 
 MAX_LISTED = 4096
 """Limit on places that are saved one by one."""

@@ -6,8 +6,8 @@ before were seen, from their noisy outputs alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from gaussmith.errors import PlanError
 from gaussmith.guarantee import Guarantee
 from gaussmith.numerics.exact import sqrt_downward
 from gaussmith.stages import Rule, Step, read_rule
+from gaussmith.stages.keys import KeysFirst
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.plans.plan import Plan
@@ -47,6 +49,18 @@ class Staging:
             what, rule = "a stage whose neighbours differ from the plan's", "they must be the same"
             raise PlanError(what, rule, "plan again", code="stage-of-other-neighbours")
         return self.rule.most_before * guarantee.mu_squared
+
+    def most_after(self, guarantee: Guarantee) -> Fraction:
+        """What is spent of μ² after the first stage, on any path."""
+        left = guarantee.mu_squared - self.first.spent
+        return min(left, self.rule.answers * guarantee.mu_squared) if isinstance(self.rule, KeysFirst) else left
+
+    def finder(self, questions: Sequence[str]) -> Plan:
+        """The first stage, as far as it finds the keys of the only question."""
+        assert isinstance(self.rule, KeysFirst)
+        names = dict(self.rule.finders)
+        found = [names[question] for question in questions if question in names]
+        return self.first if len(found) != 1 else self.first[found[0]]
 
     def to_dict(self) -> dict[str, Any]:
         return {"rule": self.rule.to_dict(), "first": self.first.to_dict(), "guess": self.guess}

@@ -10,7 +10,8 @@ answer all of them under the one guarantee.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,9 +20,11 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.doubles import require_finite, within_doubles
 from gaussmith.numerics.linear import Array
 from gaussmith.statistics.answers import check_fewest
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block, Plan
+    from gaussmith.plans.draw import AnyTie
     from gaussmith.releases import Release
 
 
@@ -97,23 +100,42 @@ def compare_block(
     return found
 
 
-def standard_scale(plan: Plan) -> float:
+def standard_scale(plan: Plan, roots: Mapping[int, float] | None = None) -> float:
     """The standard Gaussian's errors in a group of the only question over those at the guarantee of its block.
 
     Where the noise is tied, the standard mechanism answers the same questions with the shares of μ² that are best for
-    it: in proportion to the root of each one's total.
+    it: in proportion to the root of each one's total. `roots` are those of the tie, where they were made before.
     """
     draw = plan.draw
     if draw.tie is None:
         return draw.standard_scale
+    roots = standard_roots(plan, draw.tie) if roots is None else roots
+    own = roots.get(plan.slot.draws[0])
+    return math.sqrt(sum(roots.values()) / own) * draw.held if own else 1.0
+
+
+def standard_roots(plan: Plan, tie: AnyTie) -> dict[int, float]:
+    """√T of the standard Gaussian for every draw of a tie, by the place of the draw in the plan."""
     roots = {}
-    for i, place in zip(draw.tie.members, draw.tie.places, strict=True):
+    for i, place in zip(tie.members, tie.places, strict=True):
         member = plan.draws[i]
         standard = standard_block(member.block) if len(member.block.answers) else None
         if standard is not None:
             roots[i] = math.sqrt(place.scale * member.size * standard.total_variance) * member.held
-    own = roots.get(plan.slot.draws[0])
-    return math.sqrt(sum(roots.values()) / own) * draw.held if own else 1.0
+    return roots
+
+
+def compare_pieces(question: Plan, rows: int | None = None, most: int | None = None) -> list[Comparison]:
+    """The answers of all pieces of a question beside the standard ones; what they share is computed once."""
+    roots: dict[int, dict[int, float]] = {}
+    found = []
+    for piece in question.pieces:
+        tie = piece.draw.tie
+        if tie is not None and id(tie) not in roots:
+            roots[id(tie)] = standard_roots(piece, tie)
+        scale = standard_scale(piece, None if tie is None else roots[id(tie)])
+        found += compare_block(piece.block, rows, most, scale)
+    return found
 
 
 def compare_release(release: Release, most: int | None = None) -> list[Comparison]:

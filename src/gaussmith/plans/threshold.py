@@ -18,7 +18,6 @@ one group.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -29,6 +28,7 @@ from gaussmith.numerics.found_keys import integer_threshold, look_threshold
 from gaussmith.numerics.linear import Array, Words
 from gaussmith.plans.block import Block
 from gaussmith.plans.certified_grid import NOISE_BITS
+from gaussmith.values import dataclass
 
 BITS = 16
 """Bits that the second look leaves out, so that its products fit 64; what is left out only hides."""

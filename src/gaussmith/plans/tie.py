@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,7 @@ from gaussmith.plans.tied_people import (
 from gaussmith.problem import Law
 from gaussmith.problem.law import refused_law
 from gaussmith.shapes import Shape
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw

@@ -7,7 +7,7 @@ follows from domains, groups and row rules, also when a plan is read from a file
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.numerics.tied.parts import Body, Family, Part
 from gaussmith.plans.row_rule import RowRule
 from gaussmith.problem import Domain, Problem
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.plans.draw import Draw

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +32,7 @@ from gaussmith.plans.tied_people import Place, counts_everybody, make_body, part
 from gaussmith.problem import Problem
 from gaussmith.statistics import Answers
 from gaussmith.statistics.asking import ask
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     pass

@@ -19,7 +19,6 @@ signed 64-bit integer; longer sums use blocks of 2^20 rows, or two limbs, or wid
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -29,6 +28,8 @@ import numpy.typing as npt
 from gaussmith.errors import DomainError, SourceError
 from gaussmith.numerics.products import FEW, Integers, Words
 from gaussmith.problem.sql import INFINITY, Step, literal
+from gaussmith.problem.squares import folded_squares, spell_squares
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 
@@ -69,6 +70,10 @@ class Codes:
     def centred(self, sums: Integers, records: int) -> Integers:
         """The summed core, from the summed integers."""
         return sums
+
+    def centred_rows(self, sums: Words, records: Words) -> Words | None:
+        """The summed cores of many groups (groups × integers), as `centred` finds each; None where it must do that."""
+        return None
 
     def sum_rows(self, rows: Array) -> Words:
         """The summed integers of an array of records, at most 2^20 of them."""
@@ -215,6 +220,9 @@ class BoxCodes(Codes):
             return 2 * np.array(sums, np.int64) - records * self.steps
         return [2 * s - records * top for s, top in zip(sums, self.steps.tolist(), strict=True)]
 
+    def centred_rows(self, sums: Words, records: Words) -> Words | None:
+        return _less_steps(sums, records[:, None], self.steps)
+
     def encode(self, rows: Array) -> npt.NDArray[np.int64]:
         """Codes of an array of records (rows × columns). The reference version; `totals` has the fast ones."""
         x = np.where(np.isnan(rows), self.substitute, rows)
@@ -235,9 +243,6 @@ class BoxCodes(Codes):
 
 BALL_STEPS = 1 << 42
 """Coded records of a ball have Euclidean norm at most this."""
-
-FOLD = 32
-"""Squares are added left to right in blocks of so many columns, then the blocks: the same on every engine."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,13 +296,7 @@ class BallCodes(Codes):
         h = np.abs(z).max(axis=1)
         safe = np.where(h > 0, h, 1.0)
         u = z / safe[:, None]
-        total = np.zeros(len(rows))
-        for start in range(0, u.shape[1], FOLD):
-            block = u[:, start] * u[:, start]
-            for j in range(start + 1, min(start + FOLD, u.shape[1])):
-                block = block + u[:, j] * u[:, j]
-            total = total + block
-        root = np.sqrt(total)  # of the direction u; the norm of z is h·root, which may overflow where u cannot
+        root = np.sqrt(folded_squares(u))  # of the direction u: the norm of z, h·root, may overflow where u cannot
         shrink = 1.0 / np.where(root > 0, root, 1.0)  # root ≥ 1 unless the record is the centre itself
         full = self.margin * float(BALL_STEPS)
         outside = (safe > shrink)[:, None]  # h·root > 1
@@ -309,8 +308,6 @@ class BallCodes(Codes):
         """As `encode`: an odd coordinate is made infinite, and the largest one tells that the record is odd."""
         d, full, some = self.columns, literal(self.margin * float(BALL_STEPS)), list(which)
         x = [f"coalesce(if(abs(x{j}) < {INFINITY}, x{j}, {INFINITY}), {INFINITY})" for j in range(d)]
-        blocks = [" + ".join(f"u{j} * u{j}" for j in range(s, min(s + FOLD, d))) for s in range(0, d, FOLD)]
-        squares = " + ".join(f"({block})" for block in blocks)
         z, u = [f"z{j}" for j in range(d)], [f"u{j}" for j in range(d)]
         kept = [*(z[j] for j in some), *(u[j] for j in some), "h"]
         return [
@@ -318,7 +315,7 @@ class BallCodes(Codes):
             [*z, f"greatest({', '.join(f'abs({each})' for each in z)}, 0D) g"],
             [*(f"if(g < {INFINITY}, {each}, 0D) {each}" for each in z), f"if(g < {INFINITY} and g > 0D, g, 1D) h"],
             [*z, *(f"z{j} / h u{j}" for j in range(d)), "h"],
-            [*kept, f"sqrt({squares}) root"],
+            [*kept, f"sqrt({spell_squares(d)}) root"],
             [*kept, "1D / if(root > 0D, root, 1D) shrink"],
             [f"if(h > shrink, u{j} * (shrink * {full}), z{j} * {full}) y{j}" for j in some],
             [f"if(y{j} < 0D, ceil(y{j}), floor(y{j})) c{j}" for j in some],
@@ -354,10 +351,23 @@ class PeopleCodes(BoxCodes):
             T,
         ]
 
+    def centred_rows(self, sums: Words, records: Words) -> Words | None:
+        last = len(self.steps) - 1
+        own, T = last - self.rows, sums[:, last:]
+        times = np.hstack([np.repeat(records[:, None], own, axis=1), np.repeat(T, self.rows, axis=1)])
+        found = _less_steps(sums[:, :last], times, self.steps[:last])
+        return None if found is None else np.hstack([found, T])
+
     def _parts(self, values: Sequence[int]) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
         """The person's own, those over rows, and the rows."""
         last = len(self.steps) - 1
         return values[: last - self.rows], values[last - self.rows : last], values[last:]
+
+
+def _less_steps(sums: Words, times: Words, steps: Words) -> Words | None:
+    """2·sums − times·steps; None if words might not hold it."""
+    largest = 2 * int(np.abs(sums).max(initial=0)) + int(np.abs(times).max(initial=0)) * int(steps.max(initial=0))
+    return 2 * sums - times * steps if largest < 1 << 62 else None
 
 
 def nearest_to_zero(lower: Array, upper: Array) -> Array:

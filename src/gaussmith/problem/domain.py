@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array, Matrix
 from gaussmith.problem.codes import Codes
 from gaussmith.problem.law import Law, refused_law
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.problem.features import Features

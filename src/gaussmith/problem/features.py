@@ -6,7 +6,7 @@ answers are read, named or shown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.packed_arrays import pack, unpack
+from gaussmith.values import dataclass
 from gaussmith.workloads import Marginals, Runs, workload_from_dict
 
 if TYPE_CHECKING:

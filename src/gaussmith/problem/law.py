@@ -7,7 +7,7 @@ somebody else can compute M from it; the kinds are listed in `gaussmith.proofs`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from gaussmith.errors import PlanError
 from gaussmith.numerics.linear import Array
 from gaussmith.numerics.packed_arrays import pack, unpack
+from gaussmith.values import dataclass
 
 KINDS = (
     "cells", "closed", "corners", "crossed", "even", "gaussian signs", "levels", "listed", "moments", "pairs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -12,6 +12,7 @@ from gaussmith.neighbours import ADD_REMOVE
 from gaussmith.numerics.linear import Array
 from gaussmith.problem.domain import Domain
 from gaussmith.problem.features import Features
+from gaussmith.values import dataclass
 
 D_co = TypeVar("D_co", bound=Domain, covariant=True)
 Other = TypeVar("Other", bound=Domain)

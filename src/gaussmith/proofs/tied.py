@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.parts import Body, Part
 from gaussmith.numerics.trace_roots import nuclear_lower, square_down
+from gaussmith.values import dataclass
 
 _UNIT = 2.0**-53
 

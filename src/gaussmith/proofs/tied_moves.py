@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from gaussmith.numerics.products import Array, Words
 from gaussmith.numerics.tied.parts import Body, Family, Part, taken
 from gaussmith.numerics.tied.types import changes, states_of
 from gaussmith.proofs.tied_people import Mask, People, Prices
+from gaussmith.values import dataclass
 
 MAX_ALL_CORNERS = 6
 """Columns up to which all corners of a group are considered; beyond, those of a Hadamard matrix and what is found."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gaussmith.numerics.products import Array, Words
 from gaussmith.numerics.tied.law import TypesLaw
 from gaussmith.numerics.tied.parts import Body
+from gaussmith.values import dataclass
 
 Mask = npt.NDArray[np.bool_]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ from gaussmith.releases.contrast_intervals import (
     shared_width,
 )
 from gaussmith.releases.quantities import Quantity
+from gaussmith.values import dataclass
 
 Weighted = tuple[tuple[float, Quantity], ...]
 

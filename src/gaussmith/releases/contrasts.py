@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from gaussmith.releases.quantities import Quantity, kinds_of
 from gaussmith.releases.selection import aligned, cells, found_answer, narrowed
 from gaussmith.releases.table import NOISY, NOTES, UNKNOWN
 from gaussmith.statistics.registry import STATISTICS
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import polars as pl

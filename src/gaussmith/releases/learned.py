@@ -13,9 +13,15 @@ from gaussmith.texts import printable
 if TYPE_CHECKING:
     from gaussmith.plans.row_rule import RowRule
     from gaussmith.releases import Release
+    from gaussmith.releases.path import Path
 
-NO_BOUNDS = "no bounds found"
-"""The note of an answer whose bounds could not be learned."""
+NO_BOUNDS, NO_CELLS = "no bounds found", "no cells found"
+"""The notes of an answer whose bounds, or cells, could not be learned."""
+
+
+def not_found(release: Release) -> str:
+    """The note of answers about a column of which too little was seen."""
+    return NO_CELLS if release.path is not None and "cells" in release.path.last.asks else NO_BOUNDS
 
 
 def learned_sentences(release: Release) -> list[str]:
@@ -33,6 +39,10 @@ def learned_sentences(release: Release) -> list[str]:
         found.append(
             f"Where the columns lie, how far they spread and where to clip was learned privately, with {share}."
         )
+    if cells := path.last.asks.get("cells"):
+        found.append(printable(f"The cells for quantiles of {', '.join(cells)} were found privately, with {share}."))
+    if "keys" in path.last.asks:
+        found += _keys_sentences(path, share)
     clipped = _clipped(release)
     for column, of, low, high in path.last.asks.get("bounds", ()):
         named = f"a person's total of {column}" if of == "total" else column
@@ -46,14 +56,28 @@ def learned_sentences(release: Release) -> list[str]:
         f"the total of {column}" if of == "total" else column for column, of in path.last.asks.get("unknown", ())
     ]
     if unknown:
-        told = (
-            f"No bounds found for {', '.join(unknown)}: too few people have a value, or their values lie too far apart."
-        )
+        what, apart = ("cells", "") if "cells" in path.last.asks else ("bounds", ", or their values lie too far apart")
+        told = f"No {what} found for {', '.join(unknown)}: too few people have a value{apart}."
         told += " Answers about this are unknown."
         if release.taken_less is not None:
             told += f" {share.capitalize()} was spent, and no more."
         found.append(printable(told))
     return found
+
+
+def _keys_sentences(path: Path, share: str) -> list[str]:
+    """Which keys were found before the answers were asked, and at which price."""
+    told = []
+    for question, keys in path.last.asks["keys"].items():
+        of = f" of {question}" if len(path.asked) > 1 else ""
+        one = "1 key was" if len(keys) == 1 else f"{len(keys):,} keys were"
+        told.append(f"{one} found first{of}, with {share}: each person's groups are chosen among these.")
+    hidden = [name for name in path.last.asks["hidden"] if name]
+    if path.last.asks["hidden"]:
+        of = f" of {', '.join(hidden)}" if len(path.asked) > 1 and hidden else ""
+        spent = f" {share.capitalize()} was spent, and no more." if path.last.stage == NOTHING else ""
+        told.append(f"No key{of} has enough people to be shown, so there are no groups.{spent}")
+    return [printable(line) for line in told]
 
 
 def _clipped(release: Release) -> dict[tuple[str, str], Estimate]:
@@ -92,10 +116,12 @@ def lost_rows(release: Release) -> list[dict[str, Any]]:
     path = release.path
     if path is None or path.last.asks.get("bounds", ()) == [] or release.view.groups is not None or release.view.answer:
         return []
+    if "keys" in path.last.asks:  # a question without keys has no groups, and no rows
+        return []
     known = {name: tuple(release.whole.plan[name].names) for name in release.whole.plan.questions}
     shown = release.plan.questions
     return [
-        {"question": question, "answer": name, "status": "unknown", "note": NO_BOUNDS}
+        {"question": question, "answer": name, "status": "unknown", "note": not_found(release)}
         for question, names in path.asked
         for name in names
         if name not in known.get(question, ()) and (question in shown or len(release.plan) == len(release.plan.slots))

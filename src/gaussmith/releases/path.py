@@ -5,7 +5,7 @@ Everything here is public. `Path.check` replays the rule on the stored noisy out
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,12 @@ import numpy as np
 from gaussmith.domains import domain_from_dict
 from gaussmith.errors import PlanError
 from gaussmith.plans import Draw, Plan
+from gaussmith.releases.distribution import quantiles_in
+from gaussmith.releases.quantities import kinds_of
 from gaussmith.stages import ANSWERS, NOTHING, Rule, Seen, Step, read_rule
+from gaussmith.stages.quantile_cells import WIDTH
+from gaussmith.statistics import Quantiles
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
@@ -57,7 +62,7 @@ class Path:
             own = stage.release.plan
             if not _same(step, stage.step) or own.neighbours != plan.neighbours or not asks_as(own, step):
                 raise _broken()
-            if step.share is None or own.spent > min(left, step.share * whole):
+            if step.share is None or own.spent > _least(left, step, whole):
                 what, rule = f"stage {step.stage!r} that spends too much", "its μ² must fit in its share"
                 raise PlanError(what, rule, "check the file", code="stage-spends-too-much", stage=step.stage)
             left -= own.spent
@@ -66,7 +71,11 @@ class Path:
             raise _broken()
         if self.last.stage == ANSWERS and not asks_as(plan, self.last):
             raise _broken()
-        if self.last.stage != NOTHING and plan.spent > left:
+        found = [each for stage in self.stages for each in stage.release.plan.keys_found]
+        if found and self.last.stage == ANSWERS and list(plan.keys_before) != found:
+            what, rule = "stages whose keys cost other than stated", "the answers must state what finding keys took"
+            raise PlanError(what, rule, "check the file", code="stages-of-other-keys")
+        if self.last.stage != NOTHING and plan.spent > _least(left, self.last, whole):
             what, rule = "stages that spend too much", "all μ² together must fit in the guarantee's"
             raise PlanError(what, rule, "check the file", code="stages-spend-too-much")
 
@@ -104,23 +113,58 @@ class Path:
 
 
 def seen_of(stage: str, release: Release) -> Seen:
-    """What a rule sees of a stage: the noisy numbers of each question, and their standard errors."""
+    """What a rule sees of a stage: the noisy numbers of each question, and their standard errors.
+
+    Of quantiles, between which edges each may be, low and high in turn: all that is read from their noisy cells.
+    """
     several = [release] if len(release.plan) == 1 else list(release)
+    if all(kind == Quantiles.kind for each in several for kind in kinds_of(each)):
+        ends = {each.questions[0]: _ends_of(each) for each in several}
+        return Seen(stage, ends, {name: (0.0,) * len(each) for name, each in ends.items()})
     values = {each.questions[0]: tuple(np.ravel(each.values).tolist()) for each in several}
     errors = {each.questions[0]: tuple(np.ravel(each.standard_errors).tolist()) for each in several}
-    return Seen(stage, values, errors)
+    labels = {each.questions[0]: each.labels for each in several} if release.plan.finds_keys else {}
+    return Seen(stage, values, errors, labels)
+
+
+def _ends_of(release: Release) -> tuple[float, ...]:
+    """Where the quantiles of one question may be."""
+    readout, quantiles = quantiles_in(release)
+    lows, highs = quantiles.intervals(readout.noisy, WIDTH)
+    return tuple(float(end) for pair in zip(np.ravel(lows), np.ravel(highs), strict=True) for end in pair)
 
 
 def asks_as(plan: Plan, step: Step) -> bool:
-    """Whether a plan asks what a step says: this domain, or cells with these edges, columns within these bounds."""
+    """Whether a plan asks what a step says: this domain, these keys, cells with these edges, or columns in bounds."""
+    if "find" in step.asks:
+        return list(plan.questions) == step.asks["find"] and all(each.groups and each.groups.is_found for each in plan)
+    if "keys" in step.asks:
+        return _asks_keys(plan, step.asks["keys"], step.asks["hidden"])
     if "domain" in step.asks:
         return len(plan.draws) == 1 and plan.draws[0].block.domain == domain_from_dict(dict(step.asks["domain"]))
     edges = step.asks.get("edges")
     if edges is not None:
         cuts = {name: list(cut.edges) for draw in plan.draws if draw.row_rule for name, cut in draw.row_rule.cuts}
         return bool(cuts == edges)
+    cells = step.asks.get("cells")
+    if cells is not None:
+        rules = [draw.row_rule for draw in plan.draws if draw.row_rule]
+        found = [(name, list(cut.edges)) for rule in rules for name, cut in rule.cuts if cut.ends is None]
+        return {name for name, _ in found} >= {*cells} and all(cells.get(name, own) == own for name, own in found)
     bounds = {(column, of): (low, high) for column, of, low, high in step.asks.get("bounds", ())}
     return all(bounds.get(key, pair) == pair for key, pair in bounds_in(plan))
+
+
+def _asks_keys(plan: Plan, keys: Any, hidden: Any) -> bool:
+    """Whether the groups of these questions have these keys, in this order, and hidden questions are not asked."""
+    known = {slot.name: [plan.draws[i].groups for i in slot.draws] for slot in plan.slots}
+    labels = {
+        name: [None if each is None else [list(label) for label in each.labels] for each in known.get(name, ())]
+        for name in keys
+    }
+    return known.keys().isdisjoint(hidden) and all(
+        bool(labels[name]) and all(each == own for each in labels[name]) for name, own in keys.items()
+    )
 
 
 def bounds_in(plan: Plan) -> list[tuple[tuple[str, str], tuple[float, float]]]:
@@ -150,6 +194,11 @@ def _pairs(draw: Draw) -> list[tuple[float, float] | None]:
         return [None] * len(draw.row_rule.features)
     table = block.domain.bounds_table(block.problem, places, block.substitutes)
     return [None] * len(places) if table is None else [(row[1][0], row[1][1]) for row in table.rows]
+
+
+def _least(left: Fraction, step: Step, whole: Fraction) -> Fraction:
+    """What a step may spend of μ²."""
+    return left if step.share is None else min(left, step.share * whole)
 
 
 def _same(one: Step, other: Step) -> bool:

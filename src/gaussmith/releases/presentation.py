@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from gaussmith.releases.quantities import kinds_of
 from gaussmith.releases.table import EXACT, UNKNOWN
 from gaussmith.releases.tabled import Tabled
 from gaussmith.statistics.registry import STATISTICS
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,6 +87,10 @@ class Presentation(Tabled):
             found["upper"][i] = _round(found["upper"][i], step, math.ceil)
             found["standard_error"][i] = float(f"{error:.2g}")
         return found
+
+    def table_metadata(self) -> dict[str, str]:
+        """That of the release, and that this is a view of it."""
+        return {**self.release.table_metadata(), "gaussmith.view": f"{VIEW} {self.rule}"}
 
     def wide(self) -> pl.DataFrame:
         """One row per group, one column per answer; empty where a cell is left out."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.plans.noise_covariances import Combination, Term
 from gaussmith.problem.features import Places
 from gaussmith.statistics import Statistic
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.releases.release import Release

@@ -84,6 +84,18 @@ class Readings(Tabled):
         """
         return answer_columns(cast("Release", self), confidence)
 
+    def table_metadata(self) -> dict[str, str]:
+        """What the Parquet file and the Arrow table say about the release, by name: `gaussmith.guarantee` and others.
+
+        >>> import gaussmith as gm
+        >>> release = gm.plan(gm.Box({"age": (0, 100)}), gm.Guarantee(mu=1)).release([[30.0], [50.0]])
+        >>> release.table_metadata()["gaussmith.guarantee"], release.table_metadata()["gaussmith.neighbours"]
+        ('{"mu": 1.0}', 'add-remove')
+        """
+        from gaussmith.releases.tables import metadata_of
+
+        return metadata_of(cast("Release", self))
+
     def marginal(self, *attributes: str | int) -> Array:
         """The table of one released marginal, an axis per attribute (by name or number), in the order given.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +12,7 @@ from gaussmith.plans import Block
 from gaussmith.problem.features import Places
 from gaussmith.releases.shown_groups import shown_intervals
 from gaussmith.statistics import Noisy, Statistic
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

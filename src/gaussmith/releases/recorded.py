@@ -58,3 +58,13 @@ class Recorded:
         from gaussmith.report import write_page
 
         return write_page(self._release, path)
+
+    def registry(self, draft: bool = False) -> dict[str, Any]:
+        """An entry for the registry of deployments of differential privacy, in the tier that `[about]` completes.
+
+        Refuses, with what is missing, where the first tier is not complete; a `draft` says so in its place. JSON is
+        YAML, which the registry keeps.
+        """
+        from gaussmith.report import registry_entry
+
+        return registry_entry(self._release, draft)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -74,9 +74,14 @@ class Release(Recorded, Readings, CellReadings):
     path: Path | None = field(default=None, repr=False)
     """The stages before these answers, where there were any: their plans and noisy outputs, and what was learned."""
 
-    def named(self, id: str, receipt: str) -> Release:
-        """The same release under the id that a ledger charged, with the ledger's receipt."""
-        return replace(self, id=id, receipt=receipt)
+    standing: Mapping[str, Any] | None = field(default=None, repr=False)
+    """What all releases charged to the same ledger, up to this one, took together; None without a ledger."""
+    versions: Mapping[str, str] | None = field(default=None, repr=False)
+    """The versions of Python and of the packages that made it, where `software` is known; else these are in use."""
+
+    def named(self, id: str, receipt: str, standing: Mapping[str, Any] | None = None) -> Release:
+        """The same release under the id that a ledger charged, with the ledger's receipt and where the ledger stood."""
+        return replace(self, id=id, receipt=receipt, standing=standing)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -143,6 +148,12 @@ class Release(Recorded, Readings, CellReadings):
         return self.shown[self.plan.slot.draws[0]] if self.shown else None
 
     @property
+    def shows_found_keys(self) -> bool:
+        """Whether the groups of the only question have keys that were found in the data: other groups are missing."""
+        shown = () if self.path is None else self.path.last.asks.get("keys", ())
+        return self.plan.slot.name in shown or (self.plan.groups is not None and self.plan.groups.is_found)
+
+    @property
     def labels(self) -> tuple[tuple[Any, ...], ...]:
         """The keys of the groups in order, declared or shown; empty if there are no groups or one is chosen."""
         groups = self.groups
@@ -170,7 +181,7 @@ class Release(Recorded, Readings, CellReadings):
             if wanted not in self.labels and key not in (*self.names, *share_names(self)):
                 known = [" · ".join(map(str, each)) for each in self.labels]
                 remedy = nearest(" · ".join(map(str, wanted)), known)
-                if self.groups is not None and self.groups.is_found:
+                if self.shows_found_keys:
                     raise PlanError(f"group {key!r}", "it was not shown", remedy, code="group-not-shown", group=key)
                 raise PlanError(f"group {key!r}", "it was not declared", remedy, code="no-such-group", group=key)
             if wanted in self.labels:
@@ -214,7 +225,7 @@ class Release(Recorded, Readings, CellReadings):
         several groups is counted in each.
         """
         groups = self.groups
-        if groups is not None and groups.is_found:
+        if self.shows_found_keys:
             raise PlanError(
                 "a total over found groups",
                 "groups that were not shown are missing from it",

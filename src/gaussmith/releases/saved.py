@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
+import platform
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.checks import is_whole
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import GaussmithError, PlanError, RequestError
 from gaussmith.numerics.exact import fraction_up
@@ -32,6 +36,9 @@ FORMAT = 3
 
 MAX_ROWS = 10_000
 """Limit on answers that are saved row by row; more are saved by columns."""
+
+MAX_RECORDS = 2**62
+"""Limit on a public number of records in a saved release."""
 
 NUMBERS = ("value", "standard_error", "lower", "upper")
 
@@ -64,9 +71,24 @@ def release_to_dict(release: Release) -> dict[str, Any]:
         "id": release.id,
         "receipt": release.receipt,
         "plan": plan.to_dict(),
+        **({"versions": dict(found)} if (found := versions_of(release)) else {}),
+        **({"ledger": dict(release.standing)} if release.standing is not None else {}),
         **({"made_up": True} if release.made_up else {}),
         **_stages(release),
     }
+
+
+def versions_of(release: Release) -> Mapping[str, str] | None:
+    """The versions that made a release: those in its record, or those in use for one that was just made."""
+    return software_versions() if release.software is None else release.versions
+
+
+@cache
+def software_versions() -> dict[str, str]:
+    """The versions of Python and of the packages that compute here."""
+    from importlib.metadata import version
+
+    return {"python": platform.python_version(), **{name: version(name) for name in ("numpy", "polars", "scipy")}}
 
 
 def _stages(release: Release) -> dict[str, Any]:
@@ -114,7 +136,7 @@ def release_of(plan: Plan, draws: Any) -> Release:
     return Release(
         plan,
         noisy,
-        tuple(saved["records"] for saved in draws),
+        tuple(_records(saved["records"]) for saved in draws),
         tuple(None if rule is None else RowRule.from_dict(rule) for rule in rules),
         shown=shown if plan.finds_keys else (),
     )
@@ -144,7 +166,7 @@ def _column(values: list[Any], number: bool) -> Any:
 def _guarantee(plan: Plan) -> dict[str, Any]:
     """What a release satisfies; with found keys μ is that of its noise, and κ stands beside it."""
     g = plan.guarantee
-    if not plan.finds_keys:
+    if not plan.pays_for_keys:
         return {"epsilon": g.epsilon, "delta": g.delta, "mu": g.mu, "rho": g.rho}
     kept = {"mu_of_noise": plan.spends.mu, "keys_delta": fraction_up(plan.keys_delta)}
     return {"epsilon": g.epsilon, "delta": g.delta, **kept, "statement": "κ-approximately μ-GDP"}
@@ -218,18 +240,43 @@ def _release(fields: dict[str, Any]) -> Release:
         plan = Plan.from_dict(fields["plan"])
         made = replace(
             release_of(plan, fields["draws"]),
-            id=fields.get("id"),
-            receipt=fields.get("receipt"),
-            software=fields.get("gaussmith"),
+            id=_word(fields, "id"),
+            receipt=_word(fields, "receipt"),
+            software=_word(fields, "gaussmith"),
             made_up=fields.get("made_up") is True,
+            versions=_table(fields, "versions"),
+            standing=_table(fields, "ledger"),
             path=_path(fields.get("stages"), plan),
         )
         return _narrowed(made, fields["view"])
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
         if isinstance(error, GaussmithError):
             raise
         rule = "releases are saved by release.to_json()"
         raise PlanError("a record that is not a release", rule, "check the file", code="not-a-release") from None
+
+
+def _records(found: Any) -> int | None:
+    """The public number of records, or none."""
+    if found is not None and not (is_whole(found) and 0 <= found < MAX_RECORDS):
+        raise TypeError("records")
+    return None if found is None else int(found)
+
+
+def _word(fields: dict[str, Any], name: str) -> str | None:
+    """A field that is text, or is not there."""
+    found = fields.get(name)
+    if not isinstance(found, str | None):
+        raise TypeError(name)
+    return found
+
+
+def _table(fields: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """A field that is a table, or is not there."""
+    found = fields.get(name)
+    if not isinstance(found, dict | None):
+        raise TypeError(name)
+    return found
 
 
 def _path(fields: Any, plan: Plan) -> Stages | None:

@@ -57,13 +57,7 @@ def _step(release: Release, key: Any) -> Release:
     if isinstance(key, str) and key in names:
         return found_answer(release, key)
     known = [*(" · ".join(map(str, label)) for label in release.labels), *names[:12]]
-    raise PlanError(
-        f"{key!r} in a contrast",
-        "it is no group, answer or question of this release",
-        nearest(str(key), known),
-        code="contrast-of-unknown",
-        key=str(key),
-    )
+    raise _unknown(key, known)
 
 
 def _in_question(release: Release, key: Any) -> Release:
@@ -88,7 +82,11 @@ def _in_question(release: Release, key: Any) -> Release:
             code="contrast-of-several-questions",
             key=str(key),
         )
-    raise PlanError(
+    raise _unknown(key, known)
+
+
+def _unknown(key: Any, known: Sequence[str]) -> PlanError:
+    return PlanError(
         f"{key!r} in a contrast",
         "it is no group, answer or question of this release",
         nearest(str(key), known),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gaussmith.numerics.linear import Array
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.releases.contrasts import Contrasts

@@ -12,7 +12,7 @@ those of an interval that fails with a small probability (`NUISANCE` of what may
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from gaussmith.numerics.shown_counts import interval, selected_quantile
 from gaussmith.plans import Block
 from gaussmith.statistics import ONE, Noisy
 from gaussmith.statistics.statistic import Statistic
+from gaussmith.values import dataclass
 
 NUISANCE = 0.02
 """The part of what may fail that is spent on not knowing how many people are in a group."""

@@ -13,7 +13,7 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
 from gaussmith.plans.error_distribution import normal_width
-from gaussmith.releases.learned import NO_BOUNDS, learned_note, lost_rows
+from gaussmith.releases.learned import learned_note, lost_rows, not_found
 from gaussmith.releases.shares_in_view import share_names, shares_of_groups, shows_shares
 from gaussmith.statistics import ONE
 
@@ -29,7 +29,10 @@ FIXED = ("question", "answer", "value", "standard_error", "lower", "upper", "sta
 MADE_UP = "made up"
 """The note of answers to a rehearsal."""
 
-NOTES = {NOISY: "", EXACT: "public", UNKNOWN: "too few records"}
+NOTES = {NOISY: "", EXACT: "public", UNKNOWN: "too few records for this noise"}
+
+BEYOND = "noise took the value beyond what is possible, where the interval is cut"
+"""The note of a value outside its interval."""
 
 
 def answer_columns(release: Release, confidence: float) -> dict[str, list[Any]]:
@@ -70,21 +73,28 @@ def _of_one(release: Release, confidence: float) -> dict[str, list[Any]]:
     lower, upper = release.intervals(confidence)
     numbers = {"value": release.values, "standard_error": errors, "lower": lower, "upper": upper}
     told = status.ravel().tolist()
+    rules = _rules(release, names) * (len(labels) if grouped else 1)
     found: dict[str, list[Any]] = {
         **keys,
         "answer": names * (len(labels) if grouped else 1),
         **{name: array.ravel().tolist() for name, array in numbers.items()},
         "status": told,
         "note": [
-            "; ".join(filter(None, (MADE_UP if release.made_up else "", _note(release, each), rule)))
-            for each, rule in zip(told, _rules(release, names) * (len(labels) if grouped else 1), strict=True)
+            "; ".join(filter(None, (MADE_UP if release.made_up else "", _note(release, each), beyond, rule)))
+            for each, beyond, rule in zip(told, _beyond(release, lower, upper, told), rules, strict=True)
         ],
     }
     return _with_shares(release, found, confidence)
 
 
+def _beyond(release: Release, lower: Array, upper: Array, told: Sequence[str]) -> list[str]:
+    """What is said of each value that lies outside its interval, which is cut to what is possible."""
+    outside = ((release.values < lower) | (release.values > upper)).ravel().tolist()
+    return [BEYOND if out and status == NOISY else "" for out, status in zip(outside, told, strict=True)]
+
+
 def _note(release: Release, status: str) -> str:
-    return NO_BOUNDS if status == UNKNOWN and release.taken_less is not None else NOTES[status]
+    return not_found(release) if status == UNKNOWN and release.taken_less is not None else NOTES[status]
 
 
 def _with_shares(release: Release, found: dict[str, list[Any]], confidence: float) -> dict[str, list[Any]]:

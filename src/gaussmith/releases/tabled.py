@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas as pd
     import polars as pl
+    import pyarrow as pa
 
 
 def rows_of(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
@@ -33,3 +37,42 @@ class Tabled:
         columns = self.columns(confidence)
         kinds = {name: kind for name, kind in {**texts, **numbers}.items() if name in columns}
         return pl.DataFrame(columns, schema_overrides=kinds, strict=False)
+
+    def to_pandas(self, confidence: float = 0.95) -> pd.DataFrame:
+        """The same table as a pandas frame, which needs pandas."""
+        import pandas as pd
+
+        columns = self.columns(confidence)
+        numbers = ("value", "standard_error", "lower", "upper")
+        return pd.DataFrame(
+            {name: pd.Series(values, dtype="float64" if name in numbers else None) for name, values in columns.items()}
+        )
+
+    def to_arrow(self, confidence: float = 0.95) -> pa.Table:
+        """The same table for PyArrow, which it needs; `.schema.metadata` has what the Parquet file has."""
+        import polars as pl
+
+        table = self.to_polars(confidence).to_arrow(compat_level=pl.CompatLevel.oldest())  # older readers know no views
+        metadata = self.table_metadata()
+        return table.replace_schema_metadata(metadata) if metadata else table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The same table for whatever reads Arrow streams: pandas, DuckDB, PyArrow, Polars, R."""
+        return self.to_polars().__arrow_c_stream__(requested_schema)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None, confidence: float = 0.95) -> str:
+        """The same table as CSV for R and spreadsheets: unknown numbers are empty cells. Written to `path` if given."""
+        from gaussmith.releases.tables import csv_table
+
+        text = str(csv_table(self, confidence).write_csv())
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8", newline="")
+        return text
+
+    def to_parquet(self, path: str | os.PathLike[str], confidence: float = 0.95) -> None:
+        """The same table as a Parquet file, with `table_metadata` in it."""
+        self.to_polars(confidence).write_parquet(Path(path), metadata=self.table_metadata() or None)
+
+    def table_metadata(self) -> dict[str, str]:
+        """What a file of this table says about it: the guarantee and more, where it is known."""
+        return {}

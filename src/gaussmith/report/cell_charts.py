@@ -30,6 +30,10 @@ def column_of(quantiles: Quantiles) -> str:
     return short(str(quantiles.names[0]).rpartition("_")[0])
 
 
+def has_quantiles(release: Release) -> bool:
+    return any(isinstance(each, Quantiles) for piece in release.pieces for each in piece.block.answers.statistics)
+
+
 def cell_pictures(release: Release) -> Iterator[tuple[Spec, str]]:
     """Specifications with what they show, for every piece of a question that has cells."""
     for piece in release.pieces:

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussmith.chart_packages import altair_chart
 from gaussmith.domains.outlines import ellipse
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans.standard_gaussian import Comparison, standard_block, standard_errors_of_standard
-from gaussmith.releases.table import FIXED
 from gaussmith.report.geometry import differences, noise_covariance, pair
 from gaussmith.texts import printable
-from gaussmith.words.numbers import figure
 
 if TYPE_CHECKING:
     from gaussmith.plans import Block
-    from gaussmith.releases import Release
 
 Spec = dict[str, Any]
 
@@ -57,35 +55,6 @@ _CONFIG: Spec = {
 }
 
 
-def interval_spec(release: Release) -> Spec:
-    """Each answer's 95 % interval in percent of the released value; cut at ± 100 % if it is wider."""
-    rows: list[Spec] = []
-    for row in _shown(release):
-        keys = [value for name, value in row.items() if name not in FIXED]
-        ends = [_percent(row[end], row["value"]) for end in ("lower", "upper")]
-        known = all(abs(end) < 100 for end in ends)
-        ends = ends if known else [-100.0, 100.0]  # what is cut at 0 would be a dot beside the bar
-        text = f"± {figure((ends[1] - ends[0]) / 2, 2)} %" if known else "over ± 100 %"
-        named = " · ".join(map(str, (*keys, row["answer"])))
-        rows.append({"answer": short(named), "low": min(ends), "high": max(ends), "value": 0.0, "text": text})
-    reach = max((abs(row[end]) for row in rows for end in ("low", "high")), default=1.0) or 1.0
-    x = {"type": "quantitative", "scale": {"domain": [-reach * 1.05, reach * 1.05], "nice": False}}
-    axis = {"title": "percent of the released value", "tickCount": 5, "format": ",~r"}
-    bars = {"y": row_axis(), "x": {"field": "low", **x, "axis": axis}, "x2": {"field": "high"}}
-    return {
-        **named_rows(rows, NARROW),
-        "layer": [
-            {"mark": {"type": "rule", "color": OURS, "strokeWidth": 3, "strokeCap": "round"}, "encoding": bars},
-            {
-                "mark": {"type": "point", "color": OURS, "fill": OURS, "size": 55, "opacity": 1},
-                "encoding": {"y": row_axis(), "x": {"field": "value", **x}},
-            },
-            text_layer("text", {"value": NARROW + 10}, align="left", color=SOFT),
-            text_layer("answer", {"value": -10}, align="right", color=INK),
-        ],
-    }
-
-
 def noise_spec(comparisons: Sequence[Comparison]) -> Spec:
     """Each error in percent of the standard Gaussian's, over a bar for the standard one."""
     rows: list[Spec] = [
@@ -118,13 +87,14 @@ def noise_spec(comparisons: Sequence[Comparison]) -> Spec:
     }
 
 
-def plan_spec(block: Block, columns: Sequence[str] | None = None) -> Spec:
-    """The noise of two answers around what one record can change; of a single answer, the same on a line.
+def plan_spec(block: Block, columns: Sequence[str] | None = None, who: str = "one record") -> Spec:
+    """The noise of two answers around what one record can change; of a single answer, bars on a line.
 
-    Noise is drawn at μ = 1, where its outline just contains every difference: the true noise is 1/μ times as large.
+    In the plane noise is drawn at μ = 1, where its outline just contains every difference: the true noise is 1/μ times
+    as large. On a line it has its true size. `who` is protected.
     """
     places = pair(block) if columns is None else _places(block, columns)
-    return _line_spec(block) if places is None else _plane_spec(block, *places)
+    return _line_spec(block, who) if places is None else _plane_spec(block, *places)
 
 
 KINDS = ("shape", "spectrum", "errors")
@@ -136,8 +106,6 @@ def plan_chart(block: Block, columns: Sequence[str] | None = None, kind: str = "
     kind: "shape", the noise of two answers (`columns` names them; by default the two most informative) around what one
     record can change; "spectrum", its size in every direction; "errors", its size on every answer.
     """
-    import altair
-
     from gaussmith.report.spectra import errors_spec, spectrum_spec
 
     if kind not in KINDS:
@@ -151,13 +119,18 @@ def plan_chart(block: Block, columns: Sequence[str] | None = None, kind: str = "
         what, rule = "a picture of a public number", "it has no noise"
         raise PlanError(what, rule, "choose another question", code="picture-without-noise")
     spec = plan_spec(block, columns) if kind == "shape" else (errors_spec if kind == "errors" else spectrum_spec)(block)
-    return altair.Chart.from_dict(spec)
+    return altair_chart(spec)
 
 
 def draws_record(block: Block, columns: Sequence[str] | None = None) -> bool:
     """Whether what one record can change is known, and part of the picture that `plan_spec` draws."""
     places = pair(block) if columns is None else _places(block, columns)
     return places is None or bool(differences(block, *places))
+
+
+def draws_line(block: Block, columns: Sequence[str] | None = None) -> bool:
+    """Whether `plan_spec` draws a single answer, as bars on a line."""
+    return columns is None and pair(block) is None
 
 
 def drawn_names(block: Block, columns: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -215,19 +188,25 @@ def _plane_spec(block: Block, first: int, second: int) -> Spec:
     }
 
 
-def _line_spec(block: Block) -> Spec:
-    """One answer: bars for what one record can change, our noise, and the standard noise."""
+def _line_spec(block: Block, who: str) -> Spec:
+    """One answer: bars for the most that one record can change, our noise, and the standard noise, at true size."""
+    mu = block.guarantee.mu
     ours, standard = _covariances(block, [0])
     bodies = differences(block, 0, 0)
     ends = [float(np.abs(body[:, 0]).max()) for body in bodies] or [1.0 if block.answers.size == 0 else 0.0]
     rows: list[Spec] = [
-        {"what": "one record", "kind": "record", "reach": max(ends)},
-        {"what": "noise, ± 1 σ", "kind": "ours", "reach": float(np.sqrt(ours[0, 0]))},
+        {"what": f"{who}, at most", "kind": "record", "reach": max(ends)},
+        {"what": "noise, ± 1 σ", "kind": "ours", "reach": float(np.sqrt(ours[0, 0])) / mu},
     ]
     if standard is not None:
-        rows.append({"what": "standard, ± 1 σ", "kind": "standard", "reach": float(np.sqrt(standard[0, 0]))})
+        rows.append({"what": "standard, ± 1 σ", "kind": "standard", "reach": float(np.sqrt(standard[0, 0])) / mu})
     rows = [{**row, "low": -row["reach"], "high": row["reach"]} for row in rows if row["reach"]]
-    axis = {"title": _axis_title(block, 0), "tickCount": 5, "format": ",~r"}
+    most = max((row["reach"] for row in rows), default=1.0)
+    axis = {
+        "title": f"change in {_axis_title(block, 0)}",
+        "tickCount": 5,
+        "format": "~s" if most >= 1e4 else ",~r",
+    }
     return {
         **_sized(len(rows), 34),
         "data": {"values": rows},
@@ -287,25 +266,6 @@ def _name(block: Block, i: int) -> str:
 def _axis_title(block: Block, i: int) -> str:
     name = printable(_name(block, i))
     return f"n × {name}" if block.answers.divided[i] else name
-
-
-def _shown(release: Release) -> list[Spec]:
-    """The rows of the first answers, and of the count unless it is public and exact."""
-    rows = release.rows()
-    if len(rows) <= MAX_BARS:
-        shown = rows
-    elif release.plan.pieces[-1].answers.count:
-        shown = [*rows[: MAX_BARS - 1], rows[-1]]
-    else:
-        shown = rows[:MAX_BARS]
-    return [row for row in shown if row["standard_error"] != 0]
-
-
-def _percent(end: float, value: float) -> float:
-    """The distance of an end of an interval from the value, in percent of it; cut at ± 100."""
-    if not np.isfinite(end) or not np.isfinite(value) or value == 0:
-        return 100.0 if end > value else -100.0
-    return float(np.clip(100 * (end - value) / abs(value), -100, 100))
 
 
 def short(name: str) -> str:

@@ -23,7 +23,7 @@ def claim_of(release: Release) -> str:
     plan, g = release.plan, release.guarantee
     if g.epsilon is not None:
         return f"(ε, δ)-differential privacy with ε = {g.epsilon:g} and δ = {g.delta:g}"
-    if plan.finds_keys:
+    if plan.pays_for_keys:
         return (
             f"κ-approximate μ-Gaussian differential privacy with κ = {kappa_of(plan):.6g} and μ = {plan.spends.mu:.6g}"
         )
@@ -36,7 +36,7 @@ def sentence_of(release: Release) -> str:
     """The sentence by which a release is cited."""
     plan = release.plan
     unit = f"{'adding or removing' if plan.neighbours == ADD_REMOVE else 'changing'} one person’s record"
-    keys = f", keys found in the data took κ = {kappa_of(plan):.6g}" if plan.finds_keys else ""
+    keys = f", keys found in the data took κ = {kappa_of(plan):.6g}" if plan.pays_for_keys else ""
     return (
         f"These statistics satisfy {claim_of(release)}, with respect to {unit}. The noise is Gaussian, exact on "
         f"integers (μ = {plan.spends.mu:.6g}){keys}, and was added by Gaussmith {version_of(release)}."
@@ -45,7 +45,7 @@ def sentence_of(release: Release) -> str:
 
 def adding_up(release: Release) -> str:
     """How several releases about the same people add up."""
-    also = " The κ of found keys add up beside them." if release.plan.finds_keys else ""
+    also = " The κ of found keys add up beside them." if release.plan.pays_for_keys else ""
     return (
         "Always state ε and δ together, and what they protect: one without the other says little. Several releases "
         f"about the same people add up: add the squares of their μ and take the square root.{also}"

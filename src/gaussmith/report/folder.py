@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,14 +11,14 @@ from typing import TYPE_CHECKING
 from gaussmith.engines.addresses import without_secrets
 from gaussmith.errors import DataError, RequestError
 from gaussmith.report.page import page
-from gaussmith.texts import spreadsheet_text
+from gaussmith.report.registry import registry_entry
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from gaussmith.releases import Release
 
 RECORD, CSV, PARQUET, PAGE = "release.json", "answers.csv", "answers.parquet", "report.html"
+REGISTRY = "registry.json"
+"""Written where the request has an [about]: an entry for the registry of deployments."""
 
 
 def check_folder(folder: str | Path, overwrite: bool = False) -> None:
@@ -40,25 +41,18 @@ def check_folder(folder: str | Path, overwrite: bool = False) -> None:
         )
 
 
-def _for_spreadsheets(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with text and column names that no spreadsheet evaluates; numbers stay as they are."""
-    import polars as pl
-
-    texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
-    cells = [table[name].map_elements(spreadsheet_text, return_dtype=pl.String) for name in texts]
-    return table.with_columns(cells).rename({name: spreadsheet_text(name) for name in table.columns})
-
-
 def write_folder(release: Release, folder: str | Path) -> list[Path]:
     """Write the record first, then tables and page; each file appears complete or not at all."""
     path = Path(folder)
-    table = release.to_polars()
     writers: dict[str, Callable[[Path], object]] = {
         RECORD: lambda file: file.write_text(release.to_json() + "\n", encoding="utf-8"),
-        CSV: lambda file: _for_spreadsheets(table).write_csv(file),
-        PARQUET: table.write_parquet,
+        CSV: release.to_csv,
+        PARQUET: release.to_parquet,
         PAGE: lambda file: file.write_text(page(release), encoding="utf-8"),
     }
+    if release.plan.about is not None:
+        entry = json.dumps(registry_entry(release, draft=True), indent=2, ensure_ascii=False)
+        writers[REGISTRY] = lambda file: file.write_text(entry + "\n", encoding="utf-8")
     try:
         path.mkdir(parents=True, exist_ok=True)
         for name, write in writers.items():

@@ -2,6 +2,7 @@
 
 request      the whole request, with its plan
 question     one question of a request, with its own rules
+toml_text    a request as TOML
 translation  from a question to the domain of one person, the answers, and the rule of its rows
 """
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from gaussmith.checks import is_number
 from gaussmith.errors import GuaranteeError, RequestError, nearest
 from gaussmith.guarantee import Guarantee
+from gaussmith.requests.question import Question
 
 if TYPE_CHECKING:
     from gaussmith.requests.request import Request
@@ -38,6 +39,22 @@ class AccuracyFirst:
         """
         return least_guarantee(cast("Request", self), targets, rows)
 
+    def cost_of_missing(self) -> float:
+        """By which factor the total squared error is larger because missing values are left out: 1 where none can be.
+
+        Without it, `complete` would have to name every column. The same request is planned with that promise.
+        """
+        request = cast("Request", self)
+        plan = request.plan
+        asked = dict.fromkeys(name for draw in plan.draws if draw.row_rule for name in draw.row_rule.present)
+        if not asked:
+            return 1.0
+        promised = [*request.complete, *(name for name in asked if name not in request.complete)]
+        questions = [dict(each.given() if isinstance(each, Question) else each) for each in request.questions]
+        for each in questions:
+            each.pop("complete", None)
+        return plan.total_variance / replace(request, complete=promised, questions=questions).plan.total_variance
+
 
 def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | None) -> Guarantee:
     """The least guarantee, in the form that the request states, at which no standard error exceeds its target.
@@ -46,6 +63,13 @@ def least_guarantee(request: Request, targets: Mapping[str, float], rows: int | 
     """
     wanted = _check_targets(targets)
     if request.plan.staging is not None:
+        if request.keys_first:
+            raise RequestError(
+                "targets beside keys_first",
+                "errors follow from the keys that are shown, which are not known before the release",
+                "leave keys_first out, or state a guarantee",
+                code="targets-beside-keys-first",
+            )
         raise RequestError(
             "targets beside private bounds",
             "errors follow from bounds, which are not known before the release",

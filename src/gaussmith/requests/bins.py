@@ -15,14 +15,18 @@ import datetime
 import itertools
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from gaussmith.checks import is_number, is_whole
 from gaussmith.errors import DomainError, RequestError, nearest
 from gaussmith.expressions.cuts import DATE, Cut
+from gaussmith.values import dataclass
+
+PRIVATE = "private"
+"""What stands for bounds and cells that are learned from the data, in stages."""
 
 MAX_BINS = 100_000
 """Limit on the cells of one column."""
@@ -61,6 +65,10 @@ def read_bins(column: str, given: Any) -> Bins:
     """The cells that were declared for a column: a list of edges, or a table; refuses all else in words of its own."""
     if isinstance(given, Bins):
         return given
+    if isinstance(given, str) and given == PRIVATE:
+        rule = "cells are found in stages for quantiles alone, in a request without questions"
+        remedy = f'write bins = {{ {column} = "{PRIVATE}" }} above, beside quantiles = {{ {column} = [0.5] }}'
+        raise _wrong(column, "private bins", rule, remedy, "private-bins-in-a-question")
     if not isinstance(given, Mapping):
         return _of_edges(column, given)
     ways = [way for way in WAYS if way in given]
@@ -135,9 +143,9 @@ def _of_edges(column: str, edges: Any) -> Bins:
         if isinstance(edge, bool) or not isinstance(edge, int | float):
             rule, remedy = "the edges of cells are numbers", 'write numbers; of dates { by = "month", between = […] }'
             raise _wrong(column, f"edge {edge!r}"[:80], rule, remedy, "bin-not-a-number")
-        if not math.isfinite(edge):
+        if not -sys.float_info.max <= edge <= sys.float_info.max:
             remedy = "leave it out: what lies beyond the outer edges has cells of its own"
-            raise _wrong(column, f"edge {edge!r}", "edges are finite numbers", remedy, "bin-not-finite")
+            raise _wrong(column, f"edge {edge!r}"[:80], "edges are finite numbers", remedy, "bin-not-finite")
     numbers = [float(edge) + 0.0 for edge in edges]
     for one, two in itertools.pairwise(numbers):
         if one == two:

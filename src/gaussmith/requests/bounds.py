@@ -51,10 +51,12 @@ def settle_values(which: str, columns: Mapping[str, Any], values: Mapping[str, A
     found: dict[str, Any] = {}
     for name, own in columns.items():
         if own is None and name not in values:
+            found_too = f', or by = {{ {name} = "found" }} to find them privately' if which == "by" else ""
+            found_too += f", or bins = {{ {name} = [0, 10, 20] }} for numbers and dates"
             raise RequestError(
                 f"{name!r} in {which} has no values",
                 "what is counted must be declared, without looking at the data",
-                f'write values = {{ {name} = ["a", "b"] }}, or {which} = {{ {name} = ["a", "b"] }}',
+                f'write values = {{ {name} = ["a", "b"] }}, or {which} = {{ {name} = ["a", "b"] }}{found_too}',
                 code="column-without-values",
                 which=which,
                 column=name,

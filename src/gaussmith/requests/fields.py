@@ -7,25 +7,43 @@ is then completed by `settle` (requests.bounds). Until then such a column is map
 from __future__ import annotations
 
 import datetime
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, Field, dataclass, field
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from gaussmith.checks import is_number
 from gaussmith.domains import FOUND
 from gaussmith.errors import DomainError, RequestError
-from gaussmith.requests.bins import is_binned, read_all_bins, read_bins
+from gaussmith.requests.bins import PRIVATE, is_binned, read_all_bins, read_bins
 from gaussmith.requests.marginals import read_marginals
-from gaussmith.requests.quantiles import PRIVATE, read_medians, read_quantiles
+from gaussmith.requests.quantiles import read_medians, read_quantiles
 from gaussmith.statistics.asking_moments import check_regression
 
 Bounds = Mapping[str, Any] | str
 """Columns with their bounds, or with the word for bounds that are learned; or this word for all columns."""
 
 
+class FieldSignature:
+    """What help, notebooks and editors show of a class whose `__new__` takes any word, to refuse wrong ones in ours."""
+
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
+        several = sorted((each for each in dataclass_fields(owner) if each.init), key=lambda each: bool(each.kw_only))
+        return inspect.Signature([_parameter(each) for each in several])
+
+
+def _parameter(each: Field[Any]) -> inspect.Parameter:
+    default = each.default if each.default_factory is MISSING else each.default_factory()
+    kind = inspect.Parameter.KEYWORD_ONLY if each.kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(each.name, kind, default=inspect.Parameter.empty if default is MISSING else default)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fields:
     """What may stand in a request itself, for all its questions, or in a question. `Question` says what each means."""
+
+    __signature__ = FieldSignature()
 
     bounds: Bounds = field(default_factory=dict)
     total_bounds: Bounds = field(default_factory=dict)

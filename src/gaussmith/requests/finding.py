@@ -28,8 +28,8 @@ from gaussmith.statistics.registry import STATISTICS, asked_by_field
 from gaussmith.statistics.statistic import NUMBERS
 
 
-def check_found(questions: Sequence[Question], neighbours: str, keys_delta: float | None) -> None:
-    """Refuse what cannot be asked of found keys."""
+def check_found(questions: Sequence[Question], neighbours: str, keys_delta: float | None, first: bool = False) -> None:
+    """Refuse what cannot be asked of found keys; where they are found first, answers are those of declared groups."""
     finding = [question for question in questions if question.finds]
     if finding and neighbours != ADD_REMOVE:
         raise RequestError(
@@ -80,11 +80,11 @@ def check_found(questions: Sequence[Question], neighbours: str, keys_delta: floa
             )
         cells = ("histograms", "proportions", "marginals")
         asked = next((name for name in cells if getattr(question, name)), None)
-        if asked is not None:
+        if asked is not None and not first:
             raise RequestError(
                 f"{asked} of found groups",
-                "people are counted by their values only in groups that are declared",
-                "declare the groups, or ask in a question without by",
+                "people are counted by their values only in groups that are declared, or found first",
+                "write keys_first = true, declare the groups, or ask in a question without by",
                 code="cells-of-found-groups",
                 asked=asked,
             )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Any
 
+from gaussmith.engines.addresses import nearest_file, without_secrets
 from gaussmith.errors import RequestError, nearest
 from gaussmith.guarantee import Guarantee
 
@@ -25,6 +28,10 @@ def refuse_unknown(given: Mapping[str, Any], names: Sequence[str]) -> None:
     for name in given:
         if name not in names:
             what, (rule, remedy) = f"unknown field {name!r}", misnamed(name, names)
+            if name in STATED:
+                stated = ", ".join(f"{each}=…" for each in (("epsilon", "delta") if name in STATED[:2] else (name,)))
+                rule = "the guarantee of a request is one value"
+                remedy = f"write guarantee=gaussmith.Guarantee({stated}) in gaussmith.Request"
             raise RequestError(what, rule, remedy, code="unknown-field-of-request", field=name)
 
 
@@ -126,3 +133,32 @@ def read_guarantee(given: Any) -> Any:
             what, rule = f"unknown key {key!r} in guarantee", "it has no such key"
             raise RequestError(what, rule, nearest(key, STATED), code="unknown-key-in-guarantee", key=key)
     return Guarantee(**given)
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The table in a TOML file."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8-sig")  # some editors put a mark at the beginning
+    except FileNotFoundError:
+        what, rule = f"request file {without_secrets(path)!r}", "it does not exist"
+        remedy = nearest_file(os.fspath(path)) or "check the name"
+        raise RequestError(what, rule, remedy, code="no-such-request-file", file=without_secrets(path)) from None
+    except (OSError, UnicodeDecodeError):
+        what = f"request file {without_secrets(path)!r}"
+        rule = "it cannot be read as text"
+        remedy = "check the file"
+        raise RequestError(what, rule, remedy, code="request-file-not-text", file=without_secrets(path)) from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        what, rule, remedy = f"request file {without_secrets(path)!r}", f"it is not TOML: {error}", "fix that line"
+        raise RequestError(what, rule, remedy, code="request-file-not-toml", file=without_secrets(path)) from None
+
+
+def check_truth(name: str, value: Any) -> bool:
+    """The value itself; refuses what is neither true nor false."""
+    if not isinstance(value, bool):
+        what, rule = f"{name}={value!r}"[:120], "it must be true or false"
+        raise RequestError(what, rule, f"write {name} = true", code="not-a-truth", name=name)
+    return value

@@ -67,7 +67,7 @@ def made_up_table(plan: Plan, rows: int, kinds: Mapping[str, str] | None = None)
         _declare_groups(draw, found, spread)
     bounded: dict[str, tuple[float, float]] = {}
     for draw in plan.draws:
-        bounded = {**_bounds_of(draw, each), **bounded}
+        bounded = {**bounds_of(draw, each), **bounded}
         _declare_cells(draw, found, spread, derived)
         values = _histogram_of(draw)
         if values is not None and values[0] not in found and values[0] not in derived:
@@ -161,7 +161,7 @@ def _histogram_of(draw: Draw) -> tuple[str, Sequence[Any]] | None:
     return rule.histogram, list(values)
 
 
-def _bounds_of(draw: Draw, each: int) -> dict[str, tuple[float, float]]:
+def bounds_of(draw: Draw, each: int) -> dict[str, tuple[float, float]]:
     """The bounds of a row's values, by column; of a person's total those of one of its rows."""
     rule, domain = draw.row_rule, draw.block.domain
     if rule is None:

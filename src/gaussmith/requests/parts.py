@@ -9,7 +9,7 @@ must be `present`. All other answers over numbers are one part; each histogram i
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from gaussmith.requests.question import Question
 from gaussmith.statistics.asking import read_weights
 from gaussmith.statistics.registry import STATISTICS, asked_by_field
 from gaussmith.statistics.statistic import MOMENTS, NUMBERS, AskedAnswer
+from gaussmith.values import dataclass
 
 Key = tuple[str, Any, tuple[str, ...]]
 """What answers of one part have in common: how its domain is made, of what, and which columns must have a value."""

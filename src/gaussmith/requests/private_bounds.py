@@ -19,8 +19,8 @@ from gaussmith.errors import RequestError, nearest
 from gaussmith.guarantee import Guarantee
 from gaussmith.plans import Plan
 from gaussmith.plans.staging import Staging, share_of
+from gaussmith.requests.bins import PRIVATE
 from gaussmith.requests.fields import is_found
-from gaussmith.requests.quantiles import PRIVATE
 from gaussmith.requests.question import Question
 from gaussmith.stages import ANSWERS, Step
 from gaussmith.stages.bounds import LearnBounds, Target
@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 ASKED = ("sums", "means", "variances", "covariance", "regression", "quantiles", "medians")
 """The fields that ask about columns with bounds."""
 
-DEFAULTS = {"bounds": Fraction(6, 100), "zooms": Fraction(4, 100), "clipped": Fraction(2, 100)}
-"""Shares of μ²: of the first histogram, of each zoom, and of the count of people who are clipped."""
+DEFAULTS = {
+    "bounds": Fraction(6, 100), "zooms": Fraction(4, 100), "clipped": Fraction(2, 100), "keys": Fraction(1, 2),
+}  # fmt: skip
+"""Shares of μ²: of the first histogram, each zoom, the count of people who are clipped, and keys that come first."""
 
 ROUNDS = 3
 """At most so many zooms."""
@@ -62,7 +64,7 @@ def private_columns(request: Request) -> list[tuple[str, str]]:
     return list(found)
 
 
-def read_budget(budget: Any, is_staged: bool) -> dict[str, Fraction]:
+def read_budget(budget: Any, is_staged: bool, keys_first: bool = False) -> dict[str, Fraction]:
     """The shares of μ² of the stages; refuses those that are no shares, or that nothing would use."""
     example = "write budget = { bounds = 0.1 }"
     if not isinstance(budget, Mapping):
@@ -70,14 +72,21 @@ def read_budget(budget: Any, is_staged: bool) -> dict[str, Fraction]:
         raise RequestError(what, rule, example, code="budget-not-a-mapping", budget=budget)
     for name, share in budget.items():
         if name not in DEFAULTS:
-            what, rule = f"budget of {name!r}", "the stages that have a share are bounds, zooms and clipped"
+            what, rule = f"budget of {name!r}", "the stages that have a share are bounds, zooms, clipped and keys"
             raise RequestError(
                 what, rule, nearest(str(name), list(DEFAULTS)), code="budget-of-unknown-stage", stage=name
             )
         if not (isinstance(share, int | float | Fraction) and is_number(share) and 0 < share < 1):
             what, rule = f"budget = {{ {name} = {share!r} }}"[:120], "a share of the budget is a number between 0 and 1"
             raise RequestError(what, rule, example, code="budget-share-out-of-range", stage=name, share=share)
-    if budget and not is_staged and set(budget) - {"clipped"}:
+    if "keys" in budget and not keys_first:
+        raise RequestError(
+            "budget = { keys = … } without keys_first",
+            "it is the share of the stage that finds keys before all answers",
+            "leave it out, or write keys_first = true",
+            code="budget-without-keys-first",
+        )
+    if not is_staged and set(budget) & {"bounds", "zooms"}:
         raise RequestError(
             "budget without private bounds",
             "it says what the stages take that learn bounds, and no bounds are learned",
@@ -88,12 +97,13 @@ def read_budget(budget: Any, is_staged: bool) -> dict[str, Fraction]:
     if "bounds" in shares:
         shares.setdefault("zooms", shares["bounds"] * 2 / 3)
     shares = {**DEFAULTS, **shares}
-    whole = shares["bounds"] + ROUNDS * shares["zooms"] + shares["clipped"]
+    learned = shares["keys"] if keys_first else shares["bounds"] + ROUNDS * shares["zooms"]
+    whole, stages = learned + shares["clipped"], "keys" if keys_first else f"bounds, {ROUNDS} zooms"
     if whole > MOST:
         raise RequestError(
-            f"stages that take {100 * float(whole):.3g} % of the budget: bounds, {ROUNDS} zooms and clipped together",
+            f"stages that take {100 * float(whole):.3g} % of the budget: {stages} and clipped together",
             f"at most {100 * float(MOST):.3g} % may go to them, or too little is left for the answers",
-            "choose smaller shares, such as budget = { bounds = 0.1 }",
+            f"choose smaller shares, such as budget = {{ {'keys = 0.5' if keys_first else 'bounds = 0.1'} }}",
             code="budget-shares-too-large",
             share=float(whole),
         )
@@ -172,7 +182,7 @@ def _joined(shared: Scope, own: Scope) -> Scope:
     return found
 
 
-def _entries(field: str, given: Any) -> dict[str, Any]:
+def entries_of(field: str, given: Any) -> dict[str, Any]:
     """Columns of a field with what stands beside them: bounds, the word, or None."""
     if field == "regression" and isinstance(given, Mapping) and "of" in given:
         on = given.get("on", ())
@@ -190,7 +200,7 @@ def _targets(request: Request, scope: Scope) -> list[tuple[str, str]]:
     bounds, totals = (scope.get(name) or {} for name in ("bounds", "total_bounds"))
     found = []
     for field in ASKED:
-        for column, own in _entries(field, scope.get(field)).items():
+        for column, own in entries_of(field, scope.get(field)).items():
             if field == "quantiles" and not has_totals and column in (scope.get("bins") or {}):
                 continue  # which has cells
             in_totals = isinstance(totals, str) or column in totals
@@ -345,7 +355,7 @@ def _within(request: Request, scope: Scope, learned: Learned, lost: set[Target],
     for field in ASKED:
         if not scope.get(field):
             continue
-        entries = _entries(field, scope[field])
+        entries = entries_of(field, scope[field])
         if field == "regression":
             found[field] = {} if gone & set(entries) else scope[field]
             continue

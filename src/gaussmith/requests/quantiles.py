@@ -18,11 +18,8 @@ from gaussmith.domains import Box
 from gaussmith.errors import DomainError, RequestError
 from gaussmith.expressions.cuts import DATE, Cut
 from gaussmith.problem.features import OWN_MEAN, OWN_TOTAL, OWN_VALUE
-from gaussmith.requests.bins import Bins, equal_cells
+from gaussmith.requests.bins import PRIVATE, Bins, equal_cells
 from gaussmith.statistics.quantile import MEDIAN, Quantiles
-
-PRIVATE = "private"
-"""What stands for bounds that are learned from the data, in stages (requests.private_bounds)."""
 
 CELLS = 256
 """Cells within bounds, where no bins are declared: half a cell is 0.2 % of the bounds."""
@@ -157,7 +154,7 @@ def _cells(column: str, within: tuple[float, float] | None, bins: Bins | None, u
             f"they are found among cells, which need bounds{person}: known without looking at the data, or learned",
             f"write bounds = {{ {column} = [0, 100] }}"
             + ("" if unit is not None else f", or bins = {{ {column} = [0, 10, 20] }}")
-            + f', or bounds = {{ {column} = "private" }} to learn them at a price',
+            + f', or {"bounds" if unit is not None else "bins"} = {{ {column} = "private" }} to learn them at a price',
             code="quantile-without-bounds",
             column=column,
         )

@@ -11,12 +11,12 @@ from typing import Any
 from gaussmith.checks import check_whole
 from gaussmith.errors import RequestError, nearest
 from gaussmith.expressions import parse
-from gaussmith.requests.bins import Bins
+from gaussmith.requests.bins import PRIVATE, Bins
 from gaussmith.requests.bounds import settle_rows, settle_totals, settle_values
 from gaussmith.requests.fields import OF_BOUNDED, READERS, Fields, is_found, is_plain, read_counted, read_keys
 from gaussmith.requests.given import fill_absent, refuse_unknown
 from gaussmith.requests.marginals import settle_marginals
-from gaussmith.requests.quantiles import PRIVATE, settle_quantiles
+from gaussmith.requests.quantiles import settle_quantiles
 from gaussmith.statistics.mean import read_mean_within
 from gaussmith.statistics.registry import asked_by_field
 
@@ -31,7 +31,8 @@ class Question(Fields):
                       from the data, of a column or of all (docs/bounds.md)
     total_bounds:     bounds of a person's total over all rows, by column
     values:           the declared values of a column, for histograms and groups
-    bins:             the cells of a column of numbers or dates: {"age": [18, 40, 65]} (docs/quantiles.md)
+    bins:             the cells of a column of numbers or dates: {"age": [18, 40, 65]}; in a request, "private" for
+                      cells that are found around quantiles (docs/quantiles.md)
     sums, means:      columns; or columns with their bounds, which for a sum with a unit are those of a person's total
     variances:        columns, or columns with their bounds; standard deviations come beside them
     covariance:       two columns or more, or with their bounds: covariances and correlations of every two
@@ -335,7 +336,7 @@ def _check_fits(name: str, value: int, size: int, what: str) -> None:
     if value > max(size, 1):
         raise RequestError(
             f"{name}={value}",
-            f"only {size} {what} are declared",
+            f"the number of declared {what} is {size}",
             f"write {name} = {size}, or less",
             code="limit-exceeds-declared",
             name=name,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
 from fractions import Fraction
@@ -18,6 +17,7 @@ from gaussmith.guarantee import Guarantee
 from gaussmith.neighbours import ADD_REMOVE, choose
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans import Draw, Plan, Slot
+from gaussmith.plans.about import About, read_about
 from gaussmith.plans.choice import refused_count
 from gaussmith.plans.question_costs import draws_within
 from gaussmith.plans.tying import Questions, everybody_of, placed_again, scales_of
@@ -32,6 +32,7 @@ from gaussmith.requests.given import (
     fill_absent,
     joined_columns,
     read_guarantee,
+    read_toml,
     refuse_paths,
     refuse_unasked,
     refuse_unknown,
@@ -39,7 +40,7 @@ from gaussmith.requests.given import (
 )
 from gaussmith.requests.limits import check_limits
 from gaussmith.requests.parts import Part, merge, never_missing_in, parts_of, slot_of, unite
-from gaussmith.requests.private_bounds import plan_stages, private_columns, read_budget
+from gaussmith.requests.private_bins import plan_private
 from gaussmith.requests.question import Question
 from gaussmith.requests.translation import plan_part
 from gaussmith.requests.vector_means import plan_vector_means
@@ -53,12 +54,14 @@ KEYS = (
     *SHARED,
     "unit",
     "keys_delta",
+    "keys_first",
     "diagnose",
     "budget",
     "vector_means",
     "guarantee",
     "neighbours",
     "question",
+    "about",
 )
 """The fields of a TOML request."""
 
@@ -77,6 +80,8 @@ class Request(AccuracyFirst, Fields):
     `diagnose` adds a question about who is beyond bounds and limits (docs/diagnosis.md), of all or of some columns.
     `vector_means` asks for means of columns of which nothing is known (docs/vectors.md).
     `budget` has the shares of the stages that learn private bounds: {"bounds": 0.1} (docs/bounds.md).
+    `about` says who publishes this, for which purpose and why with these numbers (docs/publishing.md).
+    `keys_first` finds keys in a stage of its own; answers are about the keys that were shown (docs/keys.md).
     With `questions`, the fields here are defaults for all of them; if both have a filter, both apply.
 
     >>> import gaussmith as gm
@@ -91,12 +96,14 @@ class Request(AccuracyFirst, Fields):
     source: Any = field(kw_only=False, repr=False)  # a frame would show its values
     unit: str | None = None
     keys_delta: float | None = None
+    keys_first: bool = False
     diagnose: bool | Sequence[str] = False
     budget: Mapping[str, float] = field(default_factory=dict)
     vector_means: Any = ()
     guarantee: Guarantee = field(default=None)  # type: ignore[assignment]  # refused below, in words
     neighbours: str = ADD_REMOVE
     questions: Sequence[Question | Mapping[str, Any]] = ()
+    about: About | Mapping[str, Any] | None = None
     neighbors: InitVar[str | None] = None  # the same as neighbours, which holds what was said
 
     plan: Plan = field(init=False, repr=False)
@@ -116,31 +123,41 @@ class Request(AccuracyFirst, Fields):
                 code="request-without-guarantee",
             )
         object.__setattr__(self, "neighbours", choose(self.neighbours, neighbors))
+        about = read_about(self.about)
+        object.__setattr__(self, "about", about)
         refuse_paths(read_source(self.source).data)  # which refuses a table that says what a source has not
         if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
             what, rule = f"unit={self.unit!r}", "it must be the name of a column"
             raise RequestError(what, rule, 'write unit = "person"', code="unit-not-a-name", unit=self.unit)
         if self.vector_means:
-            object.__setattr__(self, "plan", plan_vector_means(self))
+            object.__setattr__(self, "plan", replace(plan_vector_means(self), about=about))
             return
-        private = private_columns(self)
-        shares = read_budget(self.budget, bool(private))
-        made = plan_stages(self, private) if private else self._plan(shares["clipped"])
-        object.__setattr__(self, "plan", made)
+        staged, clipped = plan_private(self)
+        made = self._plan(clipped) if staged is None else staged
+        object.__setattr__(self, "plan", replace(made, about=about))
 
     def __repr__(self) -> str:
-        """The source by name, never a frame's values, and the questions about it."""
+        (_, source), *others = self.said()
+        return f"Request({', '.join([source, *(f'{name}={text}' for name, text in others)])})"
+
+    def _repr_html_(self) -> str:
+        from gaussmith.words.displays import request_html
+
+        return request_html(self)
+
+    def said(self) -> list[tuple[str, str]]:
+        """What was asked, as text by field: the source by name, never a frame's values, and what is not as usual."""
         told = read_source(self.source)
         name = repr(without_secrets(str(told.data))) if isinstance(told.data, str | Path) else None
-        said = [f"<{type(told.data).__name__}>" if name is None else name]
-        said += [f"{key}={value!r}" for key, value in told.said.items()]
+        said = [("source", f"<{type(told.data).__name__}>" if name is None else name)]
+        said += [(key, repr(value)) for key, value in told.said.items()]
         for each in fields(self):
             if each.init and each.name != "source":
                 value = getattr(self, each.name)
                 usual = each.default if each.default_factory is MISSING else each.default_factory()
                 if not (type(value) is type(usual) and value == usual):
-                    said.append(f"{each.name}={value!r}")
-        return f"Request({', '.join(said)})"
+                    said.append((each.name, repr(value)))
+        return said
 
     def _question(self, own: Mapping[str, Any]) -> Question:
         """The request's own fields and those of a question, which come first; both filters and all derived columns."""
@@ -168,7 +185,7 @@ class Request(AccuracyFirst, Fields):
         question = Question(**ask_found_values(fields, self.unit))
         return question.settled(None if question.person_columns else self.unit)
 
-    def _apart(self) -> list[dict[str, Any]]:
+    def apart(self) -> list[dict[str, Any]]:
         """A request's own answers as questions: sums, means and count together, each histogram by itself."""
         if not (self.histograms or self.proportions):
             return []
@@ -200,18 +217,25 @@ class Request(AccuracyFirst, Fields):
             counted = True
         return apart
 
-    @single_threaded()
-    def _plan(self, clipped: Fraction) -> Plan:
+    def asked(self) -> list[Question]:
+        """The questions of the request, settled: with what it says for all, and with all bounds and values."""
         for name in ANSWERS if self.questions else ():
             if getattr(self, name):
                 what, rule = f"{name} outside the questions", "a request with questions asks for everything in them"
                 raise RequestError(what, rule, "move it into a question", code="answer-beside-questions", key=name)
-        named = self.questions or len(self._apart()) > 1
-        questions = self._named_questions() if named else [self._question({})]
+        return self._named_questions() if self.questions or len(self.apart()) > 1 else [self._question({})]
+
+    @single_threaded()
+    def _plan(self, clipped: Fraction) -> Plan:
+        questions = self.asked()
         for question in questions:
             question.check_unit(self.unit)
-            if self.unit is not None and not question.person_columns:
-                check_limits(question, self._count_error)
+        if self.unit is not None:
+            check_limits(questions, lambda limited: self._planned(limited, clipped))
+        return self._planned(questions, clipped)
+
+    def _planned(self, questions: Sequence[Question], clipped: Fraction) -> Plan:
+        """The plan of these questions, which state their limits."""
         check_found(questions, self.neighbours, self.keys_delta)
         shared = any(question.share is not None for question in questions)
         finding = [i for i, question in enumerate(questions) if question.finds]
@@ -253,26 +277,6 @@ class Request(AccuracyFirst, Fields):
         if not made.noises:
             raise refused_count()
         return made
-
-    def cost_of_missing(self) -> float:
-        """By which factor the total squared error is larger because missing values are left out: 1 where none can be.
-
-        Without it, `complete` would have to name every column. The same request is planned with that promise.
-        """
-        asked = dict.fromkeys(name for draw in self.plan.draws if draw.row_rule for name in draw.row_rule.present)
-        if not asked:
-            return 1.0
-        promised = [*self.complete, *(name for name in asked if name not in self.complete)]
-        questions = [dict(each.given() if isinstance(each, Question) else each) for each in self.questions]
-        for each in questions:
-            each.pop("complete", None)
-        return self.plan.total_variance / replace(self, complete=promised, questions=questions).plan.total_variance
-
-    def _count_error(self, question: Question) -> float:
-        """The standard error of a count of this question, if nothing else were asked."""
-        (part,) = parts_of(question)
-        draw = self._tied([part], [{0}], self.guarantee)[0]
-        return float(draw.block.standard_errors[-1])
 
     def _shared(
         self, questions: Sequence[Question], parts: Sequence[Part], asking: Sequence[set[int]], guarantee: Guarantee
@@ -318,7 +322,7 @@ class Request(AccuracyFirst, Fields):
 
     def _named_questions(self) -> list[Question]:
         questions: list[Question] = []
-        for number, own in enumerate(self.questions or self._apart(), start=1):
+        for number, own in enumerate(self.questions or self.apart(), start=1):
             if isinstance(own, Question):
                 own = own.given()
             if not isinstance(own, Mapping):
@@ -354,23 +358,7 @@ class Request(AccuracyFirst, Fields):
     @classmethod
     def from_toml(cls, path: str | Path) -> Request:
         """The request in a TOML file. A relative source is relative to the folder of the file."""
-        file = Path(path)
-        try:
-            text = file.read_text(encoding="utf-8-sig")  # some editors put a mark at the beginning
-        except FileNotFoundError:
-            what, rule, remedy = f"request file {without_secrets(path)!r}", "it does not exist", "check the name"
-            raise RequestError(what, rule, remedy, code="no-such-request-file", file=without_secrets(path)) from None
-        except (OSError, UnicodeDecodeError):
-            what = f"request file {without_secrets(path)!r}"
-            rule = "it cannot be read as text"
-            remedy = "check the file"
-            raise RequestError(what, rule, remedy, code="request-file-not-text", file=without_secrets(path)) from None
-        try:
-            fields = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            what, rule, remedy = f"request file {without_secrets(path)!r}", f"it is not TOML: {error}", "fix that line"
-            raise RequestError(what, rule, remedy, code="request-file-not-toml", file=without_secrets(path)) from None
-        return cls.from_dict(fields, beside=file.parent)
+        return cls.from_dict(read_toml(path), beside=Path(path).parent)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any], beside: Path | None = None) -> Request:

@@ -98,6 +98,7 @@ def _check_alone(request: Request) -> None:
     """Refuse other answers, groups and limits."""
     others: list[tuple[str, bool]] = [("questions", not request.questions), ("diagnose", request.diagnose is False)]
     others += [("keys_delta", request.keys_delta is None), ("budget", not request.budget)]
+    others += [("keys_first", request.keys_first is False)]
     for each in fields(Fields):
         usual = each.default if each.default_factory is MISSING else each.default_factory()
         given = getattr(request, each.name)

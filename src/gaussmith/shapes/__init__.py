@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from gaussmith.numerics.linear import Array, Matrix, matrix_from_dict
 from gaussmith.problem import Domain, Features, Problem
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.doubles import within_doubles
 from gaussmith.problem import Domain, Law, Problem
 from gaussmith.shapes import Shape, price
+from gaussmith.values import dataclass
 
 Progress = Callable[[int, float], None]
 

@@ -10,7 +10,6 @@ Under replace-one the number of records is public: the part common to all cells 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate, Search
 from gaussmith.shapes.long_runs import fits_long_runs, is_near_limit, long_runs
 from gaussmith.shapes.solved import check_lost
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.domains import Cells, Points

@@ -9,7 +9,6 @@ The ellipsoid is chosen here, from public numbers alone; see `numerics.scaling` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from gaussmith.numerics.scaling import Clip, Price
 from gaussmith.problem import Problem
 from gaussmith.shapes import Shape
 from gaussmith.shapes.lifted import lifted_round
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.domains import GaussianData

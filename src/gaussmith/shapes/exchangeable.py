@@ -7,7 +7,6 @@ decoded differently, in addition to a solved shape if the records can be listed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +20,7 @@ from gaussmith.problem.law import even_moment
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate
 from gaussmith.shapes.solved_records import solved_records
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.domains import Counts

@@ -7,7 +7,6 @@ are few, else by the number of ones alone, with weights that are the same for al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +18,7 @@ from gaussmith.problem import Law, Problem
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate
 from gaussmith.shapes.solved import check_lost
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.domains import Moments

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +23,7 @@ from gaussmith.problem import Problem
 from gaussmith.shapes import Shape
 from gaussmith.shapes.candidates import Candidate
 from gaussmith.shapes.solved import GAP, MAX_CORNERS
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     from gaussmith.domains import Box

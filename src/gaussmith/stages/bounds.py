@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,6 +16,7 @@ from gaussmith.stages.line import Line, equal_line, powers_of_two
 from gaussmith.stages.region import Region, find_region, least_bounds
 from gaussmith.stages.round_numbers import rounded_bounds
 from gaussmith.stages.rule import ANSWERS, NOTHING, Rule, Seen, Step
+from gaussmith.values import dataclass
 
 CELLS = "cells"
 

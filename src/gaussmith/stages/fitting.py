@@ -12,12 +12,12 @@ coordinate with an unlucky cell far out from being located there. Everything her
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.stages.laws import Law
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

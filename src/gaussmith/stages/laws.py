@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+from types import ModuleType
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammainc, gammaincinv, ndtr, ndtri, stdtr, stdtrit
+
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
+
+
+def _special() -> ModuleType:
+    """The special functions, imported when a law is used: they would double the start-up of every command."""
+    import scipy.special
+
+    return cast(ModuleType, scipy.special)
 
 
 @dataclass(frozen=True)
@@ -40,8 +49,8 @@ def gamma_law(shape: float) -> Law:
     root = math.sqrt(shape)
     return Law(
         f"gamma {shape:g}",
-        lambda x: np.asarray(gammainc(shape, np.maximum(shape + root * x, 0.0))),
-        lambda u: np.asarray((gammaincinv(shape, u) - shape) / root),
+        lambda x: np.asarray(_special().gammainc(shape, np.maximum(shape + root * x, 0.0))),
+        lambda u: np.asarray((_special().gammaincinv(shape, u) - shape) / root),
     )
 
 
@@ -52,16 +61,16 @@ def lognormal_law(spread: float) -> Law:
 
     def below(x: Array) -> Array:
         y = mean + sd * x
-        return np.where(y > 0, ndtr(np.log(np.maximum(y, 1e-300)) / spread), 0.0)
+        return np.where(y > 0, _special().ndtr(np.log(np.maximum(y, 1e-300)) / spread), 0.0)
 
-    return Law(f"lognormal {spread:g}", below, lambda u: (np.exp(spread * ndtri(u)) - mean) / sd)
+    return Law(f"lognormal {spread:g}", below, lambda u: (np.exp(spread * _special().ndtri(u)) - mean) / sd)
 
 
-NORMAL = Law("normal", lambda x: np.asarray(ndtr(x)), lambda u: np.asarray(ndtri(u)))
+NORMAL = Law("normal", lambda x: np.asarray(_special().ndtr(x)), lambda u: np.asarray(_special().ndtri(u)))
 HEAVY = Law(
     "t with 3 degrees of freedom",
-    lambda x: np.asarray(stdtr(3, x * math.sqrt(3))),
-    lambda u: np.asarray(stdtrit(3, u) / math.sqrt(3)),
+    lambda x: np.asarray(_special().stdtr(3, x * math.sqrt(3))),
+    lambda u: np.asarray(_special().stdtrit(3, u) / math.sqrt(3)),
 )
 FLAT = Law(
     "uniform",

@@ -13,14 +13,13 @@ of skewed laws. The last term guards against skew that nothing shows: Q does not
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.stages.laws import Law, quantiles
 from gaussmith.stages.scale import Scaling
 from gaussmith.stages.zoom import Fit
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

@@ -7,8 +7,9 @@ open cells; here these get an end too, one cell away, because a bound must lie s
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from fractions import Fraction
+
+from gaussmith.values import dataclass
 
 FIRST, LAST = -20, 40
 """The exponents of the first and the last power of two."""

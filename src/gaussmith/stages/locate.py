@@ -6,7 +6,6 @@ comparisons; the middle cell holds 0 and the outer cells are open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from gaussmith.stages.fitting import Hypotheses, fit_people, make_hypotheses
 from gaussmith.stages.laws import NORMAL_ONLY
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

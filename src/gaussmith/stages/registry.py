@@ -7,10 +7,12 @@ from typing import Any
 
 from gaussmith.errors import PlanError, nearest
 from gaussmith.stages.bounds import LearnBounds
+from gaussmith.stages.keys import KeysFirst
+from gaussmith.stages.quantile_cells import FindCells
 from gaussmith.stages.rule import Rule
 from gaussmith.stages.vector_means import VectorRule
 
-RULES: dict[str, type[Rule]] = {LearnBounds.kind: LearnBounds, VectorRule.kind: VectorRule}
+RULES: dict[str, type[Rule]] = {rule.kind: rule for rule in (LearnBounds, VectorRule, FindCells, KeysFirst)}
 """By what they are called in saved plans."""
 
 

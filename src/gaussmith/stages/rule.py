@@ -9,9 +9,11 @@ A rule is a pure function: no data, no randomness, the same floats on every mach
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
+
+from gaussmith.values import dataclass
 
 ANSWERS = "answers"
 """The last stage: what was asked for, at all of μ² that is left."""
@@ -27,6 +29,8 @@ class Seen:
     stage: str
     values: Mapping[str, tuple[float, ...]]
     errors: Mapping[str, tuple[float, ...]]
+    labels: Mapping[str, tuple[tuple[Any, ...], ...]] = field(default_factory=dict)
+    """Of questions that find keys: those that were shown, in order."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Step:
     """What comes next.
 
     share: the part of the whole μ² that the stage may spend; None: all that is left (ANSWERS), or no more (NOTHING)
-    asks:  what it asks, as JSON has it: edges of cells, learned bounds. Only this depends on earlier outputs
+    asks:  what it asks, as JSON has it: edges of cells, learned bounds, keys. Only this depends on earlier outputs
     """
 
     stage: str

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from gaussmith.numerics.scaling import improved_shares
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

@@ -9,7 +9,6 @@ and the half axes of the ellipsoid to which records are clipped. It sees noisy n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -22,6 +21,7 @@ from gaussmith.stages.laws import ANY, NORMAL_ONLY, Law
 from gaussmith.stages.rule import ANSWERS, NOTHING, Seen, Step
 from gaussmith.stages.scale import Scaling, scale
 from gaussmith.stages.vector_shares import VectorShares, vector_shares
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

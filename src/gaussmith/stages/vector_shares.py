@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gaussmith.values import dataclass
 
 PRECISIONS = (0.05, 0.05, 0.035)
 """The standard deviation of a cell in stages 1 to 3 that is aimed at, as a part of all people."""

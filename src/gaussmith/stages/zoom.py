@@ -6,7 +6,6 @@ ends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from gaussmith.stages.fitting import Hypotheses, fit_people, make_hypotheses
 from gaussmith.stages.laws import ANY, Law
 from gaussmith.stages.locate import Frame
+from gaussmith.values import dataclass
 
 Array = npt.NDArray[np.float64]
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaussmith import __version__
 from gaussmith.engines.addresses import short_name, without_password
 from gaussmith.engines.source_description import read_source
+from gaussmith.requests.toml_text import toml_key, toml_string
 from gaussmith.suggestions.suggestion import FEW_VALUES, plain_number, told_limit
 from gaussmith.texts import printable
 
@@ -35,6 +37,7 @@ def _head(found: Suggestion, beside: Path | None) -> list[str]:
     is_named = isinstance(data, str | os.PathLike)
     name = short_name(data) or f"a {type(data).__name__}"
     lines = [
+        f"#:schema {schema_address()}",
         *_comment(f"A request about {name}, suggested by Gaussmith {__version__}."),
         "#",
         *_comment(
@@ -46,7 +49,7 @@ def _head(found: Suggestion, beside: Path | None) -> list[str]:
         f"source = {_source(found, beside)}" + ("" if is_named else "  # it was a frame: name its file here"),
     ]
     if found.unit is not None:
-        lines.append(f"unit = {_text(found.unit)}  # all rows with the same value are one person")
+        lines.append(f"unit = {toml_string(found.unit)}  # all rows with the same value are one person")
     else:
         lines.append('# unit = "person"  # add this if a person may have several rows; now every row is one person')
     delta = found.guarantee.delta
@@ -58,15 +61,20 @@ def _head(found: Suggestion, beside: Path | None) -> list[str]:
     ]
 
 
+def schema_address() -> str:
+    """Where editors find the schema of a request: the file that is installed with the package."""
+    return Path(str(resources.files("gaussmith") / "data" / "request.schema.json")).absolute().as_uri()
+
+
 def _source(found: Suggestion, beside: Path | None) -> str:
     told = read_source(found.source)
     path = without_password(os.fspath(told.data)) if isinstance(told.data, str | os.PathLike) else "people.parquet"
     if beside is not None and "://" not in path and not os.path.isabs(os.path.expanduser(path)):
         path = os.path.relpath(path, beside)
     if not told.said:
-        return _text(path)
+        return toml_string(path)
     said = ", ".join(f"{key} = {_value(value)}" for key, value in told.said.items())
-    return f"{{ path = {_text(path)}, {said} }}"
+    return f"{{ path = {toml_string(path)}, {said} }}"
 
 
 def _numbers(found: Suggestion) -> list[str]:
@@ -85,14 +93,14 @@ def _numbers(found: Suggestion) -> list[str]:
     if known:
         lines += ["", *_comment(MEANS)]
         lines.append("[question.means]")
-        entries = [f"{_key(name)} = [{_value(low)}, {_value(high)}]" for name, (low, high) in known.items()]
+        entries = [f"{toml_key(name)} = [{_value(low)}, {_value(high)}]" for name, (low, high) in known.items()]
         width = max(map(len, entries))
         for entry, name in zip(entries, known, strict=True):
             told = f"  # {found.outside[name]}" if name in found.outside else ""
             lines.append(f"{entry:<{width}}{told}".rstrip())
     for name, pair in found.bounds.items():
         if pair is None:
-            lines += _comment(NO_BOUNDS.format(name, _key(name)))
+            lines += _comment(NO_BOUNDS.format(name, toml_key(name)))
     return lines
 
 
@@ -103,9 +111,9 @@ def _groups(found: Suggestion) -> list[str]:
         if not keys:
             told = found.told_keys(keys) if keys is None else "too few people share one"
             lines += ["", *_comment(f"No keys of {name}: {told}. Write them from what you know:")]
-            lines += ["# [[question]]", f"# name = {_text('by ' + name)}", "# count = true"]
+            lines += ["# [[question]]", f"# name = {toml_string('by ' + name)}", "# count = true"]
             lines += ["# groups_per_unit = 1"] if found.unit is not None else []
-            lines += [f'# by = {{ {_key(name)} = ["…", "…"] }}']
+            lines += [f'# by = {{ {toml_key(name)} = ["…", "…"] }}']
             continue
         said = ["Keys that enough people have. Rarer ones were not shown: add those that you know."]
         lines += _question(found, name, keys, said)
@@ -115,7 +123,7 @@ def _groups(found: Suggestion) -> list[str]:
 
 
 def _question(found: Suggestion, name: str, keys: Sequence[Any], said: Sequence[str]) -> list[str]:
-    lines = ["", "[[question]]", f"name = {_text('by ' + name)}", "count = true"]
+    lines = ["", "[[question]]", f"name = {toml_string('by ' + name)}", "count = true"]
     if found.unit is not None:
         limit = found.groups_per_unit.get(name)
         few = len(keys) if len(keys) < 3 and limit is None else 1
@@ -126,7 +134,7 @@ def _question(found: Suggestion, name: str, keys: Sequence[Any], said: Sequence[
         lines.append(f"groups_per_unit = {few if limit is None else min(limit.most, len(keys))}")
     for each in said:
         lines += _comment(each)
-    return [*lines, f"by = {{ {_key(name)} = [{_listed(keys)}] }}"]
+    return [*lines, f"by = {{ {toml_key(name)} = [{_listed(keys)}] }}"]
 
 
 def _listed(keys: Sequence[Any]) -> str:
@@ -146,24 +154,9 @@ def _comment(text: str) -> list[str]:
     )  # fmt: skip
 
 
-def _key(name: str) -> str:
-    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-    return name if plain else _text(name)
-
-
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer() and abs(value) < 2**53):
         return str(int(value))
-    return repr(value) if isinstance(value, float) else _text(str(value))
-
-
-def _text(text: str) -> str:
-    r"""A TOML string.
-
-    >>> print(_text('a "b" \x7f'))
-    "a \"b\" \U0000007f"
-    """
-    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in quoted) + '"'
+    return repr(value) if isinstance(value, float) else toml_string(str(value))

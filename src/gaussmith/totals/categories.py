@@ -7,7 +7,7 @@ person) and works for any values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +22,12 @@ from gaussmith.engines.registry import open_source
 from gaussmith.engines.source import Source, check_identity, check_once
 from gaussmith.engines.source_description import read_source
 from gaussmith.errors import RequestError, SourceError, nearest, nearest_column
-from gaussmith.expressions import GroupKeys, declare_groups, kinds_of, match_keys, object_code
+from gaussmith.expressions import GroupKeys, declare_groups, declare_numbers, kinds_of, match_keys, object_code
 from gaussmith.problem.codes import Codes
 from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.limbs import combine_rows, select_rows
 from gaussmith.totals.people import identified
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,6 +121,9 @@ def declare_values(source: Source, columns: Sequence[str] | None, values: Sequen
     declared = []
     for j, labels in enumerate(values):
         name = str(j) if columns is None else columns[j]
+        if source.names is None and isinstance(labels, range):
+            declared.append(declare_numbers(name, len(labels)))
+            continue
         kind = {name: "number"} if source.names is None else kinds
         try:
             declared.append(declare_groups([name], [(label,) for label in labels], kind))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,6 @@ from gaussmith.expressions import (
     check_cut,
     declare_cells,
     declare_groups,
-    declare_keys,
     kinds_of,
     match_keys,
     place_among,
@@ -45,7 +44,8 @@ from gaussmith.totals.features import Coding, Contribution, PersonMean, PersonTo
 from gaussmith.totals.found_keys import KeyColumns, keyed_rows, no_keys, rows_of_kept
 from gaussmith.totals.groups import keep_groups, keep_values
 from gaussmith.totals.limbs import code_people, code_rows, combine_rows, select_rows
-from gaussmith.totals.people import check_people, open_keys, prepare
+from gaussmith.totals.people import check_people, declare_labels, open_keys, prepare
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -185,6 +185,8 @@ class TableCells:
 
         engine, columns = source.engine, [key.columns[0] for key in self.keys]
         frame, added = prepare(source, self.added, self.derivation, self.groups, columns)
+        if added.unit is None and self.groups is None and engine.adds_here:
+            return [self._count_rows(frame, codes, engine)]
         kinds = kinds_of(frame.collect_schema())
         matched = {f"v{j}": match_keys(key, kinds)["k0"] for j, key in enumerate(self.keys)}
         keyed = {} if self.groups is None else match_keys(self.groups, kinds)
@@ -209,6 +211,16 @@ class TableCells:
         for g, v, n in engine.fetch(counted.select("g", "v", "n")):
             found[int(g)].append((int(v), int(n)))
         return [self._totals(codes, some, values) for some in found]
+
+    def _count_rows(self, frame: Frame, codes: Codes, engine: Engine) -> Totals:
+        """Where each row is a person: values come here, and are counted in every table at once."""
+        sums, records = np.zeros(codes.width, np.int64), 0
+        others = np.array([-1] * len(self.others) if self.or_none else self.others, np.int64)
+        for places, counts in engine.places_in(frame, self.keys):
+            known = places if places.min(initial=0) >= 0 else np.where(places < 0, others, places)
+            codes.add_places(sums, known, counts)
+            records += len(places) if counts is None else int(counts.sum())
+        return Totals(sums, records)
 
     def _totals(self, codes: Codes, found: Sequence[tuple[int, int]], values: int) -> Totals:
         """The counts of one group, of how many people are at each combination of values."""
@@ -277,7 +289,7 @@ def open_number(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
         found = open_keys(source, groups, rule, derivation, added, (column,))
         check_once(source, 1)
         return FoundCells(NumberCells(added, column, cut, derivation, None, rule.groups_per_unit, stand_in), found)
-    keys = None if groups is None else declare_keys(groups.columns, groups.labels, derivation.kinds, rule.by_cuts)
+    keys = None if groups is None else declare_labels(source, groups.labels, rule, derivation)
     check_people(source, added, derivation, keys, rule.groups_per_unit, (column,))
     check_once(source, 1)
     return NumberCells(added, column, cut, derivation, keys, rule.groups_per_unit, stand_in)
@@ -296,7 +308,7 @@ def open_tables(source: Source, draw: Draw, rule: RowRule, derivation: Derivatio
             check_listed(source, draw, column, known)
             declared.append(declare_groups([column], [(label,) for label in known], derivation.kinds))
     added, groups = Contribution((), rule.unit), draw.groups
-    keys = None if groups is None else declare_keys(groups.columns, groups.labels, derivation.kinds, rule.by_cuts)
+    keys = None if groups is None else declare_labels(source, groups.labels, rule, derivation)
     check_people(source, added, derivation, keys, rule.groups_per_unit, rule.names)
     check_once(source, 1)
     sizes = tuple(n + or_none for n in _sizes(domain))

@@ -30,8 +30,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
@@ -39,9 +38,12 @@ from gaussmith.checks import check_whole
 from gaussmith.domains.people import LIMIT
 from gaussmith.errors import SourceError, nearest_column
 from gaussmith.problem.codes import BoxCodes
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw
+
+    Clamp = Callable[[nw.Expr, float, float, float], nw.Expr]
 
 MAX_ROWS_PER_UNIT = 1 << 20
 """Limit on the rows of a person that count: so many codes of 42 bits add up in 64."""
@@ -63,9 +65,9 @@ class Coding:
         low, top, scale, substitute = (float(a[column]) for a in (codes.low, codes.top, codes.scale, codes.substitute))
         return cls(low, top, scale, int(codes.steps[column]), substitute)
 
-    def code(self, x: nw.Expr) -> nw.Expr:
+    def code(self, x: nw.Expr, clamp: Clamp) -> nw.Expr:
         """The code of a number, as a double; of a missing one that of the substitute."""
-        return _whole((_known(x, self.substitute).clip(self.low, self.top) - self.low) * self.scale)
+        return _whole((clamp(x, self.low, self.top, self.substitute) - self.low) * self.scale)
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,8 @@ class Input(Protocol):
     def limb(self, is_unit: bool) -> int:
         """Bits of the lower limb; `is_unit` says that every row is a person."""
 
-    def row_code(self, x: nw.Expr, is_unit: bool) -> nw.Expr:
-        """The integer of a row, as a double, from the number in it, which may be missing."""
+    def row_code(self, x: nw.Expr, is_unit: bool, clamp: Clamp) -> nw.Expr:
+        """The integer of a row, as a double, from the number in it, which may be missing; `clamp` says how to clamp."""
 
 
 @dataclass(frozen=True)
@@ -161,11 +163,11 @@ class PersonTotal:
     def limb(self, is_unit: bool) -> int:
         return CODE_LIMB if is_unit else TOTAL_LIMB
 
-    def row_code(self, x: nw.Expr, is_unit: bool) -> nw.Expr:
+    def row_code(self, x: nw.Expr, is_unit: bool, clamp: Clamp) -> nw.Expr:
         if is_unit:
-            return self.coding.code(x)
+            return self.coding.code(x, clamp)
         grid = self.grid
-        return _whole(_known(x, self.missing).clip(-grid.reach, grid.reach) * math.ldexp(1.0, -grid.exponent))
+        return _whole(clamp(x, -grid.reach, grid.reach, self.missing) * math.ldexp(1.0, -grid.exponent))
 
     def code(self, j: int, k: int) -> nw.Expr:
         return self.level(j).clip(0, self.grid.levels) * (1 << self.grid.shift)
@@ -220,8 +222,8 @@ class RowSum:
     def limb(self, is_unit: bool) -> int:
         return CODE_LIMB
 
-    def row_code(self, x: nw.Expr, is_unit: bool) -> nw.Expr:
-        return self.coding.code(x)
+    def row_code(self, x: nw.Expr, is_unit: bool, clamp: Clamp) -> nw.Expr:
+        return self.coding.code(x, clamp)
 
     def code(self, j: int, k: int) -> nw.Expr:
         import narwhals as nw
@@ -273,7 +275,7 @@ class ProductInput:
     def limb(self, is_unit: bool) -> int:
         return CODE_LIMB
 
-    def row_code(self, x: nw.Expr, is_unit: bool) -> nw.Expr:
+    def row_code(self, x: nw.Expr, is_unit: bool, clamp: Clamp) -> nw.Expr:
         raise NotImplementedError("a product is made from its factors, in `limbs`")
 
 
@@ -325,10 +327,11 @@ def factors_of(feature: Feature, of_person: bool = False) -> tuple[Feature, ...]
     return feature.factors if isinstance(feature, made) else (feature,)
 
 
-def _known(x: nw.Expr, substitute: float) -> nw.Expr:
+def clip(x: nw.Expr, low: float, top: float, instead: float) -> nw.Expr:
+    """A number clamped to [low, top]; `instead`, clamped too, where it is null or NaN."""
     import narwhals as nw
 
-    return nw.when(x.is_null() | x.is_nan()).then(nw.lit(float(substitute))).otherwise(x)
+    return nw.when(x.is_null() | x.is_nan()).then(nw.lit(float(instead))).otherwise(x).clip(low, top)
 
 
 def _whole(steps: nw.Expr) -> nw.Expr:

@@ -17,7 +17,7 @@ batches there were. What comes back is secret until noise has met it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.engines.engine import Engine, Totals
@@ -29,6 +29,7 @@ from gaussmith.plans.row_rule import LONGEST_KEY
 from gaussmith.totals.features import Contribution
 from gaussmith.totals.key_passes import Cut, KeySums, Passes, check_passes, cuts_of, everybody, fetch_pairs, plan_passes
 from gaussmith.totals.limbs import add_up, blocks_of, check_steady, code_rows, combine_rows, feature_limbs, select_rows
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -14,15 +14,20 @@ among a thousand cost DuckDB thirty times as much. The rows of one query are one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gaussmith.checks import check_whole
-from gaussmith.engines.engine import Engine, Totals
-from gaussmith.expressions import GroupKeys, kinds_of, match_keys
+from gaussmith.engines.engine import Engine, GroupTotals, Totals
+from gaussmith.expressions import GroupKeys, kinds_of, match_keys, with_integers
 from gaussmith.totals.features import Contribution
+from gaussmith.totals.group_rows import add_rows
+from gaussmith.totals.integer_steps import MAX_RANKED_ROWS, weigh_group
 from gaussmith.totals.limbs import (
-    add_up,
+    add_up_groups,
     blocks_of,
     check_steady,
     code_rows,
@@ -30,14 +35,16 @@ from gaussmith.totals.limbs import (
     feature_limbs,
     select_rows,
 )
+from gaussmith.totals.wide_sums import count_cells, sum_cells, sum_whole
 
 if TYPE_CHECKING:
     import narwhals as nw
 
     Frame = nw.LazyFrame[Any]
 
-MAX_RANKED_ROWS = 1 << 38
-"""Limit on the rows of a person in a group by which its groups are ranked."""
+
+MAX_CELLS = 1 << 14
+"""Limit on the cells of integers by which rows are added up on an engine; of more they come here in batches."""
 
 
 def check_groups_per_unit(groups_per_unit: int) -> int:
@@ -48,7 +55,7 @@ def check_groups_per_unit(groups_per_unit: int) -> int:
 
 def sum_groups(
     frame: Frame, added: Contribution, groups: GroupKeys, engine: Engine, groups_per_unit: int = 1
-) -> list[Totals]:
+) -> Sequence[Totals]:
     """The exact totals of the features in each declared group, in declared order, of a narwhals frame.
 
         totals_g = Σ_people feature(rows of the person in g)   over the people that keep g
@@ -69,35 +76,76 @@ def sum_groups(
     [2, 1, 0]
     """
     groups_per_unit = check_groups_per_unit(groups_per_unit)
-    keyed = match_keys(groups, kinds_of(frame.collect_schema()))
-    answers = [Totals([], 0) for _ in groups.keys]
+    schema, answers = frame.collect_schema(), None
+    of_rows = added.unit is None and engine.adds_here
+    by_cells = (
+        of_rows
+        and engine.wide_sums is not None
+        and len(groups.codes) <= MAX_CELLS
+        and _has_few_cells(with_integers(groups, schema))
+    )
+    if of_rows and not by_cells and (found := add_rows(frame.lazy(), added, groups, engine)) is not None:
+        return found
+    groups = with_integers(groups, schema) if engine.adds_here else groups
+    keyed = match_keys(groups, kinds_of(schema))
     for block in blocks_of(added, engine.max_features):
         rows = select_rows(frame.lazy(), block, keyed)
+        if by_cells:
+            found = sum_cells(rows, block, groups, engine)
+            answers = found if answers is None else _beside(answers, found)
+            continue
         rows = rows.join(engine.key_table(rows, groups), on=list(keyed), how="inner")
-        limbs = code_rows(rows, block, ("g",))
-        if block.unit is not None:
-            limbs = combine_rows(limbs, block, ("u", "g"))
-            if groups_per_unit < len(groups.keys):
-                limbs = keep_groups(limbs, groups_per_unit, len(groups.keys))
-        found = add_up(*feature_limbs(limbs, block, ("g",)), engine)
-        empty = Totals([0] * len(block.features), 0)
-        blocks = [found.get((g,), empty) for g in range(len(groups.keys))]
-        check_steady([b.records for b in blocks], [a.records for a in answers] if answers[0].sums else None)
-        answers = [Totals(a.sums + b.sums, b.records) for a, b in zip(answers, blocks, strict=True)]
+        if engine.wide_sums is not None:
+            found = _sum_whole(rows, block, engine, len(groups.keys), groups_per_unit)
+        else:
+            found = _sum_limbs(rows, block, engine, len(groups.keys), groups_per_unit)
+        answers = found if answers is None else _beside(answers, found)
+    assert answers is not None
     return answers
+
+
+def _has_few_cells(groups: GroupKeys) -> bool:
+    cells = count_cells(groups)
+    return cells is not None and cells <= MAX_CELLS
+
+
+def _sum_whole(rows: Frame, added: Contribution, engine: Engine, groups: int, groups_per_unit: int) -> Sequence[Totals]:
+    """The totals of each group g, by the steps of `wide_sums`."""
+    if groups_per_unit == 1 < groups:
+        return sum_whole(rows, added, engine, groups, keeps_one=True)
+    keep = (lambda people: keep_groups(people, groups_per_unit, groups)) if groups_per_unit < groups else None
+    return sum_whole(rows, added, engine, groups, keep)
+
+
+def _sum_limbs(rows: Frame, added: Contribution, engine: Engine, groups: int, groups_per_unit: int) -> Sequence[Totals]:
+    """The totals of each group g, by the steps of `limbs`."""
+    limbs = code_rows(rows, added, ("g",))
+    if added.unit is not None:
+        limbs = combine_rows(limbs, added, ("u", "g"))
+        if groups_per_unit < groups:
+            limbs = keep_groups(limbs, groups_per_unit, groups)
+    made, layout, _ = feature_limbs(limbs, added, ("g",))
+    return add_up_groups(made, layout, groups, engine)
+
+
+def _beside(first: Sequence[Totals], second: Sequence[Totals]) -> Sequence[Totals]:
+    """The totals of two queries, that of the same people."""
+    check_steady([each.records for each in second], [each.records for each in first])
+    if isinstance(first, GroupTotals) and isinstance(second, GroupTotals):
+        return GroupTotals(np.hstack([first.sums, second.sums]), second.records)
+    return [Totals([*a.sums, *b.sums], b.records) for a, b in zip(first, second, strict=True)]
 
 
 def keep_groups(combined: Frame, groups_per_unit: int, groups: int) -> Frame:
     """Of each person u the m groups g with most rows n, ties to the smaller g.
 
-    Rows and place make one number, n·groups − g: no two groups of a person have the same, so the ranking is unique.
-    Rows above 2^38 (above 2^62 / groups where that is less) are not told apart, so that it fits 64 bits.
+    Rows and place make one number, as `weigh_group` says, so the ranking is unique.
     """
     import narwhals as nw
 
-    most = min(MAX_RANKED_ROWS, (1 << 62) // groups)
-    rows = nw.when(nw.col("n") < most).then(nw.col("n")).otherwise(nw.lit(most))
-    ranked = combined.with_columns((rows * groups - nw.col("g")).alias("weight"))
+    ranked = combined.with_columns(weigh_group(groups).alias("weight"))
+    if groups_per_unit == 1:  # the largest is found without sorting
+        return ranked.filter(nw.col("weight") == nw.col("weight").max().over("u")).drop("weight")
     place = nw.col("weight").rank("ordinal", descending=True).over("u")
     return ranked.with_columns(place.alias("place")).filter(nw.col("place") <= groups_per_unit).drop("weight", "place")
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Protocol, TypeVar
 
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from gaussmith.engines.engine import PIECE_ROWS, Columns, Totals
 from gaussmith.engines.whole_columns import is_whole
 from gaussmith.problem.codes import BALL_STEPS, BallCodes, BoxCodes, Codes
+from gaussmith.values import dataclass
 
 PIECE_COLUMNS = 16
 """Columns encoded at a time."""

@@ -12,7 +12,7 @@ checked too. Spark divides its work by itself, and makes no passes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial, reduce
 from operator import xor
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from gaussmith.engines.engine import Engine
 from gaussmith.engines.versions import collect_batches
 from gaussmith.totals.limbs import check_steady
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -21,7 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.engines.engine import Engine, Totals, Unsteady
+import numpy as np
+
+from gaussmith.engines.engine import BATCH_ROWS, Engine, Totals, Unsteady
 from gaussmith.expressions import as_id, as_number, kinds_of
 from gaussmith.totals.features import (
     CODE_LIMB,
@@ -29,19 +31,23 @@ from gaussmith.totals.features import (
     Contribution,
     Feature,
     Input,
-    PersonProduct,
     ProductInput,
-    RowProduct,
+    clip,
     factors_of,
 )
+from gaussmith.totals.integer_steps import (
+    Layout,
+    inputs_of,
+    place_of,
+    plain_inputs,
+    totals_of_limbs,
+)
+from gaussmith.totals.wide_sums import sum_whole
 
 if TYPE_CHECKING:
     import narwhals as nw
 
     Frame = nw.LazyFrame[Any]
-
-Layout = tuple[tuple[tuple[str, int], ...], ...]
-"""For each feature the columns that hold its limbs, each with the number of bits it is shifted by."""
 
 
 def sum_people(frame: Frame, added: Contribution, engine: Engine) -> Totals:
@@ -66,15 +72,21 @@ def sum_people(frame: Frame, added: Contribution, engine: Engine) -> Totals:
     sums: list[int] = []
     records = 0
     for block in blocks_of(added, engine.max_features):
-        limbs = code_rows(select_rows(frame.lazy(), block), block, ())
-        if block.unit is not None:
-            limbs = combine_rows(limbs, block, ("u",))
-        found = add_up(*feature_limbs(limbs, block, ()), engine)
-        totals = found.get((), Totals([0] * len(block.features), 0))
+        rows = select_rows(frame.lazy(), block)
+        (totals,) = [_sum_limbs(rows, block, engine)] if engine.wide_sums is None else sum_whole(rows, block, engine)
         check_steady([totals.records], [records] if sums else None)
         sums += totals.sums
         records = totals.records
     return Totals(sums, records)
+
+
+def _sum_limbs(rows: Frame, added: Contribution, engine: Engine) -> Totals:
+    """The totals of rows that `select_rows` chose, by the steps below."""
+    limbs = code_rows(rows, added, ())
+    if added.unit is not None:
+        limbs = combine_rows(limbs, added, ("u",))
+    found = add_up(*feature_limbs(limbs, added, ()), engine)
+    return found.get((), Totals([0] * len(added.features), 0))
 
 
 def check_steady(found: Sequence[int], before: Sequence[int] | None) -> None:
@@ -92,24 +104,6 @@ def blocks_of(added: Contribution, step: int) -> Iterator[Contribution]:
         yield replace(added, features=added.features[start : start + step])
 
 
-def _inputs(added: Contribution) -> dict[Input, int]:
-    """What is read and coded row by row, with its place; products of two columns of a row come last."""
-    factors = [f for feature in added.features for f in factors_of(feature)]
-    read = dict.fromkeys(f.input for f in factors if f.input is not None)
-    of_rows = PersonProduct | RowProduct if added.unit is None else RowProduct
-    read |= dict.fromkeys(f.input for f in added.features if isinstance(f, of_rows) and f.input is not None)
-    return {each: j for j, each in enumerate(read)}
-
-
-def _plain(inputs: Mapping[Input, int]) -> dict[Input, int]:
-    """Those that are read from a column."""
-    return {each: j for each, j in inputs.items() if not isinstance(each, ProductInput)}
-
-
-def _place(feature: Feature, inputs: Mapping[Input, int]) -> int:
-    return -1 if feature.input is None else inputs[feature.input]
-
-
 def select_rows(frame: Frame, added: Contribution, keys: Mapping[str, nw.Expr] | None = None) -> Frame:
     """Rows that have a person: the person as u, the keys under their names, the columns as doubles x0, x1 … or null."""
     import narwhals as nw
@@ -117,7 +111,7 @@ def select_rows(frame: Frame, added: Contribution, keys: Mapping[str, nw.Expr] |
     schema = frame.collect_schema()
     kinds = kinds_of(schema)
     chosen = [expression.alias(name) for name, expression in (keys or {}).items()]
-    for each, j in _plain(_inputs(added)).items():
+    for each, j in plain_inputs(inputs_of(added)).items():
         chosen.append(as_number(each.column, kinds[each.column]).alias(f"x{j}"))
     one = nw.lit(1).cast(nw.Int64).alias("n")
     if added.unit is None and not chosen:  # a constant alone would be selected once, not once per row
@@ -136,10 +130,10 @@ def code_rows(rows: Frame, added: Contribution, keep: Sequence[str]) -> Frame:
     import narwhals as nw
 
     kept = [*(["u"] if added.unit is not None else []), *keep, "n"]
-    inputs, is_unit = _inputs(added), added.unit is None
+    inputs, is_unit = inputs_of(added), added.unit is None
     # The code is made in a step of its own, so that engines compute it once for both limbs.
-    plain = _plain(inputs).items()
-    coded = rows.select(*kept, *(each.row_code(nw.col(f"x{j}"), is_unit).alias(f"f{j}") for each, j in plain))
+    plain = plain_inputs(inputs).items()
+    coded = rows.select(*kept, *(each.row_code(nw.col(f"x{j}"), is_unit, clip).alias(f"f{j}") for each, j in plain))
     crossed = [(each, j) for each, j in inputs.items() if isinstance(each, ProductInput)]
     if crossed:  # whole doubles of at most 21 bits each: their product is exact
         ends = ((j, inputs[each.first], inputs[each.second]) for each, j in crossed)
@@ -157,7 +151,7 @@ def combine_rows(limbs: Frame, added: Contribution, by: Sequence[str]) -> Frame:
     """One row per person (and group): the sums of its limbs and n, the number of its rows, all Int64."""
     import narwhals as nw
 
-    columns = ["n", *(f"{limb}{j}" for j in _inputs(added).values() for limb in "hl")]
+    columns = ["n", *(f"{limb}{j}" for j in inputs_of(added).values() for limb in "hl")]
     summed = limbs.group_by(*by).agg(*(nw.col(name).sum() for name in columns))
     return summed.with_columns(*(nw.col(name).cast(nw.Int64) for name in columns))  # DuckDB adds up in 128 bits
 
@@ -169,9 +163,9 @@ def feature_limbs(combined: Frame, added: Contribution, keep: Sequence[str]) -> 
     """
     import narwhals as nw
 
-    inputs = _inputs(added)
+    inputs = inputs_of(added)
     if added.unit is None:
-        places = [_place(feature, inputs) for feature in added.features]
+        places = [place_of(feature, inputs) for feature in added.features]
         layout = ((("n", 0),) if j < 0 else ((f"h{j}", CODE_LIMB), (f"l{j}", 0)) for j in places)
         return combined, tuple(layout), keep
     frame = code_people(combined, added, keep)
@@ -190,9 +184,9 @@ def code_people(combined: Frame, added: Contribution, keep: Sequence[str]) -> Fr
     """The features of each person as whole numbers c0, c1 …, from the limbs that `combine_rows` makes."""
     import narwhals as nw
 
-    inputs = _inputs(added)
+    inputs = inputs_of(added)
     whole = [f for feature in added.features for f in factors_of(feature, of_person=True)]
-    frame = _divide(combined, sorted({_place(f, inputs) for f in whole if f.divides}))
+    frame = _divide(combined, sorted({place_of(f, inputs) for f in whole if f.divides}))
     carry = 2.0**-TOTAL_LIMB
     for j in (j for each, j in inputs.items() if each.carries):
         carried = (nw.col(f"l{j}").cast(nw.Float64) * carry).floor().cast(nw.Int64)
@@ -203,7 +197,7 @@ def code_people(combined: Frame, added: Contribution, keep: Sequence[str]) -> Fr
 
 def _code(feature: Feature, inputs: Mapping[Input, int], k: int) -> nw.Expr:
     """The integer that a person adds; a product of two has at most 42 bits."""
-    first, *others = (f.code(_place(f, inputs), k) for f in factors_of(feature, of_person=True))
+    first, *others = (f.code(place_of(f, inputs), k) for f in factors_of(feature, of_person=True))
     return first * others[0] if others else first
 
 
@@ -235,6 +229,24 @@ def _quotients(frame: Frame, dividend: str, quotient: str, rest: str, places: Se
         off = nw.when(r < 0).then(nw.lit(-1)).otherwise(high)
         mended += [(q + off).alias(f"{quotient}{j}"), (r - off * n).alias(f"{rest}{j}")]
     return frame.with_columns(*guesses).with_columns(*rests).with_columns(*mended)
+
+
+def add_up_groups(limbs: Frame, layout: Layout, groups: int, engine: Engine) -> Sequence[Totals]:
+    """The totals of each group g below `groups`, in order: one query, a row per group that has added comes back."""
+    if not engine.adds_here:
+        found, empty = add_up(limbs, layout, ("g",), engine), Totals([0] * len(layout), 0)
+        return [found.get((g,), empty) for g in range(groups)]
+    import narwhals as nw
+
+    columns = list(dict.fromkeys(["n", *(name for parts in layout for name, _ in parts)]))
+    summed = limbs.group_by("g").agg(*(nw.col(name).sum() for name in columns))
+    summed = summed.select(*(nw.col(name).cast(nw.Int64) for name in ("g", *columns)))
+    whole = {name: np.zeros(groups, np.int64) for name in columns}
+    for batch in engine.batches(summed, BATCH_ROWS):
+        at = batch["g"].to_numpy()
+        for name in columns:
+            whole[name][at] = batch[name].to_numpy()
+    return totals_of_limbs(whole, layout)
 
 
 def add_up(limbs: Frame, layout: Layout, by: Sequence[str], engine: Engine) -> dict[tuple[Any, ...], Totals]:

@@ -14,7 +14,6 @@ counts are the same on every engine. In several groups a person is where it is f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.source import Source, check_columns, check_once
 from gaussmith.errors import SourceError
-from gaussmith.expressions import Derivation, GroupKeys, check_cut, declare_keys, kinds_of, match_keys, place_among
+from gaussmith.expressions import Derivation, GroupKeys, check_cut, kinds_of, match_keys, place_among
 from gaussmith.plans import Draw
 from gaussmith.plans.limit_cells import BOTH, MIXED, PARTS, few_rows
 from gaussmith.plans.row_rule import RowRule
@@ -32,7 +31,8 @@ from gaussmith.totals.cell_counts import grouped, totals_of
 from gaussmith.totals.features import TOTAL_LIMB, Coding, Contribution, PersonTotal, RowSum
 from gaussmith.totals.groups import keep_groups
 from gaussmith.totals.limbs import code_rows, combine_rows, select_rows
-from gaussmith.totals.people import check_people, prepare
+from gaussmith.totals.people import check_people, declare_labels, prepare
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -168,7 +168,7 @@ def open_check(source: Source, draw: Draw, rule: RowRule, derivation: Derivation
         if column not in {name for name, _ in rule.columns}:
             check_columns(source, [column], 1)  # as for sums: text in a typed file is no number
         check_cut(column, cut, derivation.kinds)
-    keys = declare_keys(rule.by, rule.keys, derivation.kinds, rule.by_cuts) if rule.by else None
+    keys = declare_labels(source, rule.keys, rule, derivation) if rule.by else None
     check_people(source, added, derivation, keys, rule.groups_per_unit)
     check_once(source, 1)
     limit = rule.rows_per_unit or 1

@@ -9,7 +9,7 @@ engine that holds the rows. Both give the same integers for the same records.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from gaussmith.domains import Domain, FoundGroups
@@ -23,7 +23,6 @@ from gaussmith.expressions import (
     check_ids,
     declare_cells,
     declare_groups,
-    declare_keys,
     plan_derivation,
 )
 from gaussmith.plans import Draw
@@ -54,15 +53,24 @@ from gaussmith.totals.features import (
 )
 from gaussmith.totals.limbs import blocks_of
 from gaussmith.totals.limit_checks import open_check
-from gaussmith.totals.people import FoundPeople, Histogram, People, RowsOfPeople, check_people, open_keys
+from gaussmith.totals.people import (
+    FoundPeople,
+    Histogram,
+    People,
+    RowsOfPeople,
+    check_people,
+    declare_labels,
+    open_keys,
+)
 from gaussmith.totals.person_rows import open_person_rows
 from gaussmith.totals.records import Records
+from gaussmith.values import dataclass
 
 
 class Summation(Protocol):
     """How the rows of a source are added up: what is asked of its engine, all checked before."""
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+    def total(self, source: Source, codes: Codes, progress: Progress | None) -> Sequence[Totals]:
         """The exact totals, of each declared group in order or of all records alone."""
 
     def rehearsed(self, source: Source) -> Summation:
@@ -159,7 +167,7 @@ _PLAIN: dict[str, Callable[[Any, Domain, Sequence[str] | None], tuple[Source, Ca
 }
 
 
-def total(opened: Opened, progress: Progress | None = None) -> list[Totals]:
+def total(opened: Opened, progress: Progress | None = None) -> Sequence[Totals]:
     """The exact totals: of each declared group in order, or of all records alone. No error speaks of the data."""
     if progress is not None:
         progress(None)
@@ -236,7 +244,7 @@ def _open_people(source: Source, draw: Draw, rule: RowRule, derivation: Derivati
         found = open_keys(source, groups, rule, derivation, added)
         check_once(source, 1 + len(list(blocks_of(added, source.engine.max_features))))
         return FoundPeople(added, derivation, found, rule.groups_per_unit)
-    keys = None if groups is None else declare_keys(groups.columns, groups.labels, derivation.kinds, rule.by_cuts)
+    keys = None if groups is None else declare_labels(source, groups.labels, rule, derivation)
     check_people(source, added, derivation, keys, rule.groups_per_unit)
     if keys is None and rule.unit is None and all(kind == TOTAL for kind, _ in rule.features):
         check_once(source, 1)

@@ -6,8 +6,10 @@ If an engine or a file fails once data is open, the error says nothing about the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gaussmith.domains import FoundGroups
 from gaussmith.engines.engine import BATCH_ROWS, Progress, Totals
@@ -20,6 +22,7 @@ from gaussmith.expressions import (
     Derivation,
     GroupKeys,
     declare_groups,
+    declare_keys,
     derive,
     kinds_of,
     value_of,
@@ -31,6 +34,7 @@ from gaussmith.totals.features import Contribution, check_contribution
 from gaussmith.totals.found_keys import KeyColumns, find_keys, no_keys, stream_people, sum_shown
 from gaussmith.totals.groups import check_groups_per_unit, sum_groups
 from gaussmith.totals.limbs import sum_people
+from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -62,19 +66,20 @@ class People:
     keys: GroupKeys | None = None
     groups_per_unit: int = 1
 
-    def total(self, source: Source, codes: Codes | None = None, progress: Progress | None = None) -> list[Totals]:
+    def total(self, source: Source, codes: Codes | None = None, progress: Progress | None = None) -> Sequence[Totals]:
         return attempt(lambda: self._total(source))
 
-    def _total(self, source: Source) -> list[Totals]:
+    def _total(self, source: Source) -> Sequence[Totals]:
         frame, added = prepare(source, self.added, self.derivation, self.keys)
         if self.keys is None:
             return [sum_people(frame, added, source.engine)]
         return sum_groups(frame, added, self.keys, source.engine, self.groups_per_unit)
 
     def rehearsed(self, source: Source) -> People:
-        """With one feature of each kind and type of column: more of the same would be asked in the same way."""
+        """With two groups and one feature of each kind and type of column: more would be asked in the same way."""
         features = {(type(f), f.column and source.schema.get(f.column)): f for f in self.added.features}
-        return replace(self, added=replace(self.added, features=tuple(features.values())))
+        keys = self.keys and replace(self.keys, keys=self.keys.keys[:2], codes=self.keys.codes[:2])
+        return replace(self, added=replace(self.added, features=tuple(features.values())), keys=keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +88,7 @@ class RowsOfPeople:
 
     people: People
 
-    def total(self, source: Source, codes: Codes | None = None, progress: Progress | None = None) -> list[Totals]:
+    def total(self, source: Source, codes: Codes | None = None, progress: Progress | None = None) -> Sequence[Totals]:
         return [Totals(each.sums[:-1], each.sums[-1]) for each in self.people.total(source)]
 
     def rehearsed(self, source: Source) -> RowsOfPeople:
@@ -99,11 +104,13 @@ class Histogram:
 
     people: People
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None) -> list[Totals]:
+    def total(self, source: Source, codes: Codes, progress: Progress | None) -> Sequence[Totals]:
         people, keys = self.people, self.people.keys
         edges = 0 if keys is None or keys.columns != tuple(dict(keys.cuts)) else len(keys.cuts[0][1].edges)
         if people.added.unit is None and edges > FEW_EDGES and source.engine.adds_here:
             return [attempt(lambda: self._count_rows(source))]
+        if people.added.unit is None and source.engine.adds_here:
+            return [attempt(lambda: self._count_values(source))]
         found = self.people.total(source)
         (everyone,) = replace(self.people, keys=None).total(source)
         return [Totals([each.records for each in found], everyone.records)]
@@ -118,6 +125,19 @@ class Histogram:
         (found,), (missing,) = count_cells(source.engine.batches(values, BATCH_ROWS), "p", cut.edges)
         in_cells = [int(found[int(code)]) for (code,) in keys.codes]
         return Totals(in_cells, int(found.sum() + missing))
+
+    def _count_values(self, source: Source) -> Totals:
+        """The same of declared values, or of few cells."""
+        people, keys = self.people, self.people.keys
+        assert keys is not None
+        frame, _ = prepare(source, people.added, people.derivation, keys)
+        found = np.zeros(len(keys.codes) + 1, np.int64)  # the first counts what is not declared
+        for places, counts in source.engine.places_in(frame, [keys]):
+            if counts is None:
+                found += np.bincount(places[:, 0] + 1, minlength=len(found))
+            else:
+                np.add.at(found, places[:, 0] + 1, counts)
+        return Totals(found[1:].tolist(), int(found.sum()))
 
     def rehearsed(self, source: Source) -> Histogram:
         return self
@@ -142,11 +162,11 @@ class FoundPeople:
             lambda: stream_people(frame, added, self.keys, source.engine, self.groups_per_unit, spares, at_least)
         )
 
-    def shown(self, source: Source, codes: Codes, shown: GroupKeys) -> list[Totals]:
+    def shown(self, source: Source, codes: Codes, shown: GroupKeys) -> Sequence[Totals]:
         """The totals of each key that was shown, in order."""
         return attempt(lambda: self._shown(source, shown)) if shown.keys else []
 
-    def _shown(self, source: Source, shown: GroupKeys) -> list[Totals]:
+    def _shown(self, source: Source, shown: GroupKeys) -> Sequence[Totals]:
         frame, added = self._prepare(source, replace(self.derivation, present=()))
         some = self._prepare(source, self.derivation)[0] if self.derivation.present else None
         return sum_shown(frame, added, self.keys, shown, source.engine, self.groups_per_unit, some)
@@ -154,7 +174,7 @@ class FoundPeople:
     def _prepare(self, source: Source, derivation: Derivation) -> tuple[nw.LazyFrame[Any], Contribution]:
         return prepare(source, self.added, derivation, GroupKeys(self.keys.names, (), (), ()))
 
-    def total(self, source: Source, codes: Codes, progress: Progress | None = None) -> list[Totals]:
+    def total(self, source: Source, codes: Codes, progress: Progress | None = None) -> Sequence[Totals]:
         """Those of no key, for which are shown is decided by noise; a rehearsal asks all that a release will."""
         list(self.stream(source, (1,) * min(self.groups_per_unit, 4), 2))
         self._shown(source, no_keys(self.keys))
@@ -242,3 +262,12 @@ def _columns_needed(
     wanted = [*added.columns, *others] + ([] if added.unit is None else [added.unit])
     wanted += [] if groups is None else list(groups.columns)
     return tuple(dict.fromkeys([*derivation.columns_used, *(name for name in wanted if name not in derived)]))
+
+
+def declare_labels(
+    source: Source, labels: Sequence[tuple[Any, ...]], rule: RowRule, derivation: Derivation
+) -> GroupKeys:
+    """The declared groups of a rule over the columns of a source; refuses keys that do not fit. Reads no data."""
+    derived = {name for name, _ in derivation.columns}
+    integers = [name for name, dtype in source.schema.items() if name not in derived and dtype.is_integer()]
+    return declare_keys(rule.by, labels, derivation.kinds, rule.by_cuts, integers)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gaussmith.engines.engine import Progress, Totals
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.source import Source, derived
 from gaussmith.expressions import Derivation
 from gaussmith.problem.codes import Codes
 from gaussmith.totals.kernels import add_up
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

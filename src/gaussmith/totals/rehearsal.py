@@ -7,7 +7,6 @@ What Polars has passed once, for the same codes, row rule and columns, is not as
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Hashable
 from functools import cache
 from pathlib import Path
@@ -49,6 +48,8 @@ def rehearse(opened: Opened) -> None:
 @cache
 def reads_sample(format: str) -> bool:
     """Whether this version of Polars reads a text file of ours as it should."""
+    import tempfile
+
     name, text = SAMPLES[format]
     with tempfile.TemporaryDirectory(prefix="gaussmith-") as folder:
         path = Path(folder) / name

@@ -17,9 +17,9 @@ from gaussmith.totals.opened import Opened, total
 from gaussmith.totals.records import Records
 
 
-def total_all(sources: Sequence[Opened], progress: Progress | None = None) -> list[list[Totals]]:
+def total_all(sources: Sequence[Opened], progress: Progress | None = None) -> list[Sequence[Totals]]:
     """The exact totals of every draw: of each declared group in order, or of all records alone."""
-    found: dict[int, list[Totals]] = {}
+    found: dict[int, Sequence[Totals]] = {}
     for members in scans_of(sources):
         some = [sources[i] for i in members]
         found |= zip(members, _total_some(some, progress), strict=True)
@@ -43,7 +43,7 @@ def _scan_of(opened: Opened) -> Any:
     return read if shared and source.engine.adds_here and not rule.form else None
 
 
-def _total_some(some: Sequence[Opened], progress: Progress | None) -> list[list[Totals]]:
+def _total_some(some: Sequence[Opened], progress: Progress | None) -> list[Sequence[Totals]]:
     if len(some) == 1:
         return [total(some[0], progress)]
     records = [(each.summation, each.rule, each.codes) for each in some if each.codes.width]

@@ -28,6 +28,9 @@ MAX_ROWS = 24
 LARGE_DELTA = 1e-3
 """A larger δ gets a warning."""
 
+LARGE_EPSILON, LARGE_MU = 10.0, 3.0
+"""A larger ε, or a larger μ where no ε is stated, gets a warning."""
+
 _SHAPES = {
     "lifted box": "noise on each column's distance from the middle of its bounds, and on the number of records",
     "lifted ball": "round noise on each record's distance from the centre, and on the number of records",
@@ -184,15 +187,23 @@ def describe_means(block: Block) -> list[str]:
 
 
 def guarantee_notes(guarantee: Guarantee) -> list[str]:
-    """A guarantee in one line, and a warning where its δ promises little.
+    """A guarantee in one line, and a warning where its δ or its ε promises little.
 
     >>> from gaussmith.guarantee import Guarantee
     >>> guarantee_notes(Guarantee(epsilon=1, delta=0.5))[1]
     'δ = 0.5 promises little: keep it far below 1 / (number of people)'
+    >>> guarantee_notes(Guarantee(epsilon=50, delta=1e-6))[1]
+    'ε = 50 hardly protects: guessing whether a person is in the data may be right up to 99.93 % of the time'
     """
     delta = guarantee.delta
     large = delta is not None and delta > LARGE_DELTA
     warning = [f"δ = {delta:g} promises little: keep it far below 1 / (number of people)"] if large else []
+    epsilon, mu = guarantee.epsilon, guarantee.mu
+    if epsilon > LARGE_EPSILON if epsilon is not None else mu > LARGE_MU:
+        stated = f"μ = {mu:g}" if epsilon is None else f"ε = {epsilon:g}"
+        right = math.ceil(5000 * (1 + math.erf(mu / math.sqrt(8)))) / 100
+        often = f"up to {right:g} % of the time" if right < 100 else "nearly always"
+        warning.append(f"{stated} hardly protects: guessing whether a person is in the data may be right {often}")
     return [str(guarantee), *warning]
 
 

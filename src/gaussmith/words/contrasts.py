@@ -9,7 +9,9 @@ from gaussmith.releases.contrasts import HOW
 from gaussmith.releases.table import UNKNOWN
 from gaussmith.texts import printable
 from gaussmith.words.blocks import MAX_ROWS
-from gaussmith.words.numbers import decimals, figure
+from gaussmith.words.displays import framed
+from gaussmith.words.numbers import decimals
+from gaussmith.words.releases import DASH, why_unknown
 from gaussmith.words.tables import html_table, text_table, wrap_notes
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def contrasts_text(contrasts: Contrasts) -> str:
 def contrasts_html(contrasts: Contrasts) -> str:
     """The same for a notebook."""
     header, rows, rest = _shown_rows(contrasts)
-    return html_table(header, rows, [*rest, *_notes(contrasts)])
+    return framed(html_table(header, rows, [*rest, *_notes(contrasts)], left=len(header) - 3))
 
 
 def _notes(contrasts: Contrasts) -> list[str]:
@@ -50,7 +52,7 @@ def _shown_rows(contrasts: Contrasts) -> tuple[list[str], list[tuple[str, ...]],
         value, error, lower, upper = (columns[c][i] for c in ("value", "standard_error", "lower", "upper"))
         named = (*(printable(str(columns[key][i])) for key in keys), printable(columns["contrast"][i]))
         if columns["status"][i] == UNKNOWN:
-            rows.append((*named, figure(value), figure(error, 2), f"unknown: {columns['note'][i]}"))
+            rows.append((*named, DASH, DASH, f"unknown: {why_unknown(columns['note'][i])}"))
             continue
         digits = decimals(error)
         rows.append(

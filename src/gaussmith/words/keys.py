@@ -32,7 +32,7 @@ def statement(plan: Plan) -> str:
     'κ-approximately μ-GDP with κ=1e-07 and μ=0.5'
     """
     g = plan.guarantee
-    if not plan.finds_keys:
+    if not plan.pays_for_keys:
         return str(g)
     kappa, mu = f"{kappa_of(plan):.4g}", f"{plan.spends.mu:.4g}"
     if g.epsilon is None:
@@ -44,7 +44,7 @@ def statement(plan: Plan) -> str:
 def statement_notes(plan: Plan) -> list[str]:
     """The statement, what κ is where there is one, and a warning where δ promises little."""
     told = guarantee_notes(plan.guarantee)[1:]
-    if plan.finds_keys:
+    if plan.pays_for_keys:
         told = [f"with probability at most κ={kappa_of(plan):.4g} a key that one person alone has is shown", *told]
     return [statement(plan), *told]
 
@@ -52,7 +52,7 @@ def statement_notes(plan: Plan) -> list[str]:
 def promise(plan: Plan) -> str:
     """What the guarantee means for one person, in plain words; with found keys κ has its part in it."""
     g = plan.guarantee
-    if not plan.finds_keys:
+    if not plan.pays_for_keys:
         return g.describe()
     kappa, mu = kappa_of(plan), plan.spends.mu
     told_apart = kappa + (1 - kappa) * math.erf(mu / math.sqrt(8))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import replace
-from html import escape
 from typing import TYPE_CHECKING
 
 from gaussmith.plans.standard_gaussian import standard_scale
@@ -22,8 +20,9 @@ from gaussmith.words.blocks import (
     explain_choice,
     guarantee_notes,
 )
+from gaussmith.words.displays import framed, heading
 from gaussmith.words.keys import describe_groups, describe_shown, statement, statement_notes
-from gaussmith.words.tables import html_table, text_table, wrap_notes
+from gaussmith.words.tables import html_table, note_lines, text_table, wrap_notes
 
 if TYPE_CHECKING:
     from gaussmith.guarantee import Guarantee
@@ -32,44 +31,65 @@ if TYPE_CHECKING:
     from gaussmith.plans.slot import Slot
 
 
-def plan_text(plan: Plan, rows: int | None = None) -> str:
-    """The errors of a plan, question by question; `rows` is an estimate of the number of rows that means are over."""
+REST_IN = "plan.standard_errors"
+"""Where the errors are that a table leaves out."""
+
+
+def plan_text(plan: Plan, rows: int | None = None, most: int = MAX_ROWS, rest_in: str = REST_IN) -> str:
+    """The errors of a plan, question by question; `rows` is an estimate of the number of rows that means are over.
+
+    Of each question `most` errors are shown, and where the others are (`rest_in`).
+    """
     if plan.staging is not None and not plan.is_narrowed:
-        return "\n".join([*wrap_notes(stage_notes(plan)), "", plan_text(replace(plan, staging=None), rows)])
+        return "\n".join([*wrap_notes(stage_notes(plan)), "", plan_text(plan.as_guessed, rows, most, rest_in)])
     if len(plan) == 1:
-        return "\n".join([_question_text(plan, rows), *_several(plan)])
-    texts = [f"{printable(q.questions[0])}\n{textwrap.indent(_question_text(q, rows), '  ')}\n" for q in plan]
+        return "\n".join([_question_text(plan, rows, most, rest_in), *_several(plan)])
+    told = [(q, _question_text(q, rows, most, rest_in)) for q in plan]
+    texts = [f"{printable(q.questions[0])}\n{textwrap.indent(text, '  ')}\n" for q, text in told]
     return "\n".join([*texts, *sharing(plan), *_whole(plan)])
 
 
 def plan_html(plan: Plan) -> str:
     """The same for a notebook."""
+    return framed(plan_body(plan))
+
+
+def plan_body(plan: Plan) -> str:
+    """The same as a part of a display."""
     if plan.staging is not None and not plan.is_narrowed:
-        return note_lines(stage_notes(plan)) + plan_html(replace(plan, staging=None))
+        return note_lines(stage_notes(plan)) + plan_body(plan.as_guessed)
     if len(plan) == 1:
         return _question_html(plan) + (note_lines(several) if (several := _several(plan)) else "")
-    tables = [f"<h4>{escape(printable(q.questions[0]))}</h4>{_question_html(q)}" for q in plan]
+    tables = [heading(q.questions[0]) + _question_html(q) for q in plan]
     return "".join(tables) + note_lines([*sharing(plan), *_whole(plan)])
 
 
 def stage_notes(plan: Plan) -> list[str]:
     """The stages before the answers of a plan with their shares, and what is guessed of their outcome."""
     assert plan.staging is not None
-    told = (*plan.staging.rule.describe(), plan.staging.guess)
-    return [printable(line) for line in (*told, f"all stages together: {plan.guarantee}")]
+    rule, first = plan.staging.rule, plan.staging.first
+    told = list(rule.describe())
+    if first.finds_keys:
+        several = len(first) > 1
+        told[1:1] = [
+            f"{each.questions[0]}: {line}" if several else line for each in first for line in describe_shown(each)
+        ]
+    return [printable(line) for line in (*told, plan.staging.guess, f"all stages together: {statement(plan)}")]
 
 
-def _question_text(plan: Plan, rows: int | None) -> str:
-    before, table, notes, after = _told(plan, rows)
+def _question_text(plan: Plan, rows: int | None, most: int, rest_in: str) -> str:
+    before, table, notes, after = _told(plan, rows, most, rest_in)
     return "\n".join([*before, text_table(PLAN_HEADER, table), *notes, *after])
 
 
 def _question_html(plan: Plan) -> str:
-    before, table, notes, after = _told(plan, None)
-    return note_lines(before) + html_table(PLAN_HEADER, table, notes) + note_lines(after)
+    before, table, notes, after = _told(plan, None, MAX_ROWS, REST_IN)
+    return note_lines(before) + html_table(PLAN_HEADER, table, notes, left=1) + note_lines(after)
 
 
-def _told(plan: Plan, rows: int | None) -> tuple[list[str], list[tuple[str, ...]], list[str], list[str]]:
+def _told(
+    plan: Plan, rows: int | None, most: int, rest_in: str
+) -> tuple[list[str], list[tuple[str, ...]], list[str], list[str]]:
     """Of one question: what stands above its table, the table, the notes below, and what stands last.
 
     What is said of all pieces alike is said once.
@@ -79,17 +99,17 @@ def _told(plan: Plan, rows: int | None) -> tuple[list[str], list[tuple[str, ...]
     finds = plan.groups is not None and plan.groups.is_found
     for piece in plan.pieces:
         before, lead, after = _about(piece)
-        found = block_rows(piece.block, rows, max(1, MAX_ROWS - len(table)), standard_scale(piece))
+        found = block_rows(piece.block, rows, max(1, most - len(table)), standard_scale(piece))
         table += found
         told.append(_notes(piece, rows, lead, finds))
     if finds:
         before, after = _about_found(plan)
     if len(plan.pieces) == 1:
-        return before, table, [*_left_out(plan.block), *told[0]], after
+        return before, table, [*_left_out(plan.block, most, rest_in), *told[0]], after
     if len(plan.slots) == 1 and any(draw.block.lender is not None for draw in plan.draws):
         after = [*after, *_whole(plan)]
     left = len(plan.names) - len(table)
-    rest = [f"… and {left:,} more answers: plan.standard_errors"] if left > 0 else []
+    rest = [f"… and {left:,} more answers: {rest_in}"] if left > 0 else []
     return before, table, [*rest, *_said_once(told)], after
 
 
@@ -156,13 +176,13 @@ def held(draw: Draw) -> str:
     return "one group" if m == 1 else f"at most {m} groups"
 
 
-def _left_out(block: Block) -> list[str]:
+def _left_out(block: Block, most: int, rest_in: str) -> list[str]:
     work = block.problem.features.marginals
     if work is not None:
-        rest = len(work.ways) - MAX_ROWS
-        return [f"… and {rest:,} more marginals: plan.standard_errors"] if rest > 0 else []
-    rest = block.answers.size - MAX_ROWS
-    return [f"… and {rest:,} more answers: plan.standard_errors"] if rest > 0 else []
+        rest = len(work.ways) - most
+        return [f"… and {rest:,} more marginals: {rest_in}"] if rest > 0 else []
+    rest = block.answers.size - most
+    return [f"… and {rest:,} more answers: {rest_in}"] if rest > 0 else []
 
 
 def describe_saving(tie: AnyTie) -> str:
@@ -225,11 +245,6 @@ def sharing(plan: Plan) -> list[str]:
     ]
 
 
-def note_lines(notes: Sequence[str]) -> str:
-    """Notes for a page, one per line."""
-    return "".join(f"<div>{escape(line)}</div>" for line in notes)
-
-
 def explain(plan: Plan) -> str:
     """What is protected, what was chosen, what the alternatives would have cost, and why."""
     if len(plan) == 1:
@@ -274,7 +289,7 @@ def _explain_question(plan: Plan) -> str:
 
 def _explain_keys(plan: Plan) -> list[str]:
     """How keys are found, and what that costs; nothing where none are."""
-    if not plan.finds_keys:
+    if not plan.pays_for_keys:
         return []
     return [
         "\nFound keys: every key that somebody has gets noise, and a group is shown if its noisy number of people "

@@ -9,6 +9,7 @@ from gaussmith.releases.presentation import SUPPRESSED, VIEW
 from gaussmith.releases.table import EXACT, FIXED
 from gaussmith.texts import printable
 from gaussmith.words.blocks import MAX_ROWS
+from gaussmith.words.displays import framed
 from gaussmith.words.releases import COVERS
 from gaussmith.words.tables import html_table, text_table, wrap_notes
 
@@ -28,7 +29,7 @@ def presentation_text(view: Presentation) -> str:
 def presentation_html(view: Presentation) -> str:
     """The same for a notebook."""
     header, rows, rest = _shown_rows(view)
-    return html_table(header, rows, [*rest, VIEW, view.rule, ADDING, COVERS])
+    return framed(html_table(header, rows, [*rest, VIEW, view.rule, ADDING, COVERS], left=len(header) - 2))
 
 
 def _shown_rows(view: Presentation) -> tuple[list[str], list[tuple[str, ...]], list[str]]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import textwrap
-from html import escape
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.releases.diagnosis import diagnosis_sentences
 from gaussmith.releases.learned import learned_sentences
 from gaussmith.releases.table import EXACT, FIXED, UNKNOWN
+from gaussmith.releases.table import MADE_UP as MADE_UP_NOTE
 from gaussmith.texts import printable
 from gaussmith.words.blocks import MAX_ROWS
+from gaussmith.words.displays import framed, heading, paragraph
 from gaussmith.words.keys import statement_notes
 from gaussmith.words.numbers import decimals, figure
-from gaussmith.words.plans import note_lines, sharing
-from gaussmith.words.tables import html_table, text_table, wrap_notes
+from gaussmith.words.plans import sharing
+from gaussmith.words.tables import html_table, note_lines, text_table, wrap_notes
+from gaussmith.words.unknowns import unknown_hints
 
 if TYPE_CHECKING:
     from gaussmith.releases import Release
@@ -23,54 +26,80 @@ RELEASE_HEADER = ("answer", "value", "± error", "95 % interval")
 
 MADE_UP = "MADE UP: a rehearsal on invented rows. No data was read and nothing was charged."
 
-COVERS = "Intervals cover the noise. They do not cover clipping to the bounds or the sampling of people into the data."
+COVERS = "Intervals cover the noise, not clipping to bounds, limits on rows and groups, or the sampling of people."
+
+DASH = "–"
+"""What is shown for a number that is unknown."""
+
+BEYOND = "* noise took this value beyond what is possible; its interval is cut there"
+"""What the mark behind a value says."""
 
 
-def release_text(release: Release, most: int = MAX_ROWS, rest_in: str = "release.to_polars()") -> str:
+def release_text(
+    release: Release,
+    most: int = MAX_ROWS,
+    rest_in: str = "release.to_polars()",
+    spelled: Callable[[str], str] = str,
+) -> str:
     """keys · answer · value · ± standard error · 95 % interval; then notes on their meaning.
 
-    Of each question `most` rows are shown, and where the others are (`rest_in`).
+    Of each question `most` rows are shown, and where the others are (`rest_in`); notes are `spelled` for their reader.
     """
-    told = _release_text(release, most, rest_in)
+    told = _release_text(release, most, rest_in, spelled)
     return f"{MADE_UP}\n\n{told}\n\n{MADE_UP}" if release.made_up else told
 
 
-def _release_text(release: Release, most: int, rest_in: str) -> str:
+def _release_text(release: Release, most: int, rest_in: str, spelled: Callable[[str], str]) -> str:
     if len(release.plan) == 1:
         notes = [*learned_sentences(release), *release_notes(release), COVERS]
-        return "\n".join([_answers_text(release, most, rest_in), *wrap_notes(notes)])
+        return "\n".join([_answers_text(release, most, rest_in, spelled), *wrap_notes(list(map(spelled, notes)))])
     texts = []
-    for question in release:
-        notes = [*diagnosis_sentences(question), *(printable(note) for note in question.notes())]
-        body = "\n".join([_answers_text(question, most, rest_in), *notes])
+    questions = list(release)
+    common = _common_notes(questions)
+    for question in questions:
+        own = [printable(note) for note in question.notes() if note not in common]
+        notes = wrap_notes([spelled(note) for note in (*diagnosis_sentences(question), *own)])
+        body = "\n".join([_answers_text(question, most, rest_in, spelled), *notes])
         texts.append(f"{printable(question.questions[0])}\n{textwrap.indent(body, '  ')}\n")
-    notes = [*learned_sentences(release), *sharing(release.plan), *_charged(release), COVERS]
-    return "\n".join([*texts, *wrap_notes(notes)])
+    notes = [*learned_sentences(release), *map(printable, common), *sharing(release.plan), *_charged(release), COVERS]
+    return "\n".join([*texts, *wrap_notes(list(map(spelled, notes)))])
+
+
+def _common_notes(questions: Sequence[Release]) -> list[str]:
+    """What holds for all questions is told once."""
+    first, *others = [question.notes() for question in questions]
+    return [note for note in first if all(note in each for each in others)]
 
 
 def release_html(release: Release) -> str:
     """The same for a notebook."""
-    return f"<p><b>{escape(MADE_UP)}</b></p>{_release_html(release)}" if release.made_up else _release_html(release)
+    return framed((paragraph(MADE_UP, warning=True) if release.made_up else "") + _release_body(release))
 
 
-def _release_html(release: Release) -> str:
+def _release_body(release: Release) -> str:
     if len(release.plan) == 1:
         header, rows, rest = shown_rows(release)
-        notes = [*_left_out(release, rest), *learned_sentences(release), *release_notes(release), COVERS]
-        return html_table(header, rows, notes)
+        told = [*learned_sentences(release), *release_notes(release), COVERS]
+        notes = [*_left_out(release, rest), *_marked(rows), *unknown_hints(release), *told]
+        return html_table(header, rows, notes, left=len(header) - 3)
     tables = []
     for question in release:
         header, rows, rest = shown_rows(question)
-        title, notes = escape(printable(question.questions[0])), _left_out(question, rest)
-        notes += diagnosis_sentences(question)
-        tables.append(f"<h4>{title}</h4>{html_table(header, rows, notes)}")
+        notes = [*_left_out(question, rest), *_marked(rows), *unknown_hints(question), *diagnosis_sentences(question)]
+        tables.append(heading(question.questions[0]) + html_table(header, rows, notes, left=len(header) - 3))
     notes = [*learned_sentences(release), *sharing(release.plan), *_charged(release), COVERS]
     return "".join(tables) + note_lines(notes)
 
 
-def _answers_text(release: Release, most: int, rest_in: str) -> str:
+def _answers_text(release: Release, most: int, rest_in: str, spelled: Callable[[str], str]) -> str:
     header, rows, rest = shown_rows(release, most)
-    return "\n".join([text_table(header, rows, left=len(header) - 3), *_left_out(release, rest, rest_in)])
+    notes = wrap_notes([*_marked(rows), *map(spelled, unknown_hints(release))])
+    return "\n".join([text_table(header, rows, left=len(header) - 3), *_left_out(release, rest, rest_in), *notes])
+
+
+def _marked(rows: Sequence[Sequence[str]]) -> list[str]:
+    """What the mark means, where a shown value has it."""
+    return [BEYOND] if any(row[-3].endswith("*") for row in rows) else []
 
 
 def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[tuple[str, ...]], int]:
@@ -87,20 +116,45 @@ def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[
     else:
         counted = release.plan.pieces[-1].answers.count and release.view.answer is None
         shown = [*range(min(most, size - counted)), *([size - 1] if counted else [])]
-    rows = [(*(printable(str(columns[key][i])) for key in keys), *_row(columns, i)) for i in shown]
+    rows = [(*(key_text(columns[key][i]) for key in keys), *_row(columns, i)) for i in shown]
+    if _marked(rows):  # digits stay below digits
+        rows = [(*row[:-3], row[-3] if row[-3].endswith("*") else f"{row[-3]} ", *row[-2:]) for row in rows]
     return [*map(printable, keys), *RELEASE_HEADER], rows, size - len(shown)
 
 
+def key_text(key: Any) -> str:
+    """A key as it is shown: in quotes where nobody would see it, or its blanks, otherwise.
+
+    >>> key_text("north"), key_text("north "), key_text(""), key_text(7)
+    ('north', '"north "', '""', '7')
+    """
+    text = printable(str(key))
+    return text if text and text == text.strip() else f'"{text}"'
+
+
 def _row(columns: dict[str, list[Any]], i: int) -> tuple[str, ...]:
-    """answer · value · ± standard error · 95 % interval, each with two digits of its error."""
+    """answer · value · ± standard error · 95 % interval, each with two digits of its error.
+
+    A value that noise took beyond what is possible has a mark.
+    """
     name = printable(columns["answer"][i])
     value, error, lower, upper = (columns[c][i] for c in ("value", "standard_error", "lower", "upper"))
     if columns["status"][i] == EXACT:
         return name, figure(value, 12), "exact: public", ""
     if columns["status"][i] == UNKNOWN:
-        return name, figure(value), figure(error, 2), f"unknown: {columns['note'][i]}"
+        return name, DASH, DASH, f"unknown: {why_unknown(columns['note'][i])}"
     digits = decimals(error)
-    return name, f"{value:z,.{digits}f}", f"{error:,.{digits}f}", f"{lower:z,.{digits}f} to {upper:z,.{digits}f}"
+    mark = "" if round(lower, digits) <= round(value, digits) <= round(upper, digits) else "*"
+    return name, f"{value:z,.{digits}f}{mark}", f"{error:,.{digits}f}", f"{lower:z,.{digits}f} to {upper:z,.{digits}f}"
+
+
+def why_unknown(note: str) -> str:
+    """The reason in a note on an unknown answer, without what the note says beside it.
+
+    >>> why_unknown("made up; too few records for this noise; missing values left out")
+    'too few records for this noise'
+    """
+    return next(part for part in note.split("; ") if part != MADE_UP_NOTE)
 
 
 def _left_out(release: Release, rest: int, rest_in: str = "release.to_polars()") -> list[str]:

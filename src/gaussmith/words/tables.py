@@ -24,9 +24,19 @@ def wrap_notes(notes: Sequence[str]) -> list[str]:
     return [line for note in notes for line in textwrap.wrap(note, 80, break_long_words=False, break_on_hyphens=False)]
 
 
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Sequence[str] = ()) -> str:
-    """A table for a page; every cell escaped."""
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    notes = "".join(f"<div>{html.escape(line)}</div>" for line in foot)
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Sequence[str] = (), left: int = 0) -> str:
+    """A table for a page, with notes below; every cell escaped. The first `left` columns are marked as text."""
+    head = _cells("th", header, left)
+    body = "".join(f"<tr>{_cells('td', row, left)}</tr>" for row in rows)
+    notes = note_lines(foot)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+def _cells(tag: str, cells: Sequence[str], left: int) -> str:
+    marks = [' class="text"' if i < left else "" for i in range(len(cells))]
+    return "".join(f"<{tag}{mark}>{html.escape(cell)}</{tag}>" for mark, cell in zip(marks, cells, strict=True))
+
+
+def note_lines(notes: Sequence[str]) -> str:
+    """Notes for a page, one per line."""
+    return "".join(f'<div class="notes">{html.escape(line)}</div>' for line in notes)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,7 @@ from gaussmith.errors import PlanError
 from gaussmith.numerics.crossed.tables import Way, subsets
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import Array, common_power, shift
+from gaussmith.values import dataclass
 
 Counts = npt.NDArray[Any]
 """A table: an axis per attribute. Exact ones hold Python's integers."""

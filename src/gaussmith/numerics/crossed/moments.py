@@ -10,7 +10,6 @@ the tables above it. With b_A what a person of a type adds there (each table sca
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from gaussmith.numerics.crossed.largest import largest
 from gaussmith.numerics.crossed.lift import CrossedLift
 from gaussmith.numerics.crossed.tables import ADD_REMOVE, Declared, Moved, Tables, Way
 from gaussmith.numerics.products import Array
+from gaussmith.values import dataclass
 
 MAX_ROUNDS = 3_000
 """Limit on the rounds in which the worst law is found."""

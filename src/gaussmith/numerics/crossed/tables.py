@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from gaussmith.errors import PlanError
 from gaussmith.numerics.products import Array
+from gaussmith.values import dataclass
 
 Way = tuple[int, ...]
 Declared = frozenset[int]

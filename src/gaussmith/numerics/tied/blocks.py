@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body, Part
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +24,7 @@ from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.blocks import Block
 from gaussmith.numerics.tied.parts import Part
 from gaussmith.numerics.tied.reduced import Index
+from gaussmith.values import dataclass
 
 _TINY = 1e-300
 

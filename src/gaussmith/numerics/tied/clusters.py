@@ -8,12 +8,11 @@ that see no part in common, whatever else ties them, are of different *component
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from gaussmith.numerics.tied.blocks import Block
 from gaussmith.numerics.tied.parts import Family, Part
 from gaussmith.numerics.tied.reduced import Index, Reduced
 from gaussmith.numerics.tied.worst_law import People, WorstLaw, find_worst_law, root_of_moment
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

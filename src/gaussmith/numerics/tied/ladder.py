@@ -9,8 +9,8 @@ additive roots     replace-one: every part by itself is the optimum of the reque
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -27,6 +27,7 @@ from gaussmith.numerics.tied.replaced import solve_replaced, solve_replaced_fami
 from gaussmith.numerics.tied.signs import law_of_parts, law_of_people
 from gaussmith.numerics.tied.uniform import MOST_COLUMNS, solve_uniform
 from gaussmith.numerics.tied.weighted import solve_weighted
+from gaussmith.values import dataclass
 
 Known = dict[int, tuple[float, Array]]
 """Centres of parts in closed form."""
@@ -44,6 +45,12 @@ _TABLE = 3e6
 
 _BLOCK = 1e6
 """The same of a block among others."""
+
+
+MAX_KEPT = 4
+"""Limit on the solutions that are kept."""
+
+_KEPT: dict[Hashable, Solution] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +75,25 @@ def solve(body: Body, neighbours: str) -> Solution:
     >>> found = solve(Body((tens,)), "add-remove")
     >>> round(found.total, 2), found.how
     (43.08, 'types')
+
+    It does not depend on μ, so that the last solutions are kept: the same request at another guarantee has the same.
     """
+    key = _content(body, neighbours)
+    found = _KEPT.get(key)
+    if found is None:
+        found = _KEPT[key] = _solve(body, neighbours)
+        while len(_KEPT) > MAX_KEPT:
+            _KEPT.pop(next(iter(_KEPT)), None)
+    return found
+
+
+def _content(body: Body, neighbours: str) -> Hashable:
+    """All that a solution depends on."""
+    parts = tuple((*_kind(part), part.row_columns, part.max_rows) for part in body.parts)
+    return neighbours, body.people_weight, body.families, parts
+
+
+def _solve(body: Body, neighbours: str) -> Solution:
     replaced = neighbours == "replace-one"
     silent = {q for q, part in enumerate(body.parts) if _is_silent(part)}
     heard = [q for q in range(len(body.parts)) if q not in silent]

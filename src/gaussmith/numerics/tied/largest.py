@@ -27,7 +27,6 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +38,7 @@ from gaussmith.numerics.tied.lift import TiedLift
 from gaussmith.numerics.tied.parts import Body, Part, taken
 from gaussmith.numerics.tied.types import changes, spread_over, ways
 from gaussmith.numerics.tied.units import in_units
+from gaussmith.values import dataclass
 
 MAX_TYPES = 200_000
 """Limit on the types that are listed, of several parts jointly where they are tied."""

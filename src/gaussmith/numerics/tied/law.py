@@ -15,7 +15,6 @@ A list of whole people is a law whose components take one type each; independent
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +25,7 @@ from gaussmith.numerics.packed_arrays import MAX_WRITTEN_OUT, pack, unpack
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.parts import Body, Family, Part, taken
 from gaussmith.numerics.tied.types import states_of
+from gaussmith.values import dataclass
 
 _MAX_COUNTS = 50_000_000
 """Limit on the numbers of types and corners of a part, so that a saved law cannot ask for any memory."""

@@ -15,7 +15,6 @@ of their group. Then the core that comes back is one of many, but whatever the r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +23,7 @@ import numpy as np
 from gaussmith.errors import PlanError
 from gaussmith.numerics.packed_arrays import pack, unpack
 from gaussmith.numerics.products import Array, integer_rows, shift
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

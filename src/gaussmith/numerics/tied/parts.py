@@ -21,7 +21,6 @@ person is in at most so many of all their groups. Nothing else of a part changes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -29,6 +28,7 @@ import numpy as np
 
 from gaussmith.numerics.exact import fraction_up
 from gaussmith.numerics.products import Array
+from gaussmith.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

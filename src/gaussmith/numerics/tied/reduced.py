@@ -11,7 +11,6 @@ absence, also where everybody is in (rule Z).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from gaussmith.numerics.products import Array
 from gaussmith.numerics.tied.parts import Part
 from gaussmith.numerics.tied.types import count_types, list_types, states_of, ways
+from gaussmith.values import dataclass
 
 Index = npt.NDArray[np.intp]
 

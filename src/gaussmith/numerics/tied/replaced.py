@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from gaussmith.numerics.tied.parts import Body, Family, Part
 from gaussmith.numerics.tied.reduced import Reduced
 from gaussmith.numerics.tied.uniform import find_weights, make_rows
 from gaussmith.numerics.tied.worst_law import WorstLaw, root_of_moment
+from gaussmith.values import dataclass
 
 MOST_TYPES = 20_000
 """Types of a part that are listed."""

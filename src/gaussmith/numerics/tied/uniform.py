@@ -11,7 +11,6 @@ and the worst people hold one corner in all of their groups, or are in none.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +22,7 @@ from gaussmith.numerics.tied.exact import answer_rows
 from gaussmith.numerics.tied.parts import Part
 from gaussmith.numerics.tied.reduced import Reduced
 from gaussmith.numerics.tied.worst_law import look_at_moments, root_of_moment
+from gaussmith.values import dataclass
 
 MOST_COLUMNS = 6
 """Columns that are not centred at 0, at most: their corners are listed."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 
 import numpy as np
@@ -24,6 +24,7 @@ from gaussmith.numerics.products import Array
 from gaussmith.numerics.search import singular
 from gaussmith.numerics.tied.parts import Family, taken
 from gaussmith.numerics.tied.reduced import Index, Reduced
+from gaussmith.values import dataclass
 
 _ALL = 400
 """So many people or fewer are all taken in from the start."""

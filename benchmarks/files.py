@@ -1,0 +1,117 @@
+"""Claims: a release from text files and Arrow files costs little more than the engine's own sum of the same columns.
+
+CSV of floats, integers, two decimals, values with gaps, all fields quoted, and 2 000 columns; JSON lines as Polars and
+as Python write them; Arrow IPC. Calls take turns in one process; the ratio is that of processor seconds, best of the
+rounds; elapsed seconds stand beside. The total reader is on: quotes, UTF-8 and the grammar of numbers are checked.
+
+    ./run bench files
+    ./run python benchmarks/files.py --rows 100000 --only "CSV, floats"
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import gaussmith as gm
+from gaussmith import mechanism
+
+sys.path.insert(0, str(Path(__file__).parent / "shared"))
+from beside import Call, measure
+from findings import Findings
+
+COLUMNS, WIDE = 16, 2000
+CLAIMS: dict[str, float | None] = {
+    "CSV, floats": 1.8,
+    "CSV, integers": 1.8,
+    "CSV, two decimals": 1.8,
+    "CSV, 1 in 20 missing": None,
+    "CSV, every field quoted": None,
+    f"CSV, {WIDE} columns": 2.5,
+    "JSON lines": 2.0,
+    "JSON lines with blanks": 2.0,
+    "JSON lines with texts": None,
+    "Arrow IPC": 1.6,
+    "Arrow IPC, beside clip and sum": None,
+}
+
+
+def make_frame(kind: str, rows: int) -> pl.DataFrame:
+    """Numbers, about a fifth of them outside the bounds 0 to 100."""
+    random = np.random.default_rng(7)
+    columns, rows = (WIDE, rows // 200) if str(WIDE) in kind else (COLUMNS, rows)
+    rows = rows // 4 if "JSON" in kind else rows
+    frame = pl.DataFrame({f"x{j}": random.normal(50, 40, rows) for j in range(columns)})
+    if "integers" in kind:
+        return frame.select(pl.all().round().cast(pl.Int64))
+    if "floats" not in kind and kind != "JSON lines" and "IPC" not in kind:
+        frame = frame.select(pl.all().round(2))
+    if "missing" in kind:
+        frame = frame.select(pl.when(pl.all().hash() % 20 != 0).then(pl.all()))
+    if "texts" in kind:
+        number = pl.int_range(pl.len()).cast(pl.String)
+        frame = frame.with_columns(name="Smith, " + number, at="2024-01-01T10:00:" + number)
+    return frame
+
+
+def write(frame: pl.DataFrame, kind: str, folder: Path) -> Path:
+    if "IPC" in kind:
+        frame.write_ipc(folder / "a.arrow")
+        return folder / "a.arrow"
+    if "JSON" not in kind:
+        with (folder / "a.csv").open("w", newline="") as file:
+            style = "always" if "quoted" in kind else "necessary"
+            frame.write_csv(file, quote_style=style)
+        return folder / "a.csv"
+    if "blanks" in kind:
+        with (folder / "a.jsonl").open("w") as file:
+            file.writelines(json.dumps(row) + "\n" for row in frame.iter_rows(named=True))
+    else:
+        frame.write_ndjson(folder / "a.jsonl")
+    return folder / "a.jsonl"
+
+
+def calls(path: Path, names: list[str], clips: bool) -> tuple[Call, Call]:
+    """A release that was planned before, from opening the file on; and the plain sum, of clipped values or not."""
+    scans: dict[str, Callable[[Any], pl.LazyFrame]] = {
+        ".csv": pl.scan_csv,
+        ".jsonl": pl.scan_ndjson,
+        ".arrow": pl.scan_ipc,
+    }
+    asked: dict[str, Any] = {"sums": dict.fromkeys(names, (0, 100)), "missing": dict.fromkeys(names, 0)}
+    request = gm.Request(str(path), guarantee=gm.Guarantee(mu=1), **asked)
+    plan, scan = request.plan, scans[path.suffix]
+    added = pl.col(names).clip(0, 100).sum() if clips else pl.col(names).sum()
+    plain = lambda: scan(path).select(added).collect(engine="streaming")  # noqa: E731
+    return lambda: mechanism.release(mechanism.prepare_request(plan, str(path))), plain
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Releases from files of every format, beside plain sums.")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="*", default=[])
+    options = parser.parse_args()
+    found = Findings("files", f"Formats of files: {options.rows / 1e6:g} million × {COLUMNS}")
+    for kind, most in CLAIMS.items():
+        if options.only and kind not in options.only:
+            continue
+        with tempfile.TemporaryDirectory() as name:
+            frame = make_frame(kind, options.rows)
+            path = write(frame, kind, Path(name))
+            ours, plain = calls(path, [column for column in frame.columns if column.startswith("x")], "clip" in kind)
+            del frame
+            measure(found, kind, ours, plain, most, options.rounds)
+    return found.keep()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,274 @@
+"""Exact attempts: nothing is sampled, so a finding here is a fact."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from gaussmith.audit.recording import Seen
+from gaussmith.audit.scenes import Pair, Scene
+from gaussmith.audit.verdict import EXACT, Attempt
+from gaussmith.domains import FoundGroups
+from gaussmith.errors import GaussmithError
+from gaussmith.guarantee import Guarantee
+from gaussmith.numerics.linear import Array
+from gaussmith.plans import Draw, Plan
+from gaussmith.plans.certified_grid import NOISE_BITS
+from gaussmith.plans.found_draws import threshold_of
+from gaussmith.stages import NOTHING
+
+DIGITS = 50
+MAX_VERIFIED = 64
+"""Coordinates of a noise whose certificate is checked anew."""
+
+KEYS_ROOM = 1e-9
+"""The second look at a key leaves out 16 bits of 52; the tail is computed without this."""
+
+SLACK = 1e-6
+"""Released features are doubles: differences of them are compared with this relative room, integers with none."""
+
+
+def passed(name: str, finding: str, **numbers: Any) -> Attempt:
+    return Attempt(name, EXACT, False, finding, **numbers)
+
+
+def refuted(name: str, finding: str, **numbers: Any) -> Attempt:
+    return Attempt(name, EXACT, True, finding, **numbers)
+
+
+def gaussian_delta(epsilon: Any, mu: Any) -> Any:
+    """δ(ε; μ) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), to 50 digits, from mpmath alone.
+
+    >>> float(gaussian_delta(1, 1))
+    0.1269367375066439...
+    """
+    import mpmath
+
+    with mpmath.workdps(DIGITS + 20):
+        e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
+        return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+
+
+def check_guarantee(plan: Plan) -> Attempt:
+    """What is stated follows from the noises: every μ is small enough, and their squares add up to no more than μ²."""
+    name, whole = "guarantee at 50 digits", plan.guarantee
+    if not mu_is_safe(whole):
+        return refuted(name, f"μ={whole.mu!r} is too large for what is stated", limit=whole.mu)
+    spent = sum((Fraction(noise.guarantee.mu) ** 2 for noise in plan.whole.noises), Fraction(0))
+    limit = Fraction(plan.spends.mu) ** 2
+    if plan.staging is None and spent > limit:
+        found = math.sqrt(spent)
+        return refuted(name, "the noises together spend more than the guarantee", limit=plan.spends.mu, found=found)
+    return passed(name, "what is stated follows from μ, and all μ² add up to no more", limit=float(limit))
+
+
+def mu_is_safe(guarantee: Guarantee) -> bool:
+    """Whether μ satisfies the stated (ε, δ) or ρ, to 50 digits."""
+    import mpmath
+
+    if guarantee.epsilon is not None and guarantee.delta is not None:
+        with mpmath.workdps(DIGITS + 20):
+            return bool(gaussian_delta(guarantee.epsilon, guarantee.mu) <= mpmath.mpf(guarantee.delta))
+    if guarantee.stated_rho is not None:
+        return Fraction(guarantee.mu) ** 2 / 2 <= Fraction(guarantee.stated_rho)
+    return guarantee.mu == guarantee.stated_mu
+
+
+def check_certificate(plan: Plan) -> Attempt:
+    """The certified largest difference, and the certificate where the noise is small."""
+    name = "certificate"
+    try:
+        plan.certify()
+        small = all(each.block.shape.lift.shape[0] <= MAX_VERIFIED for each in plan.untied)
+        if plan.is_narrowed or plan.staging is not None or plan.finds_keys or not small or plan.ties:
+            return passed(name, "every largest difference is within the guarantee, rounded up")
+        from gaussmith.plans.certificate import verify
+
+        problems = verify(plan, plan.certificate).problems
+    except GaussmithError as error:
+        return refuted(name, str(error))
+    if problems:
+        return refuted(name, " · ".join(problems))
+    return passed(name, "every largest difference is within the guarantee, and the certificate holds")
+
+
+def check_worst(pair: Pair) -> Attempt:
+    """The worst pair that the search found, through the whole path, in exact integers."""
+    name = "worst neighbours, in integers"
+    if pair.problem:
+        return refuted(name, pair.problem)
+    said = f"the worst of {pair.tried} tables with one more or another person uses {pair.ratio:.6f} of what is charged"
+    return Attempt(name, EXACT, pair.square > 1, said, limit=1.0, found=pair.ratio)
+
+
+def check_replay(scene: Scene, pair: Pair) -> list[Attempt]:
+    """Record a release on one table and replay its noise on the same and on the neighbour: what differs, leaks."""
+    first = scene.watch(pair.one)
+    again = scene.watch(pair.one, given=first.drawn)
+    other = scene.watch(pair.other, given=first.drawn)
+    fresh = scene.watch(pair.one)
+    found = [_check_noise(scene, first, again, fresh)]
+    if scene.is_staged or scene.plan.finds_keys:
+        return found
+    found.append(_check_record(first, other))
+    silent = scene.watch(pair.one, zero=True), scene.watch(pair.other, zero=True)
+    found.append(_check_difference(scene.plan, (first, other), silent))
+    return found
+
+
+def _check_noise(scene: Scene, first: Seen, again: Seen, fresh: Seen) -> Attempt:
+    name = "record and replay: noise"
+    drawn = [int(z) for each in first.drawn for z in each]
+    added = [z for each in first.added for z in each]
+    both = drawn + [int(z) for each in fresh.drawn for z in each]
+    public = all(draw.is_public for draw in scene.plan.draws)
+    if not public and not drawn:
+        return refuted(name, "no noise was drawn")
+    if len(set(both)) < len(both):
+        return refuted(name, "noise is used twice")
+    if not (scene.is_staged or scene.plan.finds_keys):
+        if len(set(added)) < len(added):
+            return refuted(name, "two integers get the same noise")
+        if sorted(added) != sorted(drawn):
+            return refuted(name, "what is added to the sums is not the noise that was drawn")
+    if again.record != first.record or not _same(again.features, first.features):
+        return refuted(name, "the same data and the same noise give another release: something else is random")
+    return passed(
+        name, f"{len(drawn)} integers of noise, each used once, new in every release, and nothing else random"
+    )
+
+
+def _check_record(first: Seen, other: Seen) -> Attempt:
+    name = "record and replay: bytes"
+    if first.strayed or other.strayed:
+        return refuted(name, "neighbours draw different amounts of noise")
+    if first.record != other.record:
+        at = next((i for i, (a, b) in enumerate(zip(first.record, other.record, strict=False)) if a != b), 0)
+        said = first.record[max(0, at - 30) : at + 40]
+        return refuted(name, f"the record differs between neighbours in more than released values, near {said!r}")
+    return passed(name, "records of neighbours are equal byte by byte, but for released values")
+
+
+def _check_difference(plan: Plan, noisy: tuple[Seen, Seen], silent: tuple[Seen, Seen]) -> Attempt:
+    """Released features of neighbours under the same noise: they differ by what the guarantee allows, in directions
+    that have noise, and as they do without noise."""
+    name, total = "record and replay: released values", 0.0
+    for i, draw in enumerate(plan.draws):
+        for group in range(draw.size):
+            shift = silent[1].features[i][group] - silent[0].features[i][group]
+            moved = noisy[1].features[i][group] - noisy[0].features[i][group]
+            covariance = feature_covariance(draw, group)
+            sizes = np.sqrt(np.diag(covariance))
+            room = SLACK * np.maximum(sizes, np.abs(noisy[0].features[i][group]) * 1e-6)
+            if not np.allclose(shift, moved, rtol=SLACK, atol=float(room.max(initial=0.0)) + 1e-300):
+                return refuted(name, "noise is not simply added: neighbours differ in another way with it than without")
+            square = mahalanobis(shift, covariance)
+            if not math.isfinite(square):
+                return refuted(name, "neighbours differ in a released number that has no noise")
+            if draw.tie is None and draw.block.lender is None:
+                total += square
+    ratio = math.sqrt(total) / plan.spends.mu
+    if plan.ties:
+        return passed(name, "neighbours differ with noise as they do without, and only in numbers that have noise")
+    said = f"under the same noise, released values of neighbours use {ratio:.6f} of what is charged"
+    return Attempt(name, EXACT, ratio > 1 + SLACK, said, limit=1.0, found=ratio)
+
+
+def feature_covariance(draw: Draw, group: int = 0) -> Array:
+    """The claimed covariance of the noise in the features of one group."""
+    noise = draw.block_of(group).noise
+    F = noise.rows.dense()
+    return np.asarray(F @ F.T * noise.unit)
+
+
+def mahalanobis(shift: Array, covariance: Array) -> float:
+    """sᵀ Σ⁺ s, infinite where s leaves the range of Σ."""
+    sizes = np.sqrt(np.diag(covariance))
+    if (shift[sizes == 0] != 0).any():
+        return math.inf
+    s, kept = shift[sizes > 0] / sizes[sizes > 0], sizes > 0
+    if not s.any():
+        return 0.0
+    values, vectors = np.linalg.eigh(covariance[np.ix_(kept, kept)] / np.outer(sizes[kept], sizes[kept]))
+    inside = values > values.max() * 1e-9
+    along = vectors.T @ s
+    if np.abs(along[~inside]).max(initial=0.0) > 1e-6 * np.abs(s).max():
+        return math.inf
+    return float((along[inside] ** 2 / values[inside]).sum())
+
+
+def check_keys(plan: Plan) -> list[Attempt]:
+    """Found keys: the probability that a key of one person alone is shown, by the tail of its noise to 50 digits."""
+    import mpmath
+
+    found = []
+    for draw in plan.draws:
+        threshold = threshold_of(draw)
+        if threshold is None:
+            continue
+        assert isinstance(draw.groups, FoundGroups)
+        k, most = threshold.at_least, 0.0
+        with mpmath.workdps(DIGITS):
+            for groups in range(1, threshold.at_most + 1):
+                spare = threshold.spares[groups - 1] if threshold.has_spare else 0
+                others = (k - 1) * threshold.spares[0] if threshold.has_spare else 0
+                shown = _shown_at(threshold, k, spare + others)
+                most = max(most, float(1 - (1 - shown) ** groups))
+        said = f"one person's keys are shown with probability {most:.6g} at most; {float(threshold.kappa):.6g} is spent"
+        wrong = most > float(threshold.kappa) * (1 + KEYS_ROOM)
+        found.append(Attempt("found keys", EXACT, wrong, said, limit=float(threshold.kappa), found=most))
+    return found
+
+
+def _shown_at(threshold: Any, people: int, spare: int) -> Any:
+    """At most the probability that a group of so many people is shown: where the noisy numbers pass, by bisection on
+    what the mechanism itself calls, and the normal tail beyond that."""
+    import mpmath
+
+    def passes(noise: int, other: int) -> bool:
+        one = np.array([people], np.int64)
+        more = np.array([spare], np.int64)
+        return bool(threshold.shows(one, np.array([noise], np.int64), more, np.array([other], np.int64))[0])
+
+    def least(passing: Any) -> int:
+        low, high = -(1 << 57), 1 << 57
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if passing(middle) else (middle, high)
+        return high
+
+    def tail(noise: int, length: float = 1.0) -> Any:
+        return mpmath.ncdf(-(mpmath.mpf(noise) - mpmath.mpf(1) / 2) / (length * 2**NOISE_BITS))
+
+    if not threshold.has_spare:
+        return tail(least(lambda z: passes(z, 0)))
+    from gaussmith.plans.threshold import LOOK
+
+    a, b = LOOK
+    plain = least(lambda z: passes(z, -(1 << 57)))
+    # Along the direction (a, b) the second look needs the least; its projection is standard normal too.
+    length = math.hypot(a, b)
+    second = least(lambda z: passes(int(z * (a / length)), int(z * (b / length)))) if a and b else plain
+    return tail(plain) + tail(second)
+
+
+def check_stages(plan: Plan, scene: Scene, runs: int = 3) -> Attempt:
+    """An adaptive path spends no more than was charged: Σ μ² over its stages, in fractions."""
+    name = "stages"
+    limit, most = plan.guarantee.mu_squared, Fraction(0)
+    for _ in range(runs):
+        made = scene.make(scene.others)
+        spent = Fraction(0) if made.path is None else made.path.taken
+        if made.path is None or made.path.last.stage != NOTHING:
+            spent += made.plan.spent
+        most = max(most, spent)
+    ratio = math.sqrt(most / limit)
+    said = f"on {runs} paths the stages together spend at most {ratio:.6f} of μ"
+    return Attempt(name, EXACT, most > limit, said, limit=1.0, found=ratio)
+
+
+def _same(one: tuple[Array, ...], other: tuple[Array, ...]) -> bool:
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))

@@ -1,0 +1,251 @@
+"""Samples of the noises of a plan: white-box tests of each, then guesses at the worst neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gaussmith import mechanism
+from gaussmith.audit import exact
+from gaussmith.audit.attacks import Found, Guesser, low_bits
+from gaussmith.audit.bounds import EarlyLook, at_least, factor_detected
+from gaussmith.audit.effort import Effort
+from gaussmith.audit.found_samples import sample_found
+from gaussmith.audit.noise_tests import check_noise, evenly
+from gaussmith.audit.sampling import Noise, Sampler, release_often, tied_noise, width_of
+from gaussmith.audit.scenes import Pair, Scene
+from gaussmith.audit.verdict import SAMPLED, UNTRIED, Attempt, shares
+from gaussmith.numerics.linear import Array
+from gaussmith.plans import Plan
+from gaussmith.plans.noise_covariances import Combination, NoiseCovariances, Term
+from gaussmith.problem.features import Places
+
+RELEASES = 1_500
+WIDE_RELEASES = 300
+"""Whole releases that are made of a table, and of one with a noise wider than `MAX_FEATURES`, each of which takes a
+product of exact integers: they find what is wrong beyond a single noise."""
+
+MAX_FEATURES = 128
+MAX_SHARED = 48
+"""Features of a noise that are tested, of one that draws share fewer: of more so many, evenly chosen."""
+
+MAX_DIRECTION = 512
+"""Features of a noise by which neighbours are told apart; of one that draws share, twice `MAX_SHARED`."""
+
+MAX_WIDTH = 2_048
+"""Features of a noise that is sampled at all; what is beyond is audited exactly, and the verdict says so."""
+
+PER_SAMPLE = 128
+"""Numbers that are drawn of a noise per sample that was asked for: of wider ones there are fewer samples."""
+
+LOW_BITS = 20_000
+FIRST_LOOK = 500
+"""Outputs of either neighbour for the attack on low bits; and pairs before the bet is read for the first time."""
+
+
+def sample_plan(plan: Plan, scene: Scene, pair: Pair, error: float, effort: Effort) -> tuple[list[Attempt], float]:
+    """White-box tests of each noise, then attacks on the worst pair."""
+    white, found_share, attack = shares(error, (6, 2, 4) if plan.finds_keys else (6, 0, 4))
+    totals = [mechanism.add_up(scene.prepare(rows)) for rows in (pair.one, pair.other)]
+    silent = [scene.watch(rows, zero=True).features for rows in (pair.one, pair.other)]
+    with Sampler(plan, totals, effort.processes) as sampler:
+        samples = _Samples(plan, sampler, silent, effort)
+        attempts = [*samples.test_noises(white, effort.within(0.3, 0.6)), *samples.test_releases(white)]
+        attempts += sample_found(plan, found_share, effort.within(0.6, 0.75)) if plan.finds_keys else []
+        left = samples.say_unsampled()
+        if any(each.refutes for each in attempts) or plan.finds_keys:
+            return [*attempts, *left], 0.0
+        attacks, bound = samples.attack(attack, effort.within(0.75, 1.0))
+    return [*attempts, *attacks, *left], bound
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    plan: Plan
+    sampler: Sampler
+    silent: list[Any]
+    """The features of either table without noise."""
+    effort: Effort
+
+    # -- what there is to sample ------------------------------------------------------------------------------------
+
+    @cached_property
+    def _drawn(self) -> list[int]:
+        """Draws with noise whose groups are known; those of found keys are sampled on tables of their own."""
+        draws = enumerate(self.plan.draws)
+        return [i for i, d in draws if not (d.is_public or (d.groups is not None and d.groups.is_found))]
+
+    @cached_property
+    def _own(self) -> list[int]:
+        """Draws with noise of their own."""
+        found = [i for i in self._drawn if self.plan.draws[i].tie is None and self.plan.draws[i].block.lender is None]
+        return [i for i in found if 0 < self._width(i) <= MAX_WIDTH]
+
+    @cached_property
+    def _shared(self) -> list[Noise]:
+        """Noises that several draws share."""
+        found = [tied_noise(self.plan, at) for at in range(len(self.plan.ties))]
+        return [noise for noise in found if width_of(self.plan, noise) <= MAX_WIDTH]
+
+    def _width(self, i: int) -> int:
+        return int(self.plan.draws[i].block.shape.features.shape[0])
+
+    def _named(self, of: str, i: int) -> str:
+        return f"{of} of draw {i + 1}, whitened" if len(self.plan.draws) > 1 else f"{of}, whitened"
+
+    def _times(self, width: int) -> int:
+        """How many samples of a noise are drawn: the asked number shared by all noises, fewer of wide ones."""
+        each = self.effort.samples // max(1, len(self._own) + len(self._shared))
+        return max(RELEASES, min(each, PER_SAMPLE * self.effort.samples // width))
+
+    def say_unsampled(self) -> list[Attempt]:
+        """What samples do not look at: exact attempts cover it."""
+        said = []
+        kept = {*self._own, *(i for noise in self._shared for i, _ in noise.read)}
+        if left := [i for i in self._drawn if i not in kept and self._width(i)]:
+            names = f"draw{'s' if len(left) > 1 else ''} {', '.join(str(i + 1) for i in left)}"
+            of = f"the noise of {names}" if len(self.plan.draws) > 1 else "the noise"
+            said.append(f"{of} is not sampled: an audit samples noises of up to {MAX_WIDTH:,} numbers")
+        if self.plan.finds_keys:
+            said.append("guesses at neighbours are not made where keys are found")
+        return [Attempt("samples", UNTRIED, False, f"{each}; exact attempts cover it") for each in said]
+
+    # -- white-box tests --------------------------------------------------------------------------------------------
+
+    def test_noises(self, error: float, effort: Effort) -> Iterator[Attempt]:
+        """Every noise in bulk: of a draw that of its first group, of one that draws share all that is read of it."""
+        noises = [*(Noise(((i, 0),)) for i in self._own), *self._shared]
+        for at, (noise, share) in enumerate(zip(noises, self._white_shares(error), strict=False)):
+            step = effort.within(at / len(noises), (at + 1) / len(noises))
+            kept = self._kept(noise)
+            centre = self._flat(0, noise)
+            times = self._times(len(centre))
+            blocks = (block[:, kept] - centre[kept] for block in self.sampler.blocks(noise, times))
+            name = self._named("noise", noise.read[0][0]) if noise.tie is None else self._named_shared(noise)
+            tested = check_noise(name, blocks, self._covariance(noise, kept), share, times, step.report)
+            yield _say_chosen(tested, len(kept), len(centre))
+
+    def test_releases(self, error: float) -> Iterator[Attempt]:
+        """The same in whole releases, along the whole path from sums to a release: the last group of each draw."""
+        tested = [*self._own, *dict.fromkeys(i for noise in self._shared for i, _ in noise.read)]
+        if not tested or self.plan.finds_keys:
+            return
+        kept = {i: evenly(self._width(i), MAX_FEATURES) for i in tested}
+        wide = any(self._width(i) > MAX_FEATURES for i in tested)
+        times = WIDE_RELEASES if wide else RELEASES
+
+        def read(features: Any) -> dict[int, Array]:
+            return {i: np.asarray(features[i], float)[-1, kept[i]] for i in tested}
+
+        often = release_often(self.plan, self.sampler.tables[0], times, read)
+        noises = len(self._own) + len(self._shared)
+        for i, share in zip(tested, self._white_shares(error)[noises:], strict=True):
+            group = self.plan.draws[i].size - 1
+            errors = np.array([each[i] for each in often]) - self.silent[0][i][group][kept[i]]
+            covariance = exact.feature_covariance(self.plan.draws[i], group)[np.ix_(kept[i], kept[i])]
+            found = check_noise(self._named("releases", i), [errors], covariance, share, times)
+            yield _say_chosen(found, len(kept[i]), self._width(i))
+
+    def _white_shares(self, error: float) -> list[float]:
+        """A share for every noise, then for the releases of every draw."""
+        draws = len(self._own) + len({i for noise in self._shared for i, _ in noise.read})
+        return shares(error, [1.0] * (len(self._own) + len(self._shared) + draws))
+
+    def _named_shared(self, noise: Noise) -> str:
+        draws = ", ".join(str(i + 1) for i in dict.fromkeys(i for i, _ in noise.read))
+        return f"noise that draws {draws} share, whitened" if "," in draws else f"noise of draw {draws}, whitened"
+
+    def _flat(self, table: int, noise: Noise) -> Array:
+        """The features without noise of what is read of a noise."""
+        return np.asarray(np.concatenate([self.silent[table][i][g] for i, g in noise.read]))
+
+    def _kept(self, noise: Noise) -> Places:
+        """The places of the features that are tested: of a noise that draws share some of every draw and group."""
+        if noise.tie is None:
+            return evenly(self._width(noise.read[0][0]), MAX_FEATURES)
+        starts = np.cumsum([0, *(self._width(i) for i, _ in noise.read)])
+        places = evenly(len(noise.read), MAX_SHARED)
+        most = max(1, MAX_SHARED // len(places))
+        return np.concatenate([starts[p] + evenly(self._width(noise.read[p][0]), most) for p in places])
+
+    def _covariance(self, noise: Noise, kept: Places) -> Array:
+        """What is claimed of the tested features."""
+        if noise.tie is None:
+            ((i, group),) = noise.read
+            return exact.feature_covariance(self.plan.draws[i], group)[np.ix_(kept, kept)]
+        names = [(i, g, j) for i, g in noise.read for j in range(self._width(i))]
+        terms = [Term(i, g, np.array([j]), np.ones(1)) for i, g, j in (names[at] for at in kept)]
+        return NoiseCovariances(self.plan).covariances([Combination((term,)) for term in terms])
+
+    # -- attacks ----------------------------------------------------------------------------------------------------
+
+    def attack(self, error: float, effort: Effort) -> tuple[list[Attempt], float]:
+        """Guesses which of the worst neighbours an output came from, from all noises that tell them apart."""
+        own = [Noise(((i, g),)) for i in self._own for g in range(self.plan.draws[i].size)]
+        centres = [[self._flat(table, noise) for noise in (*own, *self._shared)] for table in (0, 1)]
+        told = [at for at, (a, b) in enumerate(zip(*centres, strict=True)) if (a != b).any()]
+        noises = [(*own, *self._shared)[at] for at in told]
+        if not noises:
+            return [], 0.0
+        both = [np.concatenate([centres[table][at] for at in told]) for table in (0, 1)]
+        direction = np.concatenate([self._direction(noise) for noise in noises])
+        half = max(RELEASES, min(self.effort.samples // 2, PER_SAMPLE * self.effort.samples // len(direction)))
+        early, main, bits, near = shares(error, (1, 6, 1, 2))
+        mu = self.plan.spends.mu
+        middle = float((both[0] + both[1]) @ direction / 2)
+        guesser = Guesser(EarlyLook(mu, early), direction, middle, (both[0], both[1]))
+        first: list[list[Array]] = [[], []]
+        block, broken = FIRST_LOOK, False
+        while guesser.outputs < half and not broken:
+            block = min(block, half - guesser.outputs)
+            one, other = (self._outputs(noises, block, table) for table in (0, 1))
+            if guesser.outputs < LOW_BITS:
+                first = [[*first[0], one], [*first[1], other]]
+            broken = guesser.see(one, other)
+            effort.report(guesser.outputs / half)
+            block = min(2 * block, LOW_BITS)
+        look = guesser.look
+        said = f"{look.right:,} of {look.pairs:,} pairs told apart"
+        attempts = [Attempt("early look", SAMPLED, broken, said, error=early, samples=2 * guesser.outputs)]
+        if broken:
+            return attempts, mu
+        found = {
+            "likelihood ratio at the worst neighbours": (guesser.by_direction(main), main),
+            "low bits": (low_bits(np.concatenate(first[0]), np.concatenate(first[1]), bits), bits),
+            "nearest centre": (guesser.by_centre(near), near),
+        }
+        attempts += [_attack(name, each, mu, share) for name, (each, share) in found.items()]
+        return attempts, max(each.mu for each, _ in found.values())
+
+    def _outputs(self, noises: list[Noise], times: int, table: int) -> Array:
+        return np.hstack([self.sampler.sample(noise, times, table) for noise in noises])
+
+    def _direction(self, noise: Noise) -> Array:
+        """Σ⁺ s of what is read of a noise; of a wide one over some features, among them those that differ; else 0."""
+        shift = self._flat(1, noise) - self._flat(0, noise)
+        most = MAX_DIRECTION if noise.tie is None else MAX_SHARED
+        kept = np.union1d(evenly(len(shift), most), np.flatnonzero(shift)[:most])
+        covariance, shift = self._covariance(noise, kept), shift[kept]
+        sizes = np.sqrt(np.diag(covariance))
+        inverse = np.where(sizes > 0, 1 / np.where(sizes > 0, sizes, 1.0), 0.0)
+        core = np.linalg.pinv(covariance * np.outer(inverse, inverse), rcond=1e-9, hermitian=True)
+        found = np.zeros(len(self._flat(0, noise)))
+        found[kept] = inverse * (core @ (inverse * shift))
+        return found
+
+
+def _say_chosen(attempt: Attempt, tested: int, width: int) -> Attempt:
+    if tested == width:
+        return attempt
+    return replace(attempt, finding=f"{attempt.finding}; {tested} of {width:,} numbers were tested, evenly chosen")
+
+
+def _attack(name: str, found: Found, mu: float, error: float) -> Attempt:
+    factor = factor_detected(mu, found.trials, error) if name != "low bits" else np.inf
+    detects = f"a true μ {factor:.3g} times the claimed one" if factor < 100 else ""
+    said = f"right in {100 * found.right:.2f} % of {found.trials:,} guesses: {at_least(found.mu)}"
+    return Attempt(name, SAMPLED, found.mu > mu, said, mu, found.mu, error, found.trials, detects)

@@ -1,0 +1,294 @@
+"""JSON lines: named members of objects, one object per line, as text or as doubles. No line decides about another.
+
+**As text** strings lose their quotes, everything else stays as written. A line that is no object has no members. No
+reader of an engine does this: they raise on odd lines, round some numbers twice, or print them.
+
+Lines that look alike are read together, as text or as doubles. A line gives a form: its keys in their order. One
+regular expression says which other lines are objects of exactly this form, with numbers, booleans, nulls and plain
+strings as values. In these the marks of JSON are made separators, and Polars parses them as fields:
+
+    {"a":1,"b":"x"}    ──▶    ,"a",1,"b","x",    ──▶    fields 2 and 4
+
+Polars parses no text as a double that the strict rule does not read (see `csv_numbers`); that rule reads what Polars
+could not. Lines of no common form are decoded one by one, and so are texts of forms whose strings hold marks of JSON.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from gaussmith.engines.csv_files import QUOTE, REPLACEMENT
+from gaussmith.engines.csv_numbers import parse_fields, read_failed, read_texts
+from gaussmith.engines.text_blocks import read_blocks
+from gaussmith.values import dataclass
+
+if typing.TYPE_CHECKING:
+    import msgspec
+    import polars as pl
+
+MAX_FORMS, MAX_MEMBERS, TRIED_LINES = 8, 400, 16
+"""Limits on the forms of one block, on the members of a form, and on the lines from which a form is taken."""
+
+MARKS = b"{}:,"
+SEPARATORS = bytes.maketrans(MARKS, b",,,,")
+IN_STRINGS = bytes.maketrans(MARKS, b"____")
+HEAD = b"-\n"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+BLANK = r"[ \t]*"
+STYLES = (("", ",", ":"), ("", ", ", ": "), (BLANK, f"{BLANK},{BLANK}", f"{BLANK}:{BLANK}"))
+"""How objects are written: what stands at both ends, between members, and after a key. The first are matched faster."""
+NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+PLAIN = r'"[^"\\{}:,\x00-\x1f\x{fffd}]*"'
+"""A string that holds no mark of JSON and no escape."""
+MARKED = r'"[^"\\\x00-\x1f\x{fffd}]*"'
+"""A string without an escape."""
+
+
+# ---- one by one ------------------------------------------------------------------------------------------------------
+
+
+def scan_objects(lines: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
+    """Named members of the objects in a column `line`, as text. Blank lines are no records."""
+    import polars as pl
+
+    forms = list[Form]()
+
+    def parse(found: pl.Series) -> pl.Series:
+        return parse_texts(found, names, forms).to_struct(found.name)
+
+    kind = pl.Struct(dict.fromkeys(names, pl.String))
+    objects = pl.col("line").map_batches(parse, return_dtype=kind, is_elementwise=True)
+    records = lines.filter(pl.col("line").str.contains(r"[^ \t\r]"))
+    return records.select(objects).unnest("line") if names else records
+
+
+def _decode(lines: pl.Series, names: Sequence[str]) -> pl.DataFrame:
+    """Named members of the object in each line, as text."""
+    import polars as pl
+
+    rows = [_members(line) for line in lines]
+    return pl.DataFrame({name: pl.Series([_text(row.get(name)) for row in rows], dtype=pl.String) for name in names})
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[dict[str, msgspec.Raw]]:
+    import msgspec
+
+    return msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _members(line: str) -> dict[str, msgspec.Raw]:
+    import msgspec
+
+    try:
+        return _decoder().decode(line)
+    except (msgspec.MsgspecError, RecursionError):
+        return {}
+
+
+def _text(token: msgspec.Raw | None) -> str | None:
+    """A JSON token as text: strings lose their quotes, everything else stays as written.
+
+    Missing: null, and what is not valid Unicode (bytes that are not UTF-8, half a pair of surrogates).
+    """
+    import msgspec
+
+    raw = b"null" if token is None else bytes(token)
+    try:
+        text = str(msgspec.json.decode(raw)) if raw[0] == QUOTE else raw.decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return None if raw == b"null" or REPLACEMENT in text else text
+
+
+# ---- many at once ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Form:
+    """The keys of an object in their order, and the pattern of all lines that have them."""
+
+    keys: tuple[str, ...]
+    pattern: str
+    marked: bool
+    """Whether strings may hold marks of JSON."""
+
+
+def form_of(line: str) -> Form | None:
+    """The form of a line; None for a line that is no object, or not one that can be read as fields.
+
+    >>> form_of('{"a": 1, "b": "x"}').keys, form_of('{"a": [1]}'), form_of("[1]"), form_of('{"a": 1, "a": 2}')
+    (('a', 'b'), None, None, None)
+    """
+    import polars as pl
+
+    keys = tuple(_members(line))
+    plain = all(not set(key) & set('"\\{}:,' + REPLACEMENT) and key.isprintable() for key in keys)
+    if not keys or len(keys) > MAX_MEMBERS or not plain:
+        return None
+    text = pl.Series([line])
+    for marked, (end, comma, colon) in product((False, True), STYLES):
+        value = f"(?:{NUMBER}|true|false|null|{MARKED if marked else PLAIN})"
+        members = comma.join(f'"{_escaped(key)}"{colon}{value}' for key in keys)
+        pattern = rf"\A{end}\{{{end}{members}{end}\}}{end}\z"
+        try:
+            if text.str.contains(pattern).item():  # not if a key occurs twice
+                return Form(keys, pattern, marked)
+        except pl.exceptions.PolarsError:  # the pattern is too long
+            return None
+    return None
+
+
+def _escaped(key: str) -> str:
+    return "".join(letter if letter.isascii() and letter.isalnum() else rf"\x{{{ord(letter):x}}}" for letter in key)
+
+
+def read_object_numbers(path: str, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """Named members of the objects in a file as doubles x0, x1 …, in batches; in any order within one."""
+    first, forms = True, list[Form]()
+    for block, count in read_blocks(path, columns=len(names), head=HEAD):
+        text = block.replace(BYTE_ORDER_MARK, b"", 1) if first and block[2:5] == BYTE_ORDER_MARK else block
+        first = False
+        yield parse_objects(text, count, names, forms)
+
+
+def parse_objects(block: bytes, count: int, names: Sequence[str], forms: list[Form] | None = None) -> pl.DataFrame:
+    """The same of one block of lines. Requires: HEAD and then this many lines.
+
+    `forms` are those of earlier blocks, which are tried first; new ones are added.
+
+    >>> parse_objects(b'-\\n{"a":1,"b":true}\\n{"a":"2"}\\nno\\n\\n', 4, ["a", "b"]).sort("x0", nulls_last=True).rows()
+    [(1.0, 1.0), (2.0, None), (None, None)]
+    """
+    import polars as pl
+
+    lines = _lines(block, count)
+    forms, found = [] if forms is None else forms, list[pl.DataFrame]()
+    for turn in range(MAX_FORMS):
+        if turn == len(forms):
+            forms += [form for form in map(form_of, lines.head(TRIED_LINES)) if form is not None][:1]
+        if turn == len(forms) or not len(lines):
+            break
+        form = forms[turn]
+        fits = lines.str.contains(form.pattern)
+        whole = len(lines) == count and bool(fits.all())
+        text = memoryview(block)[len(HEAD) :] if whole else "\n".join(lines.filter(fits).to_list()).encode()
+        if fits.any():
+            found.append(_parse_alike(text, form, int(fits.sum()), names))
+        lines = lines.clear() if whole else lines.filter(~fits)
+    others = lines.filter(lines.str.contains(r"[^ \t\r]"))
+    if len(others) or not found:
+        texts = _decode(others, list(dict.fromkeys(names)))
+        found.append(texts.select(read_texts(texts[name]).alias(f"x{j}") for j, name in enumerate(names)))
+    return pl.concat(found)
+
+
+def parse_texts(lines: pl.Series, names: Sequence[str], forms: list[Form]) -> pl.DataFrame:
+    """Named members of the objects in lines as text, in the order of the lines.
+
+    `forms` are those of earlier lines, none of them marked; new ones are added.
+
+    >>> import polars as pl
+    >>> parse_texts(pl.Series(['{"a":1.0}', '{"a": "x"}', "no", '{"a":"null"}', '{"a":null}']), ["a"], []).rows()
+    [('1.0',), ('x',), (None,), ('null',), (None,)]
+    """
+    import polars as pl
+
+    lines, left = lines.fill_null(""), pl.int_range(len(lines), eager=True)
+    found, places = list[pl.DataFrame](), list[pl.Series]()
+    for turn in range(MAX_FORMS):
+        if turn == len(forms):
+            tried = map(form_of, lines.head(TRIED_LINES))
+            forms += [form for form in tried if form is not None and not form.marked][:1]
+        if turn >= len(forms) or not len(lines):
+            break
+        fits = lines.str.contains(forms[turn].pattern)
+        if fits.any():
+            text = "\n".join(lines.filter(fits).to_list()).encode()
+            found.append(_texts_alike(text, forms[turn], int(fits.sum()), names))
+            places.append(left.filter(fits))
+        lines, left = lines.filter(~fits), left.filter(~fits)
+    if len(lines) or not found:
+        found.append(_decode(lines, names))
+        places.append(left)
+    whole = pl.concat(found)
+    return whole if len(found) == 1 else whole[pl.concat(places).arg_sort()]
+
+
+def _texts_alike(text: bytes, form: Form, count: int, names: Sequence[str]) -> pl.DataFrame:
+    """Named members of lines of one form, whose strings hold no marks, as text."""
+    import polars as pl
+
+    data, places = _fields(text, form)
+    read = parse_fields(data, ",", sorted({places[name] for name in names if name in places}), pl.String, quote=None)
+    nothing = pl.repeat(None, count, dtype=pl.String, eager=True)
+    written = {name: read[f"c{places[name]}"].str.strip_chars(" \t") for name in names if name in places}
+    is_null = {name: column == "null" for name, column in written.items()}
+    return pl.DataFrame(
+        {
+            name: _unquoted(written[name]).zip_with(~is_null[name], nothing) if name in places else nothing
+            for name in names
+        }
+    )
+
+
+def _lines(block: bytes, count: int) -> pl.Series:
+    """The lines of a block."""
+    import polars as pl
+
+    frame = pl.read_csv(
+        block,
+        separator="\n",
+        has_header=False,
+        quote_char=None,
+        schema={"column_1": pl.String},
+        truncate_ragged_lines=True,
+        encoding="utf8-lossy",
+    )
+    lines = frame.to_series()[1:]
+    if len(lines) == count:
+        return lines.fill_null("")
+    return pl.Series("column_1", block.decode("utf-8", "replace").split("\n")[1 : count + 1], dtype=pl.String)
+
+
+def _parse_alike(text: bytes | memoryview, form: Form, count: int, names: Sequence[str]) -> pl.DataFrame:
+    """Named members of lines of one form."""
+    import polars as pl
+
+    data, places = _fields(text, form)
+    wanted = sorted({places[name] for name in names if name in places})
+    found = parse_fields(data, ",", wanted, pl.Float64, quote=None)
+    odd = [place for place in wanted if found[f"c{place}"].null_count()]
+    texts = parse_fields(data, ",", odd, pl.String, quote=None)
+    read = [read_failed(found[name], _unquoted(texts[name])) for name in texts.columns]
+    found = found.with_columns(*read) if read else found
+    nothing = pl.repeat(None, count, dtype=pl.Float64, eager=True)
+    columns = (found[f"c{places[name]}"] if name in places else nothing for name in names)
+    return pl.DataFrame({f"x{j}": column for j, column in enumerate(columns)})
+
+
+def _fields(text: bytes | memoryview, form: Form) -> tuple[bytes, dict[str, int]]:
+    """Lines of one form as fields below a line of the names c0, c1 …, and the place of the value of each key."""
+    head = ",".join(f"c{place}" for place in range(2 * len(form.keys) + 2)).encode() + b"\n"
+    data = b"".join([head, text])
+    places = {key: 2 + 2 * j for j, key in enumerate(form.keys)}
+    return _separated(data) if form.marked else data.translate(SEPARATORS), places
+
+
+def _separated(data: bytes) -> bytes:
+    """Marks outside strings as separators, and those inside as letters: no number holds one."""
+    letters = np.frombuffer(data, np.uint8)
+    inside = np.logical_xor.accumulate(letters == QUOTE)
+    outer, inner = (np.frombuffer(data.translate(table), np.uint8) for table in (SEPARATORS, IN_STRINGS))
+    return np.where(inside, inner, outer).tobytes()
+
+
+def _unquoted(texts: pl.Series) -> pl.Series:
+    """Values as text: without the blanks around them, strings without their quotes."""
+    return texts.str.strip_chars(" \t").str.strip_prefix('"').str.strip_suffix('"')

@@ -1,0 +1,247 @@
+"""What a reviewer asks of a release, answered from its record: what is protected, how well, by what, and what is not.
+
+The questions are those of the pyramid in NIST SP 800-226 (Guidelines for Evaluating Differential Privacy Guarantees):
+the guarantee and its unit; algorithms, utility and bias; query and threat model, side channels, security and access,
+data collection. docs/publishing.md says which answer meets which of its hazards.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from gaussmith.neighbours import ADD_REMOVE
+from gaussmith.plans.row_rule import RowRule
+from gaussmith.releases.saved import versions_of
+from gaussmith.report.citation import claim_of, version_of
+from gaussmith.texts import printable
+from gaussmith.words.blocks import describe_shape, guarantee_notes
+from gaussmith.words.keys import kappa_of
+
+if TYPE_CHECKING:
+    from gaussmith.plans.about import About
+    from gaussmith.releases import Release
+
+PERSON, RECORD = "one person", "one record"
+
+NOT_SAID = "Not stated by the curator."
+
+SAMPLER = (
+    "The noise is a whole number, an exactly rounded normal variable, added to an exact sum of whole numbers. No "
+    "floating-point arithmetic happens between a record and the noise. Random bits come from AES-256 in counter mode "
+    "under a key fresh from the operating system."
+)
+
+SIDES = (
+    "Errors, warnings, exit code and the path of the program are made not to depend on any record. How long the "
+    "release took is not covered: let nobody measure it who sees the answers."
+)
+
+NOT_PROTECTED = (
+    "That this release took place, its request, and the names and types of columns: they are public.",
+    "What the answers say about people in general: differential privacy hides one person, not what is true of many.",
+    "Several people together: k people are protected by k times μ.",
+    "The data themselves, before and beside this release: who may read them is decided elsewhere.",
+    "Traces on the machine that made the release: keep them from those who see the result.",
+)
+
+
+def rules_of(release: Release) -> list[RowRule]:
+    """How the records of each draw came from a table."""
+    return [rule for rule in release.row_rules if rule is not None]
+
+
+def who_of(rules: Iterable[RowRule | None]) -> str:
+    """Who is protected in two words: one record only where no column says which rows are one person's."""
+    return PERSON if any(rule is not None and rule.unit is not None for rule in rules) else RECORD
+
+
+def unit_of(release: Release) -> str:
+    """Who is protected, in a few words; "person" stands for whatever one value of the unit's column is."""
+    units = {rule.unit for rule in rules_of(release) if rule.unit is not None}
+    if units:
+        return f"one person with all of their rows (all rows with the same {' and '.join(sorted(units))})"
+    if rules_of(release) and all(not rule.form for rule in rules_of(release)):
+        return "one row: each row of the table is taken to be one person"
+    return "one record: each record is taken to be one person"
+
+
+EVENTS = "If a person has several rows, each row is protected by itself, and what all of them together tell is not."
+
+RELEASED = (
+    "A data release: the questions, their noise and their price were fixed before any data was read. Readers ask "
+    "nothing, and reading the answers again costs nothing."
+)
+
+COMPARED = "Compare it with guarantees of the same unit at the same δ only; from μ follows ε at any δ."
+
+
+def keys_of(release: Release) -> list[str]:
+    """Where the groups and values come from whose answers are listed; empty where there are none."""
+    lists = [piece.row_rules[piece.plan.slot.draw] for question in _questions(release) for piece in question.pieces]
+    rules = [rule for rule in lists if rule is not None]
+    found = release.plan.pays_for_keys
+    told = []
+    if any(len(rule.by) > len(rule.found) or rule.histogram is not None for rule in rules):
+        told.append("Declared, not looked up in the data. Each is answered, even where nobody is in it.")
+    if found:
+        told.append("Keys were found in the data, at the price that is stated above; a key of few people is not shown.")
+    return told
+
+
+def _questions(release: Release) -> list[Release]:
+    return [release] if len(release.plan) == 1 else list(release)
+
+
+def neighbours_of(release: Release) -> str:
+    """What may differ between two datasets that the release hides from each other."""
+    whole = "all of their rows" if any(rule.unit for rule in rules_of(release)) else "their record"
+    if release.plan.neighbours == ADD_REMOVE:
+        return f"Two datasets are neighbours if one person with {whole} is in one of them and not in the other."
+    return (
+        f"Two datasets are neighbours if they hold the same people and differ in {whole} of one of them. The number "
+        "of people is public."
+    )
+
+
+def parameters_of(release: Release) -> str:
+    """The numbers of the guarantee."""
+    g, plan = release.guarantee, release.plan
+    exact = f"Exactly: μ-Gaussian differential privacy with μ = {plan.spends.mu:.6g} (ρ = {g.rho:.4g})."
+    if plan.pays_for_keys:
+        exact = f"Of this, κ = {kappa_of(plan):.4g} for keys found in the data, and Gaussian noise of μ = "
+        exact += f"{plan.spends.mu:.6g}."
+    return f"{claim_of(release)}. {exact} All answers together, not each."
+
+
+def composition_of(release: Release) -> str:
+    """What was spent on this dataset up to this release, as the ledger had it."""
+    standing = release.standing
+    if standing is None:
+        return (
+            "This release was not charged to a ledger. What other releases about the same people took is not counted "
+            "here: add the squares of their μ to that of this one."
+        )
+    total = f"μ = {standing['mu']:.6g}"
+    if standing["epsilon"] is not None:
+        total += f", that is ε = {standing['epsilon']:.4g} at δ = {standing['budget']['delta']:g}"
+    if standing["keys_delta"]:
+        total += f" (of δ, {standing['keys_delta']:.4g} for keys found in the data and for releases of other tools)"
+    budget = standing["budget"]
+    limit = " and ".join(f"{sign} = {budget[name]:g}" for name, sign in _SIGNS.items() if name in budget)
+    which = f" on the dataset {printable(str(standing['dataset']))}" if standing["dataset"] else ""
+    count = standing["releases"]
+    so_far = f"It took {total}" if count == 1 else f"All {count:,} together: {total}"
+    return (
+        f"This is charge {count:,} of its ledger{which}. {so_far}. The ledger refuses what would exceed {limit}. "
+        "Squares of μ add up, and κ adds up beside them."
+    )
+
+
+_SIGNS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}
+
+
+def mechanism_of(release: Release) -> str:
+    """By what noise people are hidden."""
+    shapes = dict.fromkeys(describe_shape(draw.block.shape.name) for draw in release.plan.draws if not draw.is_public)
+    named = "; ".join(shapes) or "nothing is noisy: all answers are public"
+    return f"Gaussian noise shaped to what one person can change: {named}. {SAMPLER}"
+
+
+def software_of(release: Release) -> str:
+    """The versions that made it."""
+    others = ", ".join(f"{name} {version}" for name, version in sorted((versions_of(release) or {}).items()))
+    return f"Gaussmith {version_of(release)}" + (f", {others}" if others else "") + f"; plan {release.plan.hash}"
+
+
+def unprotected_of(release: Release) -> list[str]:
+    """What the guarantee does not cover."""
+    found = list(NOT_PROTECTED)
+    if release.plan.neighbours != ADD_REMOVE:
+        found.insert(0, "The number of people: it is published as it is.")
+    said = _said(release.plan.about, "unprotected")
+    return found + [f"Published beside this without protection: {text}" for text in said]
+
+
+def utility_of(release: Release) -> str:
+    """How far the answers can be from those without noise, and from the truth."""
+    return (
+        "Each answer has its standard error and a 95 % interval, which cover the noise. Values are right on average "
+        "within the bounds; clipping to bounds, limits on rows and groups, and missing values move them, and the "
+        "intervals do not cover that. Negative counts are not raised to 0, which would bias sums of them. Noise does "
+        "not shrink with a group, so relative errors are largest in the smallest groups."
+    )
+
+
+def review_rows(release: Release) -> list[tuple[str, list[str]]]:
+    """The questions of a reviewer with their answers, in the order of the guidelines."""
+    about = release.plan.about
+    model = about.deployment_model if about is not None and about.deployment_model else "central"
+    trust = f"{model.capitalize()} model: whoever runs the release can read the data and adds the noise, and must be "
+    trust += "trusted with both. Readers of the answers need not be trusted."
+    events = [] if who_of(release.row_rules) == PERSON else [EVENTS]
+    keys = keys_of(release)
+    warned = [f"{line}." for line in guarantee_notes(release.guarantee)[1:]]
+    return [
+        (
+            "Who is protected",
+            [f"{unit_of(release)[0].upper()}{unit_of(release)[1:]}.", neighbours_of(release), *events],
+        ),
+        ("How well", [parameters_of(release), *warned, COMPARED, *_because(about, "rationale_epsilon")]),
+        ("Composition so far", [composition_of(release)]),
+        ("Mechanism", [mechanism_of(release)]),
+        ("Bounds and limits", _said(about, "rationale_bounds") or [NOT_SAID + " The bounds are above."]),
+        *([("Groups and values", keys)] if keys else []),
+        ("Utility and bias", [utility_of(release)]),
+        ("Query model", [RELEASED]),
+        ("Trust", [trust, *_said(about, "actors")]),
+        ("Security and access", _said(about, "security") or [NOT_SAID]),
+        ("Side channels", [SIDES]),
+        ("Data collection and preparation", _said(about, "preprocessing") or [NOT_SAID]),
+        ("After the release", _said(about, "post_processing") or ["The answers are shown as they were released."]),
+        ("Not protected", unprotected_of(release)),
+        ("Software", [software_of(release)]),
+    ]
+
+
+def about_rows(release: Release) -> list[tuple[str, list[str]]]:
+    """What the curator says about the release itself; empty where nothing was said."""
+    about = release.plan.about
+    if about is None:
+        return []
+    period = " to ".join(filter(None, (about.data_from, about.data_until)))
+    rows = [
+        ("Name", about.name),
+        ("Published by", ", ".join(about.curator)),
+        ("Purpose", about.purpose),
+        ("Description", about.description),
+        ("Contact", about.contact),
+        ("Published", about.published),
+        ("Data of", period),
+        ("Region", about.region),
+        ("Releases", about.release_type),
+        ("Sources", ", ".join(about.sources)),
+        ("Notes", about.notes),
+    ]
+    return [(name, [text]) for name, text in rows if text]
+
+
+def rows_html(rows: list[tuple[str, list[str]]]) -> str:
+    """Questions and answers as a list; all of it escaped."""
+    told = "".join(
+        f"<div><dt>{html.escape(name)}</dt>"
+        + "".join(f"<dd>{html.escape(printable(line))}</dd>" for text in lines for line in text.split("\n"))
+        + "</div>"
+        for name, lines in rows
+    )
+    return f'<dl class="facts">{told}</dl>'
+
+
+def _said(about: About | None, name: str) -> list[str]:
+    text = "" if about is None else str(getattr(about, name))
+    return [text] if text else []
+
+
+def _because(about: About | None, name: str) -> list[str]:
+    return [f"Why: {text}" for text in _said(about, name)] or ["Why this guarantee: not stated by the curator."]

@@ -1,0 +1,188 @@
+"""Samples of an audit: what the mechanism releases, of every kind of noise, in any number, stopped early."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from planting import plant
+
+import gaussmith as gm
+from gaussmith import mechanism
+from gaussmith.audit import audit, found_samples, plan_samples, sampling, scenes
+from gaussmith.audit.recording import watch
+from gaussmith.engines.engine import Totals
+from gaussmith.noise import normal
+from gaussmith.plans.found_draws import threshold_of
+from gaussmith.totals.lifting import RepeatedTotals
+
+G = gm.Guarantee(epsilon=1, delta=1e-5)
+SAFE = {"error": 1e-11, "samples": 4_000}
+"""A true claim fails one test here less than once in 10^9 runs of this file."""
+
+
+@pytest.fixture(autouse=True)
+def few_releases(monkeypatch):
+    """Whole releases take a millisecond or more each; at an error of 1e-11 any number of them is right."""
+    monkeypatch.setattr(plan_samples, "RELEASES", 100)
+
+
+REQUESTS = {
+    "people": {
+        "unit": "person", "rows_per_unit": 3, "groups_per_unit": 1, "sums": {"spent": (0, 500)},
+        "means": {"age": (20, 100)}, "count": True, "by": {"region": ["n", "s"]},
+    },
+    "filter": {"sums": {"spent": (0, 500)}, "where": "age > 3"},
+    "found": {"unit": "person", "groups_per_unit": 1, "by": {"region": "found"}, "count": True},
+}  # fmt: skip
+
+
+MEDIANS = {
+    "rows": {},
+    "people": {"unit": "person", "rows_per_unit": 2},
+    "cities": {"unit": "person", "rows_per_unit": 1, "groups_per_unit": 1, "by": {"city": ["a", "b"]}},
+}
+
+
+@pytest.fixture
+def few_wide_releases(monkeypatch):
+    """A whole release of 256 cells takes 10 ms."""
+    monkeypatch.setattr(plan_samples, "WIDE_RELEASES", 20)
+    monkeypatch.setattr(plan_samples, "RELEASES", 60)
+    monkeypatch.setattr(scenes, "STEPS", 4)
+
+
+@pytest.mark.parametrize("name", MEDIANS)
+def test_a_median_alone_is_audited_on_an_even_choice_of_its_cells(name, few_wide_releases):
+    verdict = audit(gm.Request("people.csv", guarantee=G, medians={"wage": (0, 100)}, **MEDIANS[name]), **SAFE)
+    assert verdict.survived, str(verdict)
+    found = {each.name: each for each in verdict.attempts}
+    assert found["worst neighbours, in integers"].found == pytest.approx(1.0, abs=1e-2)
+    assert found["noise, whitened"].samples == 2_000
+    assert found["noise, whitened"].finding.endswith("128 of 256 numbers were tested, evenly chosen")
+    assert found["likelihood ratio at the worst neighbours"].samples > 0
+
+
+def test_noise_that_is_too_small_stops_the_sampling_early(monkeypatch, few_wide_releases):
+    """One hundredth of the draws, 2,000 of 128 numbers, refutes noise 10 % too small; a miss has p < 1e-300."""
+    request = gm.Request("people.csv", guarantee=G, medians={"wage": (0, 100)})
+    plant(monkeypatch, normal._draw, "    return noise", "    return (noise * 0.9).astype(np.int64)")
+    verdict = audit(request, error=1e-11, samples=400_000)
+    white = next(each for each in verdict.attempts if each.name == "noise, whitened")
+    assert white.refutes and 2_000 <= white.samples < 10_000
+    assert "early look" not in [each.name for each in verdict.attempts]  # nothing is guessed of what is refuted
+
+
+SHARED = {
+    "people": ({**REQUESTS["people"]}, "noise that draws 1, 2 share, whitened"),
+    "lent": ({"medians": {"wage": (0, 100)}, "sums": {"spent": (0, 500)}}, "noise that draws 1, 2 share, whitened"),
+    "tables": (
+        {"marginals": [["a", "b"], ["b"]], "values": {"a": ["x", "y"], "b": ["u", "v", "w"]}},
+        "noise, whitened",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_samples_are_what_the_mechanism_releases_with_the_same_noise(name):
+    """Lifted once and read by a matrix, the same recorded noise gives the same integers and features as a release."""
+    plan = gm.Request("people.csv", guarantee=G, **SHARED[name][0]).plan
+    scene = scenes.scene_of(plan)
+    totals = mechanism.add_up(scene.prepare(scene.others))
+    released = watch(lambda: mechanism.release_totals(plan, totals))
+    sampler = sampling.Sampler(plan, [totals])
+    noises = [sampling.Noise(((i, 0),)) for i, d in enumerate(plan.draws) if d.tie is None and d.block.lender is None]
+    noises += [sampling.tied_noise(plan, at) for at in range(len(plan.ties))]
+
+    def drawn():
+        sampled = np.concatenate([sampler.take(noise, 1)[0] for noise in noises])
+        return replace(released.release, noisy=(sampled[None],))
+
+    again = watch(drawn, given=released.drawn)
+    expected = np.concatenate([released.features[i][g] for noise in noises for i, g in noise.read])
+    assert not again.strayed and again.lifted == released.lifted and again.added == released.added
+    assert again.features[0][0] == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("plan", [gm.plan(gm.Box([0, -1], [1, 3]), G, count=True), gm.plan(gm.Ball(3, 1e-9), G)])
+def test_many_samples_are_single_releases_with_the_same_noise(plan):
+    draw, totals = plan.draws[0], Totals([3] * plan.draws[0].block.codes.width, 7)
+    together = watch(lambda: replace(plan.release([]), noisy=(mechanism.sample_draw(draw, totals, 5),)))
+    assert list(RepeatedTotals(totals, 3)) == [totals] * 3 and RepeatedTotals(totals, 3)[1:] == [totals] * 2
+    noise = together.drawn[-1].reshape(5, -1)
+    one_by_one = [watch(lambda: mechanism.release_totals(plan, [[totals]]), given=[each]) for each in noise]
+    assert together.lifted[-1] == tuple(y for each in one_by_one for y in each.lifted[0])
+    assert together.added[-1] == tuple(z for each in one_by_one for z in each.added[0])
+    expected = np.array([each.features[0][0] for each in one_by_one])
+    assert together.features[0] == pytest.approx(expected, rel=1e-12, abs=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", ["people", "tables"])
+def test_shared_noise_is_sampled_and_a_direction_without_enough_is_found(name, monkeypatch):
+    request, said = SHARED[name]
+    monkeypatch.setattr(plan_samples, "RELEASES", 60)
+    verdict = audit(gm.Request("people.csv", guarantee=G, **request), **SAFE)
+    assert verdict.survived, str(verdict)
+    assert next(each.samples for each in verdict.attempts if each.name == said) == SAFE["samples"]
+    right = mechanism.sample_lifted
+
+    def smaller(lifted, scale, times):
+        noisy, exact = right(lifted, scale, times), np.array([float(y) for y in lifted]) / scale
+        return exact + (noisy - exact) * np.array([0.8, *[1.0] * (len(exact) - 1)])
+
+    monkeypatch.setattr(mechanism, "sample_lifted", smaller)
+    wrong = audit(gm.Request("people.csv", guarantee=G, **request), error=1e-11, samples=20_000)
+    assert [each.name for each in wrong.refuted_by] == [said]
+
+
+@pytest.fixture
+def few_keys(monkeypatch):
+    monkeypatch.setattr(found_samples, "ROWS", 10_000)
+    monkeypatch.setattr(found_samples, "COUNTED", 4_000)
+
+
+def test_noise_of_found_keys_is_sampled_and_how_often_they_are_shown(few_keys, monkeypatch):
+    request = gm.Request("people.csv", guarantee=G, **REQUESTS["found"])
+    found = {each.name: each for each in audit(request, **SAFE).attempts}
+    assert found["noise of found keys, whitened"].samples >= SAFE["samples"]
+    assert found["found keys, how often shown"].samples >= 4_000
+    assert found["worst neighbours, in integers"].found == pytest.approx(1.0, abs=1e-9)
+    plant(monkeypatch, mechanism._pass, "noise, spare_noise = draws[0]", "noise, spare_noise = draws[0] // 2")
+    wrong = audit(request, error=1e-11, samples=2_000)
+    assert "noise of found keys, whitened" in [each.name for each in wrong.refuted_by]
+
+
+def test_a_threshold_that_shows_keys_too_easily_is_counted(few_keys, monkeypatch):
+    """Bars 2 people lower show 72 % of the keys instead of half: 4,000 keys miss that with p < 1e-100."""
+    plan = gm.Request("people.csv", guarantee=G, **REQUESTS["found"]).plan
+    threshold = threshold_of(plan.draws[0])
+    maker = found_samples._maker(plan, 0, threshold)
+    assert not found_samples._count_shown(maker, threshold, 1e-11, "keys").refutes
+    right = type(threshold).shows
+    lower = 2 * threshold.people(1)
+    monkeypatch.setattr(
+        type(threshold), "shows", lambda own, people, noise, *rest: right(own, people, noise + lower, *rest)
+    )
+    assert found_samples._count_shown(maker, threshold, 1e-11, "keys").refutes
+
+
+def test_the_verdict_says_what_was_not_sampled(monkeypatch):
+    monkeypatch.setattr(plan_samples, "MAX_WIDTH", 100)
+    monkeypatch.setattr(scenes, "STEPS", 4)
+    alone = audit(gm.Request("people.csv", guarantee=G, medians={"wage": (0, 100)}), **SAFE)
+    last = alone.attempts[-1]
+    assert (alone.survived, last.kind, last.name) == (True, "not tried", "samples")
+    assert all(each.kind != "sampled" for each in alone.attempts)
+    assert "– samples: the noise is not sampled: an audit samples noises of up to 100 numbers" in str(alone)
+
+
+def test_several_workers_draw_every_sample_once(monkeypatch):
+    """Workers are threads here: processes take seconds to start (`./run prove audit` has two)."""
+    pool = lambda workers, context, **begin: ThreadPoolExecutor(workers, **begin)  # noqa: E731
+    monkeypatch.setattr(sampling, "ProcessPoolExecutor", pool)
+    plan = gm.plan(gm.Box([0, -1], [1, 3]), G)
+    with sampling.Sampler(plan, [[[Totals([0, 0], 0)]]], processes=2) as sampler:
+        made = sampler.sample(sampling.Noise(((0, 0),)), 50_000)
+    assert made.shape == (50_000, 2) and len(np.unique(made[:, 0])) == 50_000  # a repeat has p < 1e-6 · 2^-20

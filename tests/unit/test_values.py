@@ -1,0 +1,120 @@
+"""Frozen values are what Python's own dataclasses are, whichever of their methods is called first."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from dataclasses import field, replace
+from typing import Any, ClassVar
+
+import pytest
+
+from gaussmith import values
+
+
+def make(dataclass: Any) -> dict[str, Any]:
+    @dataclass(frozen=True)
+    class Point:
+        x: int
+        y: list[int] = field(default_factory=list)
+        kind: ClassVar[str] = "point"
+        note: str = field(default="", compare=False, repr=False)
+
+    @dataclass(frozen=True, kw_only=True)
+    class Further(Point):
+        z: int = 3
+
+        def __post_init__(self) -> None:
+            if self.z < 0:
+                raise ValueError("z")
+
+    @dataclass(frozen=True, eq=False)
+    class Named:
+        name: str
+
+    @dataclass(frozen=True, init=False)
+    class Own:
+        size: int
+
+        def __init__(self, *sizes: int) -> None:
+            object.__setattr__(self, "size", sum(sizes))
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Own)
+
+    return {made.__name__: made for made in (Point, Further, Named, Own)}
+
+
+OURS, PYTHONS = make(values.dataclass), make(dataclasses.dataclass)
+
+CALLS = {
+    "init": lambda kind: vars(kind["Point"](1, note="a")),
+    "inherited": lambda kind: vars(kind["Further"](1, [2], z=4)),
+    "repr": lambda kind: [repr(kind["Point"](1, [2])), repr(kind["Further"](1)), repr(kind["Own"](1, 2))],
+    "equal": lambda kind: [
+        kind["Point"](1, note="a") == kind["Point"](1, note="b"),
+        kind["Point"](1) == kind["Point"](2),
+        kind["Point"](1) == kind["Further"](1),
+        kind["Named"]("a") == kind["Named"]("a"),
+        kind["Own"](1) == kind["Own"](2),
+    ],
+    "hash": lambda kind: [hash(kind["Further"](1, (2,))), hash(kind["Own"](1, 2))],
+    "replace": lambda kind: vars(replace(kind["Point"](1, [2], "a"), x=3)),
+    "fields": lambda kind: [[(f.name, f.kw_only) for f in dataclasses.fields(each)] for each in kind.values()],
+    "match": lambda kind: [each.__match_args__ for each in kind.values()],
+    "copy": lambda kind: vars(copy.deepcopy(kind["Further"](1))),
+    "dict": lambda kind: dataclasses.asdict(kind["Point"](1)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_values_are_pythons_dataclasses(call: str) -> None:
+    for ours in (make(values.dataclass), OURS):  # as the first call of a class, and as a later one
+        assert CALLS[call](ours) == CALLS[call](PYTHONS)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda kind: kind["Point"](),
+        lambda kind: kind["Point"](1, other=2),
+        lambda kind: kind["Further"](1, z=-1),
+        lambda kind: kind["Further"](1, [], "", 4),
+        lambda kind: setattr(kind["Point"](1), "x", 2),
+        lambda kind: setattr(kind["Point"](1), "new", 2),
+        lambda kind: delattr(kind["Point"](1), "x"),
+    ],
+)
+def test_values_refuse_what_pythons_dataclasses_refuse(call: Any) -> None:
+    told = []
+    for kind in (make(values.dataclass), PYTHONS):
+        with pytest.raises((TypeError, ValueError, dataclasses.FrozenInstanceError)) as caught:
+            call(kind)
+        told.append(type(caught.value))
+    assert told[0] is told[1]
+
+
+def test_methods_are_made_once_and_only_when_called() -> None:
+    made = make(values.dataclass)["Point"]
+    before = made.__init__
+    point = made(1)
+    assert made.__init__ is not before
+    assert "make_and_call" not in made.__init__.__code__.co_name
+    after = made.__init__
+    assert made(1) == point
+    assert made.__init__ is after
+
+
+@values.dataclass(frozen=True)
+class Stored:
+    x: int
+
+
+def test_values_can_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(Stored(1))) == Stored(1)
+
+
+def test_other_classes_are_refused() -> None:
+    with pytest.raises(TypeError, match="only frozen"):
+        values.dataclass(frozen=False)(type("Open", (), {}))

@@ -1,0 +1,96 @@
+"""The pages of the docs: no dead link, each in the menu, the generated ones complete. `./run docs` builds the site."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gaussmith import cli
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = [str(ROOT / "website"), str(ROOT / "proofs" / "jobs")]
+
+
+@pytest.fixture
+def load() -> Iterator[Any]:
+    """Modules of website/ and proofs/jobs by name."""
+    sys.path[:0] = FOLDERS
+    made: list[str] = []
+
+    def by_name(name: str) -> Any:
+        made.append(name)
+        return importlib.import_module(name)
+
+    yield by_name
+    sys.path[:] = [path for path in sys.path if path not in FOLDERS]
+    for name in made:
+        sys.modules.pop(name, None)
+
+
+def test_no_link_of_a_page_is_dead(load: Any) -> None:
+    assert list(load("links").dead_links()) == []
+
+
+def test_dead_links_are_found(load: Any, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("[a](docs/a.md#x-y) [b](docs/b.md) [c](docs/a.md#z) `[d](e.md)`\n", "utf-8")
+    (tmp_path / "docs" / "a.md").write_text("# X, y\n\n```\n# Z\n```\n", "utf-8")
+    found = list(load("links").dead_links(tmp_path))
+    assert found == ["README.md: docs/b.md", "README.md: docs/a.md#z (no such heading)"]
+
+
+def test_every_page_of_the_menu_exists(load: Any) -> None:
+    """A page that the menu does not name is put at its end when the site is built."""
+    menu = set(re.findall(r": ([\w/.-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), flags=re.M))
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    generated = {name.removeprefix("docs/") for name in load("links").GENERATED}
+    outside = {"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/results/results.md"}
+    notebooks = {f"notebooks/{path.stem}.md" for path in (ROOT / "docs" / "notebooks").glob("*.ipynb")}
+    assert len(menu) > 50 and menu <= pages | generated | outside | notebooks
+
+
+def test_nothing_of_the_site_comes_from_elsewhere() -> None:
+    settings = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert "font: false" in settings and "inventories: []" in settings
+    assert not re.search(r"https?://", settings)
+
+
+def test_the_reference_has_every_command_and_every_error(load: Any) -> None:
+    reference = load("reference")
+    commands = reference.commands_page()
+    assert all(f"## gaussmith {name}\n" in commands for name in cli.COMMANDS)
+    errors = reference.errors_page()
+    codes = re.findall(r"^## (.+)$", (ROOT / "tests/sentences/errors.md").read_text("utf-8"), flags=re.M)
+    assert len(codes) > 500 and re.findall(r"^## (.+)$", errors, flags=re.M) == codes
+    assert errors.count("cure: ") > 0.8 * len(codes) and errors.count("cause: ") > 0.8 * len(codes)
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    import gaussmith as gm
+
+    page = (ROOT / "docs" / "reference" / "api.md").read_text("utf-8")
+    documented = {name.rpartition(".")[2] for name in re.findall(r"^::: (.+)$", page, flags=re.M)}
+    errors = {name for name in gm.__all__ if name.endswith("Error")}
+    assert set(gm.__all__) - errors <= documented and "errors" in documented
+
+
+def test_the_pages_of_other_libraries_show_what_ran(load: Any) -> None:
+    for path, text in load("peers_pages").pages().items():
+        assert path.read_text("utf-8") == text, "./run prove peers --pages"
+
+
+def test_links_that_lead_nowhere_are_found_in_a_built_site(load: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<h1 id="x"></h1><a href="b.html">b</a><a href="#x">x</a><a href="#y">y</a>', "utf-8"
+    )
+    (tmp_path / "c.html").write_text(
+        '<script src="https://cdn.example/x.js"></script><a href="a.html#x">a</a>', "utf-8"
+    )
+    found = list(load("build").dead_links(tmp_path))
+    assert found == ["a.html → b.html", "a.html → #y: no such place", "c.html loads https://cdn.example/x.js"]

@@ -1,0 +1,115 @@
+"""What mkdocs does beside its own: pages that are generated, and links out of docs/.
+
+Generated: every command with its options (from `--help`), every error with its cause and cure (from the source), the
+gallery with live reports. A link to a file outside docs/ leads to a copy of that file on the site: Markdown becomes a
+page, everything else a text.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path[:0] = [str(ROOT / "src"), str(HERE), str(ROOT / "tests" / "sentences")]
+
+import gallery  # noqa: E402
+import reference  # noqa: E402
+
+PAGES = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "benchmarks/results/results.md",
+    "examples/reproduce/README.md",
+)
+LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)\s#]+)(#[^)\s]*)?(\))")
+
+
+def on_config(config: Any) -> Any:
+    """Put pages that the menu does not name at its end, so that every page can be found."""
+    named = re.findall(r"[\w/.-]+\.md", repr(config["nav"]))
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))]
+    rest = [page for page in pages if page not in named and not page.startswith("decisions/0")]
+    config["nav"] += [{"More": rest}] if rest else []
+    return config
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add what is generated, and every file outside docs/ that a page links to."""
+    made = {
+        "reference/commands.md": reference.commands_page(),
+        "reference/errors.md": reference.errors_page(),
+        **gallery.pages(),
+    }
+    for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        made[f"notebooks/{notebook.stem}.md"] = reference.notebook_page(notebook)
+    made |= {name: (ROOT / name).read_text("utf-8") for name in PAGES}
+    for name, content in made.items():
+        files.append(File.generated(config, name, content=content))
+    for name in sorted(_linked_files(files)):
+        files.append(File.generated(config, f"files/{name}.txt", content=_content(ROOT / name)))
+    for picture in (ROOT / "benchmarks" / "results").glob("*.svg"):
+        name = f"benchmarks/results/{picture.name}"
+        files.append(File.generated(config, name, content=picture.read_bytes()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Turn links out of docs/ into links on the site; a folder keeps its text alone."""
+    return LINK.sub(lambda link: _rewritten(link, page.file.src_uri), _without_marks(markdown))
+
+
+def _without_marks(markdown: str) -> str:
+    return re.sub(r"^<!-- (?:\w+: made by .*|end) -->\n", "", markdown, flags=re.M)
+
+
+def _outside(target: str, source: str) -> str | None:
+    """The path from the root of the repository, if a link from a page leads out of docs/ to something that exists."""
+    start = "" if source in PAGES else "docs"
+    path = posixpath.normpath(posixpath.join(start, posixpath.dirname(source), target))
+    if (ROOT / path).is_dir() and path.startswith("docs/"):
+        return path
+    if path.startswith("docs/") and (start or (ROOT / path).is_file()):
+        return path if not start else None
+    return path if (ROOT / path).exists() and not path.startswith("..") else None
+
+
+def _rewritten(link: re.Match[str], source: str) -> str:
+    before, target, anchor, after = link[1], link[2], link[3] or "", link[4]
+    path = _outside(target, source)
+    if path is None:
+        return link[0]
+    if path == "README.md":
+        path, anchor = "index.md", ""
+    elif path.startswith("docs/") and not (ROOT / path).is_dir():
+        path = path.removeprefix("docs/")
+    elif path not in PAGES and not path.endswith(".svg"):
+        path, anchor = f"files/{path}.txt", ""
+    return f"{before}{posixpath.relpath(path, posixpath.dirname(source) or '.')}{anchor}{after}"
+
+
+def _content(path: Path) -> bytes:
+    """A file, or the names of the files in a folder."""
+    if path.is_file():
+        return path.read_bytes()
+    names = [each.relative_to(path).as_posix() for each in sorted(path.rglob("*")) if each.is_file()]
+    return "\n".join([f"{path.relative_to(ROOT).as_posix()}/", *names, ""]).encode()
+
+
+def _linked_files(files: Files) -> set[str]:
+    found = set()
+    for file in files:
+        if file.src_uri.endswith(".md"):
+            for link in LINK.finditer(file.content_string):
+                path = _outside(link[2], file.src_uri)
+                inside = path is None or path in PAGES or (path.startswith("docs/") and not (ROOT / path).is_dir())
+                if path and not inside:
+                    found.add(path)
+    return found - {"README.md"} - {name for name in found if name.endswith(".svg")}
