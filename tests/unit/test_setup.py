@@ -161,7 +161,10 @@ def test_the_lowest_versions_have_an_environment_of_their_own(tree: Tree) -> Non
 
 
 def test_what_fails_in_a_whole_run_must_fail_twice(tree: Tree) -> None:
-    first, again = "-m pytest --cache-clear -n 2 --dist loadfile", "-m pytest --last-failed --last-failed-no-failures none"
+    first, again = (
+        "-m pytest --cache-clear -n 2 --dist loadfile",
+        "-m pytest --last-failed --last-failed-no-failures none",
+    )
     for failing, status, started in [
         ("", 0, [first]),
         ("1 --cache-clear", 0, [first, again]),
