@@ -63,7 +63,7 @@ def read_labels(what: str, given: Any) -> tuple[int, tuple[Label, ...] | None]:
 
 def check_text(what: str, label: object) -> None:
     """Refuse text that no engine can hold: lone surrogates."""
-    if isinstance(label, str) and any("\ud800" <= letter <= "\udfff" for letter in label):
+    if isinstance(label, str) and not label.isascii() and any("\ud800" <= letter <= "\udfff" for letter in label):
         raise DomainError(
             f"{what} {label!r}"[:120],
             "text must consist of valid characters",

@@ -140,7 +140,7 @@ class CrossedLift:
         """What undoes the lift."""
         return CrossedLift.of(self.sizes, self.ways, self._inverses)
 
-    @property
+    @cached_property
     def is_undone(self) -> bool:
         """Whether doubles can undo the lift: what comes back differs by less than a part in 10⁸ from what went in."""
         try:

@@ -142,7 +142,7 @@ class TiedLift:
         """R with M · R = I: it undoes what the sums of the rows are of the sums."""
         return _right_inverse(self._sums)
 
-    @property
+    @cached_property
     def is_undone(self) -> bool:
         """Whether doubles can undo the lift: what comes back differs by less than a part in 10⁸ from what went in."""
         pairs = [(self._sums, self._system), *zip(self.own, self._backs, strict=True)]
