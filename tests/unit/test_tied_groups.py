@@ -29,6 +29,28 @@ def test_groups_whose_noise_counts_people_are_released_from_plain_data(tmp_path:
     assert np.array_equal(plan.release(ROWS, ledger=book, id="groups").values, charged.values)
 
 
+@pytest.mark.parametrize("neighbours, at_most", [("add-remove", 2), ("replace-one", 1), ("replace-one", 2)])
+@pytest.mark.parametrize("matrix", [[[1.0, 0.0], [0.0, 2.0]], [[3.0, 0.0], [0.0, 1.0], [-2.0, 0.0]], [[0.0, 1.0]]])
+@pytest.mark.parametrize("count", [False, True])
+def test_answers_given_as_a_matrix_are_read_from_tied_noise(
+    matrix: list[list[float]], neighbours: str, at_most: int, count: bool
+) -> None:
+    """Each value is near its truth, and no error is below what one person can change: it is at the least, or above."""
+    asked = np.array(matrix)
+    used = asked.any(axis=0)
+    names, bounds = np.array(["a", "b"])[used], np.array([(5.0, 9.0), (-1.0, 4.0)])[used]
+    box = gm.Box(dict(zip(names.tolist(), map(tuple, bounds.tolist()), strict=True)))
+    groups = gm.Groups({"k": [0, 1, 2]}, box, at_most=at_most)
+    plan = gm.plan(groups, gm.Guarantee(mu=1e6), answers=asked[:, used], neighbours=neighbours, count=count)
+    assert plan.ties and plan.optimality >= 1
+    rows = pl.DataFrame({"k": [0, 0, 1], "a": [6.0, 7.0, 8.5], "b": [0.5, -1.0, 3.0]})
+    sums = np.array([[13.0, -0.5], [8.5, 3.0], [0.0, 0.0]]) @ asked.T
+    expected = np.column_stack([sums, [2, 1, 0]]) if count else sums
+    assert plan.release(rows).values.reshape(expected.shape) == pytest.approx(expected, abs=1e-3)
+    least = np.abs(asked[:, used] * np.abs(bounds).max(axis=1)).max(axis=1) / 1e6
+    assert (plan.standard_errors[: len(least)] >= least * (1 - 1e-9)).all()
+
+
 def test_a_solution_is_kept_for_another_guarantee(monkeypatch: pytest.MonkeyPatch) -> None:
     from gaussmith.numerics.tied import ladder
 

@@ -82,9 +82,12 @@ def feature_rows(problem: Problem[Domain]) -> Array:
     """What each feature is of the core of a group: of its columns, then of its count."""
     features, d = problem.features, problem.domain.dimension
     rows = np.zeros((features.size + bool(problem.count_weight), d + 1))
-    at = np.arange(features.size)
-    rows[at, features.index] = problem.domain.coded[1][features.index]
-    rows[at, d] = problem.coded_offsets
+    radius = problem.domain.coded[1]
+    if features.matrix is not None:
+        rows[: features.size, :d] = features.matrix * radius
+    else:
+        rows[np.arange(features.size), features.index] = radius[features.index]
+    rows[: features.size, d] = problem.coded_offsets
     if problem.count_weight:
         rows[-1, d] = 1.0
     return rows
