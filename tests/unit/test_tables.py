@@ -78,3 +78,18 @@ def test_frames_of_other_libraries_hold_the_same_table() -> None:
     assert pa.table(release).to_pylist() == rows  # by __arrow_c_stream__
     assert pl.DataFrame(release).rows(named=True) == rows
     assert str(unknown().to_pandas().dtypes["value"]) == "float64"
+
+
+def test_keys_of_several_questions_keep_their_type_unless_types_differ(tmp_path: Path) -> None:
+    table = tmp_path / "rooms.csv"
+    table.write_text("floor,room\n1,a\n2,b\n")
+    asked = {"name": "floors", "count": True, "by": {"floor": [1, 2]}}
+
+    def keys(other: list[int | str]) -> list[int | str | None]:
+        questions = [asked, {"name": "others", "count": True, "by": {"floor": other}}, {"name": "all", "count": True}]
+        released = gm.release(gm.Request(str(table), questions=questions, guarantee=G))
+        assert released.to_polars()["floor"].to_list() == [row["floor"] for row in released.rows()]
+        return [row["floor"] for row in released.rows()]
+
+    assert keys([2, 3]) == [1, 2, 2, 3, None]
+    assert keys(["cellar"]) == ["1", "2", "cellar", None]

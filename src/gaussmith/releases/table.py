@@ -47,10 +47,17 @@ def answer_columns(release: Release, confidence: float) -> dict[str, list[Any]]:
         size = len(table["answer"])
         found["question"] += [name] * size
         for column in keys:
-            found[column] += [None if key is None else str(key) for key in table.get(column, [None] * size)]
+            found[column] += table.get(column, [None] * size)
         for column in fixed:
             found[column] += table[column]
-    return _with_lost(release, found)
+    return _with_lost(release, found | {column: _of_one_type(found[column]) for column in keys})
+
+
+def _of_one_type(keys: list[Any]) -> list[Any]:
+    """Keys of one column in several questions: as they are, or as texts where their types differ."""
+    if len({type(key) for key in keys if key is not None}) <= 1:
+        return keys
+    return [None if key is None else str(key) for key in keys]
 
 
 def _with_lost(release: Release, found: dict[str, list[Any]]) -> dict[str, list[Any]]:
