@@ -118,9 +118,10 @@ def draw_table(rng: Rng, size: int) -> pl.DataFrame:
 def draw_question(rng: Rng, unit: bool, most: int) -> dict[str, Any]:
     columns = rng.permutation(list(BOUNDS)).tolist()
     sums, means = columns[: rng.integers(0, 3)], columns[rng.integers(0, 3) :]
-    asked: dict[str, Any] = {"sums": {c: BOUNDS[c] for c in sums}, "means": {c: BOUNDS[c] for c in means}}
-    asked = {name: held for name, held in asked.items() if held}
-    if unit and means:
+    spreads = columns[:1] if rng.random() < 0.3 else []
+    wanted = {"sums": sums, "means": means, "variances": spreads}
+    asked: dict[str, Any] = {name: {c: BOUNDS[c] for c in some} for name, some in wanted.items() if some}
+    if unit and (means or spreads):
         asked["mean_of"] = str(rng.choice(["units", "rows"]))
     chosen = rng.random()
     if chosen < 0.4 or not asked:
@@ -144,10 +145,13 @@ def compute(rows: pl.DataFrame, asked: dict[str, Any], unit: bool) -> dict[str, 
     clipped = {c: np.clip(raw[c], *BOUNDS[c]) for c in BOUNDS}
     held = {c: [own for i in ids if len(own := raw[c][(people == i) & ~np.isnan(raw[c])])] for c in BOUNDS}
     found = {f"{c}_sum": float(sum(np.clip(own.sum(), *BOUNDS[c]) for own in held[c])) for c in asked.get("sums", ())}
-    for c in asked.get("means", ()):
+    for c in {*asked.get("means", ()), *asked.get("variances", ())}:
         each = [np.clip(own, *BOUNDS[c]).mean() for own in held[c]]
         over = each if asked.get("mean_of") == "units" else clipped[c][~np.isnan(clipped[c])]
-        found[f"{c}_mean"] = float(np.mean(over)) if len(over) else np.nan
+        if c in asked.get("means", ()):
+            found[f"{c}_mean"] = float(np.mean(over)) if len(over) else np.nan
+        if c in asked.get("variances", ()):
+            found[f"{c}_variance"] = float(np.var(over)) if len(over) > 1 else np.nan
     if "count" in asked:
         found["count"] = len(rows) if asked["count"] == "rows" else len(ids)
     return found
@@ -155,6 +159,7 @@ def compute(rows: pl.DataFrame, asked: dict[str, Any], unit: bool) -> dict[str, 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_requests(seed: int) -> None:
+    """A mean over rows beside a variance was once off by the middle of its bounds."""
     rng = np.random.default_rng(seed)
     table, unit = draw_table(rng, int(rng.integers(5, 60))), bool(rng.random() < 0.6)
     most = int(table["p"].value_counts()["count"].to_numpy().max())

@@ -47,7 +47,7 @@ class Means(Statistic):
     def needs(cls, columns: Sequence[BoundedColumn], of: str) -> tuple[Need, ...]:
         """Distances from the middle, of records, of people's own means or of rows; and how many of these there are."""
         if of == "rows":
-            return Value(columns[0], ROW_SUM), One(of_rows=True)
+            return Value(columns[0], ROW_SUM, centred=True), One(of_rows=True)
         return Value(columns[0], TOTAL if of == "records" else MEAN, centred=True), One()
 
     @classmethod
