@@ -63,19 +63,25 @@ UNIT = [
     "shared_noise", "extreme_scales", "vector_means", "parts", "threads", "failures", "receipt", "questions", "request",
     "statistics", "weighted_tables", "tied_groups", "crossed_ties", "shared_scan", "word_products", "checks",
     "private_bounds", "suggested_requests", "complete_by_type", "keys_first", "audit", "other_tools", "codes",
-    "whole_columns",
+    "whole_columns", "mechanism", "tied_lift", "private_bins", "bins", "quantile_requests", "cells_by_groups",
+    "sharing", "mean_within", "rehearsal", "contrasts", "audit_samples", "saved_requests", "tables", "sources",
+    "accuracy_first", "separated", "queries", "refused_questions", "streams", "catalogue", "presented", "told_plans",
+    "identity", "hostile_texts",
 ]  # fmt: skip
 PROPERTIES = [
     "sensitivity", "cell_sensitivity", "exact", "guarantee", "largest", "largest_moments", "largest_unlisted",
     "ledger_units", "person_numbers", "row_moments", "shapes_of_points", "sums", "uncentred_codes", "looks", "units",
     "found_releases", "request_sensitivity", "stages", "vector_stages", "longer_requests",
+    "keys_first", "found_rules", "proof_of_keys", "tied_largest", "tied_largest_sizes", "crossed_largest", "staircases",
+    "doors", "statistics_requests", "whole_requests", "rows_in_whole_requests",
 ]  # fmt: skip
 TESTS = {  # those of pages, files, engines, Spark, set-up and other programs are left out
     "golden": ["golden"],
     "unit": UNIT,
     "properties": PROPERTIES,
     "theorems": ["*"],
-    "statistics": ["noise"],
+    "statistics": ["noise", "releases", "people_releases", "tied_releases", "cell_releases", "crossed_releases"],
+    "stories": ["cli_ledger", "cli_refusals", "histograms", "moments", "verify"],
     "engines": ["forms"],
 }
 OPTIONS = ["-q", "--assert=plain", "--tb=native", "-p", "no:cacheprovider", f"--rootdir={ROOT}"]

@@ -8,17 +8,21 @@ import numpy as np
 import pytest
 from refusals import refused
 
+from gaussmith.engines import duckdb
+from gaussmith.engines.engine import BATCH_ROWS
 from gaussmith.problem import codes
 from gaussmith.problem.codes import BallCodes, BoxCodes, centre_of, nearest_to_zero
 from gaussmith.problem.squares import FOLD
+from gaussmith.totals import group_rows
 
 BOUNDS = [(2.0**-60, 1.0), (-1.0, 3 * 2.0**-54), (-0.1, 0.2), (-(2.0**-60), 1.0), (0.0, 1 + 0.75 * 2.0**-41)]
 """Distances that are no doubles, and one whose last part of a step would be rounded up."""
 
 
 def test_limits_leave_room_in_64_bits() -> None:
-    assert codes.BLOCK_ROWS << codes.BITS + 1 < 1 << 63  # a code is at most 2^(BITS + 1)
-    assert codes.BLOCK_ROWS * codes.BALL_STEPS < 1 << 63
+    for rows in (BATCH_ROWS, duckdb.BATCH_ROWS, group_rows.MAX_ROWS):  # as many codes are added up in words
+        assert rows << codes.BITS + 1 < 1 << 63  # a code is at most 2^(BITS + 1)
+        assert rows * codes.BALL_STEPS < 1 << 63
     assert int(codes.MAX_WHOLE) << 41 <= 1 << 63
 
 

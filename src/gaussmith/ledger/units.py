@@ -99,7 +99,7 @@ def budget_square(guarantee: Guarantee, keys_delta: Fraction = NO_KEYS) -> Fract
 
 
 def _mu_beside_keys(epsilon: float, delta: float, K: Fraction) -> float:
-    rest = (smaller_reading(delta) - K) / (1 - K)
+    rest = smaller_reading(delta) - K
     if rest <= 0:
         raise GuaranteeError(
             f"keys_delta={float(K):g} of delta={delta:g}",

@@ -1,0 +1,130 @@
+"""The accounts of a ledger, entry by entry, as verification recomputes them; and what a ledger reads of itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from refusals import refused
+
+import gaussmith as gm
+from gaussmith.guarantee import Guarantee
+from gaussmith.ledger import Entry, Ledger
+from gaussmith.ledger.chain import check_links, follow, software
+from gaussmith.ledger.other_tools import _check
+from gaussmith.ledger.sqlite import _is_alive
+from gaussmith.ledger.units import UNIT_BITS, charge_units
+from gaussmith.ledger.verification import _check_accounts
+
+HALF = Guarantee(mu=0.5)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "a.ledger", Guarantee(mu=1), unit="person")
+
+
+def charged(ledger: Ledger, *names: str) -> list[Entry]:
+    for name in names:
+        ledger.reserve(name, "request", HALF, neighbours="add-remove")
+    return ledger.entries()
+
+
+def test_an_id_is_charged_once(ledger: Ledger) -> None:
+    first, second = charged(ledger, "a")
+    again = follow(second, "reserve", _body(second), release_id="a", charge=second.charge)
+    with refused("ledger-id-charged-twice", id="a"):
+        _check_accounts([first, second, again], "here")
+    other = follow(second, "reserve", _body(second), release_id="b", charge=second.charge)
+    assert set(_check_accounts([first, second, other], "here")[0]) == {"a", "b"}
+
+
+def _body(entry: Entry) -> dict[str, Any]:
+    return dict(json.loads(entry.body))
+
+
+@pytest.mark.parametrize("units", [-1, 0, 1])
+def test_no_more_is_given_back_than_was_charged(ledger: Ledger, units: int) -> None:
+    first, second = charged(ledger, "a")
+    taken = Fraction(charge_units(HALF.mu) + units, 1 << UNIT_BITS)
+    last = follow(second, "store", {"taken": str(taken)}, release_id="a", request_hash="request", charge=units)
+    if units > 0:
+        with refused("ledger-gives-back-too-much", entry=2):
+            _check_accounts([first, second, last], "here")
+    else:
+        assert list(_check_accounts([first, second, last], "here")[1]) == ["a"]
+
+
+def test_only_what_was_charged_gives_back(ledger: Ledger) -> None:
+    first, second = charged(ledger, "a")
+    last = follow(second, "store", {"taken": "1/8"}, release_id="b", request_hash="request", charge=1 << UNIT_BITS - 3)
+    with refused("ledger-gives-back-too-much", entry=2):
+        _check_accounts([first, second, last], "here")
+
+
+def test_a_chain_has_a_beginning() -> None:
+    with refused("ledger-without-entries"):
+        check_links([], "here")
+
+
+def test_an_entry_names_the_version_that_wrote_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert software() == gm.__version__
+    monkeypatch.setattr(gm, "__version__", "another")
+    assert software.__wrapped__() == "another"
+
+
+def test_a_unit_from_the_beginning_does_not_hide_the_neighbours_of_charges(ledger: Ledger) -> None:
+    charged(ledger, "a")
+    assert ledger.unit == ("person",)
+    with refused("ledger-of-other-neighbours"):
+        ledger.reserve("b", "request", HALF, neighbours="replace-one")
+
+
+def test_what_a_ledger_protects_is_read_past_an_entry_that_is_missing(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "b.ledger", Guarantee(mu=1))
+    for name, unit in (("a", None), ("b", "person")):
+        ledger.reserve(name, "request", HALF, unit=unit)
+    with sqlite3.connect(tmp_path / "b.ledger") as connection:
+        connection.execute("DROP TRIGGER gaussmith_entries_DELETE")
+        connection.execute("DELETE FROM gaussmith_entries WHERE seq = 1")
+    connection.close()
+    assert ledger.unit == ("person",)
+    with refused("ledger-entry-missing", entry=1):
+        ledger.verify()
+
+
+def test_an_id_of_200_characters_is_the_longest(ledger: Ledger) -> None:
+    assert ledger.reserve("x" * 200, "request", HALF).release_id == "x" * 200
+    with refused("ledger-name-unusable"):
+        ledger.reserve("x" * 201, "request", HALF)
+
+
+def test_another_tool_may_state_an_epsilon_of_100() -> None:
+    _check(100, 0.0, None, "")
+    with refused("other-epsilon-out-of-range"):
+        _check(100.5, 0.0, None, "")
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["sleep", "60"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only there a process can be looked at")
+def test_a_process_is_looked_at_and_not_disturbed(sleeper: subprocess.Popen[bytes]) -> None:
+    assert _is_alive(sleeper.pid)
+    with pytest.raises(subprocess.TimeoutExpired):
+        sleeper.wait(0.05)
+    sleeper.kill()
+    sleeper.wait()
+    assert not _is_alive(sleeper.pid)
