@@ -38,6 +38,11 @@ def test_no_ledger(path: Path) -> None:
     assert not path.exists()
 
 
+def test_the_home_of_nobody_is_a_path_like_any_other() -> None:
+    with refused("no-such-ledger"):
+        Ledger("~nobody-of-this-name/study.ledger")
+
+
 def test_a_ledger_is_not_overwritten(ledger: Ledger, path: Path) -> None:
     ledger.reserve("r", "request", EIGHTH)
     with refused("ledger-exists", LedgerError, ledger=str(path)):
