@@ -12,6 +12,7 @@ from gaussmith.engines import duckdb
 from gaussmith.engines.engine import BATCH_ROWS
 from gaussmith.problem import codes
 from gaussmith.problem.codes import BallCodes, BoxCodes, centre_of, nearest_to_zero
+from gaussmith.problem.sql import literal
 from gaussmith.problem.squares import FOLD
 from gaussmith.totals import group_rows
 
@@ -65,7 +66,12 @@ def test_substitutes_lie_where_they_are_said_to() -> None:
 
 @pytest.mark.parametrize("d", [1, 31, 32, 33, 70])
 def test_spark_is_told_to_add_every_square_of_a_ball_once(d: int) -> None:
-    text = BallCodes(np.zeros(d), 1.0).spell(range(d))[4][-1]
+    told = BallCodes(np.zeros(d), 1.0)
+    full = literal(told.margin * codes.BALL_STEPS)
+    assert told.spell(range(d))[6] == [
+        f"if(h > shrink, u{j} * (shrink * {full}), z{j} * {full}) y{j}" for j in range(d)
+    ]
+    text = told.spell(range(d))[4][-1]
     assert text.endswith(" root")
     blocks = text.removeprefix("sqrt(").removesuffix(") root").split(") + (")
     assert [each.count("*") for each in blocks] == [min(FOLD, d - s) for s in range(0, d, FOLD)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -16,8 +17,8 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.guarantee import Guarantee
-from gaussmith.ledger import Entry, Ledger
-from gaussmith.ledger.chain import check_links, follow, software
+from gaussmith.ledger import Entry, Ledger, failpoints, sqlite
+from gaussmith.ledger.chain import canonical, check_links, follow, software
 from gaussmith.ledger.other_tools import _check
 from gaussmith.ledger.sqlite import _is_alive
 from gaussmith.ledger.units import UNIT_BITS, charge_units
@@ -69,6 +70,42 @@ def test_only_what_was_charged_gives_back(ledger: Ledger) -> None:
         _check_accounts([first, second, last], "here")
 
 
+@pytest.mark.parametrize(("off", "fits"), [(1e-11, True), (1e-8, False), (-1e-8, False)])
+def test_a_charge_is_that_of_its_guarantee(ledger: Ledger, off: float, fits: bool) -> None:
+    """But for the last digits: another version may have found them in another way."""
+    first, second = charged(ledger, "a")
+    mu = HALF.mu * (1 + off)
+    last = follow(second, "reserve", {**_body(second), "mu": mu}, release_id="b", charge=charge_units(mu))
+    if fits:
+        assert list(_check_accounts([first, second, last], "here")[0]) == ["a", "b"]
+    else:
+        with refused("ledger-mu-wrong", entry=2):
+            _check_accounts([first, second, last], "here")
+
+
+def test_the_head_of_another_ledger_of_the_same_length(ledger: Ledger, tmp_path: Path) -> None:
+    charged(ledger, "a")
+    charged(Ledger.create(tmp_path / "other.ledger", Guarantee(mu=1)), "a")
+    (tmp_path / "a.ledger.head").write_bytes((tmp_path / "other.ledger.head").read_bytes())
+    with refused("ledger-history-rewritten", entry=1):
+        ledger.reserve("b", "request", HALF)
+    with refused("ledger-history-rewritten", entry=1):
+        ledger.verify()
+
+
+def test_what_is_hashed_is_ascii() -> None:
+    assert canonical({"b": "é"}) == '{"b":"\\u00e9"}'
+
+
+def test_only_the_failpoint_that_was_named_kills(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda *each: killed.append(each))
+    monkeypatch.setenv(failpoints.VARIABLE, "after-noise")
+    for name in failpoints.NAMES:
+        failpoints.failpoint(name)
+    assert killed == [(os.getpid(), signal.SIGKILL)]
+
+
 def test_a_chain_has_a_beginning() -> None:
     with refused("ledger-without-entries"):
         check_links([], "here")
@@ -85,6 +122,30 @@ def test_a_unit_from_the_beginning_does_not_hide_the_neighbours_of_charges(ledge
     assert ledger.unit == ("person",)
     with refused("ledger-of-other-neighbours"):
         ledger.reserve("b", "request", HALF, neighbours="replace-one")
+
+
+def test_neighbours_that_are_known_do_not_hide_a_unit_that_comes_later(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "b.ledger", Guarantee(mu=1))
+    ledger.reserve("a", "request", HALF, neighbours="add-remove")
+    assert ledger.unit is None
+    ledger.reserve("b", "request", HALF, neighbours="add-remove", unit="person")
+    assert ledger.unit == ("person",)
+    with refused("ledger-of-another-unit"):
+        ledger.reserve("c", "request", HALF, unit="house")
+
+
+def test_a_whole_charge_with_too_much_for_keys_is_refused_for_its_keys(ledger: Ledger) -> None:
+    with refused("keys-budget-exceeded"):
+        ledger.reserve("a", "request", Guarantee(mu=1), keys_delta=1e-9)
+    assert ledger.spent == 0
+
+
+def test_a_new_head_and_its_folder_are_on_disk(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[Path] = []
+    monkeypatch.setattr(sqlite, "_flush", flushed.append)
+    charged(ledger, "a")
+    head = Path(ledger.where + ".head")
+    assert flushed == [head.with_name(f".{head.name}.new"), head.parent]
 
 
 def test_what_a_ledger_protects_is_read_past_an_entry_that_is_missing(tmp_path: Path) -> None:
@@ -128,3 +189,13 @@ def test_a_process_is_looked_at_and_not_disturbed(sleeper: subprocess.Popen[byte
     sleeper.kill()
     sleeper.wait()
     assert not _is_alive(sleeper.pid)
+
+
+def test_a_process_that_cannot_be_looked_at_counts_as_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kill(process: int, signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", kill)
+    assert _is_alive(1)
+    monkeypatch.setattr(os, "name", "nt")
+    assert _is_alive(2**70)

@@ -84,9 +84,33 @@ def test_an_outlook_tells_shares_of_the_whole(tmp_path: Path) -> None:
     assert (found.share, found.left, found.times) == (0.25, 0.5, 3)
 
 
+def test_an_outlook_counts_keys_too(tmp_path: Path) -> None:
+    ledger = make(tmp_path, keys_delta=2.0**-20, mu=1)
+    ledger.reserve("a", "hash", Guarantee(mu=0.5), keys_delta=2.0**-22)
+    assert [ledger.afford(Guarantee(mu=mu), 2.0**-k).times for mu, k in ((0.5, 21), (0.8, 22), (0.25, 22))] == [1, 1, 3]
+    with refused("keys-budget-exceeded"):
+        ledger.afford(Guarantee(mu=0.5), 2.0**-20)
+
+
+def test_an_outlook_tells_what_is_left_afterwards(tmp_path: Path) -> None:
+    ledger = make(tmp_path, epsilon=3, delta=1e-6)
+    part = Guarantee(epsilon=1, delta=1e-6)
+    found = ledger.afford(part)
+    ledger.reserve("a", "hash", part)
+    assert (found.epsilon_before, found.epsilon_after) == (3, ledger.remaining_epsilon)
+
+
+def test_what_fits_to_the_last_unit_is_told() -> None:
+    units = charge_units(Guarantee(epsilon=1, delta=1e-6).mu)
+    assert largest_epsilon(units, Guarantee(epsilon=3, delta=1e-6)) == 1
+    assert largest_epsilon(units - 1, Guarantee(epsilon=3, delta=1e-6)) < 1  # type: ignore[operator]
+
+
 def test_a_row_tells_what_a_release_took_after_it_gave_some_back(tmp_path: Path) -> None:
     ledger = make(tmp_path, mu=1)
     ledger.reserve("a", "hash", Guarantee(mu=0.5))
     ledger.store("a", b"release", taken=Fraction(1, 16))
     assert [row["share"] for row in ledger.history()] == [1 / 16]
     assert ledger.remaining == ledger.budget * 15 // 16
+    ledger.reserve("b", "hash", Guarantee(mu=1e-100))
+    assert ledger.history()[1]["share"] == 2.0**-256

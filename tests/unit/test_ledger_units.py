@@ -66,10 +66,11 @@ def test_what_no_tool_can_promise_is_refused(ledger: gm.Ledger, asked: dict[str,
 
 def test_a_standing_tells_what_was_charged_up_to_an_entry(ledger: gm.Ledger) -> None:
     first = add_release(ledger, mu=0.25, id="a", note="b" * 1000)
-    add_release(ledger, epsilon=0.1, delta=5e-8, id="b")
+    second = add_release(ledger, epsilon=0.1, delta=5e-8, id="b")
     told = standing_of(ledger, first.receipt)
     assert (told["releases"], told["mu"], told["keys_delta"]) == (1, 0.25, 0.0)
     last = standing_of(ledger, list(ledger.entries())[-1].receipt)
+    assert standing_of(ledger, second.receipt) == last
     assert last["releases"] == 2 and 5e-8 <= last["keys_delta"] < 5.001e-8 and last["mu"] > 0.25
     expected = Guarantee(mu=last["mu"]).epsilon_at(delta=1e-6 - 5e-8)
     assert last["epsilon"] == pytest.approx(expected, rel=1e-9) and expected > told["epsilon"]

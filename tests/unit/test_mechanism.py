@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -133,3 +134,40 @@ def test_a_stream_is_too_short_for_stages() -> None:
     request = ask(TABLE.to_arrow().to_reader(), keys_first=True)
     with refused("reader-read-several-times"):
         gm.release(request)
+
+
+def test_a_question_may_be_released_beside_a_draw_that_nobody_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draw that counts everybody for the noise it shares is read like the question's own."""
+    plan = gm.Request(TABLE, questions=[{**QUESTIONS[1], "groups_per_unit": 1}, QUESTIONS[2]], guarantee=GUARANTEE).plan
+    alone = replace(plan, slots=plan.slots[:1])
+    assert len(alone.draws) == 2 and len(alone.slots) == 1
+    noise_of(monkeypatch, 0)
+    release = alone.release(TABLE)
+    assert [release[key].value for key in "fm"] == pytest.approx([500, 500], rel=1e-9)
+
+
+def test_sums_with_noise_are_exact_beyond_words() -> None:
+    noise = np.array([1, -1], np.int64)
+    assert mechanism.add([2**63 - 1, 2**80], noise).tolist() == [2**63, 2**80 - 1]
+    words = mechanism.add(np.array([5, 7], np.int64), noise)
+    assert words.dtype == np.int64 and words.tolist() == [6, 6]
+
+
+def test_questions_about_found_keys_keep_to_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [QUESTIONS[0], {"name": "sexes", "by": {"sex": "found"}, "groups_per_unit": 1, "sums": {"spent": (0, 6)}}]
+    noise_of(monkeypatch, 0)
+    release = gm.release(gm.Request(TABLE, unit="person", questions=asked, guarantee=GUARANTEE))
+    assert release["keys"].labels == tuple((key,) for key in SIZES)
+    assert release["sexes"].labels == (("f",), ("m",))
+    assert release["sexes"]["f"].value + release["sexes"]["m"].value == pytest.approx(sum(SPENT.values()), rel=1e-9)
+
+
+def test_all_draws_of_a_question_about_found_keys_have_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = ask(means={"spent": (0, 6)}, mean_of="units")
+    assert len(request.plan.draws) == 2
+    noise_of(monkeypatch, 0)
+    release = gm.release(request)
+    assert [each and each.labels for each in release.shown] == [tuple((key,) for key in SIZES)] * 2
+    for key, n in SIZES.items():
+        assert release[key]["count"].value == pytest.approx(n, rel=1e-9)
+        assert release[key]["spent_mean"].value == pytest.approx(SPENT[key] / n, rel=1e-9)
