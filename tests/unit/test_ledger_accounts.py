@@ -195,7 +195,30 @@ def test_a_process_that_cannot_be_looked_at_counts_as_alive(monkeypatch: pytest.
     def kill(process: int, signal: int) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(os, "kill", kill)
-    assert _is_alive(1)
-    monkeypatch.setattr(os, "name", "nt")
-    assert _is_alive(2**70)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "kill", kill)
+        found = [_is_alive(1)]
+        patch.setattr(os, "name", "nt")
+        found += [_is_alive(2**70)]
+    assert found == [True, True]
+
+
+def test_damage_beside_the_entries_is_found_too(ledger: Ledger, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "a.ledger") as connection:
+        connection.execute("CREATE TABLE notes (x)")
+        connection.execute("INSERT INTO notes VALUES (NULL)")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = 'CREATE TABLE notes (x NOT NULL)' WHERE name = 'notes'")
+    connection.close()
+    with refused("ledger-damaged"):
+        ledger.verify()
+
+
+def test_a_draft_that_is_gone_is_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def link(*_: object) -> None:
+        raise FileNotFoundError(2, "gone")
+
+    monkeypatch.setattr(os, "link", link)
+    with refused("ledger-not-created"):
+        Ledger.create(tmp_path / "none.ledger", Guarantee(mu=1))
+    assert list(tmp_path.iterdir()) == []

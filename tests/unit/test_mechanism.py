@@ -131,9 +131,35 @@ def test_beside_found_keys_sums_must_fit_the_plan(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_stream_is_too_short_for_stages() -> None:
-    request = ask(TABLE.to_arrow().to_reader(), keys_first=True)
-    with refused("reader-read-several-times"):
-        gm.release(request)
+    """Each stage reads it once."""
+    staged = gm.plan(gm.GaussianData(names=["spent", "more"], rows=4000), GUARANTEE)
+    assert staged.staging is not None
+    rows = pl.DataFrame({"spent": np.arange(1000.0), "more": np.arange(1000.0)})
+    assert len(staged.release(rows).values) == 2
+    with refused("reader-read-several-times", queries=2):
+        staged.release(rows.to_arrow().to_reader())
+    with refused("staged-plan-released-alone"):
+        mechanism.refuse_stages(staged)
+
+
+def test_pairs_are_refused_where_the_number_of_people_is_public() -> None:
+    domain = gm.Counts(["x", "y"], at_most=1)
+    pairs = pl.DataFrame({"person": [1, 2], "item": ["x", "y"]})
+    with refused("pairs-under-replace-one"):
+        gm.plan(domain, GUARANTEE, neighbours="replace-one").release(pairs, form="pairs")
+    assert len(gm.plan(domain, GUARANTEE).release(pairs, form="pairs").values) == 2
+
+
+def test_a_column_that_may_be_missing_by_now_is_refused() -> None:
+    """What a type promised when the request was planned must hold when its table is read."""
+    request = gm.Request(pl.DataFrame({"a": [1] * 10}).to_pandas(), means={"a": (0, 2)}, guarantee=GUARANTEE)
+    rules = [draw.row_rule for draw in request.plan.draws if draw.row_rule is not None]
+    assert [rule.complete_by_type for rule in rules] == [("a",)]
+    gm.release(request)
+    later = pl.DataFrame({"a": [1.0, None]}).to_pandas()
+    with refused("column-may-be-missing-now", column="a"):
+        mechanism.prepare_request(request.plan, later)
+    mechanism.prepare_request(request.plan, later, is_made_up=True)
 
 
 def test_a_question_may_be_released_beside_a_draw_that_nobody_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
