@@ -10,10 +10,11 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.guarantee import Guarantee
+from gaussmith.ledger import units
 from gaussmith.ledger.chain import follow
 from gaussmith.ledger.other_tools import add_release, larger_reading
 from gaussmith.ledger.standing import standing_of
-from gaussmith.ledger.units import UNIT_BITS, charge_units, largest_mu, square_units
+from gaussmith.ledger.units import UNIT_BITS, budget_square, charge_units, keys_units, largest_mu, square_units
 
 
 def test_squares_are_rounded_up_to_whole_units() -> None:
@@ -28,6 +29,11 @@ def test_squares_are_rounded_up_to_whole_units() -> None:
 def test_a_single_unit_has_a_mu_and_none_has_not() -> None:
     assert largest_mu(0) == largest_mu(-1) == 0
     assert largest_mu(1) == 2.0 ** -(UNIT_BITS // 2)
+
+
+def test_no_keys_cost_nothing() -> None:
+    assert keys_units(units.NO_KEYS) == 0
+    assert budget_square(Guarantee(epsilon=1, delta=1e-6), units.NO_KEYS) == Guarantee(epsilon=1, delta=1e-6).charge()
 
 
 def test_charges_for_keys_add_up_over_entries() -> None:

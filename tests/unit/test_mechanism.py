@@ -197,3 +197,13 @@ def test_all_draws_of_a_question_about_found_keys_have_the_same_groups(monkeypat
     for key, n in SIZES.items():
         assert release[key]["count"].value == pytest.approx(n, rel=1e-9)
         assert release[key]["spent_mean"].value == pytest.approx(SPENT[key] / n, rel=1e-9)
+
+
+def test_means_over_rows_of_found_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read from more numbers than they are."""
+    request = ask(means={"spent": (0, 6)}, rows_per_unit=3)
+    assert request.plan.draws[1].block.shape.features.shape == (2, 3)
+    noise_of(monkeypatch, 0)
+    release = gm.release(request)
+    for key, n in SIZES.items():
+        assert release[key]["spent_mean"].value == pytest.approx(SPENT[key] / n, rel=1e-9)
