@@ -163,6 +163,24 @@ def test_another_format(ledger: Ledger, path: Path, other: int, says: str) -> No
             attempt()
 
 
+@pytest.mark.parametrize("column", ["format", "head_seq"])
+@pytest.mark.parametrize("value", ["'two'", "2.5", "x'00'"])
+def test_a_number_that_is_none(ledger: Ledger, path: Path, column: str, value: str) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE gaussmith_ledgers SET {column} = {value}")
+    connection.close()
+    with refused("ledger-damaged"):
+        Ledger(path)
+
+
+def test_a_ledger_without_its_own_row(ledger: Ledger, path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM gaussmith_ledgers")
+    connection.close()
+    with refused("ledger-damaged"):
+        Ledger(path)
+
+
 def test_the_tables_of_the_first_format_are_refused_in_words(tmp_path: Path) -> None:
     """As version 1 made them: without κ, and so without the columns that are read now."""
     path = tmp_path / "study.ledger"
