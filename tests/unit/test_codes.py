@@ -76,3 +76,9 @@ def test_spark_is_told_to_add_every_square_of_a_ball_once(d: int) -> None:
     blocks = text.removeprefix("sqrt(").removesuffix(") root").split(") + (")
     assert [each.count("*") for each in blocks] == [min(FOLD, d - s) for s in range(0, d, FOLD)]
     assert [each for block in blocks for each in block.strip("()").split(" + ")] == [f"u{j} * u{j}" for j in range(d)]
+
+
+def test_sql_has_the_margin_of_a_ball() -> None:
+    ball = BallCodes(np.zeros(2), 1.0)
+    full = literal(ball.margin * codes.BALL_STEPS)
+    assert ball.spell(range(2))[6] == [f"if(h > shrink, u{j} * (shrink * {full}), z{j} * {full}) y{j}" for j in (0, 1)]

@@ -192,7 +192,10 @@ def test_a_process_is_looked_at_and_not_disturbed(sleeper: subprocess.Popen[byte
 
 
 def test_a_process_that_cannot_be_looked_at_counts_as_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
     def kill(process: int, signal: int) -> None:
+        asked.append((process, signal))
         raise PermissionError
 
     with monkeypatch.context() as patch:
@@ -201,6 +204,7 @@ def test_a_process_that_cannot_be_looked_at_counts_as_alive(monkeypatch: pytest.
         patch.setattr(os, "name", "nt")
         found += [_is_alive(2**70)]
     assert found == [True, True]
+    assert asked == [(1, 0)]  # a signal of 0 only asks
 
 
 def test_damage_beside_the_entries_is_found_too(ledger: Ledger, tmp_path: Path) -> None:
