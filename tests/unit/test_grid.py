@@ -279,7 +279,7 @@ def test_many_groups_are_lifted_as_each_alone(columns: int) -> None:
 
 @pytest.mark.parametrize("answers", ["sums", [[1, 1], [1, -2]]], ids=["sums", "a matrix"])
 @pytest.mark.parametrize(("neighbours", "count"), [("add-remove", False), ("add-remove", True), ("replace-one", False)])
-def test_many_groups_are_lifted_as_each_alone(neighbours: str, count: bool, answers: Any) -> None:
+def test_groups_of_a_plan_are_lifted_as_each_alone(neighbours: str, count: bool, answers: Any) -> None:
     """With the number of records, where the lift takes it, and without."""
     asked = {"neighbours": neighbours, "count": count, "answers": answers}
     block = gm.plan(gm.Box([0, -3], [1, 8]), gm.Guarantee(mu=1), **asked).block
@@ -288,11 +288,3 @@ def test_many_groups_are_lifted_as_each_alone(neighbours: str, count: bool, answ
     assert rows is not None and rows.shape == (3, block.grid.lift.shape[0])
     for row, each, n in zip(rows, sums, records, strict=True):
         assert row.tolist() == list(block.grid.lifted(block.codes, each.tolist(), int(n)))
-
-
-def test_many_groups_are_lifted_by_a_matrix_that_takes_no_number_of_records() -> None:
-    grid = Grid(Dense(np.array([[3.0, 1.0], [1.0, -2.0]])), 1.0)
-    sums, records = np.array([[5, 7], [1 << 20, 3]], np.int64), np.array([3, 2], np.int64)
-    rows = grid.lifted_rows(CODES, sums, records)
-    assert rows is not None
-    assert rows.tolist() == [list(grid.lifted(CODES, s.tolist(), int(n))) for s, n in zip(sums, records, strict=True)]
