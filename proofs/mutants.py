@@ -8,7 +8,7 @@ Writes docs/evidence/mutants.json; leaves with 1 if a survivor has no reason, or
 
     ./run prove mutants                                all of it, hours; goes on where it was stopped
     ./run prove mutants --only noise --rate 0.1        a tenth of the mutants of some modules; nothing is written
-    ./run prove mutants --again --seconds 60           survivors again, with new tests and more of the slow ones
+    ./run prove mutants --again --seconds 60           survivors without a reason again, with new tests and slow ones
     ./run prove mutants --report                       the evidence from what is known, and survivors without a reason
 """
 
@@ -22,7 +22,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -63,19 +63,24 @@ UNIT = [
     "shared_noise", "extreme_scales", "vector_means", "parts", "threads", "failures", "receipt", "questions", "request",
     "statistics", "weighted_tables", "tied_groups", "crossed_ties", "shared_scan", "word_products", "checks",
     "private_bounds", "suggested_requests", "complete_by_type", "keys_first", "audit", "other_tools", "codes",
-    "whole_columns",
+    "whole_columns", "mechanism", "tied_lift", "private_bins", "bins", "quantile_requests", "cells_by_groups",
+    "sharing", "mean_within", "rehearsal", "contrasts", "audit_samples", "saved_requests", "tables", "sources",
+    "accuracy_first", "separated", "queries", "refused_questions", "streams", "catalogue", "presented", "told_plans",
+    "identity", "hostile_texts",
 ]  # fmt: skip
 PROPERTIES = [
     "sensitivity", "cell_sensitivity", "exact", "guarantee", "largest", "largest_moments", "largest_unlisted",
     "ledger_units", "person_numbers", "row_moments", "shapes_of_points", "sums", "uncentred_codes", "looks", "units",
     "found_releases", "request_sensitivity", "stages", "vector_stages", "longer_requests",
+    "keys_first", "found_rules",
 ]  # fmt: skip
 TESTS = {  # those of pages, files, engines, Spark, set-up and other programs are left out
     "golden": ["golden"],
     "unit": UNIT,
     "properties": PROPERTIES,
     "theorems": ["*"],
-    "statistics": ["noise"],
+    "statistics": ["noise", "releases"],
+    "stories": ["cli_ledger", "cli_refusals", "histograms", "moments", "verify"],
     "engines": ["forms"],
 }
 OPTIONS = ["-q", "--assert=plain", "--tb=native", "-p", "no:cacheprovider", f"--rootdir={ROOT}"]
@@ -89,12 +94,11 @@ def options() -> list[str]:
 
 
 class Fewer:
-    """Of the golden releases every eighth, after all other tests; which ones depends on the names alone."""
+    """Of the golden releases every eighth, which ones depends on the names alone; then theorems, the slowest."""
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        golden = [item for item in items if "test_golden" in item.nodeid]
-        others = [item for item in items if "test_golden" not in item.nodeid]
-        items[:] = others + [item for item in golden if crc32(item.nodeid.encode()) % 8 == 0]
+        kept = [each for each in items if "test_golden" not in each.nodeid or crc32(each.nodeid.encode()) % 8 == 0]
+        items[:] = sorted(kept, key=lambda each: (each.nodeid.startswith("tests/theorems"), "golden" in each.nodeid))
 
 
 def record(asked: argparse.Namespace) -> None:
@@ -127,8 +131,11 @@ def try_functions(asked: argparse.Namespace) -> None:
 
 
 def wanted(fates: Fates, case: Case, asked: argparse.Namespace) -> bool:
+    """Whether a mutant is to be tried: those that survived again if asked, and if no reason is known."""
     found = fates.of(case)
-    return found is None or found["fate"] == "later" or (asked.again and found["fate"] == "survived")
+    if found is None or found["fate"] == "later":
+        return True
+    return asked.again and found["fate"] == "survived" and case.mutant.key not in read_reasons()
 
 
 def try_imports(asked: argparse.Namespace) -> None:
@@ -149,6 +156,7 @@ def try_imports(asked: argparse.Namespace) -> None:
             fates.tell(case, judge_afresh(install, tests, OPTIONS))
 
 
+@cache
 def read_reasons() -> dict[str, str]:
     """The reason of each survivor that has one."""
     told = tomllib.loads(REASONS.read_text("utf-8"))["reason"]
@@ -217,7 +225,7 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=1.0, help="which part of the mutants to try")
     parser.add_argument("--seconds", type=float, default=6.0, help="of a processor, for all tests of a mutant")
     parser.add_argument("--minutes", type=float, default=1e6, help="stop after so many")
-    parser.add_argument("--again", action="store_true", help="try survivors again")
+    parser.add_argument("--again", action="store_true", help="try survivors without a reason again")
     parser.add_argument("--report", action="store_true", help="try nothing")
     parser.add_argument("--share", type=_slice, default=slice(None), help="with --step: 0/2 and 1/2 are the two halves")
     parser.add_argument("--step", choices=list(STEPS), help="one part alone, in this process")

@@ -101,6 +101,13 @@ def settle_hypothesis(items: Iterable[Any]) -> None:
             )
 
 
+def refuse_pools() -> None:
+    """Refuse test files that start Polars when they are collected: its threads are not in a child, which would wait."""
+    tasks = Path("/proc/self/task")
+    names = [(each / "comm").read_text() for each in tasks.iterdir()] if tasks.exists() else []
+    assert not any(name.startswith(("polars-0", "tokio")) for name in names), "a test file starts Polars"
+
+
 def run_one(item: Any, failures: _Failures, most: float) -> bool:
     """Whether one test fails; the process ends by an alarm if it takes too long."""
     before = failures.count
@@ -128,6 +135,7 @@ class _Plugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         assert not session.testsfailed, "the tests cannot be collected"
+        refuse_pools()
         settle_hypothesis(session.items)
         clear_caches()
         gc.collect()

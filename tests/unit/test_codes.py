@@ -8,17 +8,22 @@ import numpy as np
 import pytest
 from refusals import refused
 
+from gaussmith.engines import duckdb
+from gaussmith.engines.engine import BATCH_ROWS
 from gaussmith.problem import codes
 from gaussmith.problem.codes import BallCodes, BoxCodes, centre_of, nearest_to_zero
+from gaussmith.problem.sql import literal
 from gaussmith.problem.squares import FOLD
+from gaussmith.totals import group_rows
 
 BOUNDS = [(2.0**-60, 1.0), (-1.0, 3 * 2.0**-54), (-0.1, 0.2), (-(2.0**-60), 1.0), (0.0, 1 + 0.75 * 2.0**-41)]
 """Distances that are no doubles, and one whose last part of a step would be rounded up."""
 
 
 def test_limits_leave_room_in_64_bits() -> None:
-    assert codes.BLOCK_ROWS << codes.BITS + 1 < 1 << 63  # a code is at most 2^(BITS + 1)
-    assert codes.BLOCK_ROWS * codes.BALL_STEPS < 1 << 63
+    for rows in (BATCH_ROWS, duckdb.BATCH_ROWS, group_rows.MAX_ROWS):  # as many codes are added up in words
+        assert rows << codes.BITS + 1 < 1 << 63  # a code is at most 2^(BITS + 1)
+        assert rows * codes.BALL_STEPS < 1 << 63
     assert int(codes.MAX_WHOLE) << 41 <= 1 << 63
 
 
@@ -61,8 +66,19 @@ def test_substitutes_lie_where_they_are_said_to() -> None:
 
 @pytest.mark.parametrize("d", [1, 31, 32, 33, 70])
 def test_spark_is_told_to_add_every_square_of_a_ball_once(d: int) -> None:
-    text = BallCodes(np.zeros(d), 1.0).spell(range(d))[4][-1]
+    told = BallCodes(np.zeros(d), 1.0)
+    full = literal(told.margin * codes.BALL_STEPS)
+    assert told.spell(range(d))[6] == [
+        f"if(h > shrink, u{j} * (shrink * {full}), z{j} * {full}) y{j}" for j in range(d)
+    ]
+    text = told.spell(range(d))[4][-1]
     assert text.endswith(" root")
     blocks = text.removeprefix("sqrt(").removesuffix(") root").split(") + (")
     assert [each.count("*") for each in blocks] == [min(FOLD, d - s) for s in range(0, d, FOLD)]
     assert [each for block in blocks for each in block.strip("()").split(" + ")] == [f"u{j} * u{j}" for j in range(d)]
+
+
+def test_sql_has_the_margin_of_a_ball() -> None:
+    ball = BallCodes(np.zeros(2), 1.0)
+    full = literal(ball.margin * codes.BALL_STEPS)
+    assert ball.spell(range(2))[6] == [f"if(h > shrink, u{j} * (shrink * {full}), z{j} * {full}) y{j}" for j in (0, 1)]

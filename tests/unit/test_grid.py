@@ -275,3 +275,16 @@ def test_many_groups_are_lifted_as_each_alone(columns: int) -> None:
     found = grid.lifted_rows(CODES, sums, records)
     each = [list(map(int, grid.lifted(CODES, s.tolist(), int(n)))) for s, n in zip(sums, records, strict=True)]
     assert found is not None and found.tolist() == each
+
+
+@pytest.mark.parametrize("answers", ["sums", [[1, 1], [1, -2]]], ids=["sums", "a matrix"])
+@pytest.mark.parametrize(("neighbours", "count"), [("add-remove", False), ("add-remove", True), ("replace-one", False)])
+def test_groups_of_a_plan_are_lifted_as_each_alone(neighbours: str, count: bool, answers: Any) -> None:
+    """With the number of records, where the lift takes it, and without."""
+    asked = {"neighbours": neighbours, "count": count, "answers": answers}
+    block = gm.plan(gm.Box([0, -3], [1, 8]), gm.Guarantee(mu=1), **asked).block
+    sums, records = np.array([[5, 7], [1 << 40, 3], [0, 0]], np.int64), np.array([3, 2, 0], np.int64)
+    rows = block.grid.lifted_rows(block.codes, sums, records)
+    assert rows is not None and rows.shape == (3, block.grid.lift.shape[0])
+    for row, each, n in zip(rows, sums, records, strict=True):
+        assert row.tolist() == list(block.grid.lifted(block.codes, each.tolist(), int(n)))

@@ -31,6 +31,12 @@ def test_stated_numbers_come_back_and_the_others_are_absent() -> None:
     assert STATED[2].rho == 0.1
 
 
+def test_rho_may_be_as_large_as_the_square_of_the_largest_mu() -> None:
+    assert Guarantee(rho=1e200).rho == Guarantee(mu=1e100).mu ** 2 == 1e200
+    with pytest.raises(GuaranteeError):
+        Guarantee(rho=1.1e200)
+
+
 def test_rho_gives_mu_rounded_down_and_mu_gives_rho_rounded_up() -> None:
     assert Guarantee(rho=0.5).mu == 1.0
     assert (

@@ -38,6 +38,11 @@ def test_no_ledger(path: Path) -> None:
     assert not path.exists()
 
 
+def test_the_home_of_nobody_is_a_path_like_any_other() -> None:
+    with refused("no-such-ledger"):
+        Ledger("~nobody-of-this-name/study.ledger")
+
+
 def test_a_ledger_is_not_overwritten(ledger: Ledger, path: Path) -> None:
     ledger.reserve("r", "request", EIGHTH)
     with refused("ledger-exists", LedgerError, ledger=str(path)):
@@ -156,6 +161,24 @@ def test_another_format(ledger: Ledger, path: Path, other: int, says: str) -> No
     for attempt in (lambda: Ledger(path), lambda: ledger.reserve("r", "request", EIGHTH)):
         with refused("ledger-of-other-format", LedgerError, says=says, ledger=str(path), format=other):
             attempt()
+
+
+@pytest.mark.parametrize("column", ["format", "head_seq"])
+@pytest.mark.parametrize("value", ["'two'", "2.5", "x'00'"])
+def test_a_number_that_is_none(ledger: Ledger, path: Path, column: str, value: str) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE gaussmith_ledgers SET {column} = {value}")
+    connection.close()
+    with refused("ledger-damaged"):
+        Ledger(path)
+
+
+def test_a_ledger_without_its_own_row(ledger: Ledger, path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM gaussmith_ledgers")
+    connection.close()
+    with refused("ledger-damaged"):
+        Ledger(path)
 
 
 def test_the_tables_of_the_first_format_are_refused_in_words(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.guarantee import Guarantee
+from gaussmith.ledger import units
 from gaussmith.ledger.chain import follow
 from gaussmith.ledger.other_tools import add_release, larger_reading
 from gaussmith.ledger.standing import standing_of
-from gaussmith.ledger.units import UNIT_BITS, charge_units, largest_mu, square_units
+from gaussmith.ledger.units import UNIT_BITS, budget_square, charge_units, keys_units, largest_mu, square_units
 
 
 def test_squares_are_rounded_up_to_whole_units() -> None:
@@ -28,6 +29,11 @@ def test_squares_are_rounded_up_to_whole_units() -> None:
 def test_a_single_unit_has_a_mu_and_none_has_not() -> None:
     assert largest_mu(0) == largest_mu(-1) == 0
     assert largest_mu(1) == 2.0 ** -(UNIT_BITS // 2)
+
+
+def test_no_keys_cost_nothing() -> None:
+    assert keys_units(units.NO_KEYS) == 0
+    assert budget_square(Guarantee(epsilon=1, delta=1e-6), units.NO_KEYS) == Guarantee(epsilon=1, delta=1e-6).charge()
 
 
 def test_charges_for_keys_add_up_over_entries() -> None:
@@ -66,10 +72,11 @@ def test_what_no_tool_can_promise_is_refused(ledger: gm.Ledger, asked: dict[str,
 
 def test_a_standing_tells_what_was_charged_up_to_an_entry(ledger: gm.Ledger) -> None:
     first = add_release(ledger, mu=0.25, id="a", note="b" * 1000)
-    add_release(ledger, epsilon=0.1, delta=5e-8, id="b")
+    second = add_release(ledger, epsilon=0.1, delta=5e-8, id="b")
     told = standing_of(ledger, first.receipt)
     assert (told["releases"], told["mu"], told["keys_delta"]) == (1, 0.25, 0.0)
     last = standing_of(ledger, list(ledger.entries())[-1].receipt)
+    assert standing_of(ledger, second.receipt) == last
     assert last["releases"] == 2 and 5e-8 <= last["keys_delta"] < 5.001e-8 and last["mu"] > 0.25
     expected = Guarantee(mu=last["mu"]).epsilon_at(delta=1e-6 - 5e-8)
     assert last["epsilon"] == pytest.approx(expected, rel=1e-9) and expected > told["epsilon"]

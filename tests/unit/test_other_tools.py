@@ -15,7 +15,8 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith import cli
-from gaussmith.ledger.units import charge_units
+from gaussmith.ledger.other_tools import both_ways, larger_reading
+from gaussmith.ledger.units import UNIT_BITS, budget_square, charge_units
 from gaussmith.numerics.pure import mu_of_pure
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +40,30 @@ def test_other_releases_are_charged_shown_and_verified(tmp_path: Path, capsys: p
     assert b"theirs" in (ledger.result("a") or b"")
     cli.main(["ledger", "show", where])
     assert "other tool" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "K"), [(3, 1e-6, Fraction(1, 10**7)), (1, 1e-3, Fraction(1, 2000))])
+def test_what_is_left_beside_leaks_in_both_directions_is_the_largest_that_keeps_delta(
+    epsilon: float, delta: float, K: Fraction
+) -> None:
+    """K + (1 − K) δ(ε; μ) ≤ δ, and hardly less, for the μ that both charges leave."""
+    extra = both_ways(gm.Guarantee(epsilon=epsilon, delta=delta), K)
+    square = budget_square(gm.Guarantee(epsilon=epsilon, delta=delta), K) - extra
+    rest = Fraction(gm.Guarantee(mu=float(square) ** 0.5).delta_at(epsilon=epsilon))
+    assert float((K + (1 - K) * rest) / Fraction(delta)) == pytest.approx(1, abs=1e-9)
+    for whole in (gm.Guarantee(mu=1), gm.Guarantee(rho=1)):
+        assert both_ways(whole, K) == 0
+    assert both_ways(gm.Guarantee(epsilon=epsilon, delta=delta), Fraction(0)) == 0
+
+
+def test_only_a_release_with_a_delta_may_leak_in_both_directions(tmp_path: Path) -> None:
+    ledger = gm.Ledger.create(tmp_path / "year.ledger", YEAR, keys_delta=1e-7)
+    pure = charge_units(mu_of_pure(larger_reading(0.1)))
+    ledger.add(epsilon=0.1)
+    assert ledger.spent == pure
+    ledger.add(epsilon=0.1, delta=1e-8)
+    both = Fraction(ledger.spent - pure, 1 << UNIT_BITS)
+    assert both - Fraction(mu_of_pure(larger_reading(0.1))) ** 2 >= both_ways(YEAR, ledger.keys_delta) > 0
 
 
 def test_what_does_not_fit_or_is_not_known_is_refused(tmp_path: Path) -> None:

@@ -136,6 +136,16 @@ def test_a_request_file_that_is_not_there_or_not_text_is_refused(tmp_path):
         gm.Request.from_toml(tmp_path / "bytes.toml")
 
 
+def test_the_home_of_nobody_is_a_path_like_any_other(tmp_path):
+    (tmp_path / "request.toml").write_text(
+        'source = "~nobody-of-this-name/people.csv"\ncount = true\nguarantee = { mu = 1 }\n'
+    )
+    request = gm.Request.from_toml(tmp_path / "request.toml")
+    assert request.source == str(tmp_path / "~nobody-of-this-name" / "people.csv")
+    with refused("no-such-file"):
+        gm.release(request)
+
+
 def test_a_mark_at_the_beginning_of_a_file_is_no_part_of_it(tmp_path):
     (tmp_path / "r.toml").write_text(TOML + "count = true", encoding="utf-8-sig")
     assert gm.Request.from_toml(tmp_path / "r.toml").count is True

@@ -114,13 +114,15 @@ class Pages:
         """Whether there is a ledger with this name; another format is refused."""
         rows = list(self._execute("SELECT format FROM gaussmith_ledgers WHERE name = ?", (self._name,)))
         if rows and rows[0][0] != FORMAT:
-            raise other_format(self.where, int(rows[0][0]))
+            raise other_format(self.where, rows[0][0]) if isinstance(rows[0][0], int) else unreadable(self.where)
         return bool(rows)
 
     def head(self) -> Receipt:
         """The newest entry according to the ledger's own row."""
         rows = list(self._execute("SELECT head_seq, head_hash FROM gaussmith_ledgers WHERE name = ?", (self._name,)))
-        return Receipt(int(rows[0][0]), str(rows[0][1]))
+        if not rows or not isinstance(rows[0][0], int):  # damaged since the format was checked, or before
+            raise unreadable(self.where)
+        return Receipt(rows[0][0], str(rows[0][1]))
 
     def last(self) -> Entry | None:
         """The newest entry."""

@@ -49,7 +49,7 @@ class SqliteStorage:
     def __init__(self, path: str | os.PathLike[str], timeout: float) -> None:
         self.where = without_secrets(path)
         # Links are followed, so that the head is next to the file itself, whatever name is used.
-        self._path = Path(path).expanduser().resolve()
+        self._path = Path(os.path.expanduser(path)).resolve()
         self._head = self._path.with_name(self._path.name + ".head")
         self._timeout = timeout
         self._tidied = False

@@ -99,7 +99,7 @@ def budget_square(guarantee: Guarantee, keys_delta: Fraction = NO_KEYS) -> Fract
 
 
 def _mu_beside_keys(epsilon: float, delta: float, K: Fraction) -> float:
-    rest = (smaller_reading(delta) - K) / (1 - K)
+    rest = smaller_reading(delta) - K
     if rest <= 0:
         raise GuaranteeError(
             f"keys_delta={float(K):g} of delta={delta:g}",
@@ -154,7 +154,7 @@ def largest_mu(units: int) -> float:
         return 0.0
     # 400 more bits before the root are 200 more after it: 53 good ones even of a single unit.
     root = math.isqrt(units << 400)
-    surplus = max(root.bit_length() - 53, 0)
+    surplus = root.bit_length() - 53
     return math.ldexp(root >> surplus, surplus - 200 - UNIT_BITS // 2)
 
 

@@ -39,9 +39,6 @@ BITS = 41
 MAX_WHOLE = float(1 << 22)
 """Limit on the bounds of a column whose integers are added up as they are: 2^41 of them fit into 64 bits."""
 
-BLOCK_ROWS = 1 << 20
-"""Limit on the codes that add up in a signed 64-bit integer without overflow: 2^20 · 2^42 < 2^63."""
-
 
 class Codes:
     """A total rule from one record to integers. What has no default here every coding has of its own.

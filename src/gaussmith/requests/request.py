@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, InitVar, dataclass, field, fields, replace
 from fractions import Fraction
@@ -379,7 +380,7 @@ class Request(AccuracyFirst, Fields):
         source = fields["source"]
         path = read_source(source).data
         if beside is not None and isinstance(path, str) and "://" not in path:
-            source = with_path(source, str(beside / Path(path).expanduser()))  # an absolute path stays as it is
+            source = with_path(source, str(beside / os.path.expanduser(path)))  # an absolute path stays as it is
         known = {key: value for key, value in fields.items() if key not in ("source", "guarantee", "question")}
         questions = fields.get("question", ())
         if isinstance(questions, Mapping) or not isinstance(questions, list | tuple):
