@@ -241,6 +241,25 @@ def test_the_report_says_of_the_standard_noise_what_its_table_says(fields: dict[
     assert ("can have a larger error than the standard one" in part) is (max(shares) > 100)
 
 
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"medians": {"minutes": (0, 60)}}, "256 ranges of minutes, from 0 to 60. A value beyond counts as that bound"),
+        ({"histograms": {"site": ["a", "b"]}, "values_per_unit": 2}, "by the declared values of site. Other values"),
+        ({"histograms": {"age": {"bins": [10, 20]}}, "values_per_unit": 1}, "3 ranges of age, the outer ones open."),
+        (
+            {"marginals": [["site", "region"]], "values": {"site": SITES, "region": ["north"]}},
+            "a table of site and region",
+        ),
+        ({"variances": {"minutes": (0, 60)}, "rows_per_unit": 5}, "Infinite values count as the nearer bound."),
+    ],
+)
+def test_the_report_says_how_people_are_counted(fields: dict[str, Any], says: str, tmp_path: Path) -> None:
+    page = ask(**fields).report(tmp_path / "page.html").read_text("utf-8")
+    part = page.split("Bounds and missing values", 1)[1].split("<h2", 1)[0]
+    assert says in part and "A record has" not in part and "more columns" not in part
+
+
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
