@@ -14,6 +14,8 @@ from refusals import refused
 
 import gaussmith as gm
 from gaussmith.cli import main
+from gaussmith.report.cell_charts import cell_pictures
+from gaussmith.report.error_bars import interval_specs
 
 SURE = gm.Guarantee(mu=1e5)
 """So little noise that answers are the truth."""
@@ -258,6 +260,17 @@ def test_the_report_says_how_people_are_counted(fields: dict[str, Any], says: st
     page = ask(**fields).report(tmp_path / "page.html").read_text("utf-8")
     part = page.split("Bounds and missing values", 1)[1].split("<h2", 1)[0]
     assert says in part and "A record has" not in part and "more columns" not in part
+
+
+def test_shares_have_an_axis_of_their_own_and_are_no_numbers_of_people(tmp_path: Path) -> None:
+    release = ask(proportions={"site": SITES}, values_per_unit=3)
+    titles = [spec["layer"][1]["encoding"]["x"]["axis"]["title"] for spec in interval_specs(release.rows())]
+    assert titles == ["site", "share of site"]
+    ((picture, _),) = cell_pictures(release)
+    assert [row["cell"] for row in picture["data"]["values"]] == SITES
+    assert "All 6 intervals at once" in release.report(tmp_path / "page.html").read_text("utf-8")
+    page = ask(medians={"minutes": (0, 60)}).report(tmp_path / "median.html").read_text("utf-8")
+    assert "can change in the rank of <b>minutes_median</b>" in page
 
 
 # -- files ------------------------------------------------------------------------------------------------------------

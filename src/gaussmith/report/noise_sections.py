@@ -137,11 +137,12 @@ def shape_section(block: Block, columns: Sequence[str] | None, who: str = RECORD
 def _line_section(block: Block, who: str) -> str:
     """The same for a single answer: its noise has one direction, and is drawn at its true size."""
     (name,) = (printable(name) for name in drawn_names(block))
-    label = f"The noise in {name}, one standard deviation to each side, and the most that {who} can change."
+    of = "the rank of " if block.answers.any_inverted else ""
+    label = f"The noise in {of}{name}, one standard deviation to each side, and the most that {who} can change."
     return (
         f'<div class="beside">\n{figure_with(draw(plan_spec(block, None, who), label), "")}\n<div>\n'
-        f"<p>The most that {who}{_ALL[who]} can change in <b>{html.escape(name)}</b>, and the noise that hides it: one "
-        "standard deviation to each side, at its true size.</p>\n"
+        f"<p>The most that {who}{_ALL[who]} can change in {of}<b>{html.escape(name)}</b>, and the noise that hides it: "
+        "one standard deviation to each side, at its true size.</p>\n"
         f"<p>Chosen: {escaped(describe_shape(block.shape.name))}.</p>\n</div>\n</div>{_directions(block)}"
     )
 
