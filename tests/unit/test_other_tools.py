@@ -43,8 +43,12 @@ def test_other_releases_are_charged_shown_and_verified(tmp_path: Path, capsys: p
 
 def test_what_does_not_fit_or_is_not_known_is_refused(tmp_path: Path) -> None:
     plain = gm.Ledger.create(tmp_path / "plain.ledger", YEAR)
-    with refused("keys-budget-exceeded"):
+    with refused("no-room-for-other-delta", says="create the ledger with --keys-delta"):
         plain.add(epsilon=0.5, delta=1e-8)
+    some = gm.Ledger.create(tmp_path / "some.ledger", YEAR, keys_delta=1e-8)
+    with refused("no-room-for-other-delta", says="at most δ=1e-08 fits"):
+        some.add(epsilon=0.5, delta=1e-7)
+    assert some.history() == []
     plain.add(epsilon=0.5, note="pure")
     with refused("budget-exceeded"):
         plain.add(epsilon=50)
