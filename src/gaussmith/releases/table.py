@@ -123,8 +123,8 @@ def _with_shares(release: Release, found: dict[str, list[Any]], confidence: floa
 
 
 def _rules(release: Release, names: Sequence[str]) -> list[str]:
-    """What was done about missing values, for each answer in view."""
-    found: dict[str, str] = {}
+    """What was done about missing values, for each answer in view; of a share what it is a share of."""
+    found = dict(zip(share_names(release), share_rules(release), strict=True)) if shows_shares(release) else {}
     for piece in release.pieces:
         rule, block = piece.row_rules[piece.plan.slot.draw], piece.block
         features = block.problem.features
