@@ -345,7 +345,7 @@ def test_what_a_page_counts_and_what_the_ledger_counts(tmp_path: Path) -> None:
     form = FORM | BY_PERSON | {"by-0-keys": "a", "groups_per_unit": "1", "delta": "1e-5", "count": "rows"}
     browser = Browser(tmp_path)
     text = browser.submit("/", form, **{"x-live": "plan"}).text
-    assert 'count <span class="group">of rows</span>' in text and "1 group, each person" in text
+    assert 'count <span class="group">of rows</span>' in text and "1 group by region, each person" in text
     counted = Guarantee(epsilon=1, delta=1e-5).epsilon_at(delta=1e-6)
     assert f"there it counts as ε = {counted:.4g}." in text and "values of ε do not" in text
     assert "<b>/ n</b>: this error is to be divided by the number of rows" in text and "in one group, as" in text

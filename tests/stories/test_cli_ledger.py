@@ -49,7 +49,8 @@ def test_a_release_is_charged_and_a_retry_gives_the_same_bytes(capsys: pytest.Ca
     assert code == 0
     assert "release id march\nreceipt 1:" in first
     assert "left in study.ledger: 86.6 % of the budget, one more release of ε = 2.77 at" in first.replace("\n", " ")
-    assert run(capsys, *words) == (0, first, "")
+    code, again, err = run(capsys, *words)
+    assert (code, err) == (0, "") and again.endswith(f"For new answers choose another --id.\n\n{first}")
     _, record, _ = run(capsys, *words, "--json", "--out", "out")
     assert record == (here / "out" / "release.json").read_text()
     assert record.encode().removesuffix(b"\n") == gm.Ledger("study.ledger").result("march")

@@ -72,7 +72,7 @@ REFUSALS = {
     "delta left out": ([*SUM, "--epsilon", "1"], refusal("epsilon-without-delta", says="add --delta, far below")),
     "rows of people": (
         ["--mean", "age:0:100", "--unit", "city", *GUARANTEE],
-        refusal("rows-per-unit-missing", says="write --rows-per-unit 12, or --mean-of units for"),
+        refusal("rows-per-unit-missing", says="or --mean-of units for the mean over people"),
     ),
     "too many groups": (
         ["--count", "--by", "city=a,b", "--unit", "age", "--groups-per-unit", "3", *GUARANTEE],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from refusals import refused
 
+from gaussmith.domains.moment_codes import coarse_codes
 from gaussmith.engines import duckdb
 from gaussmith.engines.engine import BATCH_ROWS
 from gaussmith.problem import codes
@@ -34,6 +36,23 @@ def test_the_last_point_lies_within_bounds_whose_distance_is_no_double(low: floa
     assert Fraction(low) + steps / scale <= Fraction(high)
     assert Fraction(low) + (steps + 2) / scale > Fraction(high)
     assert made.encode(np.array([[high], [np.inf]])).ravel().tolist() == [steps, steps]
+
+
+@pytest.mark.parametrize("low", [0.0, 1.0, -1.0, 0.1, 1e16, -1e16, 2.0**53, 1e100, 5e-200, 2.0**-1000])
+@pytest.mark.parametrize("doubles", [1, 2, 3, 7])
+def test_bounds_may_be_neighbouring_doubles(low: float, doubles: int) -> None:
+    """However narrow they are, the code of the last point is the last step, of values as of their squares."""
+    high = low
+    for _ in range(doubles):
+        high = math.nextafter(high, math.inf)
+    if high - low < 2.0**-970:  # as near zero as that, doubles cannot be divided
+        with refused("bounds-distance-beyond-doubles"):
+            BoxCodes.for_bounds([low], [high], [low])
+        return
+    fine, coarse = BoxCodes.for_bounds([low], [high], [low]), coarse_codes(np.r_[low], np.r_[high], np.r_[low], None)
+    for made in (fine, coarse):
+        assert made.steps[0] > 0
+        assert made.encode(np.array([[low], [high], [np.inf]])).ravel().max() <= made.steps[0]
 
 
 def test_bounds_without_a_distance_and_substitutes_that_do_not_fit_are_refused() -> None:

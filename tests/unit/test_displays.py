@@ -35,6 +35,8 @@ class Display(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag == "wbr":  # where a long name may go on in the next line: it is never closed, and no part of the text
+            return
         self.open.append(tag)
         self.tags.add(tag)
         self.mark = dict(attributes).get("class") or ""

@@ -33,8 +33,9 @@ COMMANDS = {
 """Each command and what it does, in the order of the help text."""
 
 _HELP = """\
-Gaussmith releases sums, means and counts of sensitive data under differential
-privacy, with Gaussian noise shaped to the question.
+Gaussmith releases statistics of sensitive tables (counts, sums, means, medians,
+histograms, regressions) under differential privacy, with Gaussian noise shaped
+to the question.
 
 usage: gaussmith COMMAND [OPTION…]
 

@@ -65,8 +65,16 @@ class Flag:
 
 
 FLAGS = (
-    Flag("sum", "NAME[:LOW:HIGH]", "the sum of a column, clipped to [LOW, HIGH]", "sums", read_asked, often=True),
-    Flag("mean", "NAME[:LOW:HIGH]", "the mean of a column, clipped to [LOW, HIGH]", "means", read_asked, often=True),
+    Flag(
+        "sum", "NAME[:LOW:HIGH]",
+        "the sum of a column; each row is clipped to [LOW, HIGH], with --unit each person's total is, with --by in "
+        "each group",
+        "sums", read_asked, often=True,
+    ),
+    Flag(
+        "mean", "NAME[:LOW:HIGH]", "the mean of a column, each row clipped to [LOW, HIGH]",
+        "means", read_asked, often=True,
+    ),
     Flag(
         "variance", "NAME[:LOW:HIGH]", "the variance and the standard deviation of a column",
         "variances", read_asked, often=True,
@@ -85,7 +93,8 @@ FLAGS = (
         "bounds", read_bounds, often=True,
     ),
     Flag(
-        "total_bounds", "NAME:LOW:HIGH", "the bounds of a person's total over all rows, for sums with --unit",
+        "total_bounds", "NAME:LOW:HIGH",
+        "the bounds of a person's total over all rows, with --by in each group; for sums with --unit",
         "total_bounds", read_bounds, often=True,
     ),
     Flag(
@@ -98,11 +107,13 @@ FLAGS = (
         "bins", read_bins, often=True,
     ),
     Flag(
-        "quantile", "NAME=LEVEL,…", "quantiles of a column with --bounds or --bins, such as income=0.1,0.9",
+        "quantile", "NAME=LEVEL,…",
+        "quantiles of a column with --bounds or --bins, such as income=0.1,0.9; with --unit of each person's own mean",
         "quantiles", read_levels, often=True,
     ),
     Flag(
-        "median", "NAME[:LOW:HIGH]", "the median of a column; with --unit over people, of each person's own mean",
+        "median", "NAME[:LOW:HIGH]",
+        "the median of a column; with --unit the median, over people, of each person's own mean",
         "medians", read_asked, often=True,
     ),
     Flag(
@@ -117,11 +128,15 @@ FLAGS = (
     Flag("count", None, "the number of people"),
     Flag("count_rows", None, "the number of rows instead"),
     Flag(
-        "histogram", "NAME[=VALUE,VALUE,…]", "how many people have each of these values of a column",
+        "histogram", "NAME[=VALUE,VALUE,…]",
+        "how many people (not rows) have each of these values, exactly; for ranges of numbers give NAME alone, and "
+        "their edges by --bins NAME=0,10,20",
         "histograms", partial(read_counted, example="health=good,fair,poor"), often=True,
     ),
     Flag(
-        "proportion", "NAME[=VALUE,VALUE,…]", "the same, with the share of each value in all of them",
+        "proportion", "NAME[=VALUE,VALUE,…]",
+        "the same, with the share of each value in the sum of these counts; a person who counts in several values is "
+        "in that sum several times",
         "proportions", partial(read_counted, example="health=good,fair,poor"), often=True,
     ),
     Flag(
@@ -156,11 +171,13 @@ FLAGS = (
     ),
     Flag(
         "rows_per_unit", "K",
-        "at most K rows per person count in means over rows (not in quantiles); people with more are scaled down",
+        "at most K rows per person count in means over rows (not in quantiles), with --by in each group; people with "
+        "more are scaled down",
         "rows_per_unit", read_whole, of_people=True,
     ),
     Flag(
-        "groups_per_unit", "M", "each person counts in at most M groups; needed with --unit and --by",
+        "groups_per_unit", "M",
+        "each person counts in at most M groups, those with most rows; needed with --unit and --by",
         "groups_per_unit", read_whole, of_people=True,
     ),
     Flag(
@@ -168,7 +185,9 @@ FLAGS = (
         "group_weights", read_group_weights,
     ),
     Flag(
-        "values_per_unit", "K", "each person counts in at most K values of a histogram; needed with --unit",
+        "values_per_unit", "K",
+        "each person counts in at most K values of a histogram, those with most rows; needed with --unit, but with "
+        "--by it is 1 in each group",
         "values_per_unit", read_whole, of_people=True,
     ),
     Flag(
@@ -212,12 +231,14 @@ FLAGS = (
     ),
     Flag(
         "weights", "W",
-        "which errors matter most: relative (to the width of the bounds; default), equal, "
-        "or one number per sum, then per mean: 1,1,4",
+        "which errors matter most: relative (to the width of the bounds; default), equal, or one number per sum, then "
+        "per mean: 1,1,4",
         "weights", read_weights,
     ),
     Flag(
-        "diagnose", None, "also say how many people are beyond bounds and limits, for 2 % of μ²",
+        "diagnose", None,
+        "also say how many people are beyond bounds and limits, for 2 % of the budget; in the names of its answers "
+        "10_45 is from 10 % to 45 % of the width of the bounds",
         "diagnose", lambda flag, given: bool(given),
     ),
     Flag(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gaussmith.cli.terminal import wrapped
@@ -29,7 +30,8 @@ MAX_NAMED = 3
 
 def hints_for(request: Request, in_file: bool) -> str:
     """What may have been meant otherwise, or ""; `in_file` if the request is a file, and flags do not apply."""
-    lines = [line for line in (_unit_hint(request, in_file), _rows_hint(request, in_file)) if line]
+    lines = [_unit_hint(request, in_file), _rows_hint(request, in_file), *_edges_hints(request, in_file)]
+    lines = [line for line in lines if line]
     return wrapped("\n".join(map(printable, lines))) + "\n\n" if lines else ""
 
 
@@ -86,6 +88,37 @@ def _columns_of(request: Request) -> list[str]:
         if path.endswith(WITH_HEADER) and is_here(path):
             return list(read_kinds(request.source)[0])
     return []
+
+
+def _edges_hints(request: Request, in_file: bool) -> list[str]:
+    """Values of a histogram that look like the edges of ranges: increasing numbers with gaps between them."""
+    parts = [request, *(each for each in request.questions if not isinstance(each, Mapping))]
+    asked = [counted for part in parts for counted in (part.histograms, part.proportions)]
+    return [
+        _edges_hint(column, values, in_file)
+        for counted in asked
+        for column, values in counted.items()
+        if isinstance(values, list | tuple) and _look_like_edges(values)
+    ]
+
+
+def _look_like_edges(values: Sequence[object]) -> bool:
+    """Whether they are at least three increasing numbers, each more than 1 above the one before.
+
+    >>> _look_like_edges([0, 10, 20]), _look_like_edges([1, 2, 3, 4]), _look_like_edges(["a", "b", "c"])
+    (True, False, False)
+    """
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    return len(numbers) == len(values) > 2 and all(high - low > 1 for low, high in pairwise(numbers))
+
+
+def _edges_hint(column: str, values: Sequence[object], in_file: bool) -> str:
+    listed = ",".join(map(str, values))
+    ranges = (
+        f"{{ bins = [{listed.replace(',', ', ')}] }}" if in_file else f"--histogram {column} --bins {column}={listed}"
+    )
+    shown = f"{', '.join(map(str, values[:2]))}{', …' if values[3:] else ''} or {values[-1]}"
+    return f"{column} counts people with exactly {shown}; if ranges between these are meant, write {ranges}"
 
 
 def _rows_hint(request: Request, in_file: bool) -> str:

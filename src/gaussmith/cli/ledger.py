@@ -6,7 +6,7 @@ everything.
 
 examples:
   gaussmith ledger init study.ledger --epsilon 3 --delta 1e-6 \\
-                        --dataset visits --unit person
+                        --keys-delta --dataset visits --unit person
   gaussmith ledger show study.ledger --chart spending.svg
   gaussmith ledger add study.ledger --epsilon 0.5 --delta 1e-8 \\
                         --note "histogram by OpenDP, 2024-05"
@@ -59,7 +59,8 @@ def add_flags(parser: Parser) -> None:
         nargs="?",
         const=A_TENTH,
         metavar="D",
-        help="init: the part of δ reserved for keys found in the data (default: 0; without a number: a tenth of δ)",
+        help="init: the part of δ reserved for keys found in the data and for the δ of other tools (default: 0; "
+        "without a number: a tenth of δ)",
     )
     parser.add_argument("--chart", metavar="FILE", help="show: write a chart of spending over time, .svg")
     parser.add_argument("--note", metavar="TEXT", help="add: what was released, by which tool; public")

@@ -34,11 +34,18 @@ from gaussmith.cli.progress import reading
 from gaussmith.cli.saved_requests import add_save_flag, save_request
 from gaussmith.cli.terminal import wrapped
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.errors import LedgerError
+from gaussmith.errors import GaussmithError, LedgerError
 from gaussmith.texts import printable, printable_json
 
 if TYPE_CHECKING:
     from gaussmith.releases import Release
+
+
+AGAIN = (
+    " was released before: these are its stored answers. No data was read, and nothing was charged. For new answers "
+    "choose another --id."
+)
+"""What is said of an id, printed above the answers, where these were stored before."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -47,7 +54,10 @@ def add_flags(parser: Parser) -> None:
     add_save_flag(parser)
     parser.add_argument("--ledger", metavar="L", help="charge this ledger first: a file, or postgresql://…")
     parser.add_argument(
-        "--id", metavar="ID", help="with --ledger: asking again with the same id returns the same answers"
+        "--id",
+        metavar="ID",
+        help="with --ledger: a name for this release; asking again with the same id returns the same answers, and "
+        "charges nothing",
     )
     parser.add_argument(
         "--engine", metavar="E", help="the engine that reads the files: polars (default), duckdb or spark"
@@ -68,6 +78,7 @@ def run(arguments: Namespace) -> int:
 
         check_folder(arguments.out)  # refuse now, not after the data was read
     save_request(arguments, arguments.source, request)
+    stored = _is_stored(arguments.ledger, arguments.id)
     with reading() as progress:
         released = release(
             request,
@@ -81,7 +92,8 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print(printable_json(released.to_json()))
     else:
-        print(hints + shown_release(released, arguments.out, whole, in_file))
+        above = f"{wrapped(printable(arguments.id) + AGAIN)}\n\n" if stored else hints
+        print(above + shown_release(released, arguments.out, whole, in_file))
     if arguments.ledger and not arguments.json:
         _print_left(arguments.ledger)
     if arguments.out:
@@ -92,6 +104,15 @@ def run(arguments: Namespace) -> int:
         if not arguments.json:
             print(f"\nWritten to {printable(without_secrets(arguments.out))}: {', '.join(file.name for file in files)}")
     return 0
+
+
+def _is_stored(where: str | None, id: str | None) -> bool:
+    """Whether a ledger holds the answers of this id already. The release itself says what is wrong with a ledger."""
+    from gaussmith.ledger import Ledger
+
+    with suppress(GaussmithError):
+        return where is not None and id is not None and Ledger(where).result(id) is not None
+    return False
 
 
 def shown_release(released: Release, out: str | None, whole: bool, in_file: bool) -> str:

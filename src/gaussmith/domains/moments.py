@@ -79,15 +79,7 @@ class Moments(Domain):
         object.__setattr__(self, "box", box)
         object.__setattr__(self, "pairs", _pairs(products, box))
         object.__setattr__(self, "around", float(around))
-        coarse = coarse_codes(box.lower, box.upper, box.centre, box.names)
-        if not (coarse.steps > 0).all():
-            raise DomainError(
-                "bounds too narrow for their distance from zero",
-                "the gap between doubles near the bounds must be smaller than the width of the bounds",
-                "shift the column towards zero",
-                code="bounds-too-narrow",
-            )
-        object.__setattr__(self, "_coarse", coarse)
+        object.__setattr__(self, "_coarse", coarse_codes(box.lower, box.upper, box.centre, box.names))
 
     # -- coordinates ------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from gaussmith.checks import is_number
-from gaussmith.errors import GuaranteeError, LedgerError
+from gaussmith.errors import BudgetError, GuaranteeError, LedgerError
 from gaussmith.ledger.chain import canonical
 from gaussmith.numerics.curve import mu_downward
 from gaussmith.numerics.exact import smaller_reading, sqrt_upward
@@ -71,12 +71,31 @@ def add_release(
         stated = {"epsilon": float(epsilon), "delta": float(delta)}
     record = {"kind": "release of another tool", "stated": stated, "note": note}
     asked = hashlib.sha256(canonical(record).encode()).hexdigest()
-    made = ledger.reserve(
-        id, asked, guarantee, neighbours=neighbours, unit=unit, keys_delta=kappa,
-        note={"made by": "another tool", **stated, "note": note},
-    )  # fmt: skip
+    try:
+        made = ledger.reserve(
+            id, asked, guarantee, neighbours=neighbours, unit=unit, keys_delta=kappa,
+            note={"made by": "another tool", **stated, "note": note},
+        )  # fmt: skip
+    except BudgetError as error:
+        if error.code != "keys-budget-exceeded":
+            raise
+        raise _no_room(delta, error.remaining, ledger.where) from None
     ledger.store(made.release_id, canonical(record).encode())
     return made
+
+
+def _no_room(delta: float, left: Any, where: str) -> BudgetError:
+    """The error for a release of another tool whose δ does not fit."""
+    fits = f"at most δ={float(left):.3g} fits" if left else "create the ledger with --keys-delta"
+    return BudgetError(
+        f"a release of another tool with δ={delta:g}, more than is set aside in ledger={where}",
+        "the δ of other tools comes from a part of δ that is set aside when a ledger is created; nothing was charged",
+        f"{fits}; or state a release with Gaussian noise by its μ or ρ, which needs none",
+        requested=delta,
+        remaining=left,
+        code="no-room-for-other-delta",
+        ledger=where,
+    )
 
 
 def both_ways(whole: Guarantee, K: Fraction) -> Fraction:

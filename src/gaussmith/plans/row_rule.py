@@ -208,7 +208,8 @@ class RowRule:
             lines.append(f"a person in more than {more} with most rows (ties: {ties})")
         lines += self._counted()
         if several and (added := tuple(column for kind, column in self.features if kind == TOTAL and column)):
-            lines.append(f"the bounds of {_some(added)} are for the total of a person over all rows, not for one row")
+            rows = "all rows in a group" if self.by else "all rows"
+            lines.append(f"the bounds of {_some(added)} are for the total of a person over {rows}, not for one row")
         if self.histogram is not None and self.cut_of(self.histogram) is not None:
             lines.append(f"a row without a value of {self.histogram} is in no cell")
         elif self.histogram is not None:
@@ -266,6 +267,12 @@ class RowRule:
             return "missing values left out"
         return "missing adds 0" if kind == TOTAL else ""
 
+    @property
+    def own_values(self) -> str:
+        """Of which numbers of people the answers are, where each person has one made of their rows; else ""."""
+        kind = self.features[0][0] if self.is_counted else ""
+        return {OWN_MEAN: "of each person's own mean", OWN_TOTAL: "of each person's own total"}.get(kind, "")
+
     def _counted(self) -> list[str]:
         """How people are counted in cells."""
         if not self.is_counted:
@@ -280,7 +287,9 @@ class RowRule:
         of = {OWN_MEAN: "the mean of", OWN_TOTAL: "the total of"}.get(kind)
         skipped = column not in self.present and column not in dict(self.stand_ins)
         lines = [f"rows where {column} is missing are left out"] if skipped else []
-        lines += [] if of is None else [f"a person has one value: {of} its {column} over all rows that count"]
+        within = " in each group" if self.by else ""
+        mine = f"each person has one value{within}: {of} their own {column} over all rows that count"
+        lines += [] if of is None else [mine]
         cut = self.cut_of(column)
         if cut is not None and cut.ends is not None:
             low, high = cut.ends

@@ -40,6 +40,8 @@ def check_rule(draw: Draw) -> None:
     if (rule.person_columns or rule.person_where) and (rule.unit is None or not rule.person_columns):
         what, why = "numbers of people without people", "a unit says whose rows are put together"
         raise _unfit(what, why, code="rule-of-nobody")
+    if min(rule.groups_per_unit, rule.values_per_unit, 1 if rule.rows_per_unit is None else rule.rows_per_unit) < 1:
+        raise _unfit("a limit below 1", "a person counts in at least one row, group and value", code="rule-below-one")
     if rule.unit is not None and draw.groups is not None and rule.groups_per_unit > draw.groups.at_most:
         what, why = "people in more groups than planned", "the noise is made for a fixed number of groups per person"
         raise _unfit(what, why, code="rule-of-more-groups")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,6 +45,49 @@ def diagnosis_sentences(release: Release) -> list[str]:
                 assert rule is not None
                 found += [printable(each) for each in _told(rule, sums_of(piece), len(piece.names))]
     return found
+
+
+def diagnosis_legend(release: Release) -> list[str]:
+    """What the names of a diagnosis say, for a table that shows them; none where the question is no diagnosis."""
+    if not is_diagnosis(release) or release.view.answer is not None:
+        return []
+    return [
+        printable(line)
+        for piece in release.pieces
+        if piece.row_rule is not None
+        for line in _legend(piece.row_rule, [str(name) for name in piece.names])
+    ]
+
+
+def cell_rules(rule: RowRule, cells: int) -> list[str]:
+    """Who is counted in each cell of a diagnosis, in a few words."""
+    kind, column = rule.features[0]
+    where = " in a group" if rule.by and rule.unit else ""
+    if kind in (CHECKED_ROWS, CHECKED_GROUPS):
+        limit = rule.rows_per_unit or 1 if kind == CHECKED_ROWS else rule.groups_per_unit
+        few = few_rows(limit) if kind == CHECKED_ROWS else 1
+        of, where = ("rows", where) if kind == CHECKED_ROWS else ("groups", "")
+        within = f"people with more, and at most {limit:,} {of}{where}"
+        return [f"people with at most {few:,} {of}{where}", within, f"people with more than {limit:,} {of}{where}"]
+    cut = rule.cut_of(column)
+    assert cut is not None and cut.ends is not None
+    edges, several = [_number(edge) for edge in _edges(*cut.ends)], cells > BOTH
+    what = f"a total of {column}" if kind == CHECKED_TOTAL else f"all {column}" if several else column
+    some = f"a total of {column}" if kind == CHECKED_TOTAL else column
+    inside = [f"people with {what} between {low} and {high}{where}" for low, high in pairwise(edges)]
+    beyond = [f"people with {some} {side}{where}" for side in (f"below {edges[0]}", f"above {edges[-1]}")]
+    mixed = [f"people with {some} in several of these parts", f"{beyond[0]} and above {edges[-1]}"]
+    return [beyond[0], *inside, beyond[1], *(mixed if several else [])]
+
+
+def _legend(rule: RowRule, names: Sequence[str]) -> list[str]:
+    """What the names of the cells within bounds say, by example; nothing for numbers of rows and groups."""
+    if rule.features[0][0] in (CHECKED_ROWS, CHECKED_GROUPS):
+        return []
+    rules = dict(zip(names, cell_rules(rule, len(names)), strict=True))
+    told = f"names say percent of the width of the bounds: {names[2]} counts {rules[names[2]]}"
+    more = "; …_mixed: in several of these parts; …_both: below and above" if len(names) > BOTH else ""
+    return [told + more]
 
 
 def sums_of(piece: Release) -> Sum:
@@ -88,7 +132,7 @@ def _of_bounds(kind: str, column: str, ends: tuple[float, float], add: Sum, cell
     if unseen:
         lines.append(f"no sign of people with {what} {' or '.join(unseen)}")
     everybody = add(range(cells))
-    edges = [low, *(low + float(part) * (high - low) for part in PARTS), high]
+    edges = _edges(low, high)
     for place in (1, 3, 5):
         others = add([i for i in range(cells) if i != place])
         if others[2] < NEARLY * everybody[1]:
@@ -98,6 +142,11 @@ def _of_bounds(kind: str, column: str, ends: tuple[float, float], add: Sum, cell
                 "need less noise, in proportion"
             )
     return lines
+
+
+def _edges(low: float, high: float) -> list[float]:
+    """The edges of the parts that bounds are cut into."""
+    return [low, *(low + float(part) * (high - low) for part in PARTS), high]
 
 
 def _of_rows(limit: int, add: Sum, where: str) -> list[str]:

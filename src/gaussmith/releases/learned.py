@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaussmith.plans.limit_cells import ABOVE, BELOW, BOTH
 from gaussmith.problem.features import CHECKED_TOTAL, CHECKED_VALUE, OWN_TOTAL, TOTAL
-from gaussmith.releases.diagnosis import Estimate, is_diagnosis, people_of, sums_of
+from gaussmith.releases.diagnosis import SOMEBODY, Estimate, is_diagnosis, people_of, sums_of
 from gaussmith.stages import NOTHING
 from gaussmith.texts import printable
 
@@ -49,8 +49,12 @@ def learned_sentences(release: Release) -> list[str]:
         told = f"Bounds [{_number(low)}, {_number(high)}] of {named} were learned privately, with {share}."
         people = clipped.get((column, of))
         if people is not None:
-            counted = people_of((max(0.0, people[0]), *people[1:]))
-            told += f" {counted.capitalize()} were clipped; intervals do not cover that."
+            count, is_seen = people
+            if is_seen:
+                told += f" {people_of((max(0.0, count[0]), *count[1:])).capitalize()} were clipped; intervals do not "
+                told += "cover that."
+            else:
+                told += f" No sign of people who were clipped: at most about {count[2]:,.0f}."
         found.append(printable(told))
     unknown = [
         f"the total of {column}" if of == "total" else column for column, of in path.last.asks.get("unknown", ())
@@ -80,9 +84,12 @@ def _keys_sentences(path: Path, share: str) -> list[str]:
     return [printable(line) for line in told]
 
 
-def _clipped(release: Release) -> dict[tuple[str, str], Estimate]:
-    """By column how many people are below or above its bounds: the value, and the ends of its 95 % interval."""
-    found: dict[tuple[str, str], Estimate] = {}
+def _clipped(release: Release) -> dict[tuple[str, str], tuple[Estimate, bool]]:
+    """By column how many people are below or above its bounds: the value, and the ends of its 95 % interval.
+
+    Beside it whether the diagnosis sees somebody on one of the sides, so that both say the same.
+    """
+    found: dict[tuple[str, str], tuple[Estimate, bool]] = {}
     whole = release.whole
     if whole.taken_less is not None:
         return {}
@@ -94,8 +101,10 @@ def _clipped(release: Release) -> dict[tuple[str, str], Estimate]:
             assert rule is not None
             kind, column = rule.features[0]
             if kind in (CHECKED_VALUE, CHECKED_TOTAL):
-                cells = [BELOW, ABOVE, BOTH] if len(piece.names) > BOTH else [BELOW, ABOVE]
-                found.setdefault((column, "total" if kind == CHECKED_TOTAL else "value"), sums_of(piece)(cells))
+                both, add = [BOTH] if len(piece.names) > BOTH else [], sums_of(piece)
+                seen = any(add([side, *both])[1] >= SOMEBODY for side in (BELOW, ABOVE))
+                of = "total" if kind == CHECKED_TOTAL else "value"
+                found.setdefault((column, of), (add([BELOW, ABOVE, *both]), seen))
     return found
 
 

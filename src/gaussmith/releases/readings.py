@@ -20,6 +20,22 @@ if TYPE_CHECKING:
 class Readings(Tabled):
     """The doors of a release to what can be read from it."""
 
+    def __sub__(self, other: object) -> Contrasts:
+        """`release["north"] - release["south"]`: the same as `difference` of two parts of one release."""
+        from gaussmith.releases.contrasts import differences
+
+        if not isinstance(other, Readings):
+            return NotImplemented
+        return differences(cast("Release", self).whole, self, other, None)
+
+    def __truediv__(self, other: object) -> Contrasts:
+        """`release["a_sum"] / release["b_sum"]`: the same as `ratio` of two parts of one release."""
+        from gaussmith.releases.contrasts import ratios
+
+        if not isinstance(other, Readings):
+            return NotImplemented
+        return ratios(cast("Release", self).whole, self, other, None)
+
     def difference(self, first: Any, second: Any, answer: str | None = None) -> Contrasts:
         """first − second, with intervals by the known covariance of the noise: groups, answers or questions.
 

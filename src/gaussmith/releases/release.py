@@ -25,7 +25,7 @@ from gaussmith.releases.piece_readout import read_piece
 from gaussmith.releases.readings import Readings
 from gaussmith.releases.readout import Readout, ReadoutByWeight, block_diagonal, side_by_side
 from gaussmith.releases.recorded import Recorded
-from gaussmith.releases.shares_in_view import share_in_view, share_names
+from gaussmith.releases.shares_in_view import share_in_view, share_names, share_notes
 from gaussmith.releases.shown_groups import ShownGroups
 from gaussmith.stages import NOTHING
 from gaussmith.statistics.mean import check_method
@@ -118,7 +118,8 @@ class Release(Recorded, Readings, CellReadings):
 
         What does not hold for all answers says for which it does.
         """
-        return notes_on([(piece.plan.slot.draw, piece.plan.names, piece.row_rule) for piece in self.pieces])
+        notes = notes_on([(piece.plan.slot.draw, piece.plan.names, piece.row_rule) for piece in self.pieces])
+        return [*notes, *share_notes(self)]
 
     # -- narrowing --------------------------------------------------------------------------------------------------
 

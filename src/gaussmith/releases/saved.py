@@ -197,6 +197,11 @@ def read(source: str | bytes | os.PathLike[str]) -> Plan | Release | Certificate
     """
     from gaussmith.plans.certificate import Certificate
 
+    if not isinstance(source, bytes) and str(source).endswith(".toml"):
+        said = without_secrets(source)[:200]
+        what, rule = f"request file {said!r}", "gaussmith.read reads plans, releases and certificates"
+        remedy = f"write gaussmith.Request.from_toml({said!r})"
+        raise RequestError(what, rule, remedy, code="request-instead-of-record", file=said)
     fields = _parse(_text(source))
     if fields.get("kind") == "plan":
         return Plan.from_dict(fields)

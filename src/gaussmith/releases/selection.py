@@ -24,8 +24,9 @@ def narrowed(release: Release, key: Any, answer: str | None = None) -> Release:
         if key.noisy is not release.noisy:
             raise PlanError(
                 "an answer of another release",
-                "the noise of two releases is not known together",
-                "ask for both in one request, or add variances: two releases have independent noise",
+                "differences and ratios are of the answers of one release",
+                "ask for both in one request; or take one.value - other.value: the noise of two releases is "
+                "independent, so its standard error is (one.standard_error ** 2 + other.standard_error ** 2) ** 0.5",
                 code="contrast-of-other-release",
             )
         found = key

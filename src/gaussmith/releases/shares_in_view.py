@@ -11,6 +11,7 @@ from gaussmith.numerics.linear import Array
 from gaussmith.values import dataclass
 
 if TYPE_CHECKING:
+    from gaussmith.plans.row_rule import RowRule
     from gaussmith.releases.contrasts import Contrasts
     from gaussmith.releases.release import Release
 
@@ -63,6 +64,55 @@ def share_names(release: Release) -> list[str]:
         if each.shows_shares
         for name in each.names
     ]
+
+
+def share_rules(release: Release) -> list[str]:
+    """What each of these shares is a share of, in a few words; empty for plain data."""
+    return [
+        "" if piece.row_rule is None else share_rule(piece.row_rule)
+        for piece in release.pieces
+        for each in piece.plan.pieces[0].answers.statistics
+        if each.shows_shares
+        for _ in each.names
+    ]
+
+
+def share_notes(release: Release) -> list[str]:
+    """The same as notes below a table, each once."""
+    if not shows_shares(release) or release.view.answer is not None:
+        return []
+    rules = [
+        piece.row_rule
+        for piece in release.pieces
+        if any(each.shows_shares for each in piece.plan.pieces[0].answers.statistics)
+    ]
+    return list(dict.fromkeys(_share_note(rule) for rule in rules if rule is not None))
+
+
+def share_rule(rule: RowRule) -> str:
+    """What the shares of a histogram's values are shares of, in a few words.
+
+    >>> from gaussmith.plans.row_rule import RowRule
+    >>> share_rule(RowRule((("values", "site"),), unit="person", values_per_unit=3))
+    'of all pairs of a person and a value'
+    """
+    if _counts_pairs(rule):
+        return "of all pairs of a person and a value"
+    return "of people with a value" if dict(rule.cuts) else "of people with a declared value"
+
+
+def _counts_pairs(rule: RowRule) -> bool:
+    """Whether a person may count several times, once for each value of theirs."""
+    return rule.unit is not None and not rule.person_columns and not rule.by and rule.values_per_unit > 1
+
+
+def _share_note(rule: RowRule) -> str:
+    if not _counts_pairs(rule):
+        return f"shares are {share_rule(rule)} of {rule.histogram}"
+    return (
+        f"shares are {share_rule(rule)} of {rule.histogram}, and add up to 1; the share of people who have a value is "
+        f"the mean of a person column, such as any({rule.histogram} == 'a')"
+    )
 
 
 def shares_of_groups(release: Release) -> list[tuple[tuple[Any, ...], Contrasts]]:

@@ -13,8 +13,9 @@ from gaussmith.errors import PlanError, nearest
 from gaussmith.numerics.linear import Array
 from gaussmith.plans import Block
 from gaussmith.plans.error_distribution import normal_width
+from gaussmith.releases.diagnosis import cell_rules
 from gaussmith.releases.learned import learned_note, lost_rows, not_found
-from gaussmith.releases.shares_in_view import share_names, shares_of_groups, shows_shares
+from gaussmith.releases.shares_in_view import share_names, share_rules, shares_of_groups, shows_shares
 from gaussmith.statistics import ONE
 
 if TYPE_CHECKING:
@@ -113,24 +114,28 @@ def _with_shares(release: Release, found: dict[str, list[Any]], confidence: floa
         columns = shares.columns(confidence)
         keys = dict(zip(release.groups.columns if release.groups is not None else (), label, strict=False))
         known = {**{column: [key] * len(names) for column, key in keys.items()}, **columns, "answer": names}
-        if release.made_up:
-            known["note"] = ["; ".join(filter(None, (MADE_UP, note))) for note in known["note"]]
+        lead = MADE_UP if release.made_up else ""
+        told = zip(known["note"], share_rules(release), strict=True)
+        known["note"] = ["; ".join(filter(None, (lead, note, rule))) for note, rule in told]
         for name in found:
             found[name] += known.get(name, [None] * len(names))
     return found
 
 
 def _rules(release: Release, names: Sequence[str]) -> list[str]:
-    """What was done about missing values, for each answer in view."""
-    found: dict[str, str] = {}
+    """What was done about missing values, for each answer in view; of a share what it is a share of."""
+    found = dict(zip(share_names(release), share_rules(release), strict=True)) if shows_shares(release) else {}
     for piece in release.pieces:
         rule, block = piece.row_rules[piece.plan.slot.draw], piece.block
         features = block.problem.features
+        if rule is not None and rule.is_checked:
+            names_of = block.answers.names
+            found |= dict(zip(names_of, cell_rules(rule, len(names_of)), strict=True))
         if rule is not None and rule.is_counted:
             told = dict.fromkeys(
                 each
                 for feature in rule.features
-                for each in (rule.missing_rule(*feature), learned_note(release, rule, *feature))
+                for each in (rule.own_values, rule.missing_rule(*feature), learned_note(release, rule, *feature))
             )
             found |= dict.fromkeys(block.answers.names, "; ".join(filter(None, told)))
         if rule is None or rule.counts_marks or features.is_linear or not rule.features:

@@ -48,7 +48,8 @@ def cell_pictures(release: Release) -> Iterator[tuple[Spec, str]]:
 
 def histogram_spec(release: Release) -> Spec:
     """Bars from 0 to the released counts, in the order of the cells."""
-    names = [row for row in release.rows() if row["answer"] != "count"]
+    counted = set(release.plan.names) - {"count"}  # shares have another scale
+    names = [row for row in release.rows() if row["answer"] in counted]
     rows = [
         {
             "row": i,

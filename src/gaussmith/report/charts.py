@@ -265,6 +265,8 @@ def _name(block: Block, i: int) -> str:
 
 def _axis_title(block: Block, i: int) -> str:
     name = printable(_name(block, i))
+    if block.answers.any_inverted:
+        return f"the rank of {name}, in people"
     return f"n × {name}" if block.answers.divided[i] else name
 
 

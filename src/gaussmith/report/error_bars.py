@@ -19,6 +19,9 @@ Row = dict[str, Any]
 ALIKE = 5.0
 """Answers without groups share an axis where the largest number of one is at most so many times another's."""
 
+SHARE = "_share"
+"""How the name of a share ends."""
+
 CAPTION = "Error bars: the released value (dot) and its 95 % interval (bar), on an axis of values."
 BESIDE = " A thin line leads from a value outside its bounds to its interval, which is cut to them."
 NO_BAR = " Unknown: too few records for an interval."
@@ -74,8 +77,9 @@ def _keys(row: Row) -> list[str]:
 
 
 def _family(row: Row) -> str:
-    """The name of an answer; of the cells of a histogram, their column."""
-    return str(row["answer"]).partition("=")[0]
+    """The name of an answer; of the cells of a histogram, their column, and of shares that they are shares."""
+    column, is_cell, cell = str(row["answer"]).partition("=")
+    return f"share of {column}" if is_cell and cell.endswith(SHARE) else column
 
 
 def _of_one_scale(panels: Sequence[list[Row]]) -> list[list[Row]]:
@@ -105,6 +109,7 @@ def _panel(panel: Sequence[Row], width: int, ends_of_axis: tuple[float, float]) 
     values: list[Spec] = []
     for i, row in enumerate(panel):
         cell = str(row["answer"]).partition("=")[2] if len(families) == 1 else str(row["answer"])
+        cell = cell.removesuffix(SHARE) if len(families) == 1 else cell
         label = " · ".join([*_keys(row), *([cell or str(row["answer"])] if len(names) > 1 else [])])
         drawn: Spec = {"row": i, "label": "" if alone else short(label), "text": "unknown"}
         if ends := _ends(row):

@@ -16,7 +16,6 @@ from gaussmith.texts import printable
 from gaussmith.words.blocks import (
     RANKS,
     describe_divided,
-    describe_gain,
     describe_optimality,
     describe_shape,
     describe_spectrum,
@@ -31,6 +30,12 @@ if TYPE_CHECKING:
 MAX_ROWS = 200
 """Limit on the answers whose noise a page compares."""
 
+WORSE = (
+    " The noise was chosen for all answers together, and for means anywhere within their bounds: one answer by itself "
+    "can have a larger error than the standard one."
+)
+"""What is said where a ratio in the table is above 100 %."""
+
 _ALL = {PERSON: " with all rows", RECORD: ""}
 
 
@@ -40,24 +45,19 @@ def compared_section(release: Release) -> str:
     several, pieces = len(plan.provable) > 1, release.pieces
     if len(pieces) > 1 and (len(ties) > 1 or plan.pieces[0].draw.tie is None):
         return "\n".join(compared_section(piece) for piece in pieces if not piece.plan.draw.is_public)
-    block, scale = pieces[0].block, standard_scale(plan.pieces[0])
+    block = pieces[0].block
     if plan.groups is None or release.view.groups is not None:
-        return _noise(block, compare_release(release, MAX_ROWS), several, scale)
+        return _noise(block, compare_release(release, MAX_ROWS), several)
     compared = [  # all groups have the same noise, or this is the largest
         each
         for piece in plan.pieces
         for each in compare_block(piece.block, most=MAX_ROWS, standard_scale=standard_scale(piece))
     ]
-    return _noise(block, compared, several, scale, plan.pieces[0].draw)
+    return _noise(block, compared, several, plan.pieces[0].draw)
 
 
-def _noise(
-    block: Block, comparisons: Sequence[Comparison], several: bool, scale: float, groups: Draw | None = None
-) -> str:
-    """Errors beside the standard Gaussian's; `several` noises share the guarantee.
-
-    The standard's errors are `scale` times those that it has at the block's guarantee.
-    """
+def _noise(block: Block, comparisons: Sequence[Comparison], several: bool, groups: Draw | None = None) -> str:
+    """Errors beside the standard Gaussian's; `several` noises share the guarantee."""
     known = [c for c in comparisons if c.standard]
     if not known:
         return "<p>The standard Gaussian mechanism is not defined for these answers.</p>"
@@ -71,8 +71,9 @@ def _noise(
     table = paged_table(["answer", "± error", "standard Gaussian", "ratio"], rows)
     if max(len(known), len(block.answers)) > MAX_ROWS:
         table += f"<p>Compared: the first {MAX_ROWS} answers.</p>"
-    gain = describe_gain(block, scale)
-    lead = f"Taken together, {gain}" if gain else "Here the standard Gaussian mechanism is just as good"
+    shares = [c.share for c in known[:MAX_ROWS] if c.share is not None]
+    lead = _lead(shares)
+    worse = WORSE if max(shares) > 1.005 else ""
     together = block.whole is not None or block.tie is not None
     what = "the plan of all questions that were planned together" if together else "the plan"
     shared = groups is not None and groups.is_shared
@@ -86,9 +87,24 @@ def _noise(
     divided += f"<p>{RANKS[0].upper()}{RANKS[1:]}.</p>" if block.answers.any_inverted else ""
     return (
         f"<p>{prose(lead)}, at the same guarantee; {what} is {prose(where + describe_optimality(block))}. "
-        "The standard mechanism adds independent noise of equal size to every answer, in units of its weight.</p>\n"
+        "The standard mechanism adds independent noise of equal size to every answer, in units of its weight."
+        f"{worse}</p>\n"
         f'<div class="fit">\n<div>{table}{divided}</div>\n{bars}\n</div>'
     )
+
+
+def _lead(shares: Sequence[float]) -> str:
+    """The ratios of a table in one clause, which says no more than the table does.
+
+    >>> _lead([0.79, 0.79])
+    'Errors are 79 % of those of the standard Gaussian mechanism'
+    >>> _lead([0.73, 0.781]).split(" of ")[0]
+    'Errors are 73 % to 78 %'
+    """
+    low, high = (f"{100 * share:.0f} %" for share in (min(shares), max(shares)))
+    if low == high == "100 %":
+        return "Here the standard Gaussian mechanism is just as good"
+    return f"Errors are {low if low == high else f'{low} to {high}'} of those of the standard Gaussian mechanism"
 
 
 def shape_section(block: Block, columns: Sequence[str] | None, who: str = RECORD) -> str:
@@ -121,11 +137,12 @@ def shape_section(block: Block, columns: Sequence[str] | None, who: str = RECORD
 def _line_section(block: Block, who: str) -> str:
     """The same for a single answer: its noise has one direction, and is drawn at its true size."""
     (name,) = (printable(name) for name in drawn_names(block))
-    label = f"The noise in {name}, one standard deviation to each side, and the most that {who} can change."
+    of = "the rank of " if block.answers.any_inverted else ""
+    label = f"The noise in {of}{name}, one standard deviation to each side, and the most that {who} can change."
     return (
         f'<div class="beside">\n{figure_with(draw(plan_spec(block, None, who), label), "")}\n<div>\n'
-        f"<p>The most that {who}{_ALL[who]} can change in <b>{html.escape(name)}</b>, and the noise that hides it: one "
-        "standard deviation to each side, at its true size.</p>\n"
+        f"<p>The most that {who}{_ALL[who]} can change in {of}<b>{html.escape(name)}</b>, and the noise that hides it: "
+        "one standard deviation to each side, at its true size.</p>\n"
         f"<p>Chosen: {escaped(describe_shape(block.shape.name))}.</p>\n</div>\n</div>{_directions(block)}"
     )
 

@@ -18,8 +18,8 @@ from gaussmith.errors import RequestError
 from gaussmith.numerics.threads import single_threaded
 from gaussmith.plans.error_distribution import normal_width
 from gaussmith.plans.row_rule import RowRule
-from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TOTAL
-from gaussmith.releases.diagnosis import diagnosis_sentences, is_diagnosis
+from gaussmith.problem.features import MEAN, ROW_SUM, ROWS, TABLED, TOTAL
+from gaussmith.releases.diagnosis import diagnosis_legend, diagnosis_sentences, is_diagnosis
 from gaussmith.releases.learned import learned_sentences
 from gaussmith.report.cell_charts import cell_pictures, has_quantiles
 from gaussmith.report.charts import MAX_BARS
@@ -142,7 +142,11 @@ def _sections(release: Release, columns: Sequence[str] | None) -> list[tuple[str
     said = release.notes() or [release.pieces[0].block.domain.person]
     people = ("people", "People, rows and limits", listed(said))
     answers = ("answers", "Answers", _answers(release))
-    told = [("told", "What this means", listed(diagnosis_sentences(release)))] if is_diagnosis(release) else []
+    told = (
+        [("told", "What this means", listed([*diagnosis_sentences(release), *diagnosis_legend(release)]))]
+        if is_diagnosis(release)
+        else []
+    )
     pieces = [piece for piece in release.pieces if not piece.plan.draw.is_public]
     if not pieces:
         return [answers, people]
@@ -252,7 +256,7 @@ def _answers(release: Release) -> str:
 
 
 def _covers(release: Release) -> str:
-    answers = len(release.names) * max(1, len(release.labels))
+    answers = len(release.columns()["answer"])
     width = normal_width(0.95, answers) / normal_width(0.95)
     together = (
         f"<li>All {answers:,} intervals at once: each one has 95 % coverage. Make them {width:.2f} times as wide for "
@@ -293,7 +297,7 @@ def _bounds(block: Block, row_rule: RowRule | None) -> str:
     places = [j for j in columns if asked is None or j in asked]
     table = domain.bounds_table(block.problem, places[:MAX_LISTED], block.substitutes)
     if table is None:
-        return f"<p>{prose(domain.reading)}</p>"
+        return f"<p>{prose(domain.reading if row_rule is None else _counted(row_rule) or domain.reading)}</p>"
     units = row_rule is not None and row_rule.unit is not None and not row_rule.person_columns
     kinds = [_OF[kind] for kind, _ in row_rule.features] if row_rule is not None and units else []
     told = [row_rule.missing_rule(*each) for each in row_rule.features] if row_rule is not None else []
@@ -306,11 +310,32 @@ def _bounds(block: Block, row_rule: RowRule | None) -> str:
         ]
         for j, (name, numbers) in zip(places, table.rows, strict=False)
     ]
-    more = len(places) - len(rows)
+    more = len(places) - len(rows) if len(rows) == MAX_LISTED else 0  # squares and products have no bounds of their own
     note = f"<p>… and {more:,} more columns, in the record saved with this page.</p>" if more else ""
     first, *others = (*table.header[:-1], "missing values") if any(told) else table.header
     below = _ODD_VALUES if any(told) and table.rows else table.note
     return paged_table([first, *(["of"] if kinds else []), *others], rows) + f"{note}<p>{html.escape(below)}</p>"
+
+
+def _counted(rule: RowRule) -> str:
+    """How people are counted, where a question counts them in cells; in plain words."""
+    if not rule.features or not (rule.is_counted or rule.counts_marks):
+        return ""
+    columns = [column for _, column in rule.features]
+    column = columns[0]
+    if rule.is_checked:
+        return "People are counted by where they are between the bounds and limits of the other answers."
+    if rule.is_counted and rule.features[0][0] == TABLED:
+        table = " and ".join(columns)
+        return f"People are counted in a table of {table}; a value that is missing or not declared has its own cell."
+    cut = rule.cut_of(column)
+    if cut is None:
+        return f"People are counted by the declared values of {column}. Other values, and missing ones, are in none."
+    ranges = f"People are counted in {cut.cells:,} ranges of {column}"
+    if cut.ends is None:
+        return f"{ranges}, the outer ones open. A missing value is in none."
+    low, high = (figure(end, 6) for end in cut.ends)
+    return f"{ranges}, from {low} to {high}. A value beyond counts as that bound; a missing one is in none."
 
 
 def _missing(j: int, numbers: Sequence[float], told: Sequence[str]) -> list[str]:

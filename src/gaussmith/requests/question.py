@@ -276,7 +276,8 @@ class Question(Fields):
             raise RequestError(
                 f"{over_rows} without rows_per_unit",
                 "a limit on the rows that count per person is needed",
-                'write rows_per_unit = 12, or mean_of = "units" for the mean over people',
+                "write rows_per_unit = 12, say, or as many as hardly anybody exceeds; or "
+                'mean_of = "units" for the mean over people',
                 code="rows-per-unit-missing",
                 answer=over_rows,
             )

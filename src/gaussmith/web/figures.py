@@ -88,13 +88,14 @@ def _table(question: Plan, draft: Draft, rows: int | None) -> Table:
             if groups.size == 1
             else f"{groups.size:,} groups"
         )
+        keys += f" by {' and '.join(groups.columns)}"
         told = f"{keys}, each person in {held(question.draws[question.slot.draws[0]])}. Errors are those in one group."
     if any(piece.answers.any_inverted for piece in question.pieces):
         told = f"{told} {RANKS[0].upper()}{RANKS[1:]}.".strip()
     apart = groups is not None and any(piece.draw.by_weight for piece in question.pieces) and known
     if groups is not None and not groups.is_found and (apart or groups.size * len(errors) <= MAX_ANSWERS // 2):
         found = [
-            answer(each, float(error), " · ".join(map(str, label)))
+            answer(each, float(error), " · ".join(f"{c}={key}" for c, key in zip(groups.columns, label, strict=True)))
             for label, some in (question.errors_by_group(rows) if known else {}).items()
             for each, error in some.items()
         ] or [answer(each, float(error)) for each, error in errors.items()]

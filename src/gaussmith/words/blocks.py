@@ -111,7 +111,7 @@ def describe_spectrum(block: Block) -> str:
     return text + ("." if standard is None else f"; the standard Gaussian has {figure(standard)} in all.")
 
 
-def describe_gain(block: Block, standard_scale: float = 1.0) -> str:
+def describe_gain(block: Block) -> str:
     """What the shape saves compared with the standard Gaussian mechanism, in plain words; empty if it saves nothing.
 
     >>> import gaussmith as gm
@@ -119,9 +119,9 @@ def describe_gain(block: Block, standard_scale: float = 1.0) -> str:
     'errors are 62 % of those of the standard Gaussian mechanism'
     """
     share = share_of_standard(block)
-    if share is None or share / standard_scale > 0.995:
+    if share is None or share > 0.995:
         return ""
-    return f"errors are {100 * share / standard_scale:.0f} % of those of the standard Gaussian mechanism"
+    return f"errors are {100 * share:.0f} % of those of the standard Gaussian mechanism"
 
 
 def explain_choice(block: Block) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # which theme they have in attributes, pages in a media query.
 _RULES = (
     ("", "overflow-x:auto;line-height:1.45"),
-    (" h4", "margin:.9em 0 .3em;font-size:1em;font-weight:600"),
+    (" h4", "margin:.9em 0 .3em;font-size:1em;font-weight:600;overflow-wrap:anywhere"),
     (" table", "margin:.2em 0 .5em;border:0;border-collapse:collapse;font-variant-numeric:tabular-nums"),
     (" table tr", "background:transparent"),
     (
@@ -29,8 +29,8 @@ _RULES = (
     (" table tbody th", "border-bottom-color:rgb(128 128 128/.35)"),
     (" table :is(th,td).text", "text-align:left"),
     (" table td.long", "text-align:left;white-space:normal;overflow-wrap:anywhere;max-width:48em"),
-    (" p", "margin:.3em 0;max-width:48em"),
-    (" .notes", "max-width:48em;font-size:.92em;opacity:.8"),
+    (" p", "margin:.3em 0;max-width:48em;overflow-wrap:anywhere"),
+    (" .notes", "max-width:48em;font-size:.92em;opacity:.8;overflow-wrap:anywhere"),
     (" .warning", "color:#b3261e;font-weight:600"),
 )
 _DARK = "color:#ff9c92"
@@ -44,7 +44,7 @@ def _style() -> str:
     dark = f"@media (prefers-color-scheme:dark){{{SCOPE} .warning{{{_DARK}}}}}"
     themes = "[data-jp-theme-light=false]", "body.vscode-dark", "html[theme=dark]"
     light = f"[data-jp-theme-light=true] {SCOPE} .warning{{color:#b3261e}}"
-    small = f"{SCOPE} table{{font-size:.85em}}{SCOPE} table :is(th,td){{padding:.25em .35em;white-space:normal}}"
+    small = f"{SCOPE} table{{font-size:.8em}}{SCOPE} table :is(th,td){{padding:.25em .2em;white-space:normal}}"
     narrow = f"@media (max-width:30rem){{{small}}}"
     told = "".join(f"{theme} {SCOPE} .warning{{{_DARK}}}" for theme in themes)
     return f"<style>{rules}{narrow}{dark}{light}{told}</style>"

@@ -92,7 +92,7 @@ def ledger_html(ledger: Ledger) -> str:
     """A ledger for a notebook: its terms, what is left, and its latest charges."""
     history = ledger.history()
     header, rows = charge_table(ledger, history[-MAX_ROWS:])
-    cells = [[*row[:-1], f"{100 * each['spent']:.0f} %"] for row, each in zip(rows, history[-MAX_ROWS:], strict=True)]
+    cells = [[*row[:-1], f"{100 * each['spent']:.3g} %"] for row, each in zip(rows, history[-MAX_ROWS:], strict=True)]
     left = describe_left(ledger, ledger.remaining_epsilon)
     earlier = len(history) - len(rows)
     body = "".join(paragraph(line) for line in describe_terms(ledger)) + paragraph(f"left: {left}", left == SPENT)

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaussmith.releases.diagnosis import diagnosis_sentences
+from gaussmith.releases.diagnosis import diagnosis_legend, diagnosis_sentences
 from gaussmith.releases.learned import learned_sentences
 from gaussmith.releases.table import EXACT, FIXED, UNKNOWN
 from gaussmith.releases.table import MADE_UP as MADE_UP_NOTE
@@ -30,6 +30,9 @@ COVERS = "Intervals cover the noise, not clipping to bounds, limits on rows and 
 
 DASH = "–"
 """What is shown for a number that is unknown."""
+
+HALF = "± of a quantile is half the length of its 68 % interval"
+"""What stands below a table with quantiles: their errors have no one size."""
 
 BEYOND = "* noise took this value beyond what is possible; its interval is cut there"
 """What the mark behind a value says."""
@@ -58,7 +61,8 @@ def _release_text(release: Release, most: int, rest_in: str, spelled: Callable[[
     common = _common_notes(questions)
     for question in questions:
         own = [printable(note) for note in question.notes() if note not in common]
-        notes = wrap_notes([spelled(note) for note in (*diagnosis_sentences(question), *own)])
+        told = (*diagnosis_legend(question), *diagnosis_sentences(question), *own)
+        notes = wrap_notes([spelled(note) for note in told])
         body = "\n".join([_answers_text(question, most, rest_in, spelled), *notes])
         texts.append(f"{printable(question.questions[0])}\n{textwrap.indent(body, '  ')}\n")
     notes = [*learned_sentences(release), *map(printable, common), *sharing(release.plan), *_charged(release), COVERS]
@@ -80,12 +84,13 @@ def _release_body(release: Release) -> str:
     if len(release.plan) == 1:
         header, rows, rest = shown_rows(release)
         told = [*learned_sentences(release), *release_notes(release), COVERS]
-        notes = [*_left_out(release, rest), *_marked(rows), *unknown_hints(release), *told]
+        notes = [*_left_out(release, rest), *_marked(rows), *_half(release), *unknown_hints(release), *told]
         return html_table(header, rows, notes, left=len(header) - 3)
     tables = []
     for question in release:
         header, rows, rest = shown_rows(question)
-        notes = [*_left_out(question, rest), *_marked(rows), *unknown_hints(question), *diagnosis_sentences(question)]
+        notes = [*_left_out(question, rest), *_marked(rows), *_half(question), *unknown_hints(question)]
+        notes += [*diagnosis_legend(question), *diagnosis_sentences(question)]
         tables.append(heading(question.questions[0]) + html_table(header, rows, notes, left=len(header) - 3))
     notes = [*learned_sentences(release), *sharing(release.plan), *_charged(release), COVERS]
     return "".join(tables) + note_lines(notes)
@@ -93,13 +98,21 @@ def _release_body(release: Release) -> str:
 
 def _answers_text(release: Release, most: int, rest_in: str, spelled: Callable[[str], str]) -> str:
     header, rows, rest = shown_rows(release, most)
-    notes = wrap_notes([*_marked(rows), *map(spelled, unknown_hints(release))])
+    notes = wrap_notes([*_marked(rows), *_half(release), *map(spelled, unknown_hints(release))])
     return "\n".join([text_table(header, rows, left=len(header) - 3), *_left_out(release, rest, rest_in), *notes])
 
 
 def _marked(rows: Sequence[Sequence[str]]) -> list[str]:
     """What the mark means, where a shown value has it."""
     return [BEYOND] if any(row[-3].endswith("*") for row in rows) else []
+
+
+def _half(release: Release) -> list[str]:
+    """What ± means, where an answer in view is a quantile."""
+    inverted = {
+        name for piece in release.plan.pieces if piece.block.answers.any_inverted for name in piece.block.answers.names
+    }
+    return [HALF] if inverted.intersection(release.names) else []
 
 
 def shown_rows(release: Release, most: int = MAX_ROWS) -> tuple[list[str], list[tuple[str, ...]], int]:

@@ -33,8 +33,13 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], foot: Seque
 
 
 def _cells(tag: str, cells: Sequence[str], left: int) -> str:
-    marks = [' class="text"' if i < left else "" for i in range(len(cells))]
-    return "".join(f"<{tag}{mark}>{html.escape(cell)}</{tag}>" for mark, cell in zip(marks, cells, strict=True))
+    """Cells of a row; on a narrow screen names that are text may go on in the next line after an underscore."""
+    return "".join(
+        f'<{tag} class="text">{html.escape(cell).replace("_", "_<wbr>")}</{tag}>'
+        if i < left
+        else f"<{tag}>{html.escape(cell)}</{tag}>"
+        for i, cell in enumerate(cells)
+    )
 
 
 def note_lines(notes: Sequence[str]) -> str:
