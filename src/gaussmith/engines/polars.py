@@ -7,7 +7,7 @@ function from names of columns to a lazy frame, so that a column is converted or
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import md5
 from typing import Any
@@ -28,11 +28,12 @@ from gaussmith.engines.engine import (
     rows_per_batch,
 )
 from gaussmith.engines.failures import attempt
-from gaussmith.engines.files import Files, group_files, names_of, number_batches, scan_files
+from gaussmith.engines.files import Files, group_files, scan_files
 from gaussmith.engines.pandas_columns import holds_objects, series_from_pandas, type_of_pandas
 from gaussmith.engines.partitions import check_keys, find_with_polars, list_store
 from gaussmith.engines.schemas import uneven_columns
 from gaussmith.engines.source import Source, check_names, unknown_source, unreadable_source
+from gaussmith.engines.text_files import names_of, number_batches, scan_numbers
 from gaussmith.engines.versions import check_packed, check_views, collect_batches
 from gaussmith.engines.whole_columns import AS_THEY_ARE, columns_of, split_chunks
 from gaussmith.errors import SourceError
@@ -152,8 +153,14 @@ class Polars:
         """
         import polars as pl
 
-        empty = pl.LazyFrame(schema={name: _polars_type(dtype) for name, dtype in source.schema.items()})
-        return replace(source, native=lambda columns: empty, files=None, once=False)
+        schema = {name: _polars_type(dtype) for name, dtype in source.schema.items()}
+
+        def without_rows(numbers: Collection[str]) -> Callable[[Sequence[str]], pl.LazyFrame]:
+            empty = pl.LazyFrame(schema={**schema, **dict.fromkeys(numbers, pl.Float64)})
+            return lambda columns: empty
+
+        numbered = without_rows if source.numbered is not None else None
+        return replace(source, native=without_rows(()), files=None, once=False, numbered=numbered)
 
 
 POLARS = Polars()
@@ -296,6 +303,7 @@ def _open_files(files: Files, columns: Sequence[str] | None = None) -> Source:
             dict.fromkeys(names, nw.String()),
             files,
             texts=frozenset(names),
+            numbered=lambda numbers: lambda columns: scan_numbers(files, columns, numbers),
         )
     else:
         if files.is_unknown:
