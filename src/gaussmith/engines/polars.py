@@ -15,18 +15,11 @@ from typing import Any
 import numpy as np
 
 from gaussmith.engines.addresses import without_secrets
-from gaussmith.engines.arrow_tables import is_table, lazy_from_arrow, unheld_columns, was_read
+from gaussmith.engines.arrow_tables import is_table, lazy_from_arrow, mapped_batches, unheld_columns, was_read
 from gaussmith.engines.csv_numbers import read_quickly
 from gaussmith.engines.dates import bounds_of, dates_in, has_zone
 from gaussmith.engines.declared_values import frame_places, rows_at_a_time, valued_columns
-from gaussmith.engines.engine import (
-    AddUp,
-    Progress,
-    Totals,
-    Words,
-    key_columns,
-    rows_per_batch,
-)
+from gaussmith.engines.engine import AddUp, Progress, Totals, Words, key_columns, rows_per_batch
 from gaussmith.engines.failures import attempt
 from gaussmith.engines.files import Files, group_files, scan_files
 from gaussmith.engines.pandas_columns import holds_objects, series_from_pandas, type_of_pandas
@@ -217,6 +210,12 @@ def _read(source: Source, columns: Sequence[str], files: Files | None = None) ->
     import polars as pl
 
     whole = files or source.files
+    if whole is not None and whole.format == "Arrow IPC" and not whole.remote:
+        as_they_are = all(str(source.schema[name]) in AS_THEY_ARE for name in columns)
+        mapped = mapped_batches(whole.paths, columns) if as_they_are else None
+        if mapped is not None:
+            yield from mapped
+            return
     if whole is None or not whole.is_text:
         yield from _numbers(source, scan(source, columns, files), columns)
         return
