@@ -1,8 +1,9 @@
 """Claims: a release from text files and Arrow files costs little more than the engine's own sum of the same columns.
 
-CSV of floats, integers, two decimals, values with gaps, all fields quoted, and 2 000 columns; JSON lines as Polars and
-as Python write them; Arrow IPC. Calls take turns in one process; the ratio is that of processor seconds, best of the
-rounds; elapsed seconds stand beside. The total reader is on: quotes, UTF-8 and the grammar of numbers are checked.
+CSV of floats, integers, two decimals, values with gaps, all fields quoted, compressed, filtered, and 2 000 columns;
+JSON lines as Polars and as Python write them, filtered, in groups and by person; Arrow IPC. Calls take turns in one
+process; the ratio is that of processor seconds, best of the rounds; elapsed seconds stand beside. The total reader is
+on: quotes, UTF-8 and the grammar of numbers are checked.
 
     ./run bench files
     ./run python benchmarks/files.py --rows 100000 --only "CSV, floats"
